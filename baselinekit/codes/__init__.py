@@ -1,0 +1,24 @@
+"""Every error code with what it means and how to mend it: what `baselinekit explain BK101` prints.
+
+A code is stable: it is never given another meaning, and a retired one is not used again. BK1xx are files,
+BK2xx rules of comparison, BK3xx replay, BK4xx trust, BK5xx the command line and its variables."""
+
+from typing import NamedTuple
+
+
+class Code(NamedTuple):
+    """`title` names the case in a few words; `text` is a paragraph or two, with an example."""
+
+    title: str
+    text: str
+
+
+def explain(code: str) -> Code | None:
+    """The meaning of a code, or None for one that does not exist."""
+    return all_codes().get(code.upper())
+
+
+def all_codes() -> dict[str, Code]:
+    from baselinekit.codes import files, replay, rules, trust, usage
+
+    return {**files.CODES, **rules.CODES, **replay.CODES, **trust.CODES, **usage.CODES}

@@ -1,0 +1,5 @@
+"""files"""
+
+from baselinekit.codes import Code
+
+CODES: dict[str, Code] = {}

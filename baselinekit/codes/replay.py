@@ -1,0 +1,5 @@
+"""replay"""
+
+from baselinekit.codes import Code
+
+CODES: dict[str, Code] = {}

@@ -1,0 +1,5 @@
+"""rules"""
+
+from baselinekit.codes import Code
+
+CODES: dict[str, Code] = {}

@@ -1,0 +1,32 @@
+"""BK4xx: allowed to nobody but the operator or the configuration."""
+
+from baselinekit.codes import Code
+
+CODES = {
+    "BK401": Code(
+        "a host that is not allowed",
+        "`allow_hosts:` in the configuration or --allow-host lists where requests may go, and this one is not\n"
+        "on the list. Allow it with --allow-host HOST, or add it to the list:\n\n"
+        "    allow_hosts: [api.example.com, 127.0.0.1]",
+    ),
+    "BK402": Code(
+        "a secret on its way to an origin that only a data file names",
+        "A pull request may change a baseline file, so a file alone does not decide where a secret goes. Name\n"
+        "the origin yourself: --base-url, --allow-host, a variable with the URL, `allow_hosts:`, or `hosts:` of\n"
+        "the secret:\n\n"
+        "    variables:\n"
+        "      token: {from_env: API_TOKEN, secret: true, hosts: [api.example.com]}",
+    ),
+    "BK403": Code(
+        "a program that the configuration does not name",
+        "Baselines may run only what the configuration names. Give the program a name under `commands:` and\n"
+        "use that name as argv[0], or pass --allow-exec when you trust the files:\n\n"
+        "    commands:\n"
+        "      mytool: [python, -m, mytool]",
+    ),
+    "BK404": Code(
+        "a path that leads out of the project",
+        "A file may name only files inside the project folder (the folder of baselinekit.yaml, else the git\n"
+        "root, else the working folder), and nothing below .git. Links count as what they lead to.",
+    ),
+}

@@ -1,0 +1,5 @@
+"""usage"""
+
+from baselinekit.codes import Code
+
+CODES: dict[str, Code] = {}

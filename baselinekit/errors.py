@@ -1,0 +1,97 @@
+"""What could not be done: what, where, and how to mend it.
+
+BaselinekitError
+├── InvalidInput       exit 2   a file, a rule or an option that cannot be used
+├── CannotReplay       exit 3   the target could not be asked, or its answer cannot be judged
+├── NotRecorded        exit 3   the verdict stands, but it could not be written down
+├── Refused            exit 4   allowed to nobody but the operator or the configuration
+└── NothingSelected    exit 5   no baseline matched: what could not fail is not a pass
+
+A *failed* comparison is no exception: it is a value (model/results.py). An exception carries
+problems, one or many, so that every error of every file is reported at once.
+"""
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a file. Lines and columns count from 1."""
+
+    file: str
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        return ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong. `at` is a path inside the record, until someone who knows the file
+    turns it into a `place`."""
+
+    code: str
+    what: str
+    mend: str = ""
+    place: Place | None = None
+    at: tuple[str | int, ...] | None = None
+
+    def __str__(self) -> str:
+        where = f" {self.place}:" if self.place else ""
+        mend = f": {self.mend}" if self.mend else ""
+        return f"{self.code}{where} {self.what}{mend}"
+
+    def placed(self, place: Place | None) -> "Problem":
+        return replace(self, place=place) if self.place is None else self
+
+
+class BaselinekitError(Exception):
+    """Something that could not be done."""
+
+    exit_code = 2
+
+    def __init__(self, *problems: Problem):
+        super().__init__(*problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        return "\n".join(str(problem) for problem in self.problems)
+
+
+class InvalidInput(BaselinekitError):
+    """A file, a rule or an option that cannot be used."""
+
+    exit_code = 2
+
+
+class CannotReplay(BaselinekitError):
+    """The target could not be asked, or its answer cannot be judged."""
+
+    exit_code = 3
+
+
+class NotRecorded(BaselinekitError):
+    """The verdict stands, but it could not be written down."""
+
+    exit_code = 3
+
+
+class Refused(BaselinekitError):
+    """Allowed to nobody but the operator or the configuration."""
+
+    exit_code = 4
+
+
+class NothingSelected(BaselinekitError):
+    """No baseline matched what was asked for."""
+
+    exit_code = 5
+
+
+def nearest(word: str, known: "list[str] | tuple[str, ...] | set[str] | frozenset[str]") -> str:
+    """`did you mean 'x'?`, or nothing when nothing is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, sorted(known), n=1, cutoff=0.6)
+    return f"did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,159 @@
+"""Baseline: a known-good output with its recipe, its rules, where it was captured, and its record.
+
+These classes are also the schema of the file (store/validate.py reads it off them)."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from baselinekit.model.recipes import Recipe, Seconds
+from baselinekit.model.values import ABSENT, STRICT, Json, Path
+
+Number = int | float
+Type = Literal["exact", "structural", "numeric", "semantic"]
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What the capture took, written only when a latency rule needs it."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    seconds: Number | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The known-good output: in place, or in a file beside it."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    output: Json = ABSENT
+    output_file: str | None = None
+    captured_at: str | None = None
+    environment: dict[str, Json] = field(default_factory=dict)
+    observed: Observed | None = None
+    approved_by: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far a number may be from its baseline; delta = current - baseline, null = no bound."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    min_delta: Number | None = None
+    max_delta: Number | None = None
+    abs: Number | None = None
+    rel: Number | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The switches of a comparison. They may stand in `options` or in `tolerance`; None = the default."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    allow_additional_fields: bool | None = None
+    allow_missing_fields: bool | None = None
+    allow_field_reordering: bool | None = None
+    allow_empty_arrays: bool | None = None
+    case_sensitive: bool | None = None
+    trim_whitespace: bool | None = None
+    normalize_newlines: bool | None = None
+    ignore_values: list[str] | None = None
+    require_keys: list[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """Array elements paired by the value of a key."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    by: str
+
+
+ArrayMode = Literal["ordered", "unordered", "each", "subset"] | By
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRule:
+    """Another type of comparison below one path."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    type: Type | None = None
+    options: Options | None = None
+    tolerance: dict[str, bool | Number | Tolerance | None] = field(default_factory=dict)
+    method: Literal["lexical"] | None = None
+    min_similarity: Number | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How long the output may take: at most so many seconds, or so many times what the capture took."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    max_seconds: Seconds | None = None
+    max_ratio: Number | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What counts as the same: the file's `comparison:`."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    type: Type | None = None
+    options: Options | None = None
+    tolerance: dict[str, bool | Tolerance] = field(default_factory=dict)
+    ignore_fields: list[str] = field(default_factory=list)
+    ignore_values: list[str] = field(default_factory=list)
+    require_keys: list[str] = field(default_factory=list)
+    arrays: dict[str, ArrayMode] = field(default_factory=dict)
+    fields: dict[str, FieldRule] = field(default_factory=dict)
+    method: Literal["lexical"] | None = None
+    min_similarity: Number | None = None
+    latency: Latency | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What the team says of a baseline, and its record."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    criticality: Literal["critical", "high", "medium", "low"] | None = None
+    tags: list[str] = field(default_factory=list)
+    skip: str | None = None
+    last_passed: str | None = None
+    failure_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a baseline is written: a file, which of its documents, and where in that document. `digest` is
+    of the bytes that were read, `form` of the two forms the one it is written in."""
+
+    file: str
+    document: int = 0
+    at: Path = ()
+    form: Literal["native", "response"] = "native"
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """One baseline as its file states it."""
+
+    id: str
+    current: Recipe
+    name: str | None = None
+    description: str | None = None
+    baseline_version: str | None = None
+    baseline: Known | None = None
+    comparison: Rules = field(default_factory=Rules)
+    metadata: Metadata = field(default_factory=Metadata)
+    source: Source = field(default_factory=lambda: Source(""))

@@ -1,0 +1,48 @@
+"""What a comparison finds."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from baselinekit.model.values import Json, Path
+
+Kind = Literal["missing", "extra", "value", "type", "order", "count", "tolerance", "similarity"]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One place where the actual output is not what the baseline says. `path` leads through the actual
+    output (through the baseline's when nothing is there), `at` through the baseline's."""
+
+    path: Path
+    kind: Kind
+    expected: Json
+    actual: Json
+    at: Path
+    rule: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleReport:
+    """A rule that matched nothing (`stale`) or hid more than a value (`hid`). `at` leads to the rule."""
+
+    rule: str
+    kind: Literal["stale", "hid", "uncompared"]
+    what: str
+    at: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The one walk's result. `count` counts every difference, also those past the limit of what is kept.
+    `resolved` is the actual output seen through the expected template: what matched keeps the author's
+    text. It *is* the expected output, the same object, when nothing differs."""
+
+    differences: tuple[Difference, ...]
+    count: int
+    resolved: Json
+    reports: tuple[RuleReport, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        return self.count == 0

@@ -1,0 +1,64 @@
+"""Observation: what a recipe gave. And what passes through the doors on the way to it."""
+
+from dataclasses import dataclass, field
+
+from baselinekit.model.recipes import Auth
+from baselinekit.model.values import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """An output and what it took to get it."""
+
+    output: Json
+    seconds: float
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request as it goes out: everything expanded, nothing left to decide."""
+
+    method: str
+    url: str
+    headers: tuple[tuple[str, str], ...] = ()
+    content: bytes = b""
+    digest: Auth | None = None
+    timeout: float = 30.0
+    verify: bool | str = True
+    cert: str | None = None
+    http2: bool = False
+    max_body: int = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One response as it came in: decompressed within its limit, not yet interpreted."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One program as it is started."""
+
+    argv: tuple[str, ...]
+    stdin: bytes = b""
+    env: dict[str, str] = field(default_factory=dict)
+    cwd: str = "."
+    timeout: float = 60.0
+    max_stdout: int = 1_000_000
+    max_stderr: int = 64_000
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """One program as it ended."""
+
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+    seconds: float

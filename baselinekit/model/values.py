@@ -1,0 +1,43 @@
+"""The values that travel: JSON, the mark for a value that is not there, and paths into a document."""
+
+from enum import Enum
+from typing import Any
+
+Json = Any
+"""None, bool, int, float, Decimal (a number that a float cannot hold), str, list, dict with str keys."""
+
+Path = tuple[str | int, ...]
+"""Where in a document: keys and indexes, from the root."""
+
+
+class Absent(Enum):
+    """Not there at all, which `null` is not."""
+
+    ABSENT = "absent"
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+ABSENT = Absent.ABSENT
+
+STRICT: Any = {"extra": "forbid", "strict": True}
+"""How a dataclass that is also a file's schema wants to be validated: no unknown key, no coercion."""
+
+
+def json_type(value: Json) -> str:
+    """The name that JSON gives to a value's type."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, list):
+        return "array"
+    if isinstance(value, dict):
+        return "object"
+    return "absent" if value is ABSENT else "number"
