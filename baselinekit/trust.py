@@ -4,6 +4,7 @@ Pure rules: whoever touches the world asks here first, with paths already resolv
 """
 
 import os.path
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 from baselinekit.errors import Problem, Refused
 from baselinekit.variables import Secret
 
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -31,7 +33,7 @@ class Trust:
                 Problem(
                     "BK401",
                     f"requests to {where} are not allowed",
-                    f"allow it with --allow-host {host_of(where)}, or under `allow_hosts:` in the configuration",
+                    f"pass --allow-host {host_of(where)}, or add it to `allow_hosts:` in baselinekit.yaml",
                 )
             )
         for name, secret in secrets:
@@ -64,25 +66,42 @@ def check_inside(root: str, path: str, shown: str) -> None:
         raise Refused(
             Problem("BK404", f"{shown} leads out of the project", "keep what a file names inside it")
         )
-    if ".git" in os.path.relpath(path, root).split(os.sep):
+    if ".git" in os.path.relpath(path, root).lower().split(os.sep):
         raise Refused(Problem("BK404", f"{shown} leads into .git", "keep what a file names outside it"))
 
 
 def origin(url: str) -> str:
-    """`scheme://host:port`, lower case, the port always there."""
-    parts = urlsplit(url)
-    host = (parts.hostname or "").lower()
-    port = parts.port or _DEFAULT_PORTS.get(parts.scheme.lower(), 0)
-    return f"{parts.scheme.lower()}://{f'[{host}]' if ':' in host else host}:{port}"
+    """`scheme://host:port`, lower case, the port always there. What two readers could take for two hosts is
+    refused: a request would go where nobody looked."""
+    where = _origin(url)
+    if where is None:
+        raise Refused(
+            Problem(
+                "BK405",
+                "a URL does not say plainly where it leads",  # nor is it shown: it may hold a password
+                "write http://host:port/path, with no user, blank, backslash or control character",
+            )
+        )
+    return where
 
 
 def origins_in(values: Iterable[object]) -> frozenset[str]:
     """The origins of those values that are URLs."""
-    return frozenset(
-        origin(value)
-        for value in values
-        if isinstance(value, str) and value.startswith(("http://", "https://"))
-    )
+    found = (_origin(value) for value in values if isinstance(value, str))
+    return frozenset(where for where in found if where is not None)
+
+
+def _origin(url: str) -> str | None:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return None
+    scheme, host = parts.scheme.lower(), (parts.hostname or "").lower()
+    odd = set("@\\ ") & set(parts.netloc) or _CONTROLS.search(url) or url != url.strip()
+    if scheme not in _DEFAULT_PORTS or not host or odd:
+        return None
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port or _DEFAULT_PORTS[scheme]}"
 
 
 def host_of(where: str) -> str:
@@ -96,6 +115,8 @@ def host_matches(where: str, allowed: str) -> bool:
     if found and wanted_scheme.lower() != scheme:
         return False
     rest = rest.rstrip("/").lower()
+    if rest.count(":") > 1 and "[" not in rest:
+        rest = f"[{rest}]"
     host, _, port = host_port.rpartition(":")
     wanted, colon, wanted_port = rest.rpartition(":")
     if not colon or not wanted_port.isdigit():

@@ -9,8 +9,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
-from urllib.parse import quote, quote_plus
 
 from baselinekit.errors import InvalidInput, Place, Problem, nearest
 from baselinekit.model.values import Json, Path
@@ -19,21 +19,36 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 MASK = "***"
 
 _TOKEN = re.compile(r"(\\?)\{\{\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*\}\}")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _SHORTEST_SECRET = 4
 _SHORTEST_FRAGMENT = 8
+_ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
+
+_QUOTED = re.compile(r"""(?:'(?P<raw>[^']*)'|"(?P<text>(?:[^"\\]|\\.)*)")(?:\s+\#.*)?""")
+_ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\", "$": "$"}
+_REFERENCE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)\}")
+_ESCAPE_OR_REFERENCE = re.compile(rf"\\(?P<escaped>.)|{_REFERENCE.pattern}")
 
 _SECRET_HEADERS = re.compile(
-    r"(?i)^(proxy-)?authorization$|^(set-)?cookie$|^x-(amz-security|vault|csrf|auth|access|session)-?token$"
-    r"|(^|-)(api-?key|apikey|secret|password|auth-token|access-token)$"
+    r"(?i)^(proxy-)?authorization$|^(set-)?cookie$"
+    r"|(^|[-_])(token|secret|password|passwd|api-?key|access-?key|subscription-key|functions-key)$"
 )
 _SECRET_SHAPES = (
-    ("a JSON Web Token", re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{8,}")),
+    (
+        "a JSON Web Token",
+        re.compile(r"\beyJ[A-Za-z0-9_-]{8,1000}\.eyJ[A-Za-z0-9_-]{4,8000}\.[A-Za-z0-9_-]{8}"),
+    ),
     ("a private key", re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")),
     ("an API key", re.compile(r"\b(?:sk|pk|rk)[-_](?:live|test|proj|ant|or)[-_][A-Za-z0-9_-]{16,}")),
+    ("an API key", re.compile(r"\bsk-[A-Za-z0-9]{32,}|\bhf_[A-Za-z0-9]{30,}|\bnpm_[A-Za-z0-9]{36}")),
     ("a GitHub token", re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{40,})")),
     ("an AWS key", re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b")),
     ("a Slack token", re.compile(r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}")),
     ("a Google API key", re.compile(r"\bAIza[0-9A-Za-z_-]{35}\b")),
+    (
+        "a URL with a password",
+        re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"'<>]{1,200}:[^\s/@\"'<>]{1,200}@"),
+    ),
     ("a GitLab token", re.compile(r"\bglpat-[A-Za-z0-9_-]{20,}")),
 )
 
@@ -120,39 +135,58 @@ def names_in(value: Any) -> Iterator[str]:
             yield from names_in(getattr(value, f.name))
 
 
-def spellings(secret: str) -> set[str]:
-    """The forms in which a secret could come back: plain, URL-encoded, JSON, hex and base64, also as a part
-    of a longer base64 text (as in basic authentication)."""
+def spelling(secret: str) -> str:
+    """A regular expression for the forms in which a secret could come back: plain, escaped or encoded
+    character by character (JSON, URL, XML, shell), as hex, and as base64, also as a part of a longer base64
+    text (as in basic authentication)."""
     raw = secret.encode("utf-8", "surrogatepass")
-    found = {secret, quote(secret, safe=""), quote(secret), quote_plus(secret)}
-    found |= {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
-    found |= {raw.hex(), raw.hex().upper()}
+    forms = ["".join(map(_character, secret)), f"(?i:{raw.hex()})"]
+    found = set()
     for shift in range(3):  # only the characters that the secret alone decides
         encoded = base64.b64encode(b"\0" * shift + raw).decode()
-        start = (0, 2, 3)[shift]
         end = len(encoded) if (shift + len(raw)) % 3 == 0 else encoded.index("=") - 1
-        core = encoded[start:end]
+        core = encoded[(0, 2, 3)[shift] : end]
         if len(core) >= _SHORTEST_FRAGMENT:
-            found |= {core, core.replace("+", "-").replace("/", "_")}
-    return {text for text in found if len(text) >= _SHORTEST_SECRET}
+            found.add(core)
+    whole = base64.b64encode(raw).decode()
+    found |= {whole, whole.rstrip("=")}
+    found |= {text.replace("+", "-").replace("/", "_") for text in found}
+    return "|".join([*forms, *map(re.escape, sorted(found, key=len, reverse=True))])
+
+
+def _character(char: str) -> str:
+    if char.isascii() and char.isalnum():
+        return char
+    percent = "".join(f"%(?:25){{0,2}}{byte:02x}" for byte in char.encode("utf-8", "surrogatepass"))
+    units = char.encode("utf-16-be", "surrogatepass")
+    escape = "".join(rf"\\{{1,4}}u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
+    entity = rf"&(?:#{ord(char)}|#x0*{ord(char):x}|{_ENTITIES.get(char, 'none')});"
+    also = {" ": r"|\+", "\n": r"|\\{1,4}n", "\t": r"|\\{1,4}t", "\r": r"|\\{1,4}r"}.get(char, "")
+    # Bounded runs of backslashes: a text of nothing else must not take quadratic time.
+    return rf"(?:\\{{0,4}}{re.escape(char)}|(?i:{percent}|{escape}|{entity}){also})"
 
 
 class Redactor:
-    """Keeps the secrets out of whatever is written or shown."""
+    """Keeps the secrets out of whatever is written or shown. One of fewer than four characters cannot be
+    kept: it is everywhere."""
 
     def __init__(self, secrets: Mapping[str, Secret]):
-        self._names = {
-            spelling: name for name, secret in secrets.items() for spelling in spellings(secret.value)
+        longest_first = sorted(secrets.items(), key=lambda item: len(item[1].value), reverse=True)
+        sources = {
+            name: spelling(secret.value)
+            for name, secret in longest_first
+            if len(secret.value) >= _SHORTEST_SECRET
         }
-        longest_first = sorted(self._names, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+        self._patterns = {name: re.compile(source) for name, source in sources.items()}
+        self._any = re.compile("|".join(sources.values())) if sources else None
+        self._numeric = any(_NUMBER.fullmatch(secret.value) for secret in secrets.values())
 
     def mask(self, text: str) -> str:
-        return self._pattern.sub(MASK, text) if self._pattern else text
+        return self._any.sub(MASK, text) if self._any else text
 
     def mask_value(self, value: Any) -> Any:
-        """The value with every secret in its texts and keys masked; the same object when there is none."""
-        if self._pattern is None:
+        """The value with every secret in its texts, keys and numbers masked."""
+        if self._any is None:
             return value
         if isinstance(value, str):
             return self.mask(value)
@@ -160,11 +194,13 @@ class Redactor:
             return {self.mask_value(key): self.mask_value(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
             return type(value)(self.mask_value(item) for item in value)
+        if self._numeric and isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+            return MASK if self._any.search(str(value)) else value
         return value
 
     def found_in(self, text: str) -> set[str]:
         """The names of the secrets that a text gives away."""
-        return {self._names[hit] for hit in self._pattern.findall(text)} if self._pattern else set()
+        return {name for name, pattern in self._patterns.items() if pattern.search(text)}
 
 
 def is_secret_header(name: str) -> bool:
@@ -178,35 +214,47 @@ def secret_shape(text: str) -> str | None:
 
 
 def parse_env_file(text: str, file: str) -> dict[str, str]:
-    """`KEY=value` lines: comments, `export`, quotes, and `${OTHER}` from the lines above."""
+    """`KEY=value` lines: comments, `export`, quotes, and `${OTHER}` from the lines above. A line that is
+    none of these is named, but not shown: it may hold a secret."""
     values: dict[str, str] = {}
     problems = []
-    for number, line in enumerate(text.splitlines(), 1):
-        stripped = line.strip().removeprefix("export ").lstrip()
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
+        stripped = re.sub(r"^export\s+", "", line.strip())
         if not stripped or stripped.startswith("#"):
             continue
         key, equals, value = stripped.partition("=")
-        if not equals or not NAME.fullmatch(key.strip()):
-            problems.append((number, stripped))
-            continue
-        values[key.strip()] = _env_value(value.strip(), values)
+        what = "is not KEY=value"
+        if equals and NAME.fullmatch(key.strip()):
+            found, what = _env_value(value, values)
+            if not what:
+                values[key.strip()] = found
+                continue
+        mend = "quote a value with blanks or a # in it: KEY='value'"
+        problems.append(Problem("BK502", f"line {number} {what}", mend, Place(file, number, 1)))
     if problems:
-        raise InvalidInput(
-            *(
-                Problem("BK502", f"not a KEY=value line: {text!r}", "", Place(file, number, 1))
-                for number, text in problems
-            )
-        )
+        raise InvalidInput(*problems)
     return values
 
 
-def _env_value(value: str, values: Mapping[str, str]) -> str:
-    quote_mark = value[:1]
-    if quote_mark in ("'", '"') and (end := value.find(quote_mark, 1)) > 0:
-        value = value[1:end]
-        if quote_mark == "'":
-            return value
-        value = value.replace("\\n", "\n").replace('\\"', '"')
+def _env_value(written: str, values: Mapping[str, str]) -> tuple[str, str]:
+    """The value, and what is wrong with it."""
+    quoted = _QUOTED.fullmatch(written.strip())
+    pieces = _REFERENCE
+    if quoted and quoted["raw"] is not None:
+        return quoted["raw"], ""
+    if quoted:
+        value, pieces = quoted["text"], _ESCAPE_OR_REFERENCE
+    elif written.strip()[:1] in ("'", '"'):
+        return "", "has a quote that is not closed, or something after it"
     else:
-        value = re.split(r"\s+#", value, maxsplit=1)[0].rstrip()
-    return re.sub(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", lambda match: values.get(match[1], ""), value)
+        value = re.split(r"(?:^|\s)#", written, maxsplit=1)[0].strip() if written[:1] != "#" else written
+    unknown = [
+        match["name"] for match in pieces.finditer(value) if (match["name"] or "") not in ("", *values)
+    ]
+    if unknown:
+        return "", f"uses ${{{unknown[0]}}}, which no line above it defines"
+
+    def one(match: re.Match[str]) -> str:
+        return values[match["name"]] if match["name"] else _ESCAPES.get(match["escaped"], match[0])
+
+    return pieces.sub(one, value), ""

@@ -11,14 +11,3 @@ class Code(NamedTuple):
 
     title: str
     text: str
-
-
-def explain(code: str) -> Code | None:
-    """The meaning of a code, or None for one that does not exist."""
-    return all_codes().get(code.upper())
-
-
-def all_codes() -> dict[str, Code]:
-    from baselinekit.codes import files, replay, rules, trust, usage
-
-    return {**files.CODES, **rules.CODES, **replay.CODES, **trust.CODES, **usage.CODES}

@@ -5,15 +5,15 @@ from baselinekit.codes import Code
 CODES = {
     "BK401": Code(
         "a host that is not allowed",
-        "`allow_hosts:` in the configuration or --allow-host lists where requests may go, and this one is not\n"
-        "on the list. Allow it with --allow-host HOST, or add it to the list:\n\n"
+        "`allow_hosts:` in the configuration or --allow-host lists where requests may go, and this one is\n"
+        "not on the list. Allow it with --allow-host HOST, or add it to the list:\n\n"
         "    allow_hosts: [api.example.com, 127.0.0.1]",
     ),
     "BK402": Code(
         "a secret on its way to an origin that only a data file names",
-        "A pull request may change a baseline file, so a file alone does not decide where a secret goes. Name\n"
-        "the origin yourself: --base-url, --allow-host, a variable with the URL, `allow_hosts:`, or `hosts:` of\n"
-        "the secret:\n\n"
+        "A pull request may change a baseline file, so a file alone does not decide where a secret goes.\n"
+        "Name the origin yourself: --base-url, --allow-host, a variable with the URL, `allow_hosts:`, or\n"
+        "`hosts:` of the secret:\n\n"
         "    variables:\n"
         "      token: {from_env: API_TOKEN, secret: true, hosts: [api.example.com]}",
     ),
@@ -28,5 +28,12 @@ CODES = {
         "a path that leads out of the project",
         "A file may name only files inside the project folder (the folder of baselinekit.yaml, else the git\n"
         "root, else the working folder), and nothing below .git. Links count as what they lead to.",
+    ),
+    "BK405": Code(
+        "a URL that does not say plainly where it leads",
+        "A user before the host (http://good@other), a backslash, a blank or a control character makes two\n"
+        "programs read two hosts out of one URL. Write it plainly, and put credentials under `auth:`:\n\n"
+        "    url: https://api.example.com/users\n"
+        '    auth: {type: bearer, token: "{{token}}"}',
     ),
 }

@@ -1,0 +1,192 @@
+"""Arrays whose order counts, templates that describe every element, and arrays paired by a key."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from baselinekit.compare.mode import Mode
+from baselinekit.compare.pairing import Pairs, align, freeze
+from baselinekit.compare.rules import State
+from baselinekit.compare.walk import Link, Mismatch, Node, Walk
+from baselinekit.model.values import Json
+from baselinekit.placeholders.grammar import escape_value, holds_marker
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ordered:
+    """Element by element. Only when one of them differs are the rows aligned, so that one row removed at the
+    head is one removed row and not a thousand changed ones."""
+
+    expected: list[Json]
+    items: tuple[Node, ...]
+    mode: Mode
+    state: State
+    at: Link
+    open: bool = False
+    optional: bool = False
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        if not isinstance(actual, list):
+            return walk.replaced(self, actual, path)
+        kept = walk.kept()
+        agreed = 0
+        for index, (node, value) in enumerate(zip(self.items, actual, strict=False)):
+            before = walk.count
+            node.walk(value, walk, (path, index))
+            if walk.count != before:
+                break
+            agreed += 1
+        if agreed == len(self.items) == len(actual):
+            return self.expected
+        if walk.trial and not self._may_differ_in_length():
+            raise Mismatch
+        walk.back_to(kept)
+        return self._aligned(actual, walk, path, agreed)
+
+    def _aligned(self, actual: list[Json], walk: Walk, path: Link, head: int) -> Json:
+        for index in range(head):
+            self.items[index].walk(actual[index], walk, (path, index))  # again, for its bindings
+        tail = 0
+        while tail < min(len(self.items), len(actual)) - head and walk.matches(
+            self.items[-1 - tail], actual[-1 - tail]
+        ):
+            tail += 1
+        found = align(
+            self.expected[head : len(self.items) - tail],
+            actual[head : len(actual) - tail],
+            Ident(self.expected),
+        )
+        pairs = [(n, n) for n in range(head)]
+        pairs += [(head + e, head + a) for e, a in found.pairs]
+        pairs += [(len(self.items) - n, len(actual) - n) for n in range(tail, 0, -1)]
+        whole = Pairs(pairs, [head + e for e in found.missing], [head + a for a in found.extra])
+        return self._walk_pairs(whole, actual, walk, path, head)
+
+    def _may_differ_in_length(self) -> bool:
+        return self.open or not self.state.dead or any(node.optional for node in self.items)
+
+    def _walk_pairs(self, whole: Pairs, actual: list[Json], walk: Walk, path: Link, head: int) -> Json:
+        resolved: dict[int, Json] = {}
+        before = walk.count
+        moved = self._moved(whole, actual, walk)
+        for e, a in whole.pairs:
+            if e < head:
+                resolved[a] = self.expected[e]
+            else:
+                resolved[a] = self.items[e].walk(actual[a], walk, (path, a))
+        for e, a in moved.items():
+            walk.differ(
+                (path, a), "order", self.expected[e], actual[a], (self.at, e), note=f"moved from [{e}]"
+            )
+            resolved[a] = self.expected[e]
+        for e in whole.missing:
+            if e not in moved and not self.items[e].optional:
+                walk.missing(self.expected[e], (self.at, e), (path, e))
+        taken = set(moved.values())
+        for a in whole.extra:
+            if a in taken:
+                continue
+            here = self.state.step(a, actual[a], len(actual)).here
+            if here is not None:
+                walk.hits.update(here.rules)
+            if not self.open and (here is None or here.ignore is None):
+                walk.extra(actual[a], (path, a), self.at)
+                resolved[a] = escape_value(actual[a])
+        if walk.count == before:
+            return self.expected
+        return [resolved[a] for a in sorted(resolved)]
+
+    def _moved(self, whole: Pairs, actual: list[Json], walk: Walk) -> dict[int, int]:
+        """Rows that stand elsewhere, as they are. The first fifty of each are looked at."""
+        moved: dict[int, int] = {}
+        free = whole.extra[:50]
+        for e in whole.missing[:50]:
+            hit = next((a for a in free if walk.matches(self.items[e], actual[a])), None)
+            if hit is not None:
+                moved[e] = hit
+                free.remove(hit)
+        return moved
+
+
+class Ident:
+    """The key by which rows are first aligned: what is literal in them. Where rows are objects with
+    placeholders, the keys that are literal in all of them."""
+
+    def __init__(self, rows: list[Json]):
+        literal: set[str] | None = None
+        for row in rows:
+            if isinstance(row, dict):
+                keys = {key for key, value in row.items() if not holds_marker(value)}
+                literal = keys if literal is None else literal & keys
+        self._keys = sorted(literal) if literal else None
+
+    def __call__(self, row: Json) -> Hashable:
+        if self._keys and isinstance(row, dict):
+            return tuple(freeze(row.get(key)) for key in self._keys)
+        return freeze(row)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Each:
+    """Every element of the actual array is as one of the templates says: usually there is one."""
+
+    expected: list[Json]
+    items: tuple[Node, ...]
+    mode: Mode
+    at: Link
+    optional: bool = False
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        if not isinstance(actual, list):
+            return walk.replaced(self, actual, path)
+        if not actual and not self.mode.allow_empty_arrays:
+            note = "every element is described, and there is none; allow_empty_arrays lets it be empty"
+            walk.differ(path, "count", self.expected, actual, self.at, "allow_empty_arrays", note)
+            return []
+        before = walk.count
+        resolved = []
+        for index, value in enumerate(actual):
+            node = self.items[0]
+            if len(self.items) > 1:
+                node = next((item for item in self.items if walk.matches(item, value)), node)
+            resolved.append(node.walk(value, walk, (path, index)))
+        return self.expected if walk.count == before else resolved
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Keyed:
+    """Elements paired by the value of a key; their order is free."""
+
+    expected: list[Json]
+    items: tuple[Node, ...]
+    key: str
+    mode: Mode
+    at: Link
+    optional: bool = False
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        if not isinstance(actual, list):
+            return walk.replaced(self, actual, path)
+        before = walk.count
+        places: dict[Hashable, int] = {}
+        resolved: dict[int, Json] = {}
+        for index, value in enumerate(actual):
+            name = self._name(value)
+            if name is None or name in places:
+                note = f"has no {self.key}" if name is None else f"the second with this {self.key}"
+                walk.extra(value, (path, index), self.at, note)
+                resolved[index] = escape_value(value)
+            else:
+                places[name] = index
+        for e, node in enumerate(self.items):
+            a = places.pop(self._name(node.expected), None)
+            if a is None:
+                walk.missing(node.expected, (self.at, e), (path, e))
+            else:
+                resolved[a] = node.walk(actual[a], walk, (path, a))
+        for a in places.values():
+            walk.extra(actual[a], (path, a), self.at)
+            resolved[a] = escape_value(actual[a])
+        return self.expected if walk.count == before else [resolved[a] for a in sorted(resolved)]
+
+    def _name(self, row: Json) -> Hashable:
+        return freeze(row[self.key]) if isinstance(row, dict) and self.key in row else None

@@ -1,0 +1,131 @@
+"""The face of the room: a baseline is compiled once, and each observation is compared in one walk."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from baselinekit.compare import outputs, settings
+from baselinekit.compare.compiler import Compiler
+from baselinekit.compare.required import missing_keys
+from baselinekit.compare.rules import Automaton, Rule
+from baselinekit.compare.walk import Node, Walk
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.model.baselines import Baseline, Known, Rules
+from baselinekit.model.comparison import Comparison, Difference, RuleReport
+from baselinekit.model.observation import Observation
+from baselinekit.model.recipes import Recipe, SkillExecution
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.paths import Pattern, suggest
+from baselinekit.placeholders.table import Words
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """One baseline's rules and output, ready to be walked. `arrays` says how each array is compared."""
+
+    root: Node
+    rules: Rules
+    known: Known
+    path_rules: tuple[Rule, ...]
+    required: tuple[tuple[Pattern, Path], ...]
+    hits: frozenset[Rule]
+    compiler: Compiler
+    arrays: dict[Path, str]
+    uncompared: int
+
+    def compare(self, observation: Observation) -> Comparison:
+        """The one walk. An answer that cannot be judged (a limit) is CannotReplay, never a verdict."""
+        walk = Walk(self.compiler.node)
+        walk.hits.update(self.hits)
+        resolved = self.root.walk(observation.output, walk, None)
+        differences = walk.differences
+        known_missing = {d.path for d in differences if d.kind == "missing"}
+        further = [
+            *(d for d in missing_keys(self.required, observation.output) if d.path not in known_missing),
+            *_too_slow(self.rules, self.known, observation),
+        ]
+        return Comparison(
+            (*differences, *further),
+            walk.count + len(further),
+            resolved,
+            tuple(self._reports(walk)),
+        )
+
+    def explain(self, comparison: Comparison) -> list[str]:
+        """The differences in words, for who asks for more."""
+        from baselinekit.compare.explain import explain
+
+        return explain(self.root.expected, comparison)
+
+    def _reports(self, walk: Walk) -> Iterator[RuleReport]:
+        met = {rule.at for rule in walk.hits}
+        stale = {rule.at: rule for rule in self.path_rules if rule.at not in met}
+        for rule in stale.values():
+            near = suggest(rule.pattern, self.root.expected)
+            what = f"{rule.kind}: {rule.text} matched nothing" + (f": {near}" if near else "")
+            yield RuleReport(rule.text, "stale", what, rule.at)
+        for rule, what in walk.hidden.items():
+            yield RuleReport(
+                rule.text, "hid", f"{rule.kind}: {rule.text} hid a change of type: {what}", rule.at
+            )
+        if self.uncompared:
+            what = f"{self.uncompared} values that are no numbers were not compared (type: numeric)"
+            yield RuleReport("numeric", "uncompared", what, ("comparison", "type"))
+
+
+def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
+    """Everything that can be wrong with the rules or the stored output is found here, all at once."""
+    known = baseline.baseline
+    if known is None or known.output is ABSENT:
+        what = f"{baseline.id} has no stored output yet"
+        raise InvalidInput(Problem("BK223", what, "capture it: baselinekit capture from FILE", at=()))
+    output, rules, kind = known.output, baseline.comparison, baseline.current.kind
+    compiler = Compiler(words, settings.field_mode)
+    problems = compiler.problems
+    problems += outputs.check(output, kind)
+    mode = settings.base_mode(rules, output, problems)
+    path_rules, required = settings.path_rules(rules, output, kind, problems)
+    automaton = Automaton(path_rules)
+    root = outputs.root_node(output, kind, mode, automaton.start, compiler)
+    if not problems and not compiler.checked and compiler.hits and not required:
+        what = "the rules ignore everything: this baseline could never fail"
+        problems.append(Problem("BK224", what, "leave something to compare", at=("comparison",)))
+    if problems:
+        raise InvalidInput(*problems)
+    return Matcher(
+        root,
+        rules,
+        known,
+        tuple(path_rules),
+        tuple(required),
+        frozenset(compiler.hits),
+        compiler,
+        compiler.arrays,
+        compiler.uncompared,
+    )
+
+
+def compare_values(expected: Json, actual: Json, rules: Rules | None = None) -> Comparison:
+    """Two bare values under some rules: what a grader, and a test of the rules, asks for."""
+    recipe = Recipe(None, SkillExecution("skill", "value"))
+    baseline = Baseline("value", recipe, baseline=Known(output=expected), comparison=rules or Rules())
+    return compile_baseline(baseline, Words()).compare(Observation(actual, 0.0))
+
+
+def _too_slow(rules: Rules, known: Known, observation: Observation) -> Iterator[Difference]:
+    latency, seconds = rules.latency, round(observation.seconds, 3)
+    if latency is None:
+        return
+    if latency.max_seconds is not None and observation.seconds > latency.max_seconds:
+        note = f"took {seconds} s, at most {latency.max_seconds} s are allowed"
+        yield _latency(latency.max_seconds, seconds, "max_seconds", note)
+    captured = known.observed.seconds if known.observed else None
+    if latency.max_ratio is not None and captured and observation.seconds > captured * latency.max_ratio:
+        allowed = round(captured * latency.max_ratio, 3)
+        note = (
+            f"took {seconds} s, at most {latency.max_ratio} times the {captured} s of the capture are allowed"
+        )
+        yield _latency(allowed, seconds, "max_ratio", note)
+
+
+def _latency(expected: float, actual: float, name: str, note: str) -> Difference:
+    return Difference(("latency",), "tolerance", expected, actual, (), f"latency.{name}", note)

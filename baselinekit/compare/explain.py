@@ -1,0 +1,82 @@
+"""The wording of a failing subtree, by deepdiff. It explains a verdict and is never on the way to one.
+
+It is handed the expected text and the *resolved* one (the actual output seen through the template), so that
+what a placeholder or a rule let pass is the same on both sides and only real differences are worded."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from baselinekit.model.comparison import Comparison
+from baselinekit.model.values import Json, Path, json_type
+from baselinekit.paths import render
+
+_MOST_VALUES = 5_000
+_MOST_LINES = 40
+_LONGEST_LINE = 300
+
+
+def explain(expected: Json, comparison: Comparison) -> list[str]:
+    """Lines that say in words what changed, bounded in size and therefore in time; what was cut is said."""
+    lines: list[str] = []
+    for path, before, after in _failing(expected, comparison.resolved, ()):
+        if _size(before, _MOST_VALUES) + _size(after, _MOST_VALUES) > _MOST_VALUES:
+            lines.append(f"{render(path)}: too large to explain (more than {_MOST_VALUES:,} values)")
+            continue
+        lines += _worded(path, before, after)
+    if len(lines) > _MOST_LINES:
+        lines[_MOST_LINES:] = [f"… and {len(lines) - _MOST_LINES} more lines"]
+    return [line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE] + " …" for line in lines]
+
+
+def _failing(expected: Json, resolved: Json, path: Path) -> Iterator[tuple[Path, Json, Json]]:
+    """The smallest subtrees that hold the differences: one key at a time as long as only keys changed."""
+    if expected is resolved:
+        return
+    if isinstance(expected, dict) and isinstance(resolved, dict) and expected.keys() == resolved.keys():
+        for key, value in expected.items():
+            yield from _failing(value, resolved[key], (*path, key))
+    elif expected != resolved or type(expected) is not type(resolved):
+        yield path, expected, resolved
+
+
+def _worded(path: Path, before: Json, after: Json) -> list[str]:
+    from deepdiff import DeepDiff
+
+    found = DeepDiff(
+        before, after, verbose_level=2, view="tree", threshold_to_diff_deeper=0, max_diffs=_MOST_VALUES
+    )
+    lines = []
+    for group in found.values():
+        for level in group:
+            lines.append(f"{render(path + tuple(level.path(output_format='list')))}: {_change(level)}")
+    return sorted(lines)
+
+
+def _change(level: Any) -> str:
+    kind = level.report_type
+    if kind.endswith("_added"):
+        return f"added {_shown(level.t2)}"
+    if kind.endswith("_removed"):
+        return f"removed {_shown(level.t1)}"
+    if kind == "type_changes":
+        types = json_type(level.t1), json_type(level.t2)
+        return f"changed from {_shown(level.t1)} ({types[0]}) to {_shown(level.t2)} ({types[1]})"
+    return f"changed from {_shown(level.t1)} to {_shown(level.t2)}"
+
+
+def _shown(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _size(value: Json, most: int) -> int:
+    """How many values there are, counted no further than `most`."""
+    if isinstance(value, str):
+        return 1 + len(value) // 1_000
+    below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    count = 1
+    for item in below:
+        if count > most:
+            break
+        count += _size(item, most - count)
+    return count

@@ -1,0 +1,184 @@
+"""The nodes without nodes below them."""
+
+from dataclasses import dataclass
+
+from baselinekit.compare import numeric, semantic
+from baselinekit.compare.mode import Mode
+from baselinekit.compare.rules import Rule
+from baselinekit.compare.walk import Link, Walk, unroll
+from baselinekit.model.values import Json, json_type
+from baselinekit.paths import render
+from baselinekit.placeholders.grammar import escape, escape_value
+from baselinekit.placeholders.template import Inline, Placeholder
+
+
+def same_scalar(expected: Json, actual: Json, mode: Mode) -> bool:
+    """Equal as the mode sees it: true is never 1; 1 is 1.0 unless types count."""
+    if isinstance(expected, str):
+        return isinstance(actual, str) and (expected == actual or mode.text(expected) == mode.text(actual))
+    if numeric.is_number(expected):
+        if not numeric.is_number(actual) or (
+            mode.typed and isinstance(expected, int) != isinstance(actual, int)
+        ):
+            return False
+        return bool(expected == actual or numeric.exact(expected) == numeric.exact(actual))
+    return expected is actual
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scalar:
+    """A literal text, number, boolean or null. `expected` is what the file says, escapes and all."""
+
+    expected: Json
+    value: Json
+    mode: Mode
+    at: Link
+    optional: bool = False
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        tolerance = self.mode.tolerance
+        if tolerance is not None and numeric.is_number(self.value):
+            if not numeric.is_number(actual):
+                return walk.replaced(self, actual, path)
+            if numeric.within(self.value, actual, tolerance):
+                return self.expected
+            note = numeric.worded(self.value, actual, tolerance)
+            walk.differ(path, "tolerance", self.expected, actual, self.at, self.mode.tolerance_rule, note)
+            return actual
+        if same_scalar(self.value, actual, self.mode):
+            return self.expected
+        return walk.replaced(self, actual, path)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Literal:
+    """A subtree that `==` can decide; only when it is unequal, it is looked into."""
+
+    expected: Json
+    mode: Mode
+    at: Link
+    optional: bool = False
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        if actual == self.expected:
+            return self.expected
+        return walk.plain(self.expected, self.mode, self.at).walk(actual, walk, path)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Meaning:
+    """A text that may be worded otherwise."""
+
+    expected: str
+    value: str
+    mode: Mode
+    at: Link
+    optional: bool = False
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        if not isinstance(actual, str):
+            return walk.replaced(self, actual, path)
+        if same_scalar(self.value, actual, self.mode):
+            return self.expected
+        note = semantic.disagreement(self.value, actual)
+        if note is None:
+            score = semantic.similarity(self.value, actual)
+            if score >= self.mode.min_similarity:
+                return self.expected
+            note = f"similarity {score:.2f}, at least {self.mode.min_similarity:g} is asked for"
+        walk.differ(path, "similarity", self.expected, actual, self.at, note=note)
+        return escape(actual)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stand:
+    """A placeholder, or a text with placeholders in it."""
+
+    expected: str
+    template: Placeholder | Inline
+    at: Link
+
+    @property
+    def optional(self) -> bool:
+        return self.template.optional
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        if self.template.accepts(actual, walk.bindings):
+            return self.expected
+        walk.differ(path, "value", self.expected, actual, self.at, note=self._binding(walk))
+        return escape_value(actual)
+
+    def _binding(self, walk: Walk) -> str | None:
+        template = self.template
+        tokens = template.tokens if isinstance(template, Inline) else (template.token,)
+        keys = [token.key for token in tokens if token.key in walk.bindings]
+        return ", ".join(f"{key} is {walk.bindings[key]!r} elsewhere" for key in keys if key) or None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ignored:
+    """What a rule takes out of the comparison. With `keep` (ignore_values) the key must still be there."""
+
+    expected: Json
+    rule: Rule
+    at: Link
+    keep: bool = False
+
+    @property
+    def optional(self) -> bool:
+        return not self.keep
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        walk.hits.add(self.rule)
+        before, after = json_type(self.expected), json_type(actual)
+        written = isinstance(self.expected, str) and ("<<" in self.expected or "{{any_" in self.expected)
+        if before != after and not written and "null" not in (before, after) and not walk.trial:
+            walk.hidden.setdefault(self.rule, f"{render(unroll(path))} was {before}, is {after}")
+        return self.expected
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Uncompared:
+    """A leaf that a numeric comparison does not look at."""
+
+    expected: Json
+    at: Link
+    optional: bool = True
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        return self.expected
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnyElements:
+    """An array whose elements are all ignored: any of them, and any number, will do."""
+
+    expected: list[Json]
+    rule: Rule
+    at: Link
+    optional: bool = False
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        walk.hits.add(self.rule)
+        return self.expected if isinstance(actual, list) else walk.replaced(self, actual, path)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MediaType:
+    """A `content-type`: one without parameters matches any parameters."""
+
+    expected: str
+    at: Link
+    optional: bool = False
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        if isinstance(actual, str):
+            before, after = _media_type(self.expected), _media_type(actual)
+            if before == after or (len(before) == 1 and before[0] == after[0]):
+                return self.expected
+        return walk.replaced(self, actual, path)
+
+
+def _media_type(text: str) -> list[str]:
+    first, *parameters = [part.strip().casefold().replace('"', "") for part in text.split(";")]
+    return [first, *sorted(parameter for parameter in parameters if parameter)]

@@ -1,0 +1,73 @@
+"""Mode: how values are compared at one place of a document, its defaults filled in."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from baselinekit.model.baselines import Options, Tolerance, Type
+
+Specificity = tuple[int, int, int]
+ANYWHERE: Specificity = (-99, 0, 0)
+
+FLAGS = frozenset(f.name for f in fields(Options)) - {"ignore_values", "require_keys"}
+"""The switches that may stand among the paths of `tolerance`."""
+
+DEFAULT_SIMILARITY = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    type: Type = "structural"
+    allow_additional_fields: bool = False
+    allow_missing_fields: bool = False
+    allow_field_reordering: bool = True
+    allow_empty_arrays: bool = False
+    case_sensitive: bool = True
+    trim_whitespace: bool = False
+    normalize_newlines: bool = False
+    min_similarity: float = DEFAULT_SIMILARITY
+    tolerance: Tolerance | None = None
+    tolerance_rule: str | None = None
+    tolerance_specificity: Specificity = ANYWHERE
+
+    @property
+    def typed(self) -> bool:
+        """1 and 1.0 differ."""
+        return self.type == "exact"
+
+    @property
+    def literal_keys_decide(self) -> bool:
+        """Whether two rows whose literal texts and numbers differ can never match: then those may sort the
+        rows before any of them is compared."""
+        return (
+            self.type in ("structural", "exact")
+            and self.case_sensitive
+            and not (self.allow_missing_fields or self.trim_whitespace or self.normalize_newlines)
+        )
+
+    def text(self, text: str) -> str:
+        """A text as it counts."""
+        if self.normalize_newlines and "\r" in text:
+            text = text.replace("\r\n", "\n").replace("\r", "\n")
+        if self.trim_whitespace:
+            text = text.strip()
+        return text if self.case_sensitive else text.casefold()
+
+    def tolerating(self, tolerance: Tolerance, rule: str, specificity: Specificity) -> "Mode":
+        """The mode below a tolerance's path, unless a more exact path has already set another."""
+        if specificity < self.tolerance_specificity:
+            return self
+        return replace(self, tolerance=tolerance, tolerance_rule=rule, tolerance_specificity=specificity)
+
+
+def mode_of(
+    type: Type, *sources: Options | dict[str, bool] | None, min_similarity: float | None = None
+) -> Mode:
+    """A type's defaults, changed by what the sources state, the later ones last."""
+    stated: dict[str, Any] = {}
+    for source in sources:
+        if isinstance(source, Options):
+            source = {name: value for name in FLAGS if (value := getattr(source, name)) is not None}
+        stated.update(source or {})
+    stated.setdefault("normalize_newlines", type == "exact")
+    similarity = DEFAULT_SIMILARITY if min_similarity is None else float(min_similarity)
+    return replace(Mode(type=type, min_similarity=similarity), **stated)

@@ -1,0 +1,162 @@
+"""Arrays whose order is free: rows are sorted into buckets by what is literal in them, then matched
+optimally within a bucket. Each row has one partner, so multiplicity counts."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+
+from baselinekit.compare.mode import Mode
+from baselinekit.compare.objects import Object
+from baselinekit.compare.pairing import freeze, match, pair_leftovers, search
+from baselinekit.compare.walk import Link, Mismatch, Node, Walk, unroll
+from baselinekit.errors import CannotReplay, Problem
+from baselinekit.model.values import Json
+from baselinekit.paths import render
+from baselinekit.placeholders.grammar import escape_value
+from baselinekit.placeholders.template import Bindings
+
+MOST_PAIRS = 2_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unordered:
+    """Every row of the baseline has a partner of its own; with `subset` further rows may be there.
+    `literal`: rows without a placeholder or rule in them, which equal values alone can match."""
+
+    expected: list[Json]
+    items: tuple[Node, ...]
+    literal: tuple[bool, ...]
+    mode: Mode
+    at: Link
+    subset: bool = False
+    bindings: bool = False
+    optional: bool = False
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        if not isinstance(actual, list):
+            return walk.replaced(self, actual, path)
+        before = walk.count
+        pairs = self._same_literals(actual)
+        taken = set(pairs.values())
+        rows = [e for e in range(len(self.items)) if e not in pairs]
+        columns = [a for a in range(len(actual)) if a not in taken]
+        found = self._match(rows, columns, actual, walk, path)
+        resolved: dict[int, Json] = {a: self.expected[e] for e, a in pairs.items()}
+        for e, a in sorted(found.items()):
+            resolved[a] = self.items[e].walk(actual[a], walk, (path, a))
+        used = set(found.values())
+        self._leftovers(
+            [e for e in rows if e not in found],
+            [a for a in columns if a not in used],
+            actual,
+            walk,
+            path,
+            resolved,
+        )
+        return self.expected if walk.count == before else [resolved[a] for a in sorted(resolved)]
+
+    def _same_literals(self, actual: list[Json]) -> dict[int, int]:
+        """Literal rows take equal rows: those are all alike, so it does not matter which."""
+        if not self.mode.literal_keys_decide or self.mode.typed or self.mode.tolerance is not None:
+            return {}
+        places: dict[Hashable, list[int]] = {}
+        for a in range(len(actual) - 1, -1, -1):
+            places.setdefault(freeze(actual[a]), []).append(a)
+        pairs = {}
+        for e, literal in enumerate(self.literal):
+            if literal and (free := places.get(freeze(self.expected[e]))):
+                pairs[e] = free.pop()
+        return pairs
+
+    def _match(
+        self, rows: list[int], columns: list[int], actual: list[Json], walk: Walk, path: Link
+    ) -> dict[int, int]:
+        buckets = self._buckets(rows, columns, actual)
+        candidates = [bucket for bucket in buckets if bucket]
+        if sum(map(len, candidates)) > MOST_PAIRS:
+            raise CannotReplay(
+                Problem(
+                    "BK231",
+                    f"the array {render(unroll(path))} has too many rows that only a trial can tell apart",
+                    "pair them by a key: arrays: {path: {by: id}}",
+                )
+            )
+        known: dict[int, list[int]] = {}
+
+        def partners(row: int) -> Sequence[int]:
+            if row not in known:
+                node = self.items[rows[row]]
+                known[row] = [a for a in buckets[row] if walk.matches(node, actual[a])]
+            return known[row]
+
+        if walk.trial and any(not partners(row) for row in range(len(rows))):
+            return {}
+        if self.bindings and (found := self._consistent(rows, actual, partners, walk)) is not None:
+            return found
+        return {rows[row]: a for row, a in match(len(rows), len(columns), partners).items()}
+
+    def _buckets(self, rows: list[int], columns: list[int], actual: list[Json]) -> list[list[int]]:
+        """For each row the columns that could match it, judged by what is literal."""
+        by_keys: dict[tuple[str, ...], dict[Hashable, list[int]]] = {}
+        buckets = []
+        for e in rows:
+            node = self.items[e]
+            keys = _literal_keys(node) if self.mode.literal_keys_decide else ()
+            if not keys:
+                buckets.append(columns)
+                continue
+            if keys not in by_keys:
+                places: dict[Hashable, list[int]] = {}
+                for a in columns:
+                    row = actual[a]
+                    if isinstance(row, dict):
+                        places.setdefault(tuple(freeze(row.get(key)) for key in keys), []).append(a)
+                by_keys[keys] = places
+            wanted = tuple(freeze(node.expected[key]) for key in keys)
+            buckets.append(by_keys[keys].get(wanted, []))
+        return buckets
+
+    def _consistent(
+        self, rows: list[int], actual: list[Json], partners: Callable[[int], Sequence[int]], walk: Walk
+    ) -> dict[int, int] | None:
+        """A matching under which every binding has one value, searched with a bound on the tries."""
+
+        def attempt(row: int, column: int, bindings: Bindings) -> Bindings | None:
+            outer, walk.bindings = walk.bindings, bindings
+            try:
+                return walk.bindings_after(self.items[rows[row]], actual[column])
+            finally:
+                walk.bindings = outer
+
+        found = search(len(rows), partners, attempt, walk.bindings)
+        return None if found is None else {rows[row]: column for row, column in found.items()}
+
+    def _leftovers(
+        self,
+        missing: list[int],
+        extra: list[int],
+        actual: list[Json],
+        walk: Walk,
+        path: Link,
+        resolved: dict[int, Json],
+    ) -> None:
+        missing = [e for e in missing if not self.items[e].optional]
+        if walk.trial and (missing or (extra and not self.subset)):
+            raise Mismatch
+        likely = pair_leftovers([self.expected[e] for e in missing], [actual[a] for a in extra])
+        for e, a in likely:
+            resolved[extra[a]] = self.items[missing[e]].walk(actual[extra[a]], walk, (path, extra[a]))
+        lost = {e for e, _ in likely}
+        for e, position in enumerate(missing):
+            if e not in lost:
+                walk.missing(self.expected[position], (self.at, position), (path, position))
+        found = {a for _, a in likely}
+        for a, position in enumerate(extra):
+            if a not in found and not self.subset:
+                walk.extra(actual[position], (path, position), self.at)
+                resolved[position] = escape_value(actual[position])
+
+
+def _literal_keys(node: Node) -> tuple[str, ...]:
+    if isinstance(node, Object):
+        return tuple(key for key, _ in (*node.plain, *node.scalars))
+    return ()

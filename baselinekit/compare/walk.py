@@ -1,0 +1,115 @@
+"""What a walk over the actual output carries with it: the differences found so far, the bindings made."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from baselinekit.compare.rules import DEAD, Rule
+from baselinekit.model.comparison import Difference, Kind
+from baselinekit.model.values import ABSENT, Json, Path, json_type
+from baselinekit.placeholders.grammar import escape_value
+
+MOST_KEPT = 10_000
+"""Differences are counted completely; this many are kept."""
+
+Link = tuple[Any, str | int] | None
+"""A path while it is walked: the parent's path and the last key. Only a difference unrolls it."""
+
+
+def unroll(link: Link) -> Path:
+    keys: list[str | int] = []
+    while link is not None:
+        link, key = link
+        keys.append(key)
+    return tuple(reversed(keys))
+
+
+class Node(Protocol):
+    """One place of the expected output, compiled. `walk` gives the actual value seen through the template:
+    the expected value itself, the same object, when nothing differs."""
+
+    @property
+    def expected(self) -> Json: ...
+    @property
+    def at(self) -> Link: ...
+    @property
+    def optional(self) -> bool: ...
+    def walk(self, actual: Json, walk: "Walk", path: Link) -> Json: ...
+
+
+class Mismatch(Exception):
+    """In a trial: they do not match, and it does not matter how."""
+
+
+class Walk:
+    """One walk. In a trial the first difference ends it."""
+
+    __slots__ = ("bindings", "compile", "count", "differences", "hidden", "hits", "trial")
+
+    def __init__(self, compile: Callable[..., Node]):
+        self.compile = compile
+        self.differences: list[Difference] = []
+        self.count = 0
+        self.bindings: dict[str, Json] = {}
+        self.hits: set[Rule] = set()
+        self.hidden: dict[Rule, str] = {}
+        self.trial = False
+
+    def differ(
+        self,
+        path: Link,
+        kind: Kind,
+        expected: Json,
+        actual: Json,
+        at: Link,
+        rule: str | None = None,
+        note: str | None = None,
+    ) -> None:
+        if self.trial:
+            raise Mismatch
+        self.count += 1
+        if len(self.differences) < MOST_KEPT:
+            shown = unroll(at if kind == "missing" else path)
+            self.differences.append(Difference(shown, kind, expected, actual, unroll(at), rule, note))
+
+    def replaced(self, node: Node, actual: Json, path: Link, note: str | None = None) -> Json:
+        """The actual value stands where another was expected."""
+        retyped = json_type(actual) != json_type(node.expected)
+        self.differ(path, "type" if retyped else "value", node.expected, actual, node.at, note=note)
+        return escape_value(actual)
+
+    def missing(self, expected: Json, at: Link, path: Link, note: str | None = None) -> None:
+        self.differ(path, "missing", expected, ABSENT, at, note=note)
+
+    def extra(self, actual: Json, path: Link, at: Link, note: str | None = None) -> None:
+        self.differ(path, "extra", ABSENT, actual, at, note=note)
+
+    def matches(self, node: Node, actual: Json) -> bool:
+        """Whether a value would pass here, with the bindings as they stand."""
+        return self.bindings_after(node, actual) is not None
+
+    def bindings_after(self, node: Node, actual: Json) -> dict[str, Json] | None:
+        """The bindings as they would stand after a value has passed here; None if it would not."""
+        outer, self.trial = self.trial, True
+        bindings = self.bindings
+        self.bindings = dict(bindings)
+        try:
+            node.walk(actual, self, None)
+            return self.bindings
+        except Mismatch:
+            return None
+        finally:
+            self.trial = outer
+            self.bindings = bindings
+
+    def kept(self) -> tuple[int, int, dict[str, Json]]:
+        """The state to go back to when what was tried turns out to need another look."""
+        return len(self.differences), self.count, dict(self.bindings)
+
+    def back_to(self, kept: tuple[int, int, dict[str, Json]]) -> None:
+        length, self.count, bindings = kept
+        del self.differences[length:]
+        self.bindings = bindings
+
+    def plain(self, expected: Json, mode: Any, at: Link) -> Node:
+        """The node of a literal subtree, which is only compiled when `==` has found it unequal."""
+        return self.compile(expected, mode, DEAD, at, whole=True)

@@ -1,0 +1,297 @@
+"""Paths into a document: dotted with wildcards (`users.*.id`, `**.id`) or JSONPath (`$.users[*].id`).
+
+Both are compiled to the same segments, so that a rule is matched step by step while a document is walked.
+jsonpath-ng reads the `$…` form and judges its filters; it is imported only when such a path is met.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from typing import Any
+
+from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.model.values import Json, Path
+
+_PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
+_DOTTED = re.compile(
+    r"""(?P<dot>\.)? (?:
+        \[ (?: (?P<any>\*) | (?P<index>-?\d{1,18}) | (?P<inner>"(?:[^"\\]|\\.)*" | '[^']*') ) \]
+        | (?P<quoted>"(?:[^"\\]|\\.)*") | (?P<key>[^.\[\]"'\s][^.\[\]"]*) )""",
+    re.VERBOSE,
+)
+_LONGEST = 1024
+
+
+class Wild(Enum):
+    ANY = "*"
+    """Any key, any index."""
+    DEEP = "**"
+    """Any number of steps, none included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    start: int | None
+    stop: int | None
+    step: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    keys: tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Elements for which a filter holds."""
+
+    test: Callable[[Json], bool]
+
+
+Segment = str | int | Wild | Slice | OneOf | Where
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A compiled path. `absolute`: written with `$`, so it starts at the whole output."""
+
+    text: str
+    segments: tuple[Segment, ...]
+    absolute: bool
+
+    @property
+    def specificity(self) -> tuple[int, int, int]:
+        """Of two patterns that match, the one with the greater specificity is the more exact."""
+        deep = sum(segment is Wild.DEEP for segment in self.segments)
+        exact = sum(isinstance(segment, str | int) for segment in self.segments)
+        return (-deep, exact - len(self.segments) + deep, exact)
+
+    def start(self) -> tuple[int, ...]:
+        """Where matching stands before the first step."""
+        return self._closed({0})
+
+    def after(self, positions: tuple[int, ...], key: str | int, value: Json, size: int) -> tuple[int, ...]:
+        """Where matching stands after a step to `key`, which holds `value` and has `size - 1` siblings."""
+        reached = set()
+        for position in positions:
+            if position == len(self.segments):
+                continue
+            segment = self.segments[position]
+            if segment is Wild.DEEP:
+                reached.add(position)
+            elif _fits(segment, key, value, size):
+                reached.add(position + 1)
+        return self._closed(reached)
+
+    def done(self, positions: tuple[int, ...]) -> bool:
+        return bool(positions) and positions[-1] == len(self.segments)
+
+    @property
+    def looks_at_values(self) -> bool:
+        """Whether a step can depend on more than the key: a filter, or an index from the end."""
+        return any(
+            isinstance(segment, Where | Slice) or (isinstance(segment, int) and segment < 0)
+            for segment in self.segments
+        )
+
+    def _closed(self, positions: set[int]) -> tuple[int, ...]:
+        for position in sorted(positions):
+            while position < len(self.segments) and self.segments[position] is Wild.DEEP:
+                position += 1
+                positions.add(position)
+        return tuple(sorted(positions))
+
+
+def _fits(segment: Segment, key: str | int, value: Json, size: int) -> bool:
+    if isinstance(segment, str):
+        return segment == key if isinstance(key, str) else segment.isdigit() and int(segment) == key
+    if isinstance(segment, int):
+        return key == (segment if segment >= 0 else segment + size) and isinstance(key, int)
+    if segment is Wild.ANY:
+        return True
+    if isinstance(segment, OneOf):
+        return any(_fits(one, key, value, size) for one in segment.keys)
+    if isinstance(segment, Slice):
+        picked = range(*slice(segment.start, segment.stop, segment.step).indices(size))
+        return isinstance(key, int) and key in picked
+    return isinstance(segment, Where) and isinstance(key, int) and segment.test(value)
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> Pattern:
+    """Compile a path. What cannot be one is an error that says where it goes wrong."""
+    if not text or len(text) > _LONGEST:
+        raise _bad(text, "is empty" if not text else f"is longer than {_LONGEST} characters")
+    if text.startswith("$"):
+        return Pattern(text, tuple(_jsonpath(text)), absolute=True)
+    return Pattern(text, tuple(_dotted(text)), absolute=False)
+
+
+def _bad(text: str, why: str, mend: str = "") -> InvalidInput:
+    return InvalidInput(Problem("BK201", f"the path {text[:80]!r} {why}", mend))
+
+
+def _dotted(text: str) -> Iterator[Segment]:
+    position = 0
+    while position < len(text):
+        match = _DOTTED.match(text, position)
+        bracket = match is not None and text[match.start() + bool(match["dot"])] == "["
+        if match is None or (bool(match["dot"]) != (position > 0) and not (bracket and not match["dot"])):
+            raise _bad(text, f"cannot be read at character {position + 1}", 'quote odd keys: headers."x-id"')
+        yield _dotted_segment(match)
+        position = match.end()
+
+
+def _dotted_segment(match: re.Match[str]) -> Segment:
+    if match["any"]:
+        return Wild.ANY
+    if match["index"]:
+        return int(match["index"])
+    quoted = match["quoted"] or match["inner"]
+    if quoted:
+        return quoted[1:-1] if quoted[0] == "'" else str(json.loads(quoted))
+    key: str = match["key"]
+    return {"*": Wild.ANY, "**": Wild.DEEP}.get(key, key)
+
+
+def _jsonpath(text: str) -> Iterator[Segment]:
+    if text.count("..") > 1:
+        raise _bad(text, "has more than one `..`", "name the keys in between")
+    if "=~" in text:
+        raise _bad(text, "has a filter with a regular expression", "compare with ==, !=, < or >")
+    from jsonpath_ng.ext.parser import parse as read
+
+    try:
+        tree = read(text)
+    except Exception as error:  # the parser's own classes differ between versions
+        raise _bad(text, f"is no JSONPath: {str(error).splitlines()[0]}") from None
+    yield from _segments(tree, text)
+
+
+def _segments(node: Any, text: str) -> Iterator[Segment]:
+    """The steps of a parsed JSONPath, read off its tree: its text form changes between versions."""
+    kind = type(node).__name__
+    if kind in ("Child", "Descendants"):
+        yield from _segments(node.left, text)
+        if kind == "Descendants":
+            yield Wild.DEEP
+        yield from _segments(node.right, text)
+    elif kind == "Wildcard":
+        yield Wild.ANY
+    elif kind == "Fields":
+        yield Wild.ANY if node.fields == ("*",) else _one_of(node.fields)
+    elif kind == "Index":
+        yield _one_of(node.indices if hasattr(node, "indices") else (node.index,))
+    elif kind == "Slice":
+        whole = node.start is None and node.end is None and node.step is None
+        yield Wild.ANY if whole else Slice(node.start, node.end, node.step)
+    elif kind == "Filter":
+        yield Where(_filter_test(node))
+    elif kind not in ("Root", "This"):
+        raise _bad(
+            text, f"uses {kind!r}, which a rule cannot follow", "use names, *, [n], [*], .. and filters"
+        )
+
+
+def _one_of(keys: Sequence[str | int]) -> Segment:
+    return keys[0] if len(keys) == 1 else OneOf(tuple(keys))
+
+
+def _filter_test(node: Any) -> Callable[[Json], bool]:
+    def test(value: Json) -> bool:
+        try:
+            return bool(node.find([value]))
+        except (TypeError, ValueError, AttributeError):
+            return False  # a filter that cannot be asked of this value does not hold for it
+
+    return test
+
+
+def find(pattern: Pattern, value: Json) -> list[tuple[Path, Json]]:
+    """Every place of a document that the pattern leads to, in document order."""
+    return list(_find(pattern, pattern.start(), (), value))
+
+
+def _find(
+    pattern: Pattern, positions: tuple[int, ...], path: Path, value: Json
+) -> Iterator[tuple[Path, Json]]:
+    if pattern.done(positions):
+        yield path, value
+    for key, child in children(value):
+        after = pattern.after(positions, key, child, len(value))
+        if after:
+            yield from _find(pattern, after, (*path, key), child)
+
+
+def children(value: Json) -> Iterator[tuple[str | int, Json]]:
+    """The steps that lead on from a value."""
+    if isinstance(value, dict):
+        yield from value.items()
+    elif isinstance(value, list):
+        yield from enumerate(value)
+
+
+def roots(pattern: Pattern, output: Json) -> list[Path]:
+    """From where a path leads somewhere in an HTTP output: from the whole of it, from its body, or both.
+    `$…` and `**…` always mean the whole, which has the body in it."""
+    if pattern.absolute or pattern.segments[0] is Wild.DEEP:
+        return [()]
+    found: list[Path] = []
+    if isinstance(output, dict):
+        if leads_somewhere(pattern, output):
+            found.append(())
+        if leads_somewhere(pattern, output.get("body")):
+            found.append(("body",))
+    return found
+
+
+def leads_somewhere(pattern: Pattern, value: Json) -> bool:
+    return next(_find(pattern, pattern.start(), (), value), None) is not None
+
+
+def suggest(pattern: Pattern, value: Json) -> str:
+    """The nearest path that does exist, worded as a question; empty when nothing is near."""
+    wanted = next((s for s in reversed(pattern.segments) if isinstance(s, str)), None)
+    if wanted is None:
+        return ""
+    known: dict[str, str] = {}
+    for path in _key_paths(value, (), 0):
+        known.setdefault(render(path), "")
+    hit = nearest(pattern.text.removeprefix("$."), set(known))
+    if hit:
+        return hit
+    ends: dict[str, str] = {}
+    for shown in known:
+        ends.setdefault(shown.rsplit(".", 1)[-1], shown)
+    found = nearest(wanted, set(ends))
+    return f"did you mean {ends[found.split(chr(39))[1]]!r}?" if found.count("'") == 2 else ""
+
+
+def _key_paths(value: Json, path: tuple[Any, ...], depth: int) -> Iterator[tuple[Any, ...]]:
+    """Every path of a document with its indexes as `*`; of a long array the first elements stand for all."""
+    if depth > 12:
+        return
+    if isinstance(value, dict):
+        for key, child in value.items():
+            yield (*path, key)
+            yield from _key_paths(child, (*path, key), depth + 1)
+    elif isinstance(value, list):
+        for child in value[:3]:
+            yield from _key_paths(child, (*path, Wild.ANY), depth + 1)
+
+
+def render(path: Sequence[str | int | Wild]) -> str:
+    """A path as it is read and can be typed: `body.users[1].email`, `headers."x-request-id"`."""
+    text = ""
+    for key in path:
+        if isinstance(key, int):
+            text += f"[{key}]"
+        else:
+            dot = "." if text else ""
+            word = "*" if isinstance(key, Wild) else key
+            plain = isinstance(key, Wild) or _PLAIN_KEY.fullmatch(key)
+            text += dot + (word if plain else json.dumps(key, ensure_ascii=False))
+    return text or "$"

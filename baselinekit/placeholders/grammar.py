@@ -1,0 +1,168 @@
+"""The grammar: `<<` name [`(` args `)`] [`?`] [`|null`] [` as ` key] `>>`; `{{any_…}}` means the same.
+
+What does not begin so is literal (`a << b`, `<<<<<<<`). An odd run of backslashes right before `<<` or
+`{{any_` makes it literal and one of them is dropped; `escape` writes what `split` reads back."""
+
+import json
+import re
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.model.values import Json
+
+_MARKER = re.compile(r"(\\*)(<<|\{\{(?=any_))")
+_BEGINS = re.compile(r"([a-z][a-z0-9_]*)(?=\(|\?|\||\s+as\s|>>|\}\})")
+_TAIL = re.compile(r"(\?)?(\|\s*null)?(?:\s+as\s+([A-Za-z_][A-Za-z0-9_-]*))?\s*")
+_BARE = re.compile(r"[^,()<>'\"]+")
+_RAW = re.compile(r"'((?:[^']|'')*)'")
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One placeholder as it is written. `optional`: the key may be absent; `key`: the name of a binding."""
+
+    name: str
+    args: tuple[Json, ...]
+    optional: bool
+    nullable: bool
+    key: str | None
+    text: str
+
+
+def has_marker(text: str) -> bool:
+    """Whether a text could hold a placeholder, or an escape of one."""
+    return "<<" in text or "{{any_" in text
+
+
+def holds_marker(value: Json) -> bool:
+    """Whether any text of a value could."""
+    if isinstance(value, str):
+        return has_marker(value)
+    if isinstance(value, dict):
+        return any(map(holds_marker, value.values()))
+    return isinstance(value, list) and any(map(holds_marker, value))
+
+
+def split(text: str) -> list[str | Token]:
+    """The text in parts: literal texts (escapes undone, never two in a row) and placeholders."""
+    parts: list[str | Token] = []
+    literal = ""
+    position = 0
+    while match := _MARKER.search(text, position):
+        literal += text[position : match.start()]
+        run, opener = match.groups()
+        if len(run) % 2:
+            literal += run[1:] + opener
+            position = match.end()
+            continue
+        literal += run
+        begins = _BEGINS.match(text, match.end())
+        if begins is None:
+            literal += opener[0]
+            position = match.end() - 1
+            continue
+        token, position = _token(text, match.end() - 2, begins, ">>" if opener == "<<" else "}}")
+        if literal:
+            parts.append(literal)
+            literal = ""
+        parts.append(token)
+    literal += text[position:]
+    if literal or not parts:
+        parts.append(literal)
+    return parts
+
+
+def escape(text: str) -> str:
+    """The text as a stored output holds it, so that it stands for itself."""
+    if not has_marker(text):
+        return text
+    result = ""
+    position = 0
+    while match := _MARKER.search(text, position):
+        run, opener = match.groups()
+        result += text[position : match.start()]
+        if len(run) % 2:
+            # An odd run cannot be written before a marker, one backslash would be lost: quote it instead.
+            result += f"<<one_of('{run}{opener}')>>"
+            position = match.end()
+        elif _BEGINS.match(text, match.end()):
+            result += "\\" + run + opener
+            position = match.end()
+        else:
+            result += run + opener[0]
+            position = match.end() - 1
+    return result + text[position:]
+
+
+def escape_value(value: Json) -> Json:
+    """A value with every text in it escaped; the same object when there is nothing to escape."""
+    if isinstance(value, str):
+        return escape(value)
+    if isinstance(value, list):
+        items = [escape_value(item) for item in value]
+        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+    if isinstance(value, dict):
+        pairs = {key: escape_value(item) for key, item in value.items()}
+        return pairs if any(pairs[key] is not item for key, item in value.items()) else value
+    return value
+
+
+def _token(text: str, start: int, begins: re.Match[str], closer: str) -> tuple[Token, int]:
+    position = begins.end()
+    args: tuple[Json, ...] = ()
+    if text[position] == "(":
+        args, position = _args(text, start, position + 1)
+    tail = _TAIL.match(text, position)
+    assert tail is not None  # every part of it is optional
+    if not text.startswith(closer, tail.end()):
+        raise malformed(text[start : tail.end() + 2], f"should end with {closer}")
+    end = tail.end() + 2
+    token = Token(begins[1], args, bool(tail[1]), bool(tail[2]), tail[3], text[start:end])
+    return token, end
+
+
+def _args(text: str, start: int, position: int) -> tuple[tuple[Json, ...], int]:
+    args: list[Json] = []
+    while True:
+        position += len(text[position:]) - len(text[position:].lstrip())
+        if raw := _RAW.match(text, position):
+            args.append(raw[1].replace("''", "'"))
+            position = raw.end()
+        elif quoted := _QUOTED.match(text, position):
+            args.append(_json_string(quoted[0], text[start : quoted.end()]))
+            position = quoted.end()
+        elif bare := _BARE.match(text, position):
+            args.append(_scalar(bare[0].strip()))
+            position = bare.end()
+        elif args or text[position : position + 1] != ")":
+            raise malformed(text[start : position + 1], "has an argument that cannot be read")
+        position += len(text[position:]) - len(text[position:].lstrip())
+        closing = text[position : position + 1]
+        position += 1
+        if closing == ")":
+            return tuple(args), position
+        if closing != ",":
+            raise malformed(text[start:position], "should go on with a comma or a closing parenthesis")
+
+
+def _json_string(quoted: str, shown: str) -> str:
+    try:
+        return str(json.loads(quoted))
+    except ValueError:
+        raise malformed(shown, "has a text that is not JSON") from None
+
+
+def _scalar(word: str) -> Json:
+    if word in ("true", "false", "null"):
+        return {"true": True, "false": False, "null": None}[word]
+    try:
+        return int(word) if word.lstrip("-").isdigit() else Decimal(word)
+    except (InvalidOperation, ValueError):
+        return word
+
+
+def malformed(shown: str, why: str) -> InvalidInput:
+    mend = "write it as <<name(args)?|null as key>>, or put a backslash before << to mean the text itself"
+    return InvalidInput(Problem("BK211", f"the placeholder {shown!r} {why}", mend))

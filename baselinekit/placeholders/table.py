@@ -1,0 +1,229 @@
+"""The placeholders by name. A new one is one row here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+
+from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.model.values import Json, json_type
+from baselinekit.placeholders import formats
+from baselinekit.placeholders.grammar import Token
+from baselinekit.placeholders.kinds import (
+    Args,
+    Kind,
+    bad_args,
+    between,
+    decimal,
+    is_number,
+    read_number,
+    take,
+    whole,
+)
+from baselinekit.variables import Scope, as_text
+
+_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+_ANYTHING = r"[\s\S]*?"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What placeholders mean in one project: its own names, its variables, and the present moment (seconds
+    since 1970), which only the caller knows."""
+
+    own: dict[str, str] = field(default_factory=dict)
+    scope: Scope = field(default_factory=Scope)
+    now: float = 0.0
+
+
+def kind_of(token: Token, words: Words) -> Kind:
+    """The kind that a placeholder names; an unknown name is an error with the nearest one."""
+    if token.name in words.own:
+        if token.args:
+            raise bad_args(token.name, "takes no arguments", token.name)
+        return _regex(words.own[token.name])
+    if token.name == "var":
+        return _variable(token, words.scope)
+    build = _TABLE.get(token.name)
+    if build is None:
+        known = {*_TABLE, *words.own, "var"}
+        mend = (
+            nearest(token.name, known) or "declare it under `placeholders:`, or write \\<< to mean the text"
+        )
+        raise InvalidInput(Problem("BK212", f"there is no placeholder {token.name!r}", mend))
+    return build(token.args, words)
+
+
+def names() -> list[str]:
+    return sorted([*_TABLE, "var"])
+
+
+def of_type(*types: str) -> Kind:
+    texts = {"boolean": "true|false", "null": "null"}
+    inline = texts.get(types[0])
+    return Kind(lambda value: json_type(value) in types, inline, {"true": True, "false": False}.get)
+
+
+def _string(args: Args, words: Words, name: str = "any_string", least: int = 0) -> Kind:
+    low, high = take(name, args, f"{name}(1, 80)", whole, whole)
+    low = max(least, low or 0)
+
+    def accepts(value: Json) -> bool:
+        return isinstance(value, str) and len(value) >= low and (high is None or len(value) <= high)
+
+    return Kind(accepts, rf"[\s\S]{{{low},{'' if high is None else high}}}?")
+
+
+def _number(args: Args, words: Words, name: str = "any_number", *, only: type | None = None) -> Kind:
+    low, high = take(name, args, f"{name}(0, 100)", is_number, is_number)
+
+    def accepts(value: Json) -> bool:
+        fits = is_number(value) and (only is None or isinstance(value, int) == (only is int))
+        return fits and between(value, low, high)
+
+    inline = r"-?[0-9]+" if only is int else _NUMBER
+    return Kind(accepts, inline, read_number if only is not float else Decimal)
+
+
+def _near(args: Args, words: Words) -> Kind:
+    example = "number(9.99 ± 0.05)"
+    text = " ".join(str(arg) for arg in args)
+    for sign in ("±", "+/-", "+-"):
+        around, found, spread = text.partition(sign)
+        if found:
+            break
+    try:
+        middle, distance = Decimal(around.strip()), Decimal(spread.strip() or "0")
+    except InvalidOperation:
+        raise bad_args("number", f"cannot take {text!r}", example) from None
+    return Kind(
+        lambda value: is_number(value) and abs(decimal(value) - middle) <= distance, _NUMBER, read_number
+    )
+
+
+def _array(args: Args, words: Words) -> Kind:
+    of, low, high = take(
+        "any_array", args, "any_array(any_uuid, 1, 10)", lambda x: isinstance(x, str), whole, whole
+    )
+    element = None
+    if of is not None:
+        element = kind_of(Token(of, (), False, False, None, f"<<{of}>>"), words)
+
+    def accepts(value: Json) -> bool:
+        return (
+            isinstance(value, list)
+            and len(value) >= (low or 0)
+            and (high is None or len(value) <= high)
+            and (element is None or all(map(element.accepts, value)))
+        )
+
+    return Kind(accepts)
+
+
+def _one_of(args: Args, words: Words) -> Kind:
+    if not args:
+        raise bad_args("one_of", "needs at least one value", "one_of(active, 'on hold', 3)")
+    texts = {as_text(arg): arg for arg in args}
+
+    def accepts(value: Json) -> bool:
+        return any(same(value, arg) for arg in args)
+
+    inline = "|".join(formats.literal(text) for text in sorted(texts, key=len, reverse=True))
+    return Kind(accepts, inline, texts.get)
+
+
+def same(left: Json, right: Json) -> bool:
+    """Equal as JSON, numbers by their value: true is never 1."""
+    return json_type(left) == json_type(right) and bool(left == right or _same_number(left, right))
+
+
+def _same_number(left: Json, right: Json) -> bool:
+    return is_number(left) and is_number(right) and decimal(left) == decimal(right)
+
+
+def _regex_args(args: Args, words: Words) -> Kind:
+    (pattern,) = take("regex", args, r"regex('^ORD-\d{8}$')", lambda arg: arg is not None)
+    if pattern is None:
+        raise bad_args("regex", "needs an expression", r"regex('^ORD-\d{8}$')")
+    return _regex(str(pattern))
+
+
+def _regex(pattern: str) -> Kind:
+    from baselinekit.placeholders.pattern import compiled, full_match, unanchored
+
+    expression = compiled(pattern)
+    return Kind(
+        lambda value: isinstance(value, str) and full_match(expression, value) is not None,
+        unanchored(pattern),
+        timed=True,
+    )
+
+
+def _text_test(name: str, test: Callable[[str, str], bool], inline: str) -> Callable[[Args, Words], Kind]:
+    def build(args: Args, words: Words) -> Kind:
+        example = f"{name}('some text')"
+        if len(args) != 1:
+            raise bad_args(name, "takes one text", example)
+        part = as_text(args[0])
+        return Kind(
+            lambda value: isinstance(value, str) and test(value, part),
+            inline.replace("PART", formats.literal(part)),
+        )
+
+    return build
+
+
+def _length(args: Args, words: Words) -> Kind:
+    low, high = take("length", args, "length(3) or length(1, 10)", whole, whole)
+    if low is None:
+        raise bad_args("length", "needs a number", "length(3)")
+    high = low if len(args) == 1 else high
+
+    def accepts(value: Json) -> bool:
+        return (
+            isinstance(value, str | list | dict)
+            and low <= len(value)
+            and (high is None or len(value) <= high)
+        )
+
+    return Kind(accepts, rf"[\s\S]{{{low},{'' if high is None else high}}}?")
+
+
+def _variable(token: Token, scope: Scope) -> Kind:
+    if len(token.args) != 1 or not isinstance(token.args[0], str):
+        raise bad_args("var", "takes the name of a variable", "var(base_url)")
+    value = scope.lookup(token.args[0])
+    return Kind(lambda actual: same(actual, value), formats.literal(as_text(value)), lambda text: value)
+
+
+def _plain(kind: Kind, name: str) -> Callable[[Args, Words], Kind]:
+    def build(args: Args, words: Words) -> Kind:
+        take(name, args, name)
+        return kind
+
+    return build
+
+
+def _format(name: str) -> Callable[[Args, Words], Kind]:
+    return lambda args, words: formats.FORMATS[name](args, words.now)
+
+
+_TABLE: dict[str, Callable[[Args, Words], Kind]] = {
+    "any": _plain(Kind(lambda value: True, _ANYTHING), "any"),
+    "any_string": _string,
+    "any_nonempty_string": lambda args, words: _string(args, words, "any_nonempty_string", 1),
+    "any_number": _number,
+    "any_integer": lambda args, words: _number(args, words, "any_integer", only=int),
+    "any_float": lambda args, words: _number(args, words, "any_float", only=float),
+    "any_boolean": _plain(of_type("boolean"), "any_boolean"),
+    "any_null": _plain(of_type("null"), "any_null"),
+    "any_object": _plain(of_type("object"), "any_object"),
+    "any_array": _array,
+    "one_of": _one_of,
+    "regex": _regex_args,
+    "contains": _text_test("contains", lambda text, part: part in text, r"[\s\S]*?PART[\s\S]*?"),
+    "starts_with": _text_test("starts_with", str.startswith, r"PART[\s\S]*?"),
+    "ends_with": _text_test("ends_with", str.endswith, r"[\s\S]*?PART"),
+    "number": _near,
+    "length": _length,
+    **{name: _format(name) for name in formats.FORMATS},
+}

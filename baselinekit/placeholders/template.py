@@ -1,0 +1,100 @@
+"""A text with placeholders, compiled: one alone stands for a value of any type, several match parts of
+a text."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.model.values import Json
+from baselinekit.placeholders.grammar import Token, has_marker, split
+from baselinekit.placeholders.kinds import Kind
+from baselinekit.placeholders.table import Words, kind_of, same
+
+_OPEN_ENDED = re.compile(r"[*+]|\{\d+,\}")
+Bindings = dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholder:
+    """One placeholder alone: it stands for a value of any type."""
+
+    token: Token
+    kind: Kind
+
+    @property
+    def optional(self) -> bool:
+        return self.token.optional
+
+    def accepts(self, value: Json, bindings: Bindings) -> bool:
+        if value is None and self.token.nullable:
+            return True
+        return self.kind.accepts(value) and bound(self.token, value, bindings)
+
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """Placeholders inside a text. `match` finds the candidates, one group each."""
+
+    tokens: tuple[Token, ...]
+    kinds: tuple[Kind, ...]
+    match: Callable[[str], Any]
+    optional: bool = False
+
+    def accepts(self, value: Json, bindings: Bindings) -> bool:
+        found = self.match(value) if isinstance(value, str) else None
+        if found is None:
+            return False
+        for index, (token, kind) in enumerate(zip(self.tokens, self.kinds, strict=True), 1):
+            text = found[f"p{index}"]
+            if text is None or (token.nullable and text == "null"):
+                continue
+            read = kind.read(text)
+            if not kind.accepts(read) or not bound(token, read, bindings):
+                return False
+        return True
+
+
+def bound(token: Token, value: Json, bindings: Bindings) -> bool:
+    """Whether a value is the one that its binding already has; the first value seen is the one."""
+    return token.key is None or same(bindings.setdefault(token.key, value), value)
+
+
+def compile_text(text: str, words: Words) -> str | Placeholder | Inline:
+    """The text itself (escapes undone), or what it stands for."""
+    if not has_marker(text):
+        return text
+    parts = split(text)
+    if len(parts) == 1:
+        only = parts[0]
+        return only if isinstance(only, str) else Placeholder(only, kind_of(only, words))
+    tokens = [part for part in parts if isinstance(part, Token)]
+    kinds = [kind_of(token, words) for token in tokens]
+    for token, kind in zip(tokens, kinds, strict=True):
+        if kind.inline is None:
+            raise InvalidInput(
+                Problem(
+                    "BK216", f"the placeholder {token.text} cannot stand inside a text", "let it stand alone"
+                )
+            )
+    return Inline(tuple(tokens), tuple(kinds), _matcher(parts, kinds))
+
+
+def _matcher(parts: list[str | Token], kinds: list[Kind]) -> Callable[[str], Any]:
+    pattern = ""
+    index = 0
+    for part in parts:
+        if isinstance(part, str):
+            pattern += re.escape(part)
+            continue
+        alternatives = f"{kinds[index].inline}{'|null' if part.nullable else ''}"
+        index += 1
+        pattern += f"(?P<p{index}>{alternatives}){'?' if part.optional else ''}"
+    # Several open ends can backtrack against each other, so they get the time limit as well.
+    if any(kind.timed for kind in kinds) or sum(bool(_OPEN_ENDED.search(k.inline or "")) for k in kinds) > 1:
+        from baselinekit.placeholders.pattern import compiled, full_match
+
+        expression = compiled(pattern, longest=None)
+        return lambda text: full_match(expression, text)
+    return re.compile(pattern).fullmatch

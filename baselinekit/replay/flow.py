@@ -1,0 +1,131 @@
+"""An http recipe: one request, or a flow of them in which a step may hand values and cookies to the next."""
+
+import time
+from dataclasses import replace
+from typing import cast
+
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.model.observation import Observation, Request, Response
+from baselinekit.model.recipes import HttpExecution, HttpFlow, HttpRequest, Recipe
+from baselinekit.model.values import Json, Path
+from baselinekit.replay.body import http_output
+from baselinekit.replay.cookies import Cookies
+from baselinekit.replay.picking import collected, pick, problems_of_collect, problems_of_path
+from baselinekit.replay.redirects import is_redirect, redirected, too_many
+from baselinekit.replay.request import compose, kept_headers, redirects_of, retries_of
+from baselinekit.replay.retries import ask_with_retries
+from baselinekit.replay.setting import Setting
+from baselinekit.replay.undefined import undefined_in
+from baselinekit.variables import Scope, names_in
+
+_EXECUTION: Path = ("current", "execution")
+
+
+def replay_http(recipe: Recipe, setting: Setting) -> Observation:
+    flow, is_flow = _flow_of(recipe)
+    cookies, saved = Cookies(), dict[str, Json]()
+    outputs: list[Json] = []
+    seconds, retried = 0.0, 0
+    for index, written in enumerate(flow.steps):
+        at = _place(index, is_flow)
+        scope = setting.scope.with_saved(saved)
+        here = replace(setting, scope=scope)
+        step, execution = scope.expand(written, at), _execution(recipe, setting, scope)
+        request = compose(step, execution, here, at)
+        limits = redirects_of(step, execution, setting), retries_of(step, execution, setting)
+        response, took, again = _ask(request, *limits, here, cookies)
+        outputs.append(http_output(response, kept_headers(execution, setting)))
+        seconds, retried = seconds + took, retried + again
+        name = f"step {written.name or index + 1}"
+        for key, path in written.save.items():
+            saved[key] = pick(path, outputs[-1], name, (*at, "save", key))
+    return Observation(collected(flow, outputs), seconds, 1 + retried)
+
+
+def check_http(recipe: Recipe, setting: Setting) -> None:
+    """Everything that can be known before the first request: what a step needs of an earlier one is taken
+    as defined, and such a step is not put together yet."""
+    flow, is_flow = _flow_of(recipe)
+    problems = problems_of_collect(flow)
+    if not flow.steps:
+        problems.append(Problem("BK311", "a flow without steps", "add one", at=("current", "input", "steps")))
+    saved: dict[str, Json] = {}
+    execution = _without_unused_base(cast(HttpExecution, recipe.execution), setting)
+    for index, step in enumerate(flow.steps):
+        at, scope = _place(index, is_flow), setting.scope.with_saved(saved)
+        undefined = [*undefined_in(step, scope, at), *undefined_in(execution, scope, _EXECUTION)]
+        problems += [problem for problem in undefined if problem not in problems]
+        waits = saved.keys() & {*names_in(step), *names_in(execution)}
+        if not undefined and not waits:
+            try:
+                guard(compose(scope.expand(step, at), scope.expand(execution), setting, at), setting)
+            except InvalidInput as error:
+                problems += error.problems
+        for key, path in step.save.items():
+            problems += problems_of_path(path, (*at, "save", key))
+            saved[key] = ""
+    if problems:
+        raise InvalidInput(*problems)
+
+
+def guard(request: Request, setting: Setting) -> None:
+    """Refused, unless this request may go out with the secrets that are in it."""
+    texts = [request.url, request.content.decode("utf-8", "replace")]
+    texts += [text for pair in request.headers for text in pair]
+    if request.digest:
+        texts += [request.digest.username or "", request.digest.password or ""]
+    known = setting.scope.secrets
+    names = sorted(setting.redactor.found_in("\n".join(texts)))
+    setting.trust.check_request(request.url, [(name, known[name]) for name in names if name in known])
+
+
+def _ask(
+    request: Request, redirects: int, retries: int, setting: Setting, cookies: Cookies
+) -> tuple[Response, float, int]:
+    """The answer after its redirects, the seconds that its requests took, and how many were asked again."""
+    deadline = time.monotonic() + request.timeout
+    seconds, retried = 0.0, 0
+    for hop in range(max(0, redirects) + 1):
+        out = _with_cookies(request, cookies)
+        out = replace(out, timeout=max(0.001, deadline - time.monotonic()))
+        guard(out, setting)
+        response, tries = ask_with_retries(out, retries, setting.doors.send, setting.doors.sleep)
+        seconds, retried = seconds + response.seconds, retried + tries - 1
+        cookies.take(request, response)
+        if not redirects or not is_redirect(response):
+            return response, seconds, retried
+        if hop < redirects:
+            request = redirected(request, response)
+    raise too_many(redirects)
+
+
+def _with_cookies(request: Request, cookies: Cookies) -> Request:
+    """What the recipe says itself goes before what an answer has set."""
+    received = cookies.header_for(request.url)
+    if not received:
+        return request
+    own = next((value for name, value in request.headers if name.lower() == "cookie"), "")
+    names = {pair.partition("=")[0].strip() for pair in own.split(";")}
+    pairs = [pair for pair in received.split("; ") if pair.partition("=")[0] not in names]
+    others = tuple(pair for pair in request.headers if pair[0].lower() != "cookie")
+    return replace(request, headers=(*others, ("Cookie", "; ".join([*([own] if own else []), *pairs]))))
+
+
+def _flow_of(recipe: Recipe) -> tuple[HttpFlow, bool]:
+    if isinstance(recipe.input, HttpFlow):
+        return recipe.input, True
+    return HttpFlow([cast(HttpRequest, recipe.input)]), False
+
+
+def _place(index: int, is_flow: bool) -> Path:
+    return ("current", "input", "steps", index) if is_flow else ("current", "input")
+
+
+def _execution(recipe: Recipe, setting: Setting, scope: Scope) -> HttpExecution:
+    execution = _without_unused_base(cast(HttpExecution, recipe.execution), setting)
+    return cast(HttpExecution, scope.expand(execution, _EXECUTION))
+
+
+def _without_unused_base(execution: HttpExecution, setting: Setting) -> HttpExecution:
+    """The operator's base_url goes first: then the variables in the recipe's need not be defined."""
+    return replace(execution, base_url=None) if setting.surroundings.override_base_url else execution

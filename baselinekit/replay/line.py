@@ -1,0 +1,100 @@
+"""One thread's way to the network: the time that is left for its request, and how to cut it off.
+
+The usual time limits are per read, which an endless drip never reaches (F18)."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+_GLANCE = 0.1
+
+
+class Cut(Exception):
+    """Cut off by whoever asked for the request."""
+
+
+class Line:
+    """`connected` and `received` tell what happened since the exchange began."""
+
+    def __init__(self, cancelled: threading.Event):
+        self.cancelled = cancelled
+        self.connected = False
+        self.received = 0
+        self._deadline = 0.0
+        self._sockets: set[socket.socket] = set()
+        self._lock = threading.Lock()
+
+    def start(self, seconds: float) -> None:
+        self._deadline = time.monotonic() + seconds
+
+    def begin(self) -> None:
+        self.connected = False
+        self.received = 0
+
+    def left(self) -> float:
+        """The seconds that the next step may take."""
+        if self.cancelled.is_set():
+            raise Cut
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+    def opened(self, sock: socket.socket) -> None:
+        with self._lock:
+            self._sockets.add(sock)
+
+    def closed(self, sock: socket.socket) -> None:
+        with self._lock:
+            self._sockets.discard(sock)
+
+    def cut(self) -> None:
+        """From another thread: whoever waits on a socket of this line wakes up."""
+        with self._lock:
+            for sock in self._sockets:
+                with suppress(OSError):  # the plain shutdown: the one of TLS would first undo the TLS
+                    socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+
+class InTime(Generic[T]):
+    """Something that cannot be interrupted (a look-up of a name, a connect), done in a thread of its own and
+    left alone when it takes too long."""
+
+    def __init__(self, make: Callable[[], T], discard: Callable[[T], None]):
+        self._make, self._discard = make, discard
+        self._done = threading.Event()
+        self._lock = threading.Lock()
+        self._given_up = False
+        self._made: T | None = None
+        self._error: BaseException | None = None
+
+    def get(self, seconds: float, cancelled: threading.Event) -> T | None:
+        """What was made, or None when the time is over."""
+        threading.Thread(target=self._work, name="connect", daemon=True).start()
+        deadline = time.monotonic() + seconds
+        while not self._done.wait(min(_GLANCE, max(0.0, deadline - time.monotonic()))):
+            if time.monotonic() >= deadline or cancelled.is_set():
+                with self._lock:
+                    self._given_up = not self._done.is_set()
+                break
+        if self._error is not None:
+            raise self._error
+        return self._made
+
+    def _work(self) -> None:
+        try:
+            made = self._make()
+        except BaseException as error:
+            self._error = error
+            self._done.set()
+            return
+        with self._lock:
+            if not self._given_up:
+                self._made = made
+                self._done.set()
+                return
+        self._discard(made)

@@ -1,0 +1,207 @@
+"""One request with everything decided: what it says itself, else what its execution says, else the
+configuration, else the default."""
+
+import base64
+import hashlib
+import mimetypes
+import os
+import re
+from urllib.parse import urlencode
+
+from baselinekit import __version__
+from baselinekit.errors import nearest
+from baselinekit.model.observation import Request
+from baselinekit.model.recipes import Auth, HttpExecution, HttpRequest, Surroundings
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.replay.files import inside, read_bytes
+from baselinekit.replay.setting import Setting, invalid
+from baselinekit.replay.strictjson import encode
+from baselinekit.replay.urls import url_of
+from baselinekit.variables import as_text
+
+DEFAULT_TIMEOUT = 30.0
+DEFAULT_MAX_BODY = 10_000_000
+KEPT = ["content-type"]
+MANY_REDIRECTS = 5
+
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_METHOD = re.compile(r"[A-Z][A-Z0-9_-]*")
+_BAD_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_FRAMING = frozenset(
+    "host content-length transfer-encoding connection keep-alive proxy-connection te trailer upgrade expect".split()
+)
+_WITH_BODY = frozenset(("POST", "PUT", "PATCH"))
+
+Headers = dict[str, tuple[str, str]]
+"""By their lower-case name: the name as it was written, and the value."""
+
+
+def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: Path) -> Request:
+    """The request of a step whose variables are expanded. Its cookies of its own are in it already."""
+    method = as_text(step.method).upper()
+    if not _METHOD.fullmatch(method) or method == "CONNECT":
+        mend = nearest(method, {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+        raise invalid("BK311", f"{method!r} is no method that can be sent", mend, (*at, "method"))
+    content, content_type = _content(step, setting.surroundings, at)
+    headers = _headers(step, execution, setting, at)
+    if content_type:
+        headers.setdefault("content-type", ("Content-Type", content_type))
+    digest = _authorize(step, execution, headers, at)
+    cookies = {**execution.cookies, **step.cookies}
+    if cookies:
+        own = headers.get("cookie", ("", ""))[1]
+        pairs = "; ".join(f"{name}={as_text(value)}" for name, value in cookies.items())
+        headers["cookie"] = ("Cookie", _checked(f"{own}; {pairs}" if own else pairs, "Cookie", at))
+    if content or method in _WITH_BODY:
+        headers["content-length"] = ("Content-Length", str(len(content)))
+    http = setting.http
+    verify, cert = _certificates(execution, setting)
+    return Request(
+        method=method,
+        url=url_of(step, execution, setting.surroundings, at),
+        headers=tuple(headers.values()),
+        content=content,
+        digest=digest,
+        timeout=float(_positive(_first(step.timeout, execution.timeout, http.timeout, DEFAULT_TIMEOUT), at)),
+        verify=verify,
+        cert=cert,
+        http2=bool(_first(execution.http2, http.http2, False)),
+        max_body=int(_first(execution.max_body, http.max_body, DEFAULT_MAX_BODY)),
+    )
+
+
+def redirects_of(step: HttpRequest, execution: HttpExecution, setting: Setting) -> int:
+    """How many redirects to follow; `true` means a few."""
+    said = _first(step.redirects, execution.redirects, setting.http.redirects, 0)
+    return (MANY_REDIRECTS if said else 0) if isinstance(said, bool) else int(said)
+
+
+def retries_of(step: HttpRequest, execution: HttpExecution, setting: Setting) -> int:
+    """How many times to ask again."""
+    return int(_first(step.retries, execution.retries, setting.http.retries, 0))
+
+
+def kept_headers(execution: HttpExecution, setting: Setting) -> list[str]:
+    return list(_first(execution.keep_headers, setting.http.keep_headers, KEPT))
+
+
+def _first(*choices: Json) -> Json:
+    return next((choice for choice in choices if choice is not None), None)
+
+
+def _positive(seconds: float, at: Path) -> float:
+    if seconds <= 0:
+        raise invalid("BK311", f"a timeout of {seconds} seconds", "give a number above 0", (*at, "timeout"))
+    return seconds
+
+
+def _headers(step: HttpRequest, execution: HttpExecution, setting: Setting, at: Path) -> Headers:
+    headers: Headers = {
+        "user-agent": ("User-Agent", f"baselinekit/{__version__}"),
+        "accept": ("Accept", "*/*"),
+        "accept-encoding": ("Accept-Encoding", "gzip, deflate"),
+    }
+    configured = setting.scope.expand(setting.http.headers)
+    shared = ("current", "execution", "headers")
+    for source, where in (
+        (configured, ()),
+        (execution.headers, shared),
+        (step.headers, (*at, "headers")),
+    ):
+        for name, value in source.items():
+            lower = name.lower()
+            if not _NAME.fullmatch(name):
+                raise invalid("BK311", f"{name!r} is no name of a header", "", (*where, name))
+            if lower in _FRAMING:
+                mend = "leave it out: it follows from the URL and the body"
+                raise invalid("BK311", f"the header {name} cannot be set", mend, (*where, name))
+            text = ("true" if value else "false") if isinstance(value, bool) else as_text(value)
+            headers[lower] = (name, _checked(text, name, (*where, name)))
+    return headers
+
+
+def _checked(value: str, name: str, at: Path) -> str:
+    if _BAD_VALUE.search(value):
+        raise invalid("BK311", f"a line break or control character in the header {name}", "take it out", at)
+    return value.strip()
+
+
+def _authorize(step: HttpRequest, execution: HttpExecution, headers: Headers, at: Path) -> Auth | None:
+    """Credentials as a header; those for digest are returned, as only the answer says what to send."""
+    auth = step.auth or (None if "authorization" in headers else execution.auth)
+    if auth is None:
+        return None
+    at = (*at, "auth") if step.auth else ("current", "execution", "auth")
+    if auth.type == "bearer":
+        if not auth.token:
+            raise invalid("BK311", "`auth` of type bearer has no token", "add `token:`", at)
+        credentials = f"Bearer {as_text(auth.token)}"
+    elif auth.username is None:
+        raise invalid("BK311", f"`auth` of type {auth.type} has no username", "add `username:`", at)
+    elif auth.type == "digest":
+        return Auth("digest", as_text(auth.username), as_text(auth.password or ""))
+    else:
+        pair = f"{as_text(auth.username)}:{as_text(auth.password or '')}"
+        credentials = f"Basic {base64.b64encode(pair.encode('utf-8', 'replace')).decode()}"
+    headers["authorization"] = ("Authorization", _checked(credentials, "Authorization", at))
+    return None
+
+
+def _content(step: HttpRequest, surroundings: Surroundings, at: Path) -> tuple[bytes, str]:
+    """The body and the media type that goes with it."""
+    given = [name for name in ("json", "body") if getattr(step, name) is not ABSENT]
+    given += [name for name in ("form", "files") if getattr(step, name) is not None]
+    if len(given) > 1 and given != ["form", "files"]:
+        raise invalid("BK311", f"both `{given[0]}` and `{given[1]}` are given", "keep one", (*at, given[1]))
+    if step.files is not None:
+        return _multipart(step, surroundings)
+    if step.form is not None:
+        return urlencode(_pairs(step.form)).encode(), "application/x-www-form-urlencoded"
+    if isinstance(step.body, str):
+        return step.body.encode("utf-8", "replace"), ""
+    value = step.json if step.json is not ABSENT else step.body
+    return (b"", "") if value is ABSENT else (encode(value).encode("utf-8", "replace"), "application/json")
+
+
+def _pairs(form: dict[str, Json]) -> list[tuple[str, str]]:
+    return [
+        (name, as_text(item))
+        for name, value in form.items()
+        for item in (value if isinstance(value, list) else [value])
+    ]
+
+
+def _multipart(step: HttpRequest, surroundings: Surroundings) -> tuple[bytes, str]:
+    parts = []
+    for name, value in _pairs(dict(step.form or {})):
+        parts.append((f'form-data; name="{_in_quotes(name)}"', "", value.encode("utf-8", "replace")))
+    for name, path in (step.files or {}).items():
+        path = as_text(path)
+        filename = _in_quotes(path.rsplit("/", 1)[-1])
+        kind = mimetypes.guess_type(path)[0] or "application/octet-stream"
+        disposition = f'form-data; name="{_in_quotes(name)}"; filename="{filename}"'
+        parts.append((disposition, f"\r\nContent-Type: {kind}", read_bytes(surroundings, path)))
+    boundary = hashlib.sha256(b"\0".join(content for _, _, content in parts)).hexdigest()[:32]
+    body = b"".join(
+        f"--{boundary}\r\nContent-Disposition: {disposition}{kind}\r\n\r\n".encode() + content + b"\r\n"
+        for disposition, kind, content in parts
+    )
+    return body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
+
+
+def _in_quotes(text: str) -> str:
+    return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _certificates(execution: HttpExecution, setting: Setting) -> tuple[bool | str, str | None]:
+    """A path that a data file gives stays inside the project; one of the configuration starts at its root."""
+    root, http = setting.surroundings.root, setting.http
+    verify: bool | str | None = execution.verify
+    if isinstance(verify, str):
+        verify = inside(setting.surroundings, verify)
+    elif verify is None:
+        verify = os.path.join(root, http.verify) if isinstance(http.verify, str) else http.verify
+    cert = inside(setting.surroundings, execution.cert) if execution.cert else None
+    if cert is None and http.cert:
+        cert = os.path.join(root, http.cert)
+    return (True if verify is None else verify), cert

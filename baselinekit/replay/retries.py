@@ -1,0 +1,65 @@
+"""Asking again: when nothing was sent, and when the server says that it was too busy and asking twice does no
+harm. All tries and waits happen within the time limit of the request."""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from email.utils import parsedate_to_datetime
+
+from baselinekit.errors import CannotReplay
+from baselinekit.model.observation import Request, Response
+
+IDEMPOTENT = frozenset(("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"))
+_TOO_BUSY = frozenset((429, 502, 503, 504))
+_LONGEST_WAIT = 30.0
+_FIRST_WAIT, _LAST_WAIT = 0.5, 8.0
+
+
+def ask_with_retries(
+    request: Request,
+    retries: int,
+    send: Callable[[Request], Response],
+    sleep: Callable[[float], None],
+) -> tuple[Response, int]:
+    """The answer, and how many tries it took."""
+    started = time.monotonic()
+    tries = 0
+    while True:
+        tries += 1
+        left = request.timeout - (time.monotonic() - started)
+        try:
+            response = send(replace(request, timeout=left))
+        except CannotReplay as error:
+            wait = _backoff(tries)
+            if tries > retries or not _nothing_was_sent(error) or wait >= left:
+                raise
+        else:
+            if tries > retries or response.status not in _TOO_BUSY or request.method not in IDEMPOTENT:
+                return response, tries
+            asked = _retry_after(response)
+            wait = _backoff(tries) if asked is None else asked
+            if wait > _LONGEST_WAIT or wait >= left:
+                return response, tries
+        sleep(wait)
+
+
+def _nothing_was_sent(error: CannotReplay) -> bool:
+    return any(problem.code == "BK301" for problem in error.problems)
+
+
+def _backoff(tries: int) -> float:
+    longest = min(_FIRST_WAIT * 2 ** (tries - 1), _LAST_WAIT)
+    return longest * (0.5 + random.random() / 2)  # so that many workers do not come back at once
+
+
+def _retry_after(response: Response) -> float | None:
+    """Seconds, or a date."""
+    stated = next((value.strip() for name, value in response.headers if name.lower() == "retry-after"), "")
+    if stated.isascii() and stated.isdigit() and len(stated) < 10:
+        return float(stated)
+    try:
+        at: float = parsedate_to_datetime(stated).timestamp()
+        return max(0.0, at - time.time())
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None

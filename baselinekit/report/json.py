@@ -1,0 +1,103 @@
+"""The result file (`baselinekit.results/1`): what every other form could be made from again.
+
+Keys beyond those that every result has (`name`, `criticality`, `target`, `notes`, `explanation`) are written
+only when they say something. A side of a difference that is not there has no key: null is a value."""
+
+from baselinekit.model.results import Report, Result, Spot
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.paths import render as render_path
+from baselinekit.report.encode import encode
+
+FORMAT = "baselinekit.results/1"
+MOST_RESOLVED = 1_000_000
+"""Bytes of an output that a failed result carries along."""
+
+
+def render(report: Report) -> str:
+    return encode(document(report), indent=2) + "\n"
+
+
+def document(report: Report) -> dict[str, Json]:
+    """The result file as plain values, its keys in their order."""
+    summary = report.summary
+    run: dict[str, Json] = {
+        "id": report.id,
+        "started": report.started,
+        "seconds": round(report.seconds, 6),
+        "tool": report.tool,
+        "command": report.command,
+        "config": report.config,
+        "environment": report.environment,
+        "shard": None,
+    }
+    if report.interrupted:
+        run["interrupted"] = True
+    if report.warnings:
+        run["warnings"] = list(report.warnings)
+    return {
+        "format": FORMAT,
+        "run": run,
+        "summary": {
+            "passed": summary.passed,
+            "failed": summary.failed,
+            "error": summary.error,
+            "unscored": summary.unscored,
+            "skipped": summary.skipped,
+            "complete": summary.complete,
+        },
+        "results": [_result(result) for result in report.results],
+    }
+
+
+def _result(result: Result) -> dict[str, Json]:
+    written: dict[str, Json] = {
+        "id": result.id,
+        "file": result.file,
+        "line": result.line,
+        "kind": result.kind,
+        "outcome": result.outcome,
+        "verdict": result.verdict,
+        "reason": result.reason,
+        "code": result.code,
+        "difference_count": max(result.difference_count, len(result.differences)),
+        "differences": [_difference(spot) for spot in result.differences],
+        "attempts": result.attempts,
+        "observed": {"seconds": round(result.seconds, 6)},
+        "environment_drift": _drift(result),
+        "recipe_hash": result.recipe_hash,
+    }
+    further = {
+        "name": result.name,
+        "criticality": result.criticality,
+        "target": result.target,
+        "notes": list(result.notes),
+        "explanation": list(result.explanation),
+    }
+    written |= {key: value for key, value in further.items() if value}
+    if result.outcome == "failed" and _fits(result.resolved):
+        written["resolved"] = result.resolved
+    return written
+
+
+def _difference(spot: Spot) -> dict[str, Json]:
+    written: dict[str, Json] = {"path": render_path(spot.path), "kind": spot.kind}
+    written |= _present({"expected": spot.expected, "actual": spot.actual})
+    written |= {"file": spot.file, "line": spot.line, "rule": spot.rule}
+    if spot.note:
+        written["note"] = spot.note
+    return written
+
+
+def _drift(result: Result) -> dict[str, Json]:
+    return {
+        name: _present({"captured": captured, "now": now})
+        for name, (captured, now) in sorted(result.environment_drift.items())
+    }
+
+
+def _present(sides: dict[str, Json]) -> dict[str, Json]:
+    return {key: value for key, value in sides.items() if value is not ABSENT}
+
+
+def _fits(resolved: Json) -> bool:
+    return resolved is not ABSENT and len(encode(resolved).encode()) <= MOST_RESOLVED

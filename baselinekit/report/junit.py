@@ -1,0 +1,91 @@
+"""JUnit XML, as CI systems read it: one testcase a result.
+
+JUnit knows three ways not to pass. An unscored result is `skipped` with its own type there, as it did not
+fail; the properties of the suite keep all five counts apart."""
+
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement
+
+from baselinekit.escape import visible, xml
+from baselinekit.model.results import OUTCOMES, Report, Result
+from baselinekit.report.differences import blocks, count
+from baselinekit.report.words import place, why
+
+_ELEMENTS = {"failed": "failure", "error": "error", "unscored": "skipped", "skipped": "skipped"}
+
+
+def render(report: Report) -> str:
+    suites = Element("testsuites")
+    suite = SubElement(suites, "testsuite", _counts(report))
+    properties = SubElement(suite, "properties")
+    for outcome in OUTCOMES:
+        number = str(getattr(report.summary, outcome))
+        SubElement(properties, "property", {"name": outcome, "value": number})
+    SubElement(properties, "property", {"name": "complete", "value": str(report.summary.complete).lower()})
+    for result in report.results:
+        _testcase(suite, result)
+    if report.warnings:
+        SubElement(suite, "system-err").text = _clean("\n".join(report.warnings))
+    ElementTree.indent(suites)
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
+    )
+
+
+def _counts(report: Report) -> dict[str, str]:
+    summary = report.summary
+    return {
+        "name": "baselinekit",
+        "tests": str(summary.total),
+        "failures": str(summary.failed),
+        "errors": str(summary.error),
+        "skipped": str(summary.skipped + summary.unscored),
+        "time": f"{report.seconds:.3f}",
+        "timestamp": _clean(report.started),
+    }
+
+
+def _testcase(suite: Element, result: Result) -> None:
+    attributes = {
+        "classname": _clean(_classname(result.file)),
+        "name": _clean(result.id),
+        "time": f"{result.seconds:.3f}",
+        "file": _clean(result.file),
+    }
+    if result.line is not None:
+        attributes["line"] = str(result.line)
+    case = SubElement(suite, "testcase", attributes)
+    if result.outcome in _ELEMENTS:
+        said = {"type": result.code or result.outcome, "message": _clean(_message(result))}
+        SubElement(case, _ELEMENTS[result.outcome], said).text = _clean(_text(result))
+    if result.notes:
+        SubElement(case, "system-out").text = _clean("\n".join(result.notes))
+
+
+def _classname(file: str) -> str:
+    stem = file.rpartition(".")[0] if "." in file.rsplit("/", 1)[-1] else file
+    return stem.strip("./").replace("/", ".")
+
+
+def _message(result: Result) -> str:
+    if result.outcome != "failed" or not result.differences:
+        return why(result).partition("\n")[0] or result.outcome
+    first = blocks(result)[0][0].path
+    return (
+        f"{count(result):,} differences, the first at {first}" if count(result) > 1 else f"differs at {first}"
+    )
+
+
+def _text(result: Result) -> str:
+    lines = [f"{place(result)}  {result.target}".rstrip(), why(result)]
+    shown, left_out = blocks(result)
+    for block in shown:
+        lines.append("  ".join(part for part in (block.path, block.remark, block.place) if part))
+        lines += [f"  {line.text}" for line in block.lines]
+    if left_out:
+        lines.append(f"… and {left_out:,} more differences")
+    return "\n".join(line for line in lines if line)
+
+
+def _clean(text: str) -> str:
+    return xml(visible(text))

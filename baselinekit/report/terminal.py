@@ -1,0 +1,180 @@
+"""What is printed while and after baselines are compared: only what differs, and what to do next.
+
+Everything from outside goes through escape: colours come from here alone, and no line begins with what a CI
+runner would obey. rich draws the progress bar, and is imported only for that."""
+
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TextIO
+
+from baselinekit.escape import log, one_line, visible
+from baselinekit.model.results import Outcome, Report, Result
+from baselinekit.report.differences import Block, blocks, count
+from baselinekit.report.values import cut_line, short
+from baselinekit.report.words import counts, duration, incomplete, place, why
+
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_OUTCOME_COLOURS = {
+    "failed": "bold red",
+    "error": "bold red",
+    "unscored": "bold yellow",
+    "skipped": "yellow",
+    "passed": "green",
+}
+_TONES = {"gone": "red", "came": "green", "dim": "dim"}
+_MOST_DRIFTS = 10
+_MOST_EXPLAINED = 40
+_MOST_COMMANDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How text is dressed. Whether colours are wanted is decided by whoever knows the terminal."""
+
+    colour: bool = False
+    width: int = 100
+
+    def paint(self, text: str, colours: str) -> str:
+        if not self.colour or not text:
+            return text
+        codes = ";".join(_CODES[colour] for colour in colours.split())
+        return f"\x1b[{codes}m{text}\x1b[0m"
+
+
+def failure(result: Result, style: Style, verbose: bool = False) -> str:
+    """One result that did not pass: what, where, and every difference. Ends with a line break."""
+    lines = [*_heading(result, style)]
+    if result.reason:
+        lines += [f"  {visible(line)}" for line in why(result).splitlines()]
+    shown, left_out = blocks(result, fold=not verbose)
+    if shown:
+        lines.append("")
+    lines += _difference_lines(shown, style)
+    if left_out:
+        lines.append(style.paint(f"  … and {left_out:,} more differences", "dim"))
+    lines += _drift(result, style)
+    if verbose and result.explanation:
+        lines.append(style.paint("  explained", "dim"))
+        lines += [f"    {one_line(line)}" for line in result.explanation[:_MOST_EXPLAINED]]
+        more = len(result.explanation) - _MOST_EXPLAINED
+        lines += [f"    … and {more:,} more lines"] if more > 0 else []
+    lines += [_note(note, style) for note in result.notes]
+    return log("\n".join(lines) + "\n")
+
+
+def _heading(result: Result, style: Style) -> Iterator[str]:
+    word = style.paint(f"{result.outcome.upper():<8}", _OUTCOME_COLOURS[result.outcome])
+    title = cut_line(result.name or "", 200)
+    if result.criticality:
+        title = f"{title} ({one_line(result.criticality)})".strip()
+    yield f"{word}{style.paint(one_line(result.id), 'bold')}  {title}".rstrip()
+    facts = [style.paint(one_line(place(result)), "cyan"), cut_line(result.target)]
+    number = count(result)
+    if number > 1:
+        facts.append(f"{number:,} differences")
+    yield "        " + "   ".join(fact for fact in facts if fact)
+
+
+def _difference_lines(shown: Sequence[Block], style: Style) -> Iterator[str]:
+    """Each place with its remark; the places in the file stand under each other."""
+    widest = max((len(_left(block)) for block in shown if block.place), default=0)
+    column = min(widest, max(30, style.width // 2))
+    for block in shown:
+        padding = " " * (column - len(_left(block)))
+        head = style.paint(block.path, "bold") + (f"  {block.remark}" if block.remark else "")
+        where = f"{padding}   {style.paint(block.place, 'cyan')}" if block.place else ""
+        yield f"  {head}{where}"
+        for line in block.lines:
+            yield f"    {style.paint(line.text, _TONES[line.tone])}"
+
+
+def _left(block: Block) -> str:
+    return f"{block.path}  {block.remark}" if block.remark else block.path
+
+
+def _drift(result: Result, style: Style) -> Iterator[str]:
+    if not result.environment_drift:
+        return
+    yield style.paint("  changed since capture", "dim")
+    drifts = sorted(result.environment_drift.items())
+    for name, (captured, now) in drifts[:_MOST_DRIFTS]:
+        yield f"    {short(name)}: {short(captured)} -> {short(now)}"
+    if len(drifts) > _MOST_DRIFTS:
+        yield f"    … and {len(drifts) - _MOST_DRIFTS} more"
+
+
+def _note(note: str, style: Style) -> str:
+    return f"  {style.paint('note', 'yellow')} {cut_line(note)}"
+
+
+def warnings(report: Report, style: Style) -> str:
+    """What should be looked at although nothing failed over it. Empty when there is nothing."""
+    word = style.paint("warning", "yellow")
+    lines = [f"{word} {visible(warning)}" for warning in report.warnings]
+    for result in report.results:
+        if result.outcome in ("passed", "skipped"):
+            lines += [f"{word} {one_line(result.id)}: {cut_line(note)}" for note in result.notes]
+    return log("".join(f"{line}\n" for line in lines))
+
+
+def listing(results: Sequence[Result], style: Style) -> str:
+    """One line a result, for those who want to see what passed."""
+    widest = max((len(one_line(result.id)) for result in results), default=0)
+    lines = []
+    for result in results:
+        word = style.paint(f"{result.outcome:<8}", _OUTCOME_COLOURS[result.outcome])
+        where = style.paint(one_line(place(result)), "cyan")
+        lines.append(f"{word}  {one_line(result.id):<{widest}}  {duration(result.seconds):>7}  {where}\n")
+    return log("".join(lines))
+
+
+def summary(report: Report, style: Style) -> str:
+    """The last line: `1 failed, 2 passed in 0.21s`."""
+    parts = [style.paint(text, _OUTCOME_COLOURS[outcome]) for outcome, text in counts(report)]
+    note = incomplete(report)
+    line = f"{', '.join(parts) or 'nothing ran'} in {duration(report.seconds)}"
+    return line + (f" ({style.paint(note, 'yellow')})" if note else "")
+
+
+def next_commands(report: Report) -> list[str]:
+    """What to type next, the most useful first; empty when all is well."""
+    failed = [result for result in report.results if result.outcome == "failed"]
+    commands = []
+    if len(failed) == 1:
+        commands.append(f"baselinekit compare --id {shlex.quote(failed[0].id)} -v")
+    elif failed:
+        commands.append("baselinekit compare --lf -v")
+    codes = {result.code: None for result in report.results if result.outcome == "error" and result.code}
+    commands += [f"baselinekit explain {code}" for code in codes]
+    return commands[:_MOST_COMMANDS]
+
+
+@contextmanager
+def progress(total: int, stream: TextIO) -> Iterator[Callable[[Outcome], None]]:
+    """A bar that goes away when all is done, on a terminal; in a pipe nothing at all. What it gives is to be
+    called once a result, from any thread."""
+    if total < 2 or not stream.isatty():
+        yield lambda outcome: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("comparing"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("[red]{task.fields[bad]}[/red]"),
+        TimeRemainingColumn(compact=True),
+    )
+    with Progress(*columns, console=Console(file=stream), transient=True) as bar:
+        task = bar.add_task("", total=total, bad="")
+        tally: dict[Outcome, int] = {}
+
+        def advance(outcome: Outcome) -> None:
+            tally[outcome] = tally.get(outcome, 0) + 1
+            bad = ", ".join(f"{number} {word}" for word, number in tally.items() if word != "passed")
+            bar.update(task, advance=1, bad=bad)
+
+        yield advance

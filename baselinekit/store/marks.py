@@ -1,0 +1,174 @@
+"""Where something stands in a file: the nodes along the wanted paths, found in one pass over its events.
+
+The events come from YAML (store/yamlfile.py) or JSON (store/jsonfile.py); both are read alike.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from baselinekit.model.values import Path
+
+SCALAR, ALIAS, MAPPING, SEQUENCE, END, DOCUMENT = range(6)
+
+Event = tuple[int, int, int, str, str, str | None]
+"""Kind, start, end, value (of an alias: its anchor), style (`flow` for collections in flow style, `!` for a
+plain scalar with a tag), anchor."""
+
+_WANTED: Any = object()
+
+
+@dataclass(slots=True)
+class Node:
+    """One value. A block collection ends where its last scalar ends."""
+
+    kind: int
+    start: int
+    end: int
+    value: str
+    style: str
+    anchor: str | None
+    in_flow: bool
+    key: int = -1
+    children: dict[str | int, "Node"] = field(default_factory=dict)
+    size: int = 0
+    first: int = -1
+    last: int = -1
+    content_end: int = -1
+    ends_in_text_block: bool = False
+
+    @property
+    def is_null(self) -> bool:
+        return self.kind == SCALAR and not self.style and self.value in ("", "~", "null", "Null", "NULL")
+
+
+@dataclass(slots=True)
+class Marks:
+    """The nodes that were found, and the aliases of the document: an edit must know who else means a value."""
+
+    root: Node | None = None
+    aliases: list[Node] = field(default_factory=list)
+
+    def reach(self, path: Path) -> tuple[list[Node], Path]:
+        """The nodes along a path as far as they exist, from the root on, and the steps that do not."""
+        nodes = [self.root] if self.root else []
+        for depth, step in enumerate(path):
+            child = nodes[-1].children.get(step) if nodes else None
+            if child is None:
+                return nodes, path[depth:]
+            nodes.append(child)
+        return nodes, ()
+
+
+def mark(events: Iterator[Event], document: int, paths: Iterable[Path]) -> Marks:
+    """The nodes along these paths. The pass stops when it has seen the last of them, unless an anchor came
+    up on the way: then the aliases that follow matter too."""
+    wanted: dict[Any, Any] = {}
+    for path in paths:
+        step = wanted
+        for name in path:
+            step = step.setdefault(name, {})
+        step[_WANTED] = True
+    walk = _Walk(events, wanted)
+    try:
+        for event in events:
+            if event[0] == DOCUMENT:
+                document -= 1
+            elif document < 0:
+                walk.visit(event, wanted, None, 0, -1)
+                break
+            else:
+                walk.skip(event)
+    except _Enough:
+        pass
+    return walk.marks
+
+
+def key_index(events: Iterator[Event], document: int, path: Path) -> int | None:
+    """Where the key at the end of a path stands, the first one if it is there twice."""
+    nodes, rest = mark(events, document, [path]).reach(path)
+    return None if rest else nodes[-1].key
+
+
+class _Enough(Exception):  # noqa: N818  # no error: it leaves the walk early
+    pass
+
+
+class _Walk:
+    def __init__(self, events: Iterator[Event], wanted: dict[Any, Any]):
+        self.events = events
+        self.left = _count(wanted)
+        self.marks = Marks()
+        self.anchored = False
+        self.end = 0
+        self.in_text_block = False
+
+    def visit(
+        self, event: Event, wanted: dict[Any, Any], parent: Node | None, name: str | int, key: int
+    ) -> None:
+        kind, start, end, value, style, anchor = event
+        in_flow = parent is not None and (parent.in_flow or parent.style == "flow")
+        node = Node(kind, start, end, value, style, anchor, in_flow, key)
+        if parent is None:
+            self.marks.root = node
+        else:
+            parent.children.setdefault(name, node)
+        self.anchored = self.anchored or anchor is not None
+        if kind <= ALIAS:
+            self.leaf(event)
+        else:
+            self.collection(node, wanted)
+        if _WANTED in wanted:
+            self.left -= 1
+            if not self.left and not self.anchored:
+                raise _Enough
+
+    def collection(self, node: Node, wanted: dict[Any, Any]) -> None:
+        for event in self.events:
+            if event[0] == END:
+                break
+            name: str | int = node.size
+            key = -1
+            if node.kind == MAPPING:
+                key = event[1]
+                name = event[3] if event[0] == SCALAR else -1
+                self.skip(event)
+                event = next(self.events)
+            node.first = node.first if node.size else max(key, event[1] if key < 0 else key)
+            node.last = key if key >= 0 else event[1]
+            node.size += 1
+            if name in wanted:
+                self.visit(event, wanted[name], node, name, key)
+            else:
+                self.skip(event)
+        node.content_end = self.end if node.size else node.start
+        node.ends_in_text_block = self.in_text_block
+        if node.style == "flow":
+            self.end, self.in_text_block = event[2], False
+        node.end = self.end
+
+    def skip(self, event: Event) -> None:
+        depth = 0
+        while True:
+            kind = event[0]
+            if kind <= ALIAS:
+                self.leaf(event)
+            elif kind == END:
+                depth -= 1
+                if event[2] > event[1]:  # a closing bracket; a block just stops
+                    self.end, self.in_text_block = event[2], False
+            else:
+                depth += 1
+            if not depth:
+                return
+            event = next(self.events)
+
+    def leaf(self, event: Event) -> None:
+        self.end = event[2]
+        self.in_text_block = event[4] in ("|", ">")
+        if event[0] == ALIAS:
+            self.marks.aliases.append(Node(ALIAS, event[1], event[2], event[3], "", None, False))
+
+
+def _count(wanted: dict[Any, Any]) -> int:
+    return sum(1 if step is True else _count(step) for step in wanted.values())

@@ -1,0 +1,51 @@
+"""The text of a file: decoded and encoded without losing a byte, its places and its line ends."""
+
+from typing import NamedTuple
+
+from baselinekit.errors import InvalidInput, Place, Problem
+
+BOM = "\ufeff"
+
+
+class Text(NamedTuple):
+    """A file's text without its byte order mark, so that every mark in it is an index into `body`."""
+
+    body: str
+    bom: bool
+
+
+def decode(data: bytes, file: str) -> Text:
+    """The text of a UTF-8 file, its line ends as they are."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8", "replace")
+        what = f"byte 0x{data[error.start]:02x} is not UTF-8 text"
+        raise InvalidInput(
+            Problem("BK101", what, "save the file as UTF-8", place(file, before, len(before)))
+        ) from None
+    return Text(text[1:], True) if text.startswith(BOM) else Text(text, False)
+
+
+def encode(body: str, bom: bool) -> bytes:
+    return (BOM + body if bom else body).encode("utf-8")
+
+
+def place(file: str, body: str, index: int) -> Place:
+    """Line and column of an index, as an editor counts them."""
+    start = body.rfind("\n", 0, index) + 1
+    return Place(file, body.count("\n", 0, index) + 1, index - start + 1)
+
+
+def newline(body: str) -> str:
+    """The line end that the file uses."""
+    if "\r\n" in body:
+        return "\r\n"
+    return "\r" if "\r" in body and "\n" not in body else "\n"
+
+
+def repeated_key(key: str, file: str, body: str, index: int, first: int | None) -> Problem:
+    """A key that a mapping has twice, with both places: what a merge leaves, or hides."""
+    what = f"the key {key!r} is there twice"
+    before = f"it is on line {place(file, body, first).line} already; " if first is not None else ""
+    return Problem("BK102", what, before + "remove one of the two", place(file, body, index))

@@ -1,0 +1,179 @@
+"""Values to YAML, for the reader of a git diff: block style, keys in order, `|` for text of several lines,
+no aliases, no line breaks of its own; a text is quoted when any reader, YAML 1.1 or 1.2, might take it for
+something else. A few scalar styles suffice, so the same rules serve whole files and single splices.
+"""
+
+import re
+from decimal import Decimal
+
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.model.values import Json
+from baselinekit.store.numbers import written
+
+MAX_DEPTH = 64
+STEP = 2
+
+_LONGEST_SIMPLE_KEY = 900  # a reader looks 1,024 characters ahead for the colon
+
+# Beside what YAML cannot hold raw: what breaks a line for some reader, what is invisible, and what turns the
+# direction of text, so that a diff shows what is there.
+_HIDDEN = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffe\uffff"
+)
+_NOT_RAW = re.compile(f"[{_HIDDEN}]")
+_NOT_PLAIN = re.compile(f"[{_HIDDEN}\n\t]|: | #|[: ]$")
+_ESCAPED = re.compile(f'[{_HIDDEN}\n\t\\\\"]')
+_NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+_PLAIN_START = re.compile(r"[\w/$(^+.\\<]")
+_PLAIN_IN_FLOW = re.compile(r"[^\W\d][\w./-]*(?: [\w./-]+)*")
+_OTHER_TYPE = re.compile(
+    r"(?i:y|n|yes|no|on|off|true|false|null|nan|inf)|<<|\.\.\.(?: .*)?|<{7}.*|[-+]?\.(?i:inf|nan)"
+    r"|[-+]?0[xX][0-9a-fA-F_]+|[-+]?0[bB][01_]+|[-+]?0[oO][0-7_]+"
+    r"|[-+]?[0-9.][0-9_.,]*(?:[eE][-+]?[0-9_]*)?"
+    r"|[-+]?[0-9][0-9_]*(?::[0-9]{1,2})+(?:\.[0-9_]*)?"
+    r"|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ].*)?"
+)
+
+
+def dump(value: Json) -> str:
+    """A whole document, with a line end."""
+    return "\n".join(block(value, 0, 0)) + "\n"
+
+
+def block(value: Json, column: int, offset: int = STEP, step: int = STEP) -> list[str]:
+    """The lines of a value that stands at a column, `offset` deeper than what it belongs to. The first line
+    is not indented."""
+    writer = _Writer(step)
+    if isinstance(value, dict | list) and value:
+        writer.collection("", value, column, 1)
+    elif is_text_block(value):
+        writer.text_block("", value, column or STEP, offset or STEP)
+    else:
+        writer.lines.append(scalar(value))
+    return writer.lines
+
+
+def entry(key: str, value: Json, column: int, step: int = STEP) -> list[str]:
+    """The lines of a key and its value in a mapping at a column. The first line is not indented."""
+    writer = _Writer(step)
+    writer.collection("", {key: value}, column, 1)
+    return writer.lines
+
+
+def flow(value: Json, depth: int = 1) -> str:
+    """A value on one line."""
+    _check_depth(depth)
+    if isinstance(value, dict):
+        return "{" + ", ".join(flow_entry(key, item, depth + 1) for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return f"[{', '.join(flow(item, depth + 1) for item in value)}]"
+    if isinstance(value, str):
+        return value if _PLAIN_IN_FLOW.fullmatch(value) and is_plain(value) else quoted(value)
+    return _plain(value)
+
+
+def flow_entry(key: str, value: Json, depth: int = 1) -> str:
+    name = flow(key)
+    lead = name if len(name) <= _LONGEST_SIMPLE_KEY else f"? {name} "
+    return f"{lead}: {flow(value, depth)}"
+
+
+def scalar(value: Json) -> str:
+    """A scalar, or an empty collection, on one line, for a place in block style."""
+    if isinstance(value, str):
+        return value if is_plain(value) else quoted(value)
+    return _plain(value)
+
+
+def is_plain(text: str) -> bool:
+    """Whether every reader takes these bare characters for this very text."""
+    return bool(_PLAIN_START.match(text) and not _NOT_PLAIN.search(text) and not _OTHER_TYPE.fullmatch(text))
+
+
+def quoted(text: str, prefer: str = "") -> str:
+    """In double quotes, or in single ones where that saves escapes, or where they are preferred."""
+    if (prefer == "'" or '"' in text or "\\" in text) and not re.search(f"[{_HIDDEN}\n\t]", text):
+        return "'" + text.replace("'", "''") + "'"
+    return '"' + _ESCAPED.sub(_escape, text) + '"'
+
+
+def is_text_block(value: Json) -> bool:
+    """Whether a value is written as `|`: text of several lines that reads back the same."""
+    return isinstance(value, str) and "\n" in value and not _NOT_RAW.search(value) and not value.isspace()
+
+
+def _escape(match: re.Match[str]) -> str:
+    char = match[0]
+    return _NAMED.get(char) or (f"\\x{ord(char):02X}" if char < "\x80" else f"\\u{ord(char):04X}")
+
+
+def _plain(value: Json) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict | list):
+        return "{}" if isinstance(value, dict) else "[]"
+    return number(value)
+
+
+def number(value: Json) -> str:
+    """A number, as YAML and JSON write it."""
+    if not isinstance(value, int | float | Decimal):
+        raise TypeError(f"no JSON value: {value!r}")
+    try:
+        return written(value)
+    except ValueError as error:
+        raise InvalidInput(Problem("BK114", f"{error} cannot be stored", "leave it out of the output")) from None
+
+
+def _check_depth(depth: int) -> None:
+    if depth > MAX_DEPTH:
+        what = f"a value nested more than {MAX_DEPTH} levels deep cannot be stored"
+        raise InvalidInput(Problem("BK114", what, "leave its inner part out, or keep it as text"))
+
+
+class _Writer:
+    def __init__(self, step: int):
+        self.lines: list[str] = []
+        self.step = step
+
+    def collection(self, lead: str, value: Json, column: int, depth: int) -> None:
+        """`lead`: what stands on the first line already; the others are indented to the column."""
+        _check_depth(depth)
+        indent = " " * column
+        if isinstance(value, list):
+            for item in value:
+                self.put(f"{lead}-", item, column, STEP, depth)
+                lead = indent
+            return
+        for key, item in value.items():
+            name = scalar(key)
+            if len(name) > _LONGEST_SIMPLE_KEY:
+                self.lines.append(f"{lead}? {name}")
+                lead, name = indent, ""
+            self.put(f"{lead}{name}:", item, column, self.step, depth)
+            lead = indent
+
+    def put(self, lead: str, value: Json, column: int, offset: int, depth: int) -> None:
+        """A value after its key or its dash, in a collection at the column."""
+        inner = column + offset
+        if isinstance(value, dict | list) and value:
+            if lead.endswith("-"):
+                self.collection(f"{lead} ", value, inner, depth + 1)
+            else:
+                self.lines.append(lead)
+                self.collection(" " * inner, value, inner, depth + 1)
+        elif is_text_block(value):
+            self.text_block(f"{lead} ", value, inner, offset)
+        else:
+            self.lines.append(f"{lead} {scalar(value)}")
+
+    def text_block(self, lead: str, text: str, column: int, offset: int) -> None:
+        # Without the number, a reader would take the blanks of the first line for the indentation.
+        deep = str(offset) if text[0] in " \n\t" else ""
+        keep = "" if not text.endswith("\n") else "+" if text.endswith("\n\n") else "clip"
+        ending = {"": "-", "+": "+", "clip": ""}[keep]
+        self.lines.append(f"{lead}|{deep}{ending}")
+        indent = " " * column
+        self.lines.extend(indent + line if line else "" for line in text.removesuffix("\n").split("\n"))

@@ -1,0 +1,108 @@
+"""Text from outside can neither steer the place where it is shown nor hide in it (F30-F35)."""
+
+import json
+import re
+import unicodedata
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import example, given, strategies as st
+
+from baselinekit import escape
+
+ANY_TEXT = st.text(st.characters(codec=None, categories=None))
+NASTY = st.text(st.sampled_from("ab`|\\<>[]!@#*_~&:\n\t \x1b\x00\x9b\u202e\u200b\ud800\ufffe-+.1"))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain, also ä 漢字 🙂", "plain, also ä 漢字 🙂"),
+        ("\x1b[2J", "\\x1b[2J"),
+        ("\x1b]52;c;aGk=\x07", "\\x1b]52;c;aGk=\\x07"),
+        ("\x9b31m", "\\x9b31m"),
+        ("abc\rdef", "abc\\x0ddef"),
+        ("\u202etxt.exe", "\\u202etxt.exe"),
+        ("zero\u200bwidth\ufeff", "zero\\u200bwidth\\ufeff"),
+        ("lone \ud800", "lone \\ud800"),
+        ("tag \U000e0041", "tag \\U000e0041"),
+        ("a\tb\nc", "a\tb\nc"),
+    ],
+)
+def test_visible_shows_what_a_terminal_would_obey(text: str, shown: str) -> None:
+    assert escape.visible(text) == shown
+
+
+@given(ANY_TEXT)
+@example("\x85\u2028\u2029")
+def test_visible_leaves_no_control_or_surrogate(text: str) -> None:
+    for character in escape.visible(text).replace("\n", "").replace("\t", ""):
+        assert unicodedata.category(character) not in ("Cc", "Cs")
+
+
+@given(ANY_TEXT)
+@example("\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029\r\n")
+def test_one_line_is_one_line_for_every_reader(text: str) -> None:
+    assert len(escape.one_line(text).splitlines()) <= 1
+
+
+@given(ANY_TEXT)
+@example("\x7f \U000e0041 \u202e \\u202e")
+def test_a_json_string_reads_back_and_is_harmless(text: str) -> None:
+    written = escape.json_string(text)
+    assert escape.visible(written) == written
+    pairs_joined = text.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "surrogatepass")
+    assert json.loads(written) == pairs_joined
+
+
+@pytest.mark.parametrize(
+    "line", ["::error::x", "  ::set-output name=a::b", "\t##[error]x", "ok\n ::warning::y"]
+)
+def test_no_line_commands_the_runner(line: str) -> None:
+    assert not re.search(r"(?m)^\s*(::|##\[)", escape.log(line))
+    assert escape.log("a :: b") == "a :: b"
+
+
+@given(ANY_TEXT)
+@example("\x00\x0b\x1b\ufffe\uffff\ud800 <b> & ]]>")
+def test_xml_always_parses(text: str) -> None:
+    element = ElementTree.Element("a", {"b": escape.xml(text)})
+    element.text = escape.xml(text)
+    ElementTree.fromstring(ElementTree.tostring(element, encoding="unicode"))
+
+
+@given(st.text(st.sampled_from("`a\n~")))
+@example("```\n</details>\n````")
+def test_a_fence_is_longer_than_any_run_inside(text: str) -> None:
+    first, *_, last = escape.markdown_block(text, "diff").split("\n")
+    fence = first.removesuffix("diff")
+    assert last == fence
+    assert fence not in text
+
+
+@given(NASTY)
+@example("")
+@example("a\\|b ![x](http://evil) @team")
+def test_a_code_span_ends_where_it_should_and_keeps_its_cell(text: str) -> None:
+    span = escape.markdown_code(text)
+    fence = re.match("`+", span)
+    assert fence is not None
+    inner = span[len(fence[0]) : -len(fence[0])]
+    assert inner
+    assert fence[0] not in re.findall("`+", inner)
+    assert "\n" not in span
+    # However a renderer counts the backslashes before a pipe, it stays inside the cell.
+    assert not re.search(r"(?<!\\)(\\\\)*\|", span)
+
+
+@given(NASTY)
+def test_plain_words_have_no_markup(text: str) -> None:
+    words = escape.markdown_text(text)
+    assert "\n" not in words
+    assert not re.search(r"(?<!\\)(?:\\\\)*[`*_\[\]<>|!~&]", words)
+    assert not re.search(r"[@#]\w", words)
+    assert not re.match(r"\s*[-+=]|\s*\d+[.)]", words)
+
+
+def test_mentions_and_issues_are_broken_and_still_readable() -> None:
+    assert escape.markdown_text("@team fixes #12").replace("\u2060", "") == "@team fixes \\#12"

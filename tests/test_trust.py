@@ -1,0 +1,135 @@
+"""The operator and the configuration grant; a data file never does (F15, F16, F41)."""
+
+import pytest
+
+from baselinekit.errors import Refused
+from baselinekit.trust import Trust, check_inside, host_matches, origin, origins_in
+from baselinekit.variables import Secret
+
+TOKEN = ("token", Secret("s3cret-value"))
+
+
+@pytest.mark.parametrize(
+    ("url", "where"),
+    [
+        ("http://example.com/a?b#c", "http://example.com:80"),
+        ("HTTPS://Example.COM:8443", "https://example.com:8443"),
+        ("http://[::1]:9000/x", "http://[::1]:9000"),
+        ("https://example.com/a b@c\\d", "https://example.com:443"),
+        ("http://good.example.evil.example/", "http://good.example.evil.example:80"),
+    ],
+)
+def test_origin(url: str, where: str) -> None:
+    assert origin(url) == where
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://good@evil.example/",
+        "http://user:hunter2@evil.example/",
+        "http://good\\@evil.example/",
+        "http://good\\.evil.example/",
+        "http://go\nod.example/",
+        "http://good.example/\r\nHost: evil",
+        " http://good.example/",
+        "http://good .example/",
+        "http://good.example:99999/",
+        "http://good.example:x/",
+        "http://[::1/",
+        "http:///path",
+        "file:///etc/passwd",
+        "good.example/path",
+    ],
+)
+def test_a_url_that_two_readers_could_read_differently_is_refused(url: str) -> None:
+    with pytest.raises(Refused) as caught:
+        Trust().check_request(url)
+    assert caught.value.exit_code == 4
+    assert caught.value.problems[0].code == "BK405"
+    assert "hunter2" not in str(caught.value)
+    assert origins_in([url, 12, None]) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("where", "allowed", "matches"),
+    [
+        ("http://example.com:80", "example.com", True),
+        ("http://example.com:8080", "example.com", True),
+        ("http://example.com:8080", "EXAMPLE.com:8080/", True),
+        ("http://example.com:8080", "example.com:80", False),
+        ("https://example.com:443", "https://example.com", True),
+        ("http://example.com:80", "https://example.com", False),
+        ("http://a.example.com:80", "*.example.com", True),
+        ("http://a.b.example.com:80", "*.example.com:80", True),
+        ("http://example.com:80", "*.example.com", False),
+        ("http://evilexample.com:80", "*.example.com", False),
+        ("http://evilexample.com:80", "example.com", False),
+        ("http://example.com.evil:80", "example.com", False),
+        ("http://[::1]:9000", "[::1]", True),
+        ("http://[::1]:9000", "::1", True),
+        ("http://[::1]:9000", "[::1]:9000", True),
+        ("http://[::1]:9000", "[::1]:9001", False),
+        ("http://127.0.0.1:9000", "127.0.0.1", True),
+    ],
+)
+def test_host_matches(where: str, allowed: str, matches: bool) -> None:
+    assert host_matches(where, allowed) is matches
+
+
+def test_without_a_list_requests_may_go_anywhere_and_with_one_only_there() -> None:
+    Trust().check_request("http://anywhere.example/")
+    trust = Trust(allow_hosts=("api.example",))
+    trust.check_request("https://api.example/x")
+    with pytest.raises(Refused, match=r"BK401 .*http://other\.example:80 .*--allow-host other\.example:80"):
+        trust.check_request("http://other.example/x")
+    with pytest.raises(Refused):
+        Trust(allow_hosts=()).check_request("http://any.example/")
+
+
+@pytest.mark.parametrize(
+    ("trust", "secret", "goes"),
+    [
+        (Trust(), TOKEN, False),
+        (Trust(named_origins=origins_in(["http://api.example/v1"])), TOKEN, True),
+        (Trust(named_origins=origins_in(["https://api.example/v1"])), TOKEN, False),
+        (Trust(named_origins=origins_in(["http://api.example:81"])), TOKEN, False),
+        (Trust(allow_hosts=("api.example",)), TOKEN, True),
+        (Trust(), ("token", Secret("s3cret-value", ("api.example",))), True),
+        (Trust(), ("token", Secret("s3cret-value", ("other.example",))), False),
+    ],
+)
+def test_a_secret_goes_only_where_operator_or_config_point(
+    trust: Trust, secret: tuple[str, Secret], goes: bool
+) -> None:
+    trust.check_request("http://api.example/users")
+    if goes:
+        trust.check_request("http://api.example/users", [secret])
+        return
+    with pytest.raises(Refused) as caught:
+        trust.check_request("http://api.example/users", [secret])
+    assert caught.value.problems[0].code == "BK402"
+    assert "s3cret-value" not in str(caught.value)
+
+
+def test_a_program_runs_only_when_it_is_allowed() -> None:
+    Trust(allow_exec=True).check_program("/bin/ls")
+    with pytest.raises(Refused, match=r"BK403 .*'/opt/my\.tool' .*my: \[/opt/my\.tool\].*--allow-exec"):
+        Trust().check_program("/opt/my.tool")
+
+
+@pytest.mark.parametrize("path", ["/repo", "/repo/a/b.yaml", "/repo/.github/x", "/repo/a.git/x", "/repo/..a"])
+def test_paths_inside(path: str) -> None:
+    check_inside("/repo", path, "a.yaml")
+
+
+@pytest.mark.parametrize(
+    "path", ["/repo-evil/a", "/", "/etc/passwd", "/repo/.git", "/repo/sub/.git/hooks", "/repo/.GIT/x"]
+)
+def test_paths_outside_or_in_git(path: str) -> None:
+    with pytest.raises(Refused, match="BK404 shown leads"):
+        check_inside("/repo", path, "shown")
+
+
+def test_a_project_at_the_root_of_the_file_system() -> None:
+    check_inside("/", "/a/b", "shown")
