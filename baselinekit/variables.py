@@ -22,6 +22,7 @@ _TOKEN = re.compile(r"(\\?)\{\{\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*\}\}")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _SHORTEST_SECRET = 4
 _SHORTEST_FRAGMENT = 8
+_SHORT = {"\n": "n", "\t": "t", "\r": "r", "\b": "b", "\f": "f"}
 _ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
 
 _QUOTED = re.compile(r"""(?:'(?P<raw>[^']*)'|"(?P<text>(?:[^"\\]|\\.)*)")(?:\s+\#.*)?""")
@@ -67,14 +68,19 @@ class Scope:
 
     values: Mapping[str, Json] = field(default_factory=dict)
     secrets: Mapping[str, Secret] = field(default_factory=dict)
+    unset: Mapping[str, str] = field(default_factory=dict)
+    """Variables that the configuration takes from an environment variable which is not there."""
 
     def with_saved(self, saved: Mapping[str, Json]) -> "Scope":
         """The scope of the next step: what earlier steps saved goes before what was declared."""
-        return Scope({**self.values, **saved}, self.secrets)
+        return Scope({**self.values, **saved}, self.secrets, self.unset)
 
     def lookup(self, name: str, at: Path = ()) -> Json:
         if name in self.secrets and name not in self.values:
             return self.secrets[name].value
+        if name in self.unset and name not in self.values:
+            what = f"the variable {{{{{name}}}}} comes from the environment variable {self.unset[name]}"
+            raise InvalidInput(Problem("BK504", f"{what}, which is not set", "set it, or pass --var", at=at))
         if name not in self.values:
             known = sorted({*self.values, *self.secrets})
             mend = nearest(name, known) or f"pass --var {name}=…, or declare it under `variables:`"
@@ -161,9 +167,9 @@ def _character(char: str) -> str:
     units = char.encode("utf-16-be", "surrogatepass")
     escape = "".join(rf"\\{{1,4}}u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
     entity = rf"&(?:#{ord(char)}|#x0*{ord(char):x}|{_ENTITIES.get(char, 'none')});"
-    also = {" ": r"|\+", "\n": r"|\\{1,4}n", "\t": r"|\\{1,4}t", "\r": r"|\\{1,4}r"}.get(char, "")
+    short = r"|\+" if char == " " else rf"|\\{{1,4}}{_SHORT[char]}" if char in _SHORT else ""
     # Bounded runs of backslashes: a text of nothing else must not take quadratic time.
-    return rf"(?:\\{{0,4}}{re.escape(char)}|(?i:{percent}|{escape}|{entity}){also})"
+    return rf"(?:\\{{0,4}}{re.escape(char)}|(?i:{percent}|{escape}|{entity}){short})"
 
 
 class Redactor:

@@ -50,6 +50,11 @@ class Matcher:
             tuple(self._reports(walk)),
         )
 
+    @property
+    def type(self) -> str:
+        """The comparison's type, also where the file leaves it to the output."""
+        return self.rules.type or ("exact" if isinstance(self.known.output, str) else "structural")
+
     def explain(self, comparison: Comparison) -> list[str]:
         """The differences in words, for who asks for more."""
         from baselinekit.compare.explain import explain

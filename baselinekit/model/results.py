@@ -81,10 +81,25 @@ class Report:
     environment: dict[str, Json] = field(default_factory=dict)
     config: str | None = None
     warnings: tuple[str, ...] = ()
+    not_recorded: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """The first that applies of 130, 4, 1, 3, 5, 0 (2 is an exception: nothing was replayed then)."""
+        summary = self.summary
+        if self.interrupted:
+            return 130
+        if any(result.code and result.code.startswith("BK4") for result in self.results):
+            return 4
+        if summary.failed:
+            return 1
+        if summary.error or summary.unscored or not self.complete or self.not_recorded:
+            return 3
+        return 0 if summary.passed else 5
 
     @property
     def summary(self) -> Summary:
         counts = {outcome: 0 for outcome in OUTCOMES}
         for result in self.results:
             counts[result.outcome] += 1
-        return Summary(**counts, complete=self.complete and not counts["skipped"])
+        return Summary(**counts, complete=self.complete)

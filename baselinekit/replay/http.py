@@ -84,11 +84,12 @@ class Client:
             pool.close()
 
     def _line(self) -> Line:
-        if not hasattr(self._own, "line"):
-            self._own.line, self._own.pools = Line(self._cancelled), {}
+        line: Line | None = getattr(self._own, "line", None)
+        if line is None:
+            line = self._own.line = Line(self._cancelled)
+            self._own.pools = {}
             with self._lock:
-                self._lines.append(self._own.line)
-        line: Line = self._own.line
+                self._lines.append(line)
         return line
 
     def _exchange(self, request: Request, line: Line) -> tuple[int, _Headers, bytes]:
@@ -108,15 +109,7 @@ class Client:
         headers = [(b"Host", url.netloc.encode())]
         headers += [(name.encode(), value.encode()) for name, value in request.headers]
         asked = httpcore.Request(
-            request.method,
-            httpcore.URL(
-                scheme=url.scheme.encode(),
-                host=(url.hostname or "").encode(),
-                port=url.port,
-                target=target.encode(),
-            ),
-            headers=headers,
-            content=request.content,
+            request.method, _address(url, target), headers=headers, content=request.content
         )
         answer = self._pool(url, request, line).handle_request(asked)
         with closing(answer):
@@ -261,14 +254,16 @@ def _with_digest(request: Request, headers: _Headers) -> Request | None:
     )
 
 
+def _address(url: SplitResult, target: str) -> httpcore.URL:
+    host = (url.hostname or "").encode()
+    return httpcore.URL(scheme=url.scheme.encode(), host=host, port=url.port, target=target.encode())
+
+
 def _proxied(proxy: str, options: dict[str, Any]) -> httpcore.ConnectionPool:
     url = urlsplit(proxy)
     login = (unquote(url.username or ""), unquote(url.password or "")) if url.username else None
-    address = httpcore.URL(
-        scheme=url.scheme.encode(), host=(url.hostname or "").encode(), port=url.port, target=b"/"
-    )
     kind = httpcore.SOCKSProxy if url.scheme.startswith("socks5") else httpcore.HTTPProxy
-    return kind(proxy_url=address, proxy_auth=login, **options)
+    return kind(proxy_url=_address(url, "/"), proxy_auth=login, **options)
 
 
 @contextmanager
@@ -298,7 +293,6 @@ def _why(error: Exception, request: Request, line: Line) -> CannotReplay:
         return cannot("BK301", f"{where}: no connection: {said}", _START)
     if isinstance(error, httpcore.TimeoutException | TimeoutError):
         what = "no whole answer" if line.received else "no answer"
-        return cannot(
-            "BK303", f"{where}: {what} in the time that `timeout` allows", "raise it, if that is right"
-        )
+        limit = f"{what} within {request.timeout:.3g} s"
+        return cannot("BK303", f"{where}: {limit}", "raise `timeout`, if it may take longer")
     return cannot("BK304", f"{where}: the connection broke off, or what came is not HTTP: {said}")

@@ -40,10 +40,8 @@ def redirected(request: Request, response: Response) -> Request:
     return replace(request, method=method, url=url, headers=tuple(headers), digest=None, cert=None)
 
 
-def too_many(limit: int) -> Exception:
-    return cannot(
-        "BK308", f"more than {limit} redirects", "set `redirects:` to a higher number, if that is right"
-    )
+def too_many(limit: int) -> CannotReplay:
+    return cannot("BK308", f"more than {limit} redirects", "set `redirects:` to a higher number")
 
 
 def _target(request: Request, response: Response) -> str:

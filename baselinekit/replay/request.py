@@ -3,7 +3,6 @@ configuration, else the default."""
 
 import base64
 import hashlib
-import mimetypes
 import os
 import re
 from urllib.parse import urlencode
@@ -27,8 +26,8 @@ MANY_REDIRECTS = 5
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _METHOD = re.compile(r"[A-Z][A-Z0-9_-]*")
 _BAD_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-_FRAMING = frozenset(
-    "host content-length transfer-encoding connection keep-alive proxy-connection te trailer upgrade expect".split()
+_FRAMING = re.compile(
+    r"host|content-length|transfer-encoding|(proxy-)?connection|keep-alive|te|trailer|upgrade|expect"
 )
 _WITH_BODY = frozenset(("POST", "PUT", "PATCH"))
 
@@ -112,7 +111,7 @@ def _headers(step: HttpRequest, execution: HttpExecution, setting: Setting, at: 
             lower = name.lower()
             if not _NAME.fullmatch(name):
                 raise invalid("BK311", f"{name!r} is no name of a header", "", (*where, name))
-            if lower in _FRAMING:
+            if _FRAMING.fullmatch(lower):
                 mend = "leave it out: it follows from the URL and the body"
                 raise invalid("BK311", f"the header {name} cannot be set", mend, (*where, name))
             text = ("true" if value else "false") if isinstance(value, bool) else as_text(value)
@@ -172,6 +171,8 @@ def _pairs(form: dict[str, Json]) -> list[tuple[str, str]]:
 
 
 def _multipart(step: HttpRequest, surroundings: Surroundings) -> tuple[bytes, str]:
+    import mimetypes
+
     parts = []
     for name, value in _pairs(dict(step.form or {})):
         parts.append((f'form-data; name="{_in_quotes(name)}"', "", value.encode("utf-8", "replace")))

@@ -5,7 +5,6 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from email.utils import parsedate_to_datetime
 
 from baselinekit.errors import CannotReplay
 from baselinekit.model.observation import Request, Response
@@ -13,7 +12,7 @@ from baselinekit.model.observation import Request, Response
 IDEMPOTENT = frozenset(("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"))
 _TOO_BUSY = frozenset((429, 502, 503, 504))
 _LONGEST_WAIT = 30.0
-_FIRST_WAIT, _LAST_WAIT = 0.5, 8.0
+_WAITS = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 
 def ask_with_retries(
@@ -49,7 +48,7 @@ def _nothing_was_sent(error: CannotReplay) -> bool:
 
 
 def _backoff(tries: int) -> float:
-    longest = min(_FIRST_WAIT * 2 ** (tries - 1), _LAST_WAIT)
+    longest = _WAITS[min(tries, len(_WAITS)) - 1]
     return longest * (0.5 + random.random() / 2)  # so that many workers do not come back at once
 
 
@@ -58,8 +57,10 @@ def _retry_after(response: Response) -> float | None:
     stated = next((value.strip() for name, value in response.headers if name.lower() == "retry-after"), "")
     if stated.isascii() and stated.isdigit() and len(stated) < 10:
         return float(stated)
+    from email.utils import parsedate_to_datetime
+
     try:
         at: float = parsedate_to_datetime(stated).timestamp()
-        return max(0.0, at - time.time())
     except (ValueError, TypeError, OverflowError, IndexError):
         return None
+    return max(0.0, at - time.time())

@@ -106,8 +106,8 @@ def _says_the_same(spot: Spot) -> bool:
 
 
 def _block(spot: Spot) -> Block:
-    remark, lines = _sides(spot)
-    return Block(one_line(render(spot.path)), remark, _place(spot), (*lines, *_because(spot)))
+    lines = (*_sides(spot), *_because(spot))
+    return Block(one_line(render(spot.path)), _REMARKS[spot.kind], _place(spot), lines)
 
 
 def _folded(group: list[Spot], resolved: Json) -> Block:
@@ -123,8 +123,8 @@ def _folded(group: list[Spot], resolved: Json) -> Block:
     for spot in group[:samples]:
         if samples > 1:
             lines.append(Line("dim", one_line(render(spot.path))))
-        lines += _sides(spot)[1]
-    if len({_sides(spot)[1] for spot in group[: samples + 1]}) > 1:
+        lines += _sides(spot)
+    if len({_sides(spot) for spot in group[: samples + 1]}) > 1:
         lines.append(
             Line("dim", f"… and {len(group) - samples:,} more like {'these' if samples > 1 else 'it'}")
         )
@@ -164,20 +164,19 @@ def _place(spot: Spot) -> str:
     return one_line(f"{spot.file}:{spot.line}")
 
 
-def _sides(spot: Spot) -> tuple[str, tuple[Line, ...]]:
-    """The remark, and what was expected and came."""
-    remark = _REMARKS[spot.kind]
+def _sides(spot: Spot) -> tuple[Line, ...]:
+    """What was expected, and what came."""
     if _is_text(spot.expected, spot.actual):
         changed = unified(spot.expected, spot.actual)
         if changed:
-            return remark or "text", tuple(_text_lines(changed))
+            return tuple(_text_lines(changed))
     expected, actual = pair(spot.expected, spot.actual, with_types=spot.kind == "type")
     lines = []
     if spot.kind != "extra":
         lines.append(Line("gone", f"- {expected}"))
     if spot.kind != "missing":
         lines.append(Line("came", f"+ {actual}"))
-    return remark, tuple(lines)
+    return tuple(lines)
 
 
 def _is_text(expected: Json, actual: Json) -> bool:

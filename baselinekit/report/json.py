@@ -34,6 +34,8 @@ def document(report: Report) -> dict[str, Json]:
         run["interrupted"] = True
     if report.warnings:
         run["warnings"] = list(report.warnings)
+    if report.not_recorded:
+        run["not_recorded"] = list(report.not_recorded)
     return {
         "format": FORMAT,
         "run": run,

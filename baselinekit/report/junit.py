@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, SubElement
 from baselinekit.escape import visible, xml
 from baselinekit.model.results import OUTCOMES, Report, Result
 from baselinekit.report.differences import blocks, count
-from baselinekit.report.words import place, why
+from baselinekit.report.words import place, warnings, why
 
 _ELEMENTS = {"failed": "failure", "error": "error", "unscored": "skipped", "skipped": "skipped"}
 
@@ -24,8 +24,8 @@ def render(report: Report) -> str:
     SubElement(properties, "property", {"name": "complete", "value": str(report.summary.complete).lower()})
     for result in report.results:
         _testcase(suite, result)
-    if report.warnings:
-        SubElement(suite, "system-err").text = _clean("\n".join(report.warnings))
+    if said := warnings(report):
+        SubElement(suite, "system-err").text = _clean("\n".join(said))
     ElementTree.indent(suites)
     return (
         '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"

@@ -8,7 +8,7 @@ from baselinekit.escape import markdown_block, markdown_code, markdown_text
 from baselinekit.model.results import OUTCOMES, Report, Result
 from baselinekit.report.differences import Block, blocks, count
 from baselinekit.report.values import cut_line, short
-from baselinekit.report.words import headline, place, why
+from baselinekit.report.words import headline, place, warnings, why
 
 LONGEST = 60_000
 _RESERVED = 500
@@ -18,7 +18,7 @@ _LONGEST_CELL = 200
 
 def render(report: Report) -> str:
     page = _Page(f"## baselinekit: {headline(report)}\n")
-    for warning in report.warnings[:10]:
+    for warning in warnings(report)[:10]:
         page.add(f"\n> {markdown_text(cut_line(warning))}\n")
     notable = sorted(
         (result for result in report.results if result.outcome != "passed"),
@@ -86,7 +86,7 @@ def _section(result: Result, room: int) -> str:
     text = title + "\n\n"
     if result.target:
         text += f"{markdown_code(cut_line(result.target))}\n\n"
-    if result.reason:
+    if why(result):
         text += "  \n".join(markdown_text(cut_line(line)) for line in why(result).splitlines()[:20]) + "\n\n"
     text += _drift(result)
     if len(text) > room:

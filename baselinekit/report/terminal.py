@@ -11,6 +11,7 @@ from typing import TextIO
 
 from baselinekit.escape import log, one_line, visible
 from baselinekit.model.results import Outcome, Report, Result
+from baselinekit.report import words
 from baselinekit.report.differences import Block, blocks, count
 from baselinekit.report.values import cut_line, short
 from baselinekit.report.words import counts, duration, incomplete, place, why
@@ -46,8 +47,7 @@ class Style:
 def failure(result: Result, style: Style, verbose: bool = False) -> str:
     """One result that did not pass: what, where, and every difference. Ends with a line break."""
     lines = [*_heading(result, style)]
-    if result.reason:
-        lines += [f"  {visible(line)}" for line in why(result).splitlines()]
+    lines += [f"  {visible(line)}" for line in why(result).splitlines()]
     shown, left_out = blocks(result, fold=not verbose)
     if shown:
         lines.append("")
@@ -97,6 +97,8 @@ def _left(block: Block) -> str:
 def _drift(result: Result, style: Style) -> Iterator[str]:
     if not result.environment_drift:
         return
+    if count(result):
+        yield ""
     yield style.paint("  changed since capture", "dim")
     drifts = sorted(result.environment_drift.items())
     for name, (captured, now) in drifts[:_MOST_DRIFTS]:
@@ -112,7 +114,7 @@ def _note(note: str, style: Style) -> str:
 def warnings(report: Report, style: Style) -> str:
     """What should be looked at although nothing failed over it. Empty when there is nothing."""
     word = style.paint("warning", "yellow")
-    lines = [f"{word} {visible(warning)}" for warning in report.warnings]
+    lines = [f"{word} {visible(warning)}" for warning in words.warnings(report)]
     for result in report.results:
         if result.outcome in ("passed", "skipped"):
             lines += [f"{word} {one_line(result.id)}: {cut_line(note)}" for note in result.notes]
@@ -143,7 +145,7 @@ def next_commands(report: Report) -> list[str]:
     failed = [result for result in report.results if result.outcome == "failed"]
     commands = []
     if len(failed) == 1:
-        commands.append(f"baselinekit compare --id {shlex.quote(failed[0].id)} -v")
+        commands.append(f"baselinekit compare --id {one_line(shlex.quote(failed[0].id))} -v")
     elif failed:
         commands.append("baselinekit compare --lf -v")
     codes = {result.code: None for result in report.results if result.outcome == "error" and result.code}

@@ -29,6 +29,11 @@ def incomplete(report: Report) -> str:
     return "" if report.complete else "not all of them ran"
 
 
+def warnings(report: Report) -> list[str]:
+    """What the run as a whole should be looked at for."""
+    return [*report.warnings, *(f"not recorded: {text}" for text in report.not_recorded)]
+
+
 def place(result: Result) -> str:
     return f"{result.file}:{result.line}" if result.line is not None else result.file
 
@@ -41,7 +46,9 @@ def headline(report: Report) -> str:
 
 
 def why(result: Result) -> str:
-    """The reason with its code, once."""
+    """The reason with its code, once. Differences speak for themselves."""
+    if result.differences:
+        return ""
     if result.code and not result.reason.startswith(result.code):
         return f"{result.code} {result.reason}".rstrip()
     return result.reason

@@ -9,7 +9,7 @@ from typing import Any
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
 from baselinekit.store.marks import DOCUMENT, END, MAPPING, SCALAR, SEQUENCE, Event
-from baselinekit.store.numbers import MAX_DIGITS, fraction, whole
+from baselinekit.store.literals import MAX_DIGITS, fraction, whole
 from baselinekit.store.text import place, repeated_key
 from baselinekit.store.yamlwrite import MAX_DEPTH, number
 

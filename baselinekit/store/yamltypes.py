@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 
 from baselinekit.model.values import Json
-from baselinekit.store.numbers import fraction, whole
+from baselinekit.store.literals import fraction, whole
 
 WORDS: dict[str, Json] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),

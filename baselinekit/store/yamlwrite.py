@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
-from baselinekit.store.numbers import written
+from baselinekit.store.literals import written
 
 MAX_DEPTH = 64
 STEP = 2
@@ -50,13 +50,6 @@ def block(value: Json, column: int, offset: int = STEP, step: int = STEP) -> lis
         writer.text_block("", value, column or STEP, offset or STEP)
     else:
         writer.lines.append(scalar(value))
-    return writer.lines
-
-
-def entry(key: str, value: Json, column: int, step: int = STEP) -> list[str]:
-    """The lines of a key and its value in a mapping at a column. The first line is not indented."""
-    writer = _Writer(step)
-    writer.collection("", {key: value}, column, 1)
     return writer.lines
 
 

@@ -1,0 +1,126 @@
+"""`baselinekit compare`."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from types import FrameType
+from typing import Any
+
+import click
+
+from baselinekit.cli import completion, options, screen
+from baselinekit.cli.doors import real_way
+from baselinekit.model.results import Outcome, Report
+from baselinekit.report import dispatch as reports, json as json_report, terminal
+from baselinekit.store import lastrun
+from baselinekit.store.results import write_text
+from baselinekit.workflow.compare import Policy, compare as run
+from baselinekit.workflow.project import Project
+from baselinekit.workflow.selection import Selection
+
+
+@click.command(short_help="Replay baselines and report what differs.")
+@click.argument("paths", nargs=-1, type=click.Path())
+@click.option("-k", "expression", metavar="EXPR", help='Words of id, name or tag: "users and not slow".')
+@click.option(
+    "--id", "ids", metavar="GLOB", multiple=True, shell_complete=completion.ids, help="Only these ids."
+)
+@click.option(
+    "--tag", "tags", multiple=True, shell_complete=completion.tags, help="Only with one of these tags."
+)
+@click.option("--exclude-tag", "exclude_tags", multiple=True, help="Without these tags.")
+@click.option("--lf", "last_failed", is_flag=True, help="Only those that did not pass last time.")
+@click.option(
+    "-j", "--jobs", type=click.IntRange(1, 512), default=8, show_default=True, help="How many at once."
+)
+@click.option("-x", "first", is_flag=True, help="Stop at the first that does not pass.")
+@click.option("--maxfail", type=click.IntRange(1), help="Stop after so many.")
+@click.option(
+    "--record/--no-record",
+    default=None,
+    help="Write last_passed and failure_count; in CI the default is not to.",
+)
+@click.option("--strict-rules", is_flag=True, help="A rule that matches nothing is an error.")
+@click.option(
+    "-o", "outputs", metavar="PATH", multiple=True, help="Write a report: x.json, x.junit.xml, x.md."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result file instead of text.")
+@click.option("-q", "--quiet", is_flag=True, help="Only the last line.")
+@click.option("-v", "--verbose", is_flag=True, help="Also what passed, and the differences in words.")
+@options.project_options
+@screen.color_option
+def compare(paths: tuple[str, ...], color: str, **given: Any) -> int:
+    """Replay the baselines below PATHS (else those of the project) and compare what comes back.
+
+    What passes sets last_passed, what fails raises failure_count, in place. In CI nothing is written.
+
+    \b
+    Exit code: 0 all passed, 1 a regression, 2 usage or an invalid file, 3 could not replay,
+    4 refused, 5 nothing selected, 130 interrupted.
+    """
+    for output in given["outputs"]:
+        reports.form_of(output)
+    project = options.project_of(given)
+    quiet = given["quiet"] or given["as_json"]
+    with ExitStack() as stack:
+        advance = _progress(stack) if not quiet else None
+        way = stack.enter_context(real_way(advance))
+        stack.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, _interrupt))
+        report = run(
+            project, paths, _selection(project, given), _policy(project, given), way, _command_line()
+        )
+    lastrun.remember(project.root, report)
+    for output in given["outputs"]:
+        write_text(output, reports.render(report, output))
+    if given["as_json"]:
+        screen.show(json_report.render(report))
+    else:
+        _print(report, screen.style_of(color), given["verbose"], given["quiet"])
+    return report.exit_code
+
+
+def _progress(stack: ExitStack) -> Callable[[int], Callable[[Outcome], None]]:
+    def begin(total: int) -> Callable[[Outcome], None]:
+        return stack.enter_context(terminal.progress(total, sys.stderr))
+
+    return begin
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _selection(project: Project, given: dict[str, Any]) -> Selection:
+    among = lastrun.not_passed(project.root) if given["last_failed"] else None
+    return Selection(given["ids"], given["tags"], given["exclude_tags"], given["expression"], among)
+
+
+def _policy(project: Project, given: dict[str, Any]) -> Policy:
+    record = project.config.record
+    if given["record"] is False or (given["record"] is None and options.in_ci(dict(os.environ))):
+        record = "never"
+    elif given["record"] and record == "never":
+        record = "always"
+    maxfail = 1 if given["first"] else given["maxfail"]
+    explain = bool(given["verbose"] or given["outputs"])
+    return Policy(record, given["jobs"], maxfail, given["strict_rules"], explain)
+
+
+def _command_line() -> str:
+    return " ".join(["baselinekit", *sys.argv[1:]])
+
+
+def _print(report: Report, style: terminal.Style, verbose: bool, quiet: bool) -> None:
+    """Only what differs; with -v also what passed. The last line is the count, then what to type next."""
+    if verbose:
+        screen.show(terminal.listing([r for r in report.results if r.outcome == "passed"], style))
+    if not quiet:
+        for result in report.results:
+            if result.outcome in ("failed", "error", "unscored"):
+                screen.show(terminal.failure(result, style, verbose) + "\n")
+        screen.show(terminal.warnings(report, style))
+    screen.line(terminal.summary(report, style))
+    for command in terminal.next_commands(report):
+        screen.line(f"next: {command}")

@@ -1,0 +1,115 @@
+"""`baselinekit demo`: the main job against a small service on this machine, with nothing to set up."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from baselinekit.cli import screen
+from baselinekit.demo.service import Service
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.report.terminal import Style
+
+_MARKER = ".made-by-baselinekit-demo"
+_CAPTURES = (
+    (
+        "users-list",
+        "/api/v1/users",
+        ["--name", "The list of users", "--tag", "users", "--criticality", "critical"],
+    ),
+    (
+        "orders-list",
+        "/api/v1/orders",
+        ["--name", "Orders and their prices", "--tolerance", "orders.*.total=0.05"],
+    ),
+    ("report", "/api/v1/report.txt", ["--name", "The daily report"]),
+)
+
+
+@click.command(short_help="See it work in a minute, without a network.")
+@click.option("--dir", "folder", default="baselines-demo", show_default=True, help="Where its files go.")
+@screen.color_option
+def demo(folder: str, color: str) -> None:
+    """Start a small API on a free port of this machine, record what it answers, upgrade it, and see what
+    changed. Needs no network, no key and no configuration; the files stay for you to look at."""
+    style = screen.style_of(color)
+    _make(folder)
+    with Service() as service, _inside(folder):
+        _step(style, 1, f"A small API answers at {service.url}. Record what it answers now:")
+        for name, endpoint, more in _CAPTURES:
+            _run(style, ["capture", "http", "GET", service.url + endpoint, "--id", name, *more], tell=False)
+        _step(style, 2, "Does it still answer like that?")
+        _run(style, ["compare", "--color", color])
+        _step(
+            style,
+            3,
+            "The API is upgraded: a field is renamed, a number becomes a text, prices move a little.",
+        )
+        service.upgrade()
+        _run(style, ["compare", "--color", color])
+    _step(style, 4, "What was recorded are files to read, edit and commit:")
+    _excerpt(style, os.path.join(folder, "baselines"))
+    _step(style, 5, "On an API of your own:")
+    screen.line("    baselinekit capture http GET http://127.0.0.1:8000/users --id users")
+    screen.line("    baselinekit compare")
+
+
+def _make(folder: str) -> None:
+    """A fresh folder; one that an earlier demo made is replaced, any other is left alone."""
+    if os.path.exists(folder):
+        if not os.path.exists(os.path.join(folder, _MARKER)):
+            what = f"{folder} is there already, and no demo made it"
+            raise InvalidInput(Problem("BK508", what, "name another: --dir NAME"))
+        shutil.rmtree(folder)
+    os.makedirs(folder)
+    with open(os.path.join(folder, _MARKER), "w", encoding="utf-8") as file:
+        file.write("The next demo may remove this folder.\n")
+    with open(os.path.join(folder, "baselinekit.yaml"), "w", encoding="utf-8") as file:
+        file.write("version: 1\n")
+
+
+@contextmanager
+def _inside(folder: str) -> Iterator[None]:
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def _step(style: Style, number: int, text: str) -> None:
+    screen.line()
+    screen.line(style.paint(f"{number}. {text}", "bold"))
+
+
+def _run(style: Style, words: list[str], tell: bool = True) -> None:
+    """A command, shown as it is typed and run as it is: the demo has no way of its own."""
+    from baselinekit.cli.main import run
+
+    shown = " ".join(
+        f"'{word}'" if " " in word or "*" in word else word for word in words if word != "--color"
+    )
+    shown = shown.removesuffix(" auto").removesuffix(" always").removesuffix(" never")
+    screen.line(style.paint(f"    $ baselinekit {shown}", "cyan"))
+    if tell:
+        screen.line()
+    run(words)
+
+
+def _excerpt(style: Style, folder: str) -> None:
+    path = next(
+        os.path.join(where, name)
+        for where, _, names in sorted(os.walk(folder))
+        for name in sorted(names)
+        if name.startswith("users-list")
+    )
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    screen.line(style.paint(f"    {path}", "cyan"))
+    for line in lines[:24]:
+        screen.line(f"    {line}")
+    if len(lines) > 24:
+        screen.line(style.paint(f"    … and {len(lines) - 24} more lines", "dim"))

@@ -1,0 +1,94 @@
+"""`baselinekit doctor`."""
+
+import json
+from typing import Any
+
+import click
+
+from baselinekit.cli import options, screen
+from baselinekit.cli.doors import real_way
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.workflow.compare import load
+from baselinekit.workflow.doctor import Findings, examine
+from baselinekit.workflow.project import Project
+
+
+@click.command(short_help="Check every file and rule without replaying anything.")
+@click.argument("paths", nargs=-1, type=click.Path())
+@click.option("--ci", is_flag=True, help="Also say what a run would be allowed, and by whom.")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@options.project_options
+def doctor(paths: tuple[str, ...], ci: bool, as_json: bool, **given: Any) -> int:
+    """Check the configuration and every baseline below PATHS (else the project's) without any request.
+
+    \b
+    Exit code: 0 nothing is wrong, 2 something would stop a compare.
+    """
+    project = options.project_of(given)
+    try:
+        with real_way() as way:
+            findings = examine(project, load(project, paths), way.doors)
+    except InvalidInput as error:
+        findings = Findings(0, error.problems, (), 0)
+    if as_json:
+        screen.line(json.dumps(_as_json(findings), indent=2, ensure_ascii=False))
+    else:
+        _print(findings, project, ci)
+    return 2 if findings.problems else 0
+
+
+def _print(findings: Findings, project: Project, ci: bool) -> None:
+    for problem in findings.problems:
+        screen.line(screen.safe(str(problem)))
+    for note in findings.notes:
+        screen.line(f"note: {screen.safe(str(note))}")
+    if ci:
+        for line in _allowed(project):
+            screen.line(line)
+    count = len(findings.problems)
+    if count:
+        screen.line(f"{count} problem{'s' if count != 1 else ''}")
+        for code in sorted({problem.code for problem in findings.problems})[:3]:
+            screen.line(f"next: baselinekit explain {code}")
+        return
+    drafts = f", {findings.drafts} without an output yet" if findings.drafts else ""
+    screen.line(f"{findings.checked} baselines are in order{drafts}")
+
+
+def _allowed(project: Project) -> list[str]:
+    """What a run may do, and who said so."""
+    by_config = project.config_file or "no configuration"
+    hosts = project.trust.allow_hosts
+    where = "any origin (no allow_hosts is set)" if hosts is None else ", ".join(hosts)
+    origins = sorted(project.trust.named_origins)
+    secrets = ", ".join(sorted(project.scope.secrets)) or "none"
+    commands = ", ".join(sorted(project.config.commands)) or "none"
+    skills = ", ".join(sorted(project.config.skills)) or "none"
+    other = "any program (--allow-exec)" if project.trust.allow_exec else "no other program"
+    return [
+        f"requests go to {where}",
+        f"secrets ({secrets}) go to {', '.join(origins) or 'no origin'}",
+        f"commands named in {by_config}: {commands}; {other}",
+        f"skills named in {by_config}: {skills}",
+        f"files are read below {project.root}",
+    ]
+
+
+def _as_json(findings: Findings) -> dict[str, Any]:
+    def told(problem: Problem) -> dict[str, Any]:
+        place = problem.place
+        return {
+            "code": problem.code,
+            "what": problem.what,
+            "mend": problem.mend,
+            "file": place.file if place else None,
+            "line": place.line if place else None,
+            "column": place.column if place else None,
+        }
+
+    return {
+        "checked": findings.checked,
+        "drafts": findings.drafts,
+        "problems": [told(problem) for problem in findings.problems],
+        "notes": [told(note) for note in findings.notes],
+    }

@@ -1,0 +1,38 @@
+"""The real doors: sockets, processes, the clock. Built here and handed down."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from baselinekit.replay.dispatch import Doors
+from baselinekit.replay.http import Client
+from baselinekit.replay.process import Processes
+from baselinekit.replay.proxies import proxies_of_environment
+from baselinekit.workflow.compare import Clock, Way
+
+
+def timestamp() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+CLOCK = Clock(timestamp, time.monotonic)
+
+
+@contextmanager
+def real_way(advance: Callable[..., Callable[..., None]] | None = None) -> Iterator[Way]:
+    """The doors, open until the run is over."""
+    client = Client(proxies_of_environment())
+    processes = Processes()
+
+    def cancel() -> None:
+        processes.cancel()
+        client.cancel()
+
+    way = Way(Doors(client.send, processes.execute, client.sleep), cancel, CLOCK)
+    if advance is not None:
+        way = Way(way.doors, way.cancel, way.clock, advance)
+    try:
+        yield way
+    finally:
+        client.close()

@@ -1,0 +1,36 @@
+"""`baselinekit explain CODE|ID`."""
+
+from typing import Any
+
+import click
+
+from baselinekit.cli import completion, options, screen
+from baselinekit.codes.catalogue import CODES, explain as meaning_of
+from baselinekit.errors import InvalidInput, Problem, nearest
+
+
+@click.command(short_help="Say what an error code means, or how a baseline is compared.")
+@click.argument("what", metavar="CODE|ID", shell_complete=completion.ids)
+@options.project_options
+def explain(what: str, **given: Any) -> None:
+    """Say what an error code such as BK101 means and how to mend it.
+
+    With the id of a baseline: what is asked, from where each rule's path starts, how each array is
+    compared, and which values placeholders stand for.
+    """
+    code = meaning_of(what)
+    if code is not None:
+        screen.line(f"{what.upper()}: {code.title}\n\n{code.text}")
+        return
+    if what.upper().startswith("BK") and what[2:].isdigit():
+        raise InvalidInput(Problem("BK508", f"there is no code {what}", nearest(what.upper(), set(CODES))))
+    from baselinekit.cli.doors import real_way
+    from baselinekit.workflow.compare import load
+    from baselinekit.workflow.doctor import portrait
+    from baselinekit.workflow.selection import Selection, select
+
+    project = options.project_of(given)
+    baseline = select(load(project, ()), Selection(ids=(what,)))[0]
+    with real_way() as way:
+        for line in portrait(project, baseline, way.doors):
+            screen.line(line)

@@ -1,0 +1,108 @@
+"""The group of commands, and the one boundary where an error becomes a message and an exit code.
+
+A command is imported when it is called: `--help` and `--version` load click and nothing heavier."""
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from baselinekit import __version__
+from baselinekit.errors import BaselinekitError
+
+_COMMANDS = {
+    "compare": "Replay baselines and report what differs.",
+    "capture": "Record a known-good output as a new baseline.",
+    "doctor": "Check every file and rule without replaying anything.",
+    "explain": "Say what an error code means, or how a baseline is compared.",
+    "demo": "See it work in a minute, without a network.",
+    "init": "Set up a project: a configuration to fill in.",
+    "schema": "Print the JSON Schema of the files, for editors.",
+}
+_SIGPIPE = 141
+
+
+class Commands(click.Group):
+    """Knows every command's name and one line about it; imports the one that is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"baselinekit.cli.{name}")
+        command: click.Command = getattr(module, name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if name and not name.startswith("-") and name not in _COMMANDS:
+            from baselinekit.errors import nearest
+
+            near = nearest(name, list(_COMMANDS))
+            ctx.fail(f"there is no command {name!r}" + (f": {near}" if near else ""))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="baselinekit %(version)s")
+def cli() -> None:
+    """Does it still answer as it did when we said that it was right?
+
+    \b
+    baselinekit demo                              see it work in a minute
+    baselinekit capture http GET URL --id users   record what it answers now
+    baselinekit compare                           does it still?
+    """
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """The console script."""
+    sys.exit(run(args))
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """Run one command line. Whatever happens, the user sees a message and not a traceback."""
+    try:
+        outcome = cli.main(args=args, prog_name="baselinekit", standalone_mode=False)
+        sys.stdout.flush()
+        return outcome if isinstance(outcome, int) else 0
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as wrong:
+        wrong.show()
+        return wrong.exit_code
+    except BaselinekitError as error:
+        _say(str(error))
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        _say("interrupted")
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _SIGPIPE
+    except Exception as fault:
+        if os.environ.get("BASELINEKIT_TRACEBACK"):
+            raise
+        where = "set BASELINEKIT_TRACEBACK=1 to see where, and please report it"
+        _say(f"BK399 internal error: {type(fault).__name__}: {fault}: {where}")
+        return 3
+
+
+def _say(text: str) -> None:
+    from baselinekit.escape import log
+
+    click.echo(log(text), err=True)
+
+
+if __name__ == "__main__":
+    main()

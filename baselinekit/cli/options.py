@@ -1,0 +1,138 @@
+"""The options that several commands share, and what they say together."""
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.variables import NAME
+from baselinekit.workflow.project import Operator, Project, open_project
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def project_options(command: Command) -> Command:
+    """Where the project is and what the operator says about it."""
+    for option in reversed(
+        [
+            click.option(
+                "--config",
+                metavar="FILE",
+                help="The configuration; else the nearest baselinekit.yaml upward.",
+            ),
+            click.option("--environment", metavar="NAME", help="One of the configuration's environments."),
+            click.option("--base-url", metavar="URL", help="Send every request here instead."),
+            click.option(
+                "--var", "variables", metavar="NAME=VALUE", multiple=True, help="A variable for {{NAME}}."
+            ),
+            click.option(
+                "--env-file", "env_files", metavar="FILE", multiple=True, help="Variables as KEY=value lines."
+            ),
+            click.option(
+                "--secret",
+                "secrets",
+                metavar="NAME[=VALUE]",
+                multiple=True,
+                help="A variable never shown; without a value, from the environment.",
+            ),
+            click.option(
+                "--allow-host",
+                "allow_hosts",
+                metavar="HOST",
+                multiple=True,
+                help="Requests may go to these hosts only.",
+            ),
+            click.option(
+                "--allow-exec",
+                is_flag=True,
+                help="Let files run programs that the configuration does not name.",
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def operator_of(
+    config: str | None,
+    environment: str | None,
+    base_url: str | None,
+    variables: tuple[str, ...],
+    env_files: tuple[str, ...],
+    secrets: tuple[str, ...],
+    allow_hosts: tuple[str, ...],
+    allow_exec: bool,
+) -> Operator:
+    """What the command line says; where it is silent, BASELINEKIT_CONFIG, _ENVIRONMENT and _BASE_URL do."""
+    environ = dict(os.environ)
+    base_url = base_url or environ.get("BASELINEKIT_BASE_URL")
+    if base_url is not None and not base_url.startswith(("http://", "https://")):
+        raise InvalidInput(
+            Problem("BK508", f"--base-url {base_url!r} is no URL", "it starts with http:// or https://")
+        )
+    return Operator(
+        cwd=os.getcwd(),
+        environ=environ,
+        config=config or environ.get("BASELINEKIT_CONFIG"),
+        environment=environment or environ.get("BASELINEKIT_ENVIRONMENT"),
+        base_url=base_url,
+        variables=dict(_pair("--var", text) for text in variables),
+        env_files=env_files,
+        secrets=dict(map(_maybe_pair, secrets)),
+        allow_hosts=allow_hosts,
+        allow_exec=allow_exec,
+        now=time.time(),
+    )
+
+
+PROJECT_KEYS = (
+    "config",
+    "environment",
+    "base_url",
+    "variables",
+    "env_files",
+    "secrets",
+    "allow_hosts",
+    "allow_exec",
+)
+
+
+def project_of(given: dict[str, Any]) -> Project:
+    """The project that a command's options describe; they are taken out of `given`."""
+    return open_project(operator_of(**{key: given.pop(key) for key in PROJECT_KEYS}))
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not NAME.fullmatch(name):
+        raise InvalidInput(
+            Problem("BK508", f"{option} {text.split('=')[0]!r} is not NAME=VALUE", "as in --var user=ada")
+        )
+    return name, value
+
+
+def _maybe_pair(text: str) -> tuple[str, str | None]:
+    if "=" in text:
+        return _pair("--secret", text)
+    if not NAME.fullmatch(text):
+        raise InvalidInput(Problem("BK508", "--secret takes NAME or NAME=VALUE", "as in --secret token"))
+    return text, None
+
+
+def pairs(option: str, texts: tuple[str, ...], what: str) -> dict[str, str]:
+    """`KEY=VALUE` options whose key may be anything, a path say."""
+    found = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise InvalidInput(Problem("BK508", f"{option} {text!r} is not {what}"))
+        found[key] = value
+    return found
+
+
+def in_ci(environ: dict[str, str]) -> bool:
+    """Whether a CI system runs this: then nothing that is checked is written."""
+    return environ.get("CI", "").lower() not in ("", "0", "false")

@@ -1,0 +1,151 @@
+"""What is typed after `capture`, as a recipe: the `current:` of the new file."""
+
+import json
+import re
+import sys
+from typing import Any
+from urllib.parse import urlsplit
+
+from baselinekit.cli import options
+from baselinekit.errors import InvalidInput, Problem, Refused
+from baselinekit.model.values import Json, json_type
+from baselinekit.trust import origin
+from baselinekit.variables import is_secret_header, names_in
+from baselinekit.workflow.project import Project
+
+
+def http(words: tuple[str, ...], given: dict[str, Any], project: Project) -> dict[str, Any]:
+    """`[METHOD] URL` and the options of a request."""
+    *method, url = words
+    if len(method) > 1:
+        raise InvalidInput(
+            Problem("BK508", f"{' '.join(words)!r} is not [METHOD] URL", "quote a URL with spaces")
+        )
+    request: dict[str, Any] = {}
+    body = _body(given)
+    chosen = given["method"] or (method[0] if method else ("POST" if body else "GET"))
+    request["method"] = chosen.upper()
+    execution: dict[str, Any] = {"type": "http"}
+    request["endpoint"] = _endpoint(url, execution, project)
+    if given["headers"]:
+        request["headers"] = dict(_header(text, project) for text in given["headers"])
+    if given["params"]:
+        request["params"] = options.pairs("--param", given["params"], "NAME=VALUE")
+    request |= body
+    for key in ("timeout", "redirects"):
+        if given[key] is not None:
+            execution[key] = given[key]
+    if given["keep_headers"]:
+        execution["keep_headers"] = ["content-type", *(name.lower() for name in given["keep_headers"])]
+    return {"input": request, "execution": execution}
+
+
+def _endpoint(url: str, execution: dict[str, Any], project: Project) -> str:
+    """The part of the URL below the base; a base that the project does not know goes into the file."""
+    base = project.override_base_url or project.base_url
+    if url.startswith("/"):
+        if base is None:
+            what = f"{url} has no base_url"
+            mend = "pass --base-url http://…, or set base_url: in baselinekit.yaml"
+            raise InvalidInput(Problem("BK508", what, mend))
+        return url
+    if "://" not in url:
+        url = f"http://{url}"
+    parts = urlsplit(url)
+    if parts.username or parts.password:
+        raise Refused(Problem("BK525", "the URL holds credentials", "pass --secret and a header instead"))
+    if base is not None and (url == base or url.startswith(base.rstrip("/") + "/")):
+        return url[len(base.rstrip("/")) :] or "/"
+    if project.base_url is None or origin(project.base_url) != origin(url):
+        execution["base_url"] = f"{parts.scheme}://{parts.netloc}"
+    query = f"?{parts.query}" if parts.query else ""
+    return (parts.path or "/") + query
+
+
+def _header(text: str, project: Project) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    name, value = name.strip(), value.strip()
+    if not colon or not name:
+        raise InvalidInput(
+            Problem("BK508", f"-H {text!r} is not 'NAME: VALUE'", "as in -H 'Accept: text/html'")
+        )
+    for secret_name, secret in project.scope.secrets.items():
+        value = value.replace(secret.value, f"{{{{{secret_name}}}}}")
+    if is_secret_header(name) and not any(names_in(value)):
+        variable = re.sub(r"\W+", "_", name.lower())
+        mend = f"pass --secret {variable}=… and -H '{name}: {{{{{variable}}}}}': no credentials in a file"
+        raise Refused(Problem("BK525", f"the header {name} carries credentials", mend))
+    return name, value
+
+
+def _body(given: dict[str, Any]) -> dict[str, Any]:
+    if given["form"]:
+        return {"form": options.pairs("--form", given["form"], "NAME=VALUE")}
+    if given["data"] is None:
+        return {}
+    text = content(given["data"])
+    parsed = json_or_text(text)
+    return {"body": text} if isinstance(parsed, str) else {"json": parsed}
+
+
+def command(argv: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
+    asked: dict[str, Any] = {"argv": list(argv)}
+    if given["stdin"] is not None:
+        asked["stdin"] = content(given["stdin"])
+    if given["env"]:
+        asked["env"] = options.pairs("--env", given["env"], "NAME=VALUE")
+    if given["files"]:
+        asked["files"] = list(given["files"])
+    execution = {"type": "command"} | {
+        key: given[key] for key in ("timeout", "parse") if given[key] is not None
+    }
+    return {"input": asked, "execution": execution}
+
+
+def content(text: str) -> str:
+    """The text, or with @ what a file (`@-`: standard input) holds."""
+    if not text.startswith("@"):
+        return text
+    try:
+        if text == "@-":
+            return sys.stdin.read()
+        with open(text[1:], encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(Problem("BK508", f"{text[1:]} cannot be read: {error}")) from None
+
+
+def json_or_text(text: str) -> Json:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def http_id(current: dict[str, Any]) -> str:
+    request = current["input"]
+    return slug(f"{request['method']} {urlsplit(request['endpoint']).path}")
+
+
+def slug(text: str) -> str:
+    """A name for a file: lower case, words joined by `-`."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "baseline"
+
+
+def described(output: Json) -> str:
+    """A captured output in a few words."""
+    if isinstance(output, dict) and "status" in output:
+        return f"{output['status']}, {_body_words(output.get('body'))}"
+    if isinstance(output, dict) and "exit_code" in output:
+        return f"exit code {output['exit_code']}"
+    return _body_words(output)
+
+
+def _body_words(body: Json) -> str:
+    if isinstance(body, dict):
+        return f"an object with {', '.join(list(body)[:5])}{', …' if len(body) > 5 else ''}"
+    if isinstance(body, list):
+        return f"an array of {len(body)}"
+    if isinstance(body, str):
+        return f"a text of {len(body):,} characters"
+    return json_type(body)

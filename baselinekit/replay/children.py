@@ -1,0 +1,52 @@
+"""How a child is started: which environment it gets, where its program and scripts are found. And how its
+last words are quoted."""
+
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+
+from baselinekit.replay.setting import cannot
+
+_PASSED = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "SYSTEMROOT")
+
+
+def child_environment(names: Iterable[str] = (), own: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What every program needs to run, what the configuration names, and what the recipe sets itself. The
+    folder of our own interpreter ends the PATH, so that `python` is found in an environment that nobody
+    activated."""
+    found = {name: os.environ[name] for name in (*_PASSED, *names) if name in os.environ}
+    folder = os.path.dirname(sys.executable)
+    found["PATH"] = os.pathsep.join(filter(None, (os.environ.get("PATH", os.defpath), folder)))
+    return {**found, **(own or {})}
+
+
+def configured_argv(argv: Sequence[str], root: str, mend: str) -> list[str]:
+    """The words of the configuration. Paths in them start at the project's root, as the child itself starts
+    in the folder of the baseline: a file there must not take the place of what the configuration means."""
+    program, *rest = argv
+    return [program_at(program, root, mend), *(_from_root(word, root) for word in rest)]
+
+
+def program_at(program: str, folder: str, mend: str) -> str:
+    """The whole path of a program, by its name in the PATH or by a path from a folder."""
+    if os.sep in program:
+        found = os.path.join(folder, program)
+    else:
+        from shutil import which  # it brings every archive format along
+
+        found = which(program, path=child_environment()["PATH"]) or ""
+    if not os.access(found, os.X_OK) or os.path.isdir(found):
+        what = "is not executable" if os.path.exists(found) else "is not found"
+        raise cannot("BK320", f"the program {program!r} {what}", mend)
+    return found
+
+
+def _from_root(word: str, root: str) -> str:
+    path = os.path.join(root, word)
+    return path if os.sep in word and not os.path.isabs(word) and os.path.isfile(path) else word
+
+
+def said_last(stderr: bytes) -> str:
+    """The last line that a program wrote to its standard error, as the end of a message."""
+    lines = stderr.decode("utf-8", "replace").strip().splitlines()
+    return f"; it said last: {lines[-1].strip()[:300]}" if lines else ""

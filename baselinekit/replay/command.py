@@ -1,0 +1,121 @@
+"""A command recipe: a program that the configuration names, run to its end; what it wrote is the output."""
+
+import os
+import re
+from typing import cast
+
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
+from baselinekit.model.observation import Finished, Observation, Run
+from baselinekit.model.recipes import CommandExecution, CommandInput, Recipe
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.replay.body import text_or_hash
+from baselinekit.replay.children import child_environment, configured_argv, program_at, said_last
+from baselinekit.replay.files import inside, read_regular
+from baselinekit.replay.setting import Setting, cannot, invalid
+from baselinekit.replay.strictjson import NotJson, decode, encode
+from baselinekit.replay.undefined import undefined_in
+from baselinekit.variables import as_text
+
+_TIMEOUT = 60.0
+_AT = ("current", "input")
+
+_STEERS_CODE = re.compile(
+    r"PATH|HOME|IFS|ENV|BASH_ENV|SHELLOPTS|BASHOPTS|PS4|CDPATH|CLASSPATH|MAKEFLAGS|LESSOPEN|LESSCLOSE"
+    r"|.*(EDITOR|PAGER|BROWSER)"
+    r"|(LD|DYLD|GIT|XDG|OPENSSL|BASH_FUNC|NPM_CONFIG|CARGO|RUSTC|JAVA|JDK|_JAVA|LUA|PHP|GEM)_.*"
+    r"|PYTHON(?!(UTF8|HASHSEED|UNBUFFERED|IOENCODING|DONTWRITEBYTECODE)$).*"
+    r"|NODE_(OPTIONS|PATH)|PERL5?(LIB|OPT|DB)|RUBY(LIB|OPT)|GO(ROOT|PATH|FLAGS|ENV)|PHPRC"
+)
+
+
+def replay_command(recipe: Recipe, setting: Setting) -> Observation:
+    """`{exit_code, stdout, stderr}`, and `files` when the recipe names some."""
+    asked = cast(CommandInput, setting.scope.expand(recipe.input, _AT))
+    execution = cast(CommandExecution, recipe.execution)
+    run = _run_of(asked, execution, setting)
+    finished = setting.doors.execute(run)
+    output: dict[str, Json] = {
+        "exit_code": finished.exit_code,
+        "stdout": _stdout(finished, execution, asked),
+        "stderr": text_or_hash(finished.stderr),
+    }
+    if asked.files:
+        output["files"] = {path: _file(os.path.join(run.cwd, path), path, setting) for path in asked.files}
+    return Observation(output, finished.seconds)
+
+
+def check_command(recipe: Recipe, setting: Setting) -> None:
+    """Undefined variables, and a program that may not run or does not exist."""
+    problems = list(undefined_in(recipe.input, setting.scope, _AT))
+    if problems:
+        raise InvalidInput(*problems)
+    asked = cast(CommandInput, setting.scope.expand(recipe.input, _AT))
+    _run_of(asked, cast(CommandExecution, recipe.execution), setting)
+
+
+def _run_of(asked: CommandInput, execution: CommandExecution, setting: Setting) -> Run:
+    surroundings = setting.surroundings
+    argv = [as_text(word) for word in asked.argv]
+    if not argv or not argv[0]:
+        raise invalid("BK331", "an empty `argv`", "name a program", (*_AT, "argv"))
+    if "\0" in "".join(argv):
+        raise invalid("BK331", "a NUL character in `argv`", "take it out", (*_AT, "argv"))
+    cwd = inside(surroundings, as_text(asked.cwd or "."))
+    if not os.path.isdir(cwd):
+        raise cannot("BK320", f"the working folder {asked.cwd!r} does not exist", "correct `cwd`")
+    known = surroundings.commands.get(argv[0])
+    if known:
+        mend = f"correct `commands: {argv[0]}:` in baselinekit.yaml, or install it"
+        words = configured_argv(known.argv, surroundings.root, mend)
+    else:
+        setting.trust.check_program(argv[0])
+        words = [program_at(argv[0], cwd, "install it, or correct its name")]
+    passed = known.env if known else []
+    own = {name: as_text(value) for name, value in asked.env.items()}
+    if not setting.trust.allow_exec:
+        _check_env(own, passed)
+    return Run(
+        argv=(*words, *argv[1:]),
+        stdin=_stdin(asked.stdin),
+        env=child_environment(passed, own),
+        cwd=cwd,
+        timeout=float(execution.timeout if execution.timeout is not None else _TIMEOUT),
+    )
+
+
+def _check_env(own: dict[str, str], passed: list[str]) -> None:
+    """A file may set a program's variables, but none that makes it load other code (F15)."""
+    for name in own:
+        if name not in passed and _STEERS_CODE.fullmatch(name.upper()):
+            mend = "name it under `env:` of the command in baselinekit.yaml, or pass --allow-exec"
+            what = f"the variable {name} can make a program run other code"
+            raise Refused(Problem("BK340", what, mend, at=(*_AT, "env", name)))
+
+
+def _stdin(value: Json) -> bytes:
+    if value is ABSENT:
+        return b""
+    return (value if isinstance(value, str) else encode(value)).encode("utf-8", "replace")
+
+
+def _stdout(finished: Finished, execution: CommandExecution, asked: CommandInput) -> Json:
+    if execution.parse != "json":
+        return text_or_hash(finished.stdout)
+    try:
+        return decode(finished.stdout.decode())
+    except (NotJson, UnicodeDecodeError) as error:
+        ended = f"{as_text(asked.argv[0])} (exit code {finished.exit_code})"
+        what = f"{ended} did not write JSON: {error}{said_last(finished.stderr)}"
+        raise cannot("BK307", what, "leave out `parse: json`, if it writes text") from None
+
+
+def _file(path: str, shown: str, setting: Setting) -> Json:
+    """The content of a file that the program was to write; null when there is none."""
+    try:
+        return text_or_hash(read_regular(inside(setting.surroundings, path), shown))
+    except FileNotFoundError:
+        return None
+    except BaselinekitError:
+        raise
+    except (OSError, ValueError) as error:
+        raise CannotReplay(Problem("BK325", f"the file {shown!r} cannot be read: {error}")) from None

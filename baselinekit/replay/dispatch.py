@@ -1,0 +1,62 @@
+"""Replay: Recipe -> Observation. One row a kind; a new kind is one new file and one new row."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import cast
+
+from baselinekit.errors import BaselinekitError
+from baselinekit.model.observation import Observation
+from baselinekit.model.recipes import CommandInput, HttpFlow, HttpRequest, Recipe, SkillExecution
+from baselinekit.replay.command import check_command, replay_command
+from baselinekit.replay.environment import capture_environment
+from baselinekit.replay.fingerprint import recipe_hash
+from baselinekit.replay.flow import check_http, replay_http
+from baselinekit.replay.setting import Doors, Setting
+from baselinekit.replay.skill import check_skill, replay_skill
+from baselinekit.variables import Redactor
+
+__all__ = ["Doors", "Setting", "capture_environment", "check", "recipe_hash", "replay", "target"]
+
+_KINDS: dict[str, tuple[Callable[[Recipe, Setting], Observation], Callable[[Recipe, Setting], None]]] = {
+    "http": (replay_http, check_http),
+    "command": (replay_command, check_command),
+    "skill": (replay_skill, check_skill),
+}
+
+
+def replay(recipe: Recipe, setting: Setting) -> Observation:
+    """Obtain the output again; CannotReplay, Refused or InvalidInput where that is not possible."""
+    try:
+        return _KINDS[recipe.kind][0](recipe, setting)
+    except BaselinekitError as error:
+        raise _masked(error, setting.redactor) from None
+
+
+def check(recipe: Recipe, setting: Setting) -> None:
+    """Raise what a replay would raise before it asks anyone anything, every problem at once."""
+    try:
+        _KINDS[recipe.kind][1](recipe, setting)
+    except BaselinekitError as error:
+        raise _masked(error, setting.redactor) from None
+
+
+def target(recipe: Recipe) -> str:
+    """Whom a recipe asks, in a few words and as it is written: `GET /api/v1/users`, `skill code-review`."""
+    if isinstance(recipe.input, HttpFlow):
+        return " → ".join(_asked(step) for step in recipe.input.steps)
+    if isinstance(recipe.input, HttpRequest):
+        return _asked(recipe.input)
+    if isinstance(recipe.input, CommandInput):
+        return " ".join(recipe.input.argv)
+    return f"skill {cast(SkillExecution, recipe.execution).skill_name}"
+
+
+def _asked(request: HttpRequest) -> str:
+    return f"{request.method} {request.endpoint or request.path or request.url or '/'}"
+
+
+def _masked(error: BaselinekitError, redactor: Redactor) -> BaselinekitError:
+    """The error without the secrets that a message may have picked up on its way."""
+    return type(error)(
+        *(replace(p, what=redactor.mask(p.what), mend=redactor.mask(p.mend)) for p in error.problems)
+    )

@@ -1,0 +1,70 @@
+"""Reading what a project holds: regular files inside it, within a size, links followed only as far as they
+stay inside."""
+
+import errno
+import os
+import stat
+from pathlib import PurePath
+
+from baselinekit.errors import InvalidInput, Place, Problem
+from baselinekit.trust import check_inside
+
+MAX_BYTES = 2_000_000
+MAX_OUTPUT_BYTES = 64_000_000
+
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO must not keep us waiting
+
+
+def read(root: str, file: str, limit: int = MAX_BYTES) -> bytes:
+    """The bytes of a file, named relative to the root."""
+    try:
+        handle = os.open(resolve(root, file), _FLAGS | os.O_NOFOLLOW)
+    except OSError as error:
+        raise InvalidInput(unreadable(file, error)) from None
+    try:
+        return _content(handle, file, limit)
+    except OSError as error:
+        raise InvalidInput(unreadable(file, error)) from None
+    finally:
+        os.close(handle)
+
+
+def resolve(root: str, file: str) -> str:
+    """The path that a file's name leads to, which must stay inside the project. A file that the operator
+    named by an absolute path may stand elsewhere."""
+    path = os.path.realpath(os.path.join(root, file))
+    if not os.path.isabs(file):
+        check_inside(os.path.realpath(root), path, file)
+    return path
+
+
+def shown(root: str, path: str) -> str:
+    """How a file is named in a Source and in a Place: relative to the root, with `/`; a file elsewhere by
+    its absolute path."""
+    name = os.path.relpath(os.path.abspath(path), os.path.abspath(root))
+    return os.path.abspath(path) if name.startswith("..") else PurePath(name).as_posix()
+
+
+def unreadable(file: str, error: OSError) -> Problem:
+    mends = {
+        errno.ENOENT: "check the name",
+        errno.EACCES: "make it readable: chmod u+r",
+        errno.ELOOP: "name the file that the link leads to",
+    }
+    words = (os.strerror(error.errno) if error.errno else str(error)).lower()
+    return Problem("BK111", f"cannot be read: {words}", mends.get(error.errno or 0, ""), Place(file))
+
+
+def _content(handle: int, file: str, limit: int) -> bytes:
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        what = "cannot be read: it is no regular file"
+        raise InvalidInput(Problem("BK111", what, "name a file", Place(file)))
+    if status.st_size <= limit:
+        data = os.read(handle, limit + 1)
+        while len(data) <= limit and (more := os.read(handle, limit + 1 - len(data))):
+            data += more
+        if len(data) <= limit:
+            return data
+    what = f"larger than {limit:,} bytes"
+    raise InvalidInput(Problem("BK106", what, "split it, or keep the output in a file beside it", Place(file)))

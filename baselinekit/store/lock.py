@@ -1,0 +1,70 @@
+"""One writer at a time for a file, among all processes of the machine.
+
+The lock is on a file of its own (the data file changes hands with every write), one of a fixed number, so
+that a thousand baselines leave no thousand lock files. The system releases it when its owner dies.
+"""
+
+import contextlib
+import fcntl
+import os
+import socket
+import sys
+import time
+import zlib
+from collections.abc import Iterator
+
+from baselinekit.errors import NotRecorded, Place, Problem
+from baselinekit.store import state
+from baselinekit.store.state import cannot_write
+
+STRIPES = 64
+WAIT = 30.0
+
+
+@contextlib.contextmanager
+def lock(root: str, file: str, wait: float = WAIT) -> Iterator[None]:
+    """Keep the other writers of a file out; at most `wait` seconds are spent waiting for them."""
+    name = f"{zlib.crc32(file.encode('utf-8', 'surrogateescape')) % STRIPES:02}.lock"
+    path = os.path.join(state.folder(root, "locks"), name)
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise NotRecorded(cannot_write(f"{state.NAME}/locks/{name}", error)) from None
+    try:
+        _acquire(handle, file, wait)
+        _sign(handle)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _acquire(handle: int, file: str, wait: float) -> None:
+    deadline = time.monotonic() + wait
+    pause = 0.001
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise NotRecorded(_held(handle, file, wait)) from None
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.05)
+        except OSError as error:
+            raise NotRecorded(cannot_write(f"the lock for {file}", error)) from None
+        else:
+            return
+
+
+def _sign(handle: int) -> None:
+    command = " ".join(sys.argv[:3])[:200]
+    started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    line = f"process {os.getpid()} on {socket.gethostname()} ({command}), since {started}\n"
+    with contextlib.suppress(OSError):  # it only helps whoever waits
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, line.encode("utf-8", "replace"), 0)
+
+
+def _held(handle: int, file: str, wait: float) -> Problem:
+    owner = os.pread(handle, 1000, 0).decode("utf-8", "replace").strip() or "another process"
+    what = f"not recorded: its lock is held by {owner}, and {wait:g} s of waiting were not enough"
+    return Problem("BK121", what, "let that one finish, then run again", Place(file))

@@ -1,0 +1,190 @@
+"""capture: replay a recipe once and write down what came back as the known-good output."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from baselinekit.compare.dispatch import compile_baseline
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused
+from baselinekit.model.baselines import Baseline, Known
+from baselinekit.model.observation import Observation
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.paths import find, parse, render, roots, suggest
+from baselinekit.replay import dispatch as replaying
+from baselinekit.store import baselines as store
+from baselinekit.workflow.compare import Way, located, words_of
+from baselinekit.workflow.project import Project
+from baselinekit.workflow.templating import Templating, secrets_in
+
+_FIRST_SERVER_ERROR = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the one who captures wants of the new baseline. `placeholders`: path -> the text stored there."""
+
+    placeholders: Mapping[str, str] = field(default_factory=dict)
+    version: str | None = None
+    group: str | None = None
+    allow_error_status: bool = False
+    allow_secrets: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    id: str
+    file: str
+    output: Json
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+
+def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: Way, schema: str) -> Captured:
+    """A new file. `record` holds everything but the output: id, current, comparison, metadata."""
+    draft = store.parse_record(record, project.root)
+    store.refuse_taken(draft.id, project.root, project.folders)
+    checked(project, draft, way)
+    found = _observed(project, draft, wishes, way)
+    ordered = {
+        **{key: record[key] for key in ("id", "name", "description") if key in record},
+        **({"baseline_version": wishes.version} if wishes.version else {}),
+        "baseline": found.mapping,
+        **{key: record[key] for key in ("current", "comparison") if key in record},
+        "metadata": {**record.get("metadata", {}), "last_passed": None, "failure_count": 0},
+    }
+    group = wishes.group or group_of(draft, project)
+    file = store.write_new(
+        ordered, group, project.root, project.folders[0], project.config.inline_limit, schema
+    )
+    return Captured(draft.id, file, found.output, found.seconds, found.notes)
+
+
+def capture_into(project: Project, draft: Baseline, wishes: Wishes, way: Way) -> Captured:
+    """The `baseline:` of a file that has a recipe and no output yet; the rest of the file stays as it is."""
+    if draft.baseline is not None:
+        what = f"{draft.id} has a baseline already: capture does not overwrite"
+        raise InvalidInput(
+            *located(draft, [Problem("BK520", what, "remove its `baseline:` first")], project.root)
+        )
+    found = _observed(project, draft, wishes, way)
+    mapping = {**found.mapping}
+    store.add_baseline(draft.source, mapping, project.root, project.config.inline_limit)
+    return Captured(draft.id, draft.source.file, found.output, found.seconds, found.notes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    output: Json
+    mapping: dict[str, Json]
+    seconds: float
+    notes: tuple[str, ...]
+
+
+def checked(project: Project, draft: Baseline, way: Way) -> None:
+    """Whether the recipe can work at all, before anything is asked."""
+    try:
+        replaying.check(draft.current, project.setting_of(draft, way.doors))
+    except (InvalidInput, Refused) as error:
+        if draft.source.file:
+            raise type(error)(*located(draft, error.problems, project.root)) from None
+        raise
+
+
+def _observed(project: Project, draft: Baseline, wishes: Wishes, way: Way) -> _Found:
+    observation = replaying.replay(draft.current, project.setting_of(draft, way.doors))
+    _refuse_errors(draft, observation, wishes)
+    words = words_of(project, draft)
+    templating = Templating(words.scope)
+    output = templating.template(observation.output)
+    for text, placeholder in wishes.placeholders.items():
+        output = _placed(output, text, placeholder, draft.current.kind)
+    if not wishes.allow_secrets:
+        _refuse_secrets(project, output)
+    known = Known(output=output)
+    _must_pass(replace(draft, baseline=known), observation, project)
+    environment = replaying.capture_environment(
+        project.root, project.config.environment, way.doors.execute, project.folders
+    )
+    if isinstance(words.scope.values.get("base_url"), str) and draft.current.kind == "http":
+        environment = {**environment, "base_url": project.redactor.mask(words.scope.values["base_url"])}
+    mapping: dict[str, Json] = {
+        "output": output,
+        "captured_at": way.clock.timestamp(),
+        "environment": project.redactor.mask_value(environment),
+    }
+    if draft.comparison.latency is not None:
+        mapping["observed"] = {"seconds": round(observation.seconds, 3)}
+    return _Found(output, mapping, observation.seconds, tuple(templating.notes()))
+
+
+def _refuse_errors(draft: Baseline, observation: Observation, wishes: Wishes) -> None:
+    output = observation.output
+    status = output.get("status") if isinstance(output, dict) and draft.current.kind == "http" else None
+    if isinstance(status, int) and status >= _FIRST_SERVER_ERROR and not wishes.allow_error_status:
+        what = f"the answer is {status}, a server error: it is not stored as known-good"
+        raise CannotReplay(Problem("BK521", what, "mend the server, or pass --allow-error-status"))
+
+
+def _refuse_secrets(project: Project, output: Json) -> None:
+    problems = [
+        Problem("BK522", f"{render(path)} holds {what}", _secret_mend(render(path)))
+        for path, what in secrets_in(output, project.redactor)
+    ]
+    if problems:
+        raise Refused(*problems)
+
+
+def _secret_mend(path: str) -> str:
+    return f"store a placeholder: --placeholder '{path}=<<any_string>>', or pass --allow-secrets"
+
+
+def _placed(output: Json, text: str, placeholder: str, kind: str) -> Json:
+    """The output with a placeholder at every place that a path leads to."""
+    pattern = parse(text)
+    start = roots(pattern, output) if kind == "http" else [()]
+    if len(start) > 1:
+        what = f"{text!r} is both in the response and in its body"
+        raise InvalidInput(Problem("BK204", what, f"write body.{text} or $.{text}"))
+    body = output["body"] if start == [("body",)] else output
+    places = [path for path, _ in find(pattern, body)] if start else []
+    if not places:
+        whole = output.get("body") if kind == "http" and isinstance(output, dict) else output
+        raise InvalidInput(
+            Problem("BK523", f"the path {text!r} leads nowhere in the output", suggest(pattern, whole))
+        )
+    for path in places:
+        output = _set(output, (*start[0], *path), placeholder)
+    return output
+
+
+def _set(value: Json, path: tuple[str | int, ...], new: Json) -> Json:
+    if not path:
+        return new
+    first, rest = path[0], path[1:]
+    if isinstance(value, list):
+        return [_set(item, rest, new) if index == first else item for index, item in enumerate(value)]
+    return {key: _set(item, rest, new) if key == first else item for key, item in value.items()}
+
+
+def _must_pass(candidate: Baseline, observation: Observation, project: Project) -> None:
+    """What is stored must accept what was seen: a rule or a placeholder that does not is found now."""
+    comparison = compile_baseline(candidate, words_of(project, candidate)).compare(observation)
+    latency = [d for d in comparison.differences if (d.rule or "").startswith("latency.")]
+    if comparison.count > len(latency):
+        first = next(d for d in comparison.differences if d not in latency)
+        seen = "nothing" if first.actual is ABSENT else repr(first.actual)
+        what = f"{render(first.path)}: {first.expected!r} does not accept what was seen: {seen}"
+        raise InvalidInput(Problem("BK524", what, "choose another placeholder or rule"))
+
+
+def group_of(draft: Baseline, project: Project) -> str:
+    """The folder of a new baseline: the host that it asks, the skill or the program that it runs."""
+    current = draft.current
+    if current.kind == "http":
+        base = (
+            words_of(project, draft).scope.values.get("base_url") or getattr(current.input, "url", "") or ""
+        )
+        return str(base).split("://")[-1].split("/")[0].rsplit("@")[-1].split(":")[0] or "http"
+    if current.kind == "skill":
+        return str(getattr(current.execution, "skill_name", "skill"))
+    return str(current.input.argv[0]).rsplit("/")[-1]

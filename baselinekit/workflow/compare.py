@@ -1,0 +1,152 @@
+"""compare: replay what is on file, set it against what comes back, write down how it went."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from baselinekit import __version__
+from baselinekit.compare.dispatch import Matcher, compile_baseline
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
+from baselinekit.model.baselines import Baseline
+from baselinekit.model.results import Outcome, Report, Result
+from baselinekit.placeholders.table import Words
+from baselinekit.replay import dispatch as replaying
+from baselinekit.replay.dispatch import Doors
+from baselinekit.store import baselines as store
+from baselinekit.workflow.judging import Judge
+from baselinekit.workflow.pool import Pool
+from baselinekit.workflow.project import Project
+from baselinekit.workflow.recording import Recorder
+from baselinekit.workflow.selection import Selection, select
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How a compare is run. `record`: always, daily or never."""
+
+    record: str = "always"
+    jobs: int = 8
+    maxfail: int | None = None
+    strict_rules: bool = False
+    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The present, in the forms that a run writes it."""
+
+    timestamp: Callable[[], str]
+    seconds: Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What a run needs of the world besides the doors: how it is cancelled, the time, and whom to tell."""
+
+    doors: Doors
+    cancel: Callable[[], None]
+    clock: Clock
+    advance: Callable[[int], Callable[[Outcome], None]] = lambda total: lambda outcome: None
+
+
+def compare(
+    project: Project, paths: Sequence[str], wanted: Selection, policy: Policy, way: Way, command: str = ""
+) -> Report:
+    """Everything that can be wrong in any file is said before anything is replayed."""
+    started, began = way.clock.timestamp(), way.clock.seconds()
+    chosen = select(load(project, paths), wanted)
+    prepared = prepare(project, chosen, way.doors)
+    judge = Judge(project, way.doors, policy.strict_rules, policy.explain, way.clock.timestamp)
+    recorder = Recorder(project.root, way.clock.timestamp, policy.record == "daily")
+    advance = way.advance(len(prepared))
+    failures = 0
+
+    def finished(result: Result) -> bool:
+        nonlocal failures
+        advance(result.outcome)
+        failures += result.outcome in ("failed", "error")
+        return policy.maxfail is None or failures < policy.maxfail
+
+    def work(pair: tuple[Baseline, Matcher]) -> Result:
+        result = judge.result(*pair)
+        if policy.record != "never" and result.outcome in ("passed", "failed"):
+            recorder.add(store.Mark(pair[0].source, result.outcome == "passed"))
+        return result
+
+    pool = Pool(policy.jobs, work, way.cancel)
+    results = pool.run(prepared, finished)
+    recorder.close()
+    why = "interrupted" if pool.interrupted else f"not run: --maxfail {policy.maxfail} was reached"
+    return Report(
+        id=f"compare-{started.replace(':', '').replace('-', '')}",
+        started=started,
+        seconds=way.clock.seconds() - began,
+        tool=f"baselinekit {__version__}",
+        command=project.redactor.mask(command),
+        results=tuple(
+            result or not_run(baseline, why) for result, (baseline, _) in zip(results, prepared, strict=True)
+        ),
+        complete=all(results),
+        interrupted=pool.interrupted,
+        environment=judge.environment_seen,
+        config=project.config_file,
+        warnings=tuple(sorted({*recorder.notes, *judge.warnings})),
+        not_recorded=tuple(str(problem) for error in recorder.failures for problem in error.problems),
+    )
+
+
+def load(project: Project, paths: Sequence[str]) -> list[Baseline]:
+    """The baselines below the paths (as the user sees them), else in the project's own folders."""
+    if paths:
+        named = [
+            os.path.relpath(os.path.realpath(os.path.join(project.cwd, path)), project.root) for path in paths
+        ]
+    else:
+        named = [folder for folder in project.folders if os.path.isdir(os.path.join(project.root, folder))]
+    return store.load(store.discover(named, project.root), project.root)
+
+
+def prepare(project: Project, chosen: Iterable[Baseline], doors: Doors) -> list[tuple[Baseline, Matcher]]:
+    """Compile every baseline and ask whether its recipe can work; all that is wrong is one error."""
+    prepared: list[tuple[Baseline, Matcher]] = []
+    problems: list[Problem] = []
+    refused: list[Problem] = []
+    for baseline in chosen:
+        try:
+            matcher = compile_baseline(baseline, words_of(project, baseline))
+            replaying.check(baseline.current, project.setting_of(baseline, doors))
+            prepared.append((baseline, matcher))
+        except BaselinekitError as error:
+            found = located(baseline, error.problems, project.root)
+            (refused if isinstance(error, Refused) else problems).extend(found)
+    if problems:
+        raise InvalidInput(*problems, *refused)
+    if refused:
+        raise Refused(*refused)
+    return prepared
+
+
+def located(baseline: Baseline, problems: Iterable[Problem], root: str) -> list[Problem]:
+    """The problems with their place in the file: the record's own, where nothing more exact is known."""
+    listed = list(problems)
+    places = store.locate_all(baseline.source, [problem.at or () for problem in listed], root)
+    return [problem.placed(place) for problem, place in zip(listed, places, strict=True)]
+
+
+def not_run(baseline: Baseline, why: str) -> Result:
+    return Result(
+        baseline.id, baseline.source.file, None, baseline.current.kind, "skipped", reason=why, verdict="limit"
+    )
+
+
+def words_of(project: Project, baseline: Baseline) -> Words:
+    """What placeholders mean for one baseline: `<<var(base_url)>>` is the address that it asks."""
+    scope = project.scope
+    base = (
+        project.override_base_url or getattr(baseline.current.execution, "base_url", None) or project.base_url
+    )
+    if baseline.current.kind != "http" or base is None or "base_url" in scope.values:
+        return project.words
+    if project.override_base_url is None:
+        base = scope.expand(base, ("current", "execution", "base_url"))
+    return replace(project.words, scope=scope.with_saved({"base_url": str(base).rstrip("/")}))

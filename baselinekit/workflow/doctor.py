@@ -1,0 +1,97 @@
+"""doctor: check every file, rule and recipe without replaying anything; and show one baseline as read."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from baselinekit.compare.dispatch import compile_baseline
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
+from baselinekit.model.baselines import Baseline
+from baselinekit.model.values import Json, Path
+from baselinekit.paths import children, render
+from baselinekit.placeholders.grammar import has_marker
+from baselinekit.replay import dispatch as replaying
+from baselinekit.replay.dispatch import Doors
+from baselinekit.workflow.compare import located, words_of
+from baselinekit.workflow.judging import target_of
+from baselinekit.workflow.project import Project
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """`problems` stop a compare; `notes` are what it needs from the operator: a variable, a permission."""
+
+    checked: int
+    problems: tuple[Problem, ...]
+    notes: tuple[Problem, ...]
+    drafts: int
+
+
+def examine(project: Project, baselines: list[Baseline], doors: Doors) -> Findings:
+    """Everything that a compare would say before its first request, told apart by who can mend it."""
+    problems: list[Problem] = []
+    notes: list[Problem] = []
+    drafts = 0
+    for baseline in baselines:
+        if baseline.baseline is None:
+            drafts += 1
+        else:
+            problems += _problems(project, baseline)
+        try:
+            replaying.check(baseline.current, project.setting_of(baseline, doors))
+        except (InvalidInput, Refused) as error:
+            for problem in located(baseline, error.problems, project.root):
+                asked_of_operator = isinstance(error, Refused) or problem.code in ("BK501", "BK504")
+                (notes if asked_of_operator else problems).append(problem)
+    return Findings(len(baselines), tuple(problems), tuple(notes), drafts)
+
+
+def _problems(project: Project, baseline: Baseline) -> list[Problem]:
+    try:
+        compile_baseline(baseline, words_of(project, baseline))
+    except BaselinekitError as error:
+        return [
+            p for p in located(baseline, error.problems, project.root) if p.code not in ("BK501", "BK504")
+        ]
+    return []
+
+
+def portrait(project: Project, baseline: Baseline, doors: Doors) -> Iterator[str]:
+    """How one baseline is read: what is asked, the arrays, where the rules start, the placeholders."""
+    matcher = compile_baseline(baseline, words_of(project, baseline))
+    title = f": {baseline.name}" if baseline.name else ""
+    yield f"{baseline.id}{title}"
+    yield f"  file      {baseline.source.file}"
+    yield f"  asks      {target_of(baseline.current, project)}"
+    known = baseline.baseline
+    if known is not None and known.captured_at:
+        yield f"  captured  {known.captured_at}"
+    yield f"  type      {matcher.type}"
+    for path, how in matcher.arrays.items():
+        yield f"  array     {render(path)}: {_ARRAYS.get(how, how)}"
+    for rule in matcher.path_rules:
+        start = (
+            render([s for s in rule.pattern.segments[:1] if s == "body"])
+            if not rule.pattern.absolute
+            else "$"
+        )
+        met = "" if rule in matcher.hits else "   (meets nothing in the stored output)"
+        below = f" below {start}" if start != "$" else ""
+        yield f"  rule      {rule.kind}: {rule.text}{below}{met}"
+    if known is not None:
+        for path, text in _placeholders(known.output, ()):
+            yield f"  stands    {render(path)}: {text}"
+
+
+_ARRAYS = {
+    "each": "one element describes every element",
+    "ordered": "element by element, in order",
+    "unordered": "any order, each with a partner of its own",
+    "subset": "each must be there, further ones may be",
+}
+
+
+def _placeholders(value: Json, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, str) and has_marker(value):
+        yield path, value
+    for key, child in children(value):
+        yield from _placeholders(child, (*path, key))

@@ -1,0 +1,208 @@
+"""One baseline, replayed and judged: what it was, where it differs, what is around it."""
+
+import threading
+from collections.abc import Callable, Iterator
+
+from baselinekit.compare.dispatch import Matcher
+from baselinekit.errors import BaselinekitError, CannotReplay, Place, Problem
+from baselinekit.model.baselines import Baseline
+from baselinekit.model.comparison import Comparison, Difference
+from baselinekit.model.observation import Observation
+from baselinekit.model.recipes import HttpRequest, Recipe
+from baselinekit.model.results import Result, Spot
+from baselinekit.model.values import Json
+from baselinekit.replay import dispatch as replaying
+from baselinekit.replay.dispatch import Doors
+from baselinekit.store import baselines as store, pending
+from baselinekit.workflow.project import Project
+
+_MOST_LOCATED = 1_000
+
+
+class Judge:
+    """Judges baselines, from several threads at once."""
+
+    def __init__(
+        self, project: Project, doors: Doors, strict_rules: bool, explain: bool, timestamp: Callable[[], str]
+    ):
+        self._project = project
+        self._doors = doors
+        self._strict_rules = strict_rules
+        self._explain = explain
+        self._timestamp = timestamp
+        self._lock = threading.Lock()
+        self.environment_seen: dict[str, Json] = {}
+        self.warnings: set[str] = set()
+
+    def result(self, baseline: Baseline, matcher: Matcher) -> Result:
+        """The result of one baseline. Nothing that goes wrong here stops the others."""
+        if baseline.metadata.skip is not None:
+            return self._result(baseline, outcome="skipped", reason=baseline.metadata.skip)
+        try:
+            setting = self._project.setting_of(baseline, self._doors)
+            observation = replaying.replay(baseline.current, setting)
+            comparison = matcher.compare(observation)
+        except BaselinekitError as error:
+            return self._error(baseline, error)
+        except Exception as error:  # a fault of ours must not take the other results with it
+            fault = Problem("BK399", f"internal error: {type(error).__name__}: {error}", "please report it")
+            return self._error(baseline, CannotReplay(fault))
+        notes = tuple(report.what for report in comparison.reports)
+        if comparison.passed:
+            pending.drop(self._project.root, baseline.id)
+            return self._passed(baseline, comparison, observation, notes)
+        return self._failed(baseline, matcher, comparison, observation, notes)
+
+    def _passed(
+        self, baseline: Baseline, comparison: Comparison, observation: Observation, notes: tuple[str, ...]
+    ) -> Result:
+        faulty = [report for report in comparison.reports if report.kind in ("stale", "hid")]
+        if self._strict_rules and faulty:
+            fault = Problem(
+                "BK226", faulty[0].what, "mend the rule, or leave out --strict-rules", at=faulty[0].at
+            )
+            return self._error(baseline, CannotReplay(fault))
+        return self._result(
+            baseline,
+            outcome="passed",
+            notes=notes,
+            seconds=observation.seconds,
+            attempts=observation.attempts,
+        )
+
+    def _failed(
+        self,
+        baseline: Baseline,
+        matcher: Matcher,
+        comparison: Comparison,
+        observation: Observation,
+        notes: tuple[str, ...],
+    ) -> Result:
+        mask = self._project.redactor.mask_value
+        resolved = mask(comparison.resolved)
+        recipe_hash = replaying.recipe_hash(baseline.current)
+        self._keep(baseline, {"id": baseline.id, "recipe_hash": recipe_hash, "resolved": resolved})
+        lines = matcher.explain(comparison) if self._explain else []
+        spots = tuple(self._spots(baseline, comparison.differences))
+        count = comparison.count
+        return self._result(
+            baseline,
+            outcome="failed",
+            reason=f"{count:,} difference{'s' if count != 1 else ''}",
+            line=self._place(baseline).line,
+            target=target_of(baseline.current, self._project),
+            differences=spots,
+            difference_count=count,
+            explanation=tuple(mask(lines)),
+            notes=notes,
+            attempts=observation.attempts,
+            seconds=observation.seconds,
+            environment_drift=self._drift(baseline),
+            recipe_hash=recipe_hash,
+            resolved=resolved,
+        )
+
+    def _error(self, baseline: Baseline, error: BaselinekitError) -> Result:
+        problem = error.problems[0]
+        place = store.locate(baseline.source, problem.at or (), self._project.root)
+        mend = f": {problem.mend}" if problem.mend else ""
+        return self._result(
+            baseline,
+            outcome="error",
+            reason=self._project.redactor.mask(problem.what + mend),
+            code=problem.code,
+            line=place.line,
+            target=target_of(baseline.current, self._project),
+        )
+
+    def _result(self, baseline: Baseline, **found: object) -> Result:
+        return Result(
+            id=baseline.id,
+            file=baseline.source.file,
+            kind=baseline.current.kind,
+            name=baseline.name,
+            criticality=baseline.metadata.criticality,
+            **{"line": None, **found},  # type: ignore[arg-type]  # the callers above name fields of Result
+        )
+
+    def _place(self, baseline: Baseline) -> Place:
+        return store.locate(baseline.source, (), self._project.root)
+
+    def _spots(self, baseline: Baseline, differences: tuple[Difference, ...]) -> Iterator[Spot]:
+        """The differences with the file and line of what was expected."""
+        mask = self._project.redactor.mask_value
+        located = differences[:_MOST_LOCATED]
+        inside = [_in_file(difference) for difference in located]
+        places = store.locate_all(baseline.source, inside, self._project.root)
+        for number, difference in enumerate(differences):
+            place = places[number] if number < len(places) else None
+            yield Spot(
+                path=difference.path,
+                kind=difference.kind,
+                expected=mask(difference.expected),
+                actual=mask(difference.actual),
+                file=place.file if place else baseline.source.file,
+                line=place.line if place else None,
+                rule=difference.rule,
+                note=mask(difference.note),
+            )
+
+    def _keep(self, baseline: Baseline, payload: dict[str, Json]) -> None:
+        """What came back is kept, for whoever approves exactly what was seen. A checkout that cannot be
+        written is no reason to fail."""
+        payload["captured_at"] = self._timestamp()
+        try:
+            pending.save(self._project.root, baseline.id, payload)
+        except BaselinekitError as error:
+            with self._lock:
+                self.warnings.add(f"what came back could not be kept for a refresh: {error.problems[0].what}")
+
+    def _drift(self, baseline: Baseline) -> dict[str, tuple[Json, Json]]:
+        """What is not as it was at the capture, of what is known of both times."""
+        before = _flat(baseline.baseline.environment if baseline.baseline else {})
+        if not before:
+            return {}
+        now = self.environment()
+        return {
+            key: (value, now[key])
+            for key, value in before.items()
+            if key in now and now[key] != value and key != "git.dirty"
+        }
+
+    def environment(self) -> dict[str, Json]:
+        """Where this run takes place; asked once, and only when it is needed."""
+        with self._lock:
+            if not self.environment_seen:
+                project = self._project
+                self.environment_seen = replaying.capture_environment(
+                    project.root, project.config.environment, self._doors.execute, project.folders
+                )
+            return _flat(self.environment_seen)
+
+
+def target_of(recipe: Recipe, project: Project) -> str:
+    """Whom a recipe asks, in one line, with the address where there is one."""
+    shown = replaying.target(recipe)
+    if isinstance(recipe.input, HttpRequest) and recipe.input.url is None:
+        base = project.override_base_url or getattr(recipe.execution, "base_url", None) or project.base_url
+        method, endpoint = shown.split(" ", 1)
+        shown = f"{method} {(base or '').rstrip('/')}{endpoint}"
+    return project.redactor.mask(shown)
+
+
+def _in_file(difference: Difference) -> tuple[str | int, ...]:
+    if difference.rule and difference.rule.startswith("require_keys"):
+        return difference.at
+    if difference.rule and difference.rule.startswith("latency."):
+        return ("comparison", *difference.rule.split("."))
+    return ("baseline", "output", *difference.at)
+
+
+def _flat(values: dict[str, Json], prefix: str = "") -> dict[str, Json]:
+    flat: dict[str, Json] = {}
+    for key, value in values.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{key}.")
+        else:
+            flat[prefix + key] = value
+    return flat

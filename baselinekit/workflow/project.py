@@ -1,0 +1,167 @@
+"""The project as one run sees it: the configuration, what the operator said, and what follows from both."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.model.baselines import Baseline
+from baselinekit.model.config import Config, Environment, Variable
+from baselinekit.model.recipes import Command, Surroundings
+from baselinekit.model.values import Json
+from baselinekit.placeholders.table import Words
+from baselinekit.replay.dispatch import Doors, Setting
+from baselinekit.store import config as configuration
+from baselinekit.trust import Trust, origins_in
+from baselinekit.variables import Redactor, Scope, Secret, parse_env_file
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """What the command line and the user's own environment say: the most trusted input."""
+
+    cwd: str
+    environ: Mapping[str, str] = field(default_factory=dict)
+    config: str | None = None
+    environment: str | None = None
+    base_url: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    env_files: Sequence[str] = ()
+    secrets: Mapping[str, str | None] = field(default_factory=dict)
+    allow_hosts: Sequence[str] = ()
+    allow_exec: bool = False
+    now: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    root: str
+    config: Config
+    config_file: str | None
+    scope: Scope
+    trust: Trust
+    redactor: Redactor
+    words: Words
+    base_url: str | None
+    override_base_url: str | None
+    cwd: str
+
+    def setting(self, folder: str, doors: Doors) -> Setting:
+        """What surrounds a recipe whose file stands in `folder` (below the root)."""
+        surroundings = Surroundings(
+            root=self.root,
+            folder=os.path.join(self.root, folder),
+            base_url=self.base_url,
+            override_base_url=self.override_base_url,
+            skills=self.config.skills,
+            commands={name: _command(spec) for name, spec in self.config.commands.items()},
+        )
+        return Setting(surroundings, self.scope, self.trust, self.redactor, self.config.http, doors)
+
+    def setting_of(self, baseline: Baseline, doors: Doors) -> Setting:
+        return self.setting(os.path.dirname(baseline.source.file), doors)
+
+    @property
+    def folders(self) -> list[str]:
+        """Where baselines are looked for when nobody names a place."""
+        named = self.config.baselines
+        return [named] if isinstance(named, str) else list(named)
+
+
+def open_project(operator: Operator) -> Project:
+    """Read the configuration and settle what a run may use: variables, secrets, hosts, programs."""
+    path = operator.config or configuration.find(operator.cwd)
+    config = configuration.load_config(path) if path else Config()
+    root = os.path.realpath(configuration.project_root(path, operator.cwd))
+    chosen = _environment(config, operator.environment)
+    scope = _scope(config, chosen, operator)
+    base_url = scope.expand(chosen.base_url or config.base_url, ("base_url",))
+    named = (*scope.values.values(), base_url, operator.base_url)
+    trust = Trust(
+        allow_hosts=_allow_hosts(config, operator),
+        named_origins=origins_in(named),
+        allow_exec=operator.allow_exec,
+    )
+    return Project(
+        root=root,
+        config=config,
+        config_file=os.path.relpath(path, root) if path else None,
+        scope=scope,
+        trust=trust,
+        redactor=Redactor(scope.secrets),
+        words=Words(own=config.placeholders, scope=scope, now=operator.now),
+        base_url=base_url,
+        override_base_url=operator.base_url,
+        cwd=operator.cwd,
+    )
+
+
+def _environment(config: Config, name: str | None) -> Environment:
+    if name is None:
+        return Environment()
+    if name not in config.environments:
+        known = list(config.environments)
+        mend = nearest(name, known) or (
+            f"there are {', '.join(known)}" if known else "declare `environments:`"
+        )
+        raise InvalidInput(Problem("BK505", f"there is no environment {name!r}", mend))
+    return config.environments[name]
+
+
+def _scope(config: Config, chosen: Environment, operator: Operator) -> Scope:
+    """Command line, then env files, then the chosen environment, then the configuration."""
+    values: dict[str, Json] = {}
+    secrets: dict[str, Secret] = {}
+    unset: dict[str, str] = {}
+    for name, stated in {**config.variables, **chosen.variables}.items():
+        variable = stated if isinstance(stated, Variable) else Variable(value=stated)
+        value = variable.value
+        if variable.from_env is not None:
+            if variable.from_env not in operator.environ:
+                unset[name] = variable.from_env
+                continue
+            value = operator.environ[variable.from_env]
+        if variable.secret:
+            secrets[name] = Secret(str(value), tuple(variable.hosts))
+        else:
+            values[name] = value
+    for name, text in (_env_files(operator.env_files) | dict(operator.variables)).items():
+        if name in secrets:  # declared as a secret, so it stays one wherever its value comes from
+            secrets[name] = Secret(text, secrets[name].hosts)
+        else:
+            values[name] = text
+    for name, given in operator.secrets.items():
+        if name in values and name in operator.variables:
+            raise InvalidInput(Problem("BK506", f"{name} is both a variable and a secret", "pass it once"))
+        values.pop(name, None)
+        secrets[name] = Secret(_secret(name, given, operator.environ))
+    return Scope(values, secrets, unset)
+
+
+def _secret(name: str, given: str | None, environ: Mapping[str, str]) -> str:
+    value = environ.get(name) if given is None else given
+    if not value:
+        what = f"the secret {name} has no value" if given is not None else f"{name} is not in the environment"
+        raise InvalidInput(Problem("BK506", what, f"export {name}=…, or pass --secret {name}=…"))
+    return value
+
+
+def _env_files(paths: Sequence[str]) -> dict[str, Json]:
+    values: dict[str, Json] = {}
+    for path in paths:
+        try:
+            with open(path, encoding="utf-8") as file:
+                values.update(parse_env_file(file.read(), path))
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidInput(Problem("BK502", f"the env file {path} cannot be read: {error}")) from None
+    return values
+
+
+def _allow_hosts(config: Config, operator: Operator) -> tuple[str, ...] | None:
+    if config.allow_hosts is None and not operator.allow_hosts:
+        return None
+    return (*(config.allow_hosts or ()), *operator.allow_hosts)
+
+
+def _command(spec: list[str] | Command) -> Command:
+    return spec if isinstance(spec, Command) else Command(argv=spec)

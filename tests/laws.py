@@ -1,0 +1,270 @@
+"""The laws of the house as functions over source texts: tests/test_architecture.py asks them of the package,
+and of snippets that break them.
+
+Every law takes the package as a mapping of module names to sources and gives back what breaks it, as one
+readable line each."""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+PACKAGE = "baselinekit"
+
+STOREYS = {
+    "": 0,  # the package itself: its version
+    "errors": 0,
+    "codes": 0,
+    "model": 1,
+    "paths": 2,
+    "variables": 2,
+    "escape": 2,
+    "metrics": 2,
+    "trust": 2.5,  # the rules that know what a variable is stand on those that do not
+    "placeholders": 2.5,
+    "replay": 3,
+    "store": 3,
+    "report": 3,
+    "compare": 4,
+    "grade": 5,
+    "workflow": 6,
+    "web": 7,
+    "demo": 7,
+    "cli": 8,
+    "__main__": 9,
+}
+EDGES = {"replay", "store", "report"}
+RULES = {"paths", "variables", "trust", "escape", "placeholders", "metrics", "compare", "grade"}
+
+OWNERS = {
+    "httpx": ["replay.http"],
+    "httpcore": ["replay.http"],
+    "yaml": ["store.yamlfile"],
+    "pydantic": ["store.validate"],
+    "pydantic_core": ["store.validate"],
+    "deepdiff": ["compare.explain"],
+    "jsonpath_ng": ["paths"],
+    "regex": ["placeholders.pattern"],
+    "rich": ["report.terminal"],
+    "click": ["cli"],
+}
+"""Each library with the modules or rooms that may import it. Any other is nobody's."""
+
+DOORS = {"replay.http", "replay.process", "report.terminal"}
+"""What only the cli builds: it may enter these rooms by a side door."""
+
+CHILDREN = {"replay.call"}
+"""Programs of their own, started as a child: their pipes are how they answer."""
+
+WORLD = {
+    *("asyncio", "concurrent", "ctypes", "fcntl", "glob", "http", "importlib", "io", "logging", "mmap"),
+    *("multiprocessing", "os", "pathlib", "random", "secrets", "select", "selectors", "shutil", "signal"),
+    *("socket", "socketserver", "sqlite3", "ssl", "subprocess", "sys", "tempfile", "threading", "time"),
+    *("urllib.request", "urllib3", "uuid1"),
+}
+"""Modules by which a rule would touch the world. Of `os` the lexical half of os.path is allowed."""
+
+LEXICAL = {
+    "path",
+    "sep",
+    "basename",
+    "commonpath",
+    "dirname",
+    "isabs",
+    "join",
+    "normpath",
+    "relpath",
+    "split",
+}
+WORLDLY_CALLS = {"open", "print", "input", "exec", "eval", "breakpoint", "exit", "quit", "__import__"}
+WORLDLY_METHODS = {
+    "datetime.now",
+    "datetime.utcnow",
+    "datetime.today",
+    "date.today",
+    "uuid.uuid1",
+    "uuid.uuid4",
+}
+
+MOST_LINES = 300
+MOST_LINES_OF_A_FUNCTION = 60
+
+Package = Mapping[str, str]
+
+
+def package_of(root: Path) -> dict[str, str]:
+    """Module name within the package (`store.yamlfile`, "" for the package itself) to source."""
+    found = {}
+    for file in sorted((root / PACKAGE).rglob("*.py")):
+        parts = file.relative_to(root / PACKAGE).with_suffix("").parts
+        found[".".join(part for part in parts if part != "__init__")] = file.read_text("utf-8")
+    return found
+
+
+@cache
+def _tree(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
+def room(module: str) -> str:
+    return module.split(".")[0]
+
+
+def imports(module: str, source: str, package: Package) -> Iterator[tuple[str, int]]:
+    """Everything that a module imports, anywhere in it, with the line: `errors`-like names for our own
+    modules behind a leading dot (`.store.yamlfile`), plain names for others."""
+    for node in ast.walk(_tree(source)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield _named(alias.name), node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute(module, node, package)
+            for alias in node.names:
+                deeper = f"{base}.{alias.name}"
+                ours = deeper.startswith(f"{PACKAGE}.") and deeper.removeprefix(f"{PACKAGE}.") in package
+                yield _named(deeper if ours else base), node.lineno
+
+
+def _named(name: str) -> str:
+    if name == PACKAGE or name.startswith(f"{PACKAGE}."):
+        return "." + name.removeprefix(PACKAGE).removeprefix(".")
+    return name
+
+
+def _absolute(module: str, node: ast.ImportFrom, package: Package) -> str:
+    if not node.level:
+        return node.module or ""
+    is_package = any(other.startswith(f"{module}.") for other in package) or module == ""
+    parts = module.split(".") if module else []
+    parts = parts[: len(parts) - node.level + is_package]
+    return ".".join([PACKAGE, *parts, *((node.module,) if node.module else ())])
+
+
+def own_imports(package: Package) -> Iterator[tuple[str, str, int]]:
+    """(module, imported module of ours, line)."""
+    for module, source in package.items():
+        for name, line in imports(module, source, package):
+            if name.startswith("."):
+                yield module, name[1:], line
+
+
+def storeys(package: Package) -> Iterator[str]:
+    """Law 1: imports between rooms go to a lower storey only."""
+    for module, imported, line in own_imports(package):
+        above, below = room(module), room(imported)
+        if above == below:
+            continue
+        if above not in STOREYS or below not in STOREYS:
+            yield f"{module}:{line} imports {imported}: a room without a storey"
+        elif STOREYS[below] >= STOREYS[above]:
+            yield f"{module}:{line} (storey {STOREYS[above]}) imports {imported} (storey {STOREYS[below]})"
+
+
+def circles(package: Package) -> Iterator[str]:
+    """Law 1: no circle anywhere, in-function and type-only imports included."""
+    graph: dict[str, set[str]] = {module: set() for module in package}
+    for module, imported, _ in own_imports(package):
+        if imported in graph and imported != module:
+            graph[module].add(imported)
+    while free := {module for module, needed in graph.items() if not needed}:
+        graph = {module: needed - free for module, needed in graph.items() if module not in free}
+    while used := set().union(*graph.values()) ^ set(graph):  # those that only lead into a circle
+        graph = {module: needed for module, needed in graph.items() if module not in used}
+    if graph:
+        yield "a circle of imports: " + ", ".join(sorted(graph))
+
+
+def edges(package: Package) -> Iterator[str]:
+    """Law 2: the edges never import each other, nor the rules above them, nor the workflow."""
+    for module, imported, line in own_imports(package):
+        strangers = (EDGES | {"compare", "grade", "workflow"}) - {room(module)}
+        if room(module) in EDGES and room(imported) in strangers:
+            yield f"{module}:{line} imports {imported}"
+
+
+def rules(package: Package) -> Iterator[str]:
+    """Law 2: rules touch no file, clock, socket, random or client."""
+    for module, source in package.items():
+        if room(module) not in RULES:
+            continue
+        for name, line in imports(module, source, package):
+            if name != "os.path" and any(name == one or name.startswith(f"{one}.") for one in WORLD):
+                yield f"{module}:{line} imports {name}"
+        yield from (f"{module}:{line} uses {what}" for what, line in _worldly(_tree(source)))
+
+
+def _worldly(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in WORLDLY_CALLS:
+            yield f"{node.func.id}()", node.lineno
+        elif isinstance(node, ast.Attribute):
+            name = ast.unparse(node)
+            worldly_os = re.fullmatch(r"os(\.\w+)+", name) and not set(name.split(".")[1:]) <= LEXICAL
+            if worldly_os or ".".join(name.split(".")[-2:]) in WORLDLY_METHODS:
+                yield name, node.lineno
+
+
+def owners(package: Package) -> Iterator[str]:
+    """Law 3: one third-party library, one owner."""
+    for module, source in package.items():
+        for name, line in imports(module, source, package):
+            library = name.split(".")[0]
+            if name.startswith(".") or library in sys.stdlib_module_names:
+                continue
+            if not {module, room(module)} & set(OWNERS.get(library, ())):
+                yield f"{module}:{line} imports {name}, which belongs to {OWNERS.get(library, 'nobody')}"
+
+
+def doors(package: Package) -> Iterator[str]:
+    """Law 4: only cli builds real doors, prints or exits."""
+    for module, source in package.items():
+        if room(module) in ("cli", "__main__") or module in CHILDREN:
+            continue
+        for other, imported, line in own_imports({module: source} | dict(package)):
+            if other == module and imported in DOORS and room(imported) != room(module):
+                yield f"{module}:{line} imports the door {imported}"
+        for node in ast.walk(_tree(source)):
+            said = _prints_or_exits(node)
+            if said:
+                yield f"{module}:{getattr(node, 'lineno', 0)} {said}"
+
+
+def _prints_or_exits(node: ast.AST) -> str:
+    if isinstance(node, ast.Call):
+        name = ast.unparse(node.func)
+        if name in ("print", "exit", "quit", "input", "sys.exit", "os._exit", "os.abort"):
+            return f"calls {name}()"
+    if isinstance(node, ast.Raise) and node.exc is not None and "SystemExit" in ast.unparse(node.exc):
+        return "raises SystemExit"
+    if isinstance(node, ast.Attribute) and ast.unparse(node) in ("sys.stdout", "sys.stderr", "sys.stdin"):
+        return f"uses {ast.unparse(node)}"
+    return ""
+
+
+def dispatches(package: Package) -> Iterator[str]:
+    """Law 5: a room with a dispatch.py is entered only through it."""
+    guarded = {room(module) for module in package if module.endswith(".dispatch")}
+    for module, imported, line in own_imports(package):
+        inside = room(imported)
+        if inside not in guarded or inside == room(module) or imported == f"{inside}.dispatch":
+            continue
+        if room(module) == "cli" and imported in DOORS:
+            continue
+        yield f"{module}:{line} enters {inside} by {imported}"
+
+
+def sizes(package: Package) -> Iterator[str]:
+    """Law 6: no file over 300 lines, no function over 60, no utils.py."""
+    for module, source in package.items():
+        lines = source.count("\n")
+        if lines > MOST_LINES:
+            yield f"{module} has {lines} lines"
+        if module.rpartition(".")[2] in ("utils", "util", "helpers", "common", "misc"):
+            yield f"{module} is a drawer, not an idea"
+        for node in ast.walk(_tree(source)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                if length > MOST_LINES_OF_A_FUNCTION:
+                    yield f"{module}:{node.lineno} {node.name} has {length} lines"

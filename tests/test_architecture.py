@@ -1,0 +1,144 @@
+"""The laws of the house (ARCHITECTURE.md), each asked of the package, and of a snippet that breaks it."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import laws
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = laws.package_of(ROOT)
+
+Law = Callable[[laws.Package], Iterator[str]]
+LAWS: list[Law] = [
+    laws.storeys,
+    laws.circles,
+    laws.edges,
+    laws.rules,
+    laws.owners,
+    laws.doors,
+    laws.dispatches,
+    laws.sizes,
+]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+def test_the_house_keeps_the_law(law: Law) -> None:
+    broken = list(law(PACKAGE))
+    assert not broken, "\n" + (law.__doc__ or "") + "\n" + "\n".join(broken)
+
+
+def test_every_room_has_a_storey_and_a_first_sentence() -> None:
+    assert {laws.room(module) for module in PACKAGE} <= set(laws.STOREYS)
+    assert [module for module, source in PACKAGE.items() if not source.startswith('"""')] == []
+
+
+ROOMS = {
+    "": "",
+    "errors": "",
+    "escape": "",
+    "replay.http": "",
+    "replay.dispatch": "",
+    "replay.flow": "",
+    "store.files": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("law", "module", "source"),
+    [
+        (laws.storeys, "errors", "from baselinekit.store import files"),
+        (laws.storeys, "model.x", "def f():\n    import baselinekit.replay.flow"),
+        (laws.storeys, "paths", "from baselinekit import escape\n"),
+        (laws.storeys, "compare.x", "from ..workflow import verbs"),
+        (laws.storeys, "attic.x", "import baselinekit.errors"),
+        (laws.storeys, "model.x", "if TYPE_CHECKING:\n    from baselinekit.store.files import File"),
+        (laws.circles, "errors", "def f():\n    from baselinekit.replay import http\n"),
+        (laws.edges, "store.x", "from baselinekit.replay.flow import Flow"),
+        (laws.edges, "report.x", "from baselinekit.compare import walk"),
+        (laws.rules, "compare.x", "import time"),
+        (laws.rules, "compare.x", "from random import choice"),
+        (laws.rules, "paths", "import os"),
+        (laws.rules, "trust", "import os.path\nx = os.path.exists('a')"),
+        (laws.rules, "trust", "import os.path\nx = os.getcwd()"),
+        (laws.rules, "escape", "x = open('a')"),
+        (laws.rules, "placeholders.x", "import datetime\nx = datetime.datetime.now()"),
+        (laws.rules, "grade.x", "from urllib.request import urlopen"),
+        (laws.owners, "store.files", "import httpx"),
+        (laws.owners, "replay.flow", "def f():\n    import httpx._client"),
+        (laws.owners, "store.files", "import numpy"),
+        (laws.owners, "workflow.x", "import click"),
+        (laws.doors, "workflow.x", "from baselinekit.replay.http import Client"),
+        (laws.doors, "workflow.x", "print('hello')"),
+        (laws.doors, "store.files", "import sys\nsys.exit(1)"),
+        (laws.doors, "store.files", "raise SystemExit"),
+        (laws.doors, "report.x", "import sys\nsys.stderr.write('x')"),
+        (laws.dispatches, "workflow.x", "from baselinekit.replay import flow"),
+        (laws.dispatches, "cli.x", "from baselinekit.replay.flow import Flow"),
+        (laws.sizes, "store.utils", ""),
+        (laws.sizes, "store.x", "x = 1\n" * 301),
+        (laws.sizes, "store.x", "def f():\n" + "    x = 1\n" * 60),
+    ],
+)
+def test_each_law_can_be_broken(law: Law, module: str, source: str) -> None:
+    reach_back = {"replay.http": "from baselinekit import errors"} if law is laws.circles else {}
+    assert list(law({**ROOMS, **reach_back, module: source}))
+
+
+@pytest.mark.parametrize(
+    ("law", "module", "source"),
+    [
+        (
+            laws.storeys,
+            "store.x",
+            "from baselinekit.store.files import File\nimport baselinekit.errors\nimport os",
+        ),
+        (laws.circles, "store.x", "from baselinekit.store import files"),
+        (laws.rules, "trust", "import os.path\nx = os.path.commonpath([]) + os.sep"),
+        (laws.rules, "store.files", "import time"),
+        (laws.owners, "cli.main", "import click"),
+        (laws.owners, "replay.http", "import httpx, ssl"),
+        (laws.doors, "cli.main", "from baselinekit.replay.http import Client\nprint(1)"),
+        (laws.dispatches, "workflow.x", "from baselinekit.replay.dispatch import replay"),
+        (laws.dispatches, "workflow.x", "from baselinekit.replay import dispatch"),
+        (laws.dispatches, "cli.x", "from baselinekit.replay.http import Client"),
+        (laws.dispatches, "workflow.x", "from baselinekit.store import files"),
+    ],
+)
+def test_what_is_allowed_is_allowed(law: Law, module: str, source: str) -> None:
+    assert list(law({**ROOMS, module: source})) == []
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_and_version_load_click_and_nothing_heavier(option: str) -> None:
+    """Law 7."""
+    code = (
+        "import json, sys\n"
+        "before = set(sys.modules)\n"
+        "from baselinekit.cli.main import main\n"
+        f"sys.argv = ['baselinekit', {option!r}]\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as end:\n"
+        "    assert not end.code, end.code\n"
+        "print()\n"
+        "print(json.dumps(sorted(set(sys.modules) - before)))\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    loaded = set(json.loads(ran.stdout.splitlines()[-1]))
+    libraries = {name.split(".")[0] for name in loaded} - set(sys.stdlib_module_names) - {laws.PACKAGE}
+    assert libraries <= {"click", "colorama"}
+    ours = {name.split(".")[1] for name in loaded if name.startswith(f"{laws.PACKAGE}.")}
+    assert ours <= {"cli", "errors"}
+    assert not loaded & {
+        "asyncio",
+        "xml.etree",
+        "http.client",
+        "urllib.request",
+        "importlib.metadata",
+        "email",
+    }
