@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
-from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json, Path
 
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
@@ -23,6 +24,7 @@ _DOTTED = re.compile(
     re.VERBOSE,
 )
 _LONGEST = 1024
+_MOST_KNOWN = 2_000
 
 
 class Wild(Enum):
@@ -66,8 +68,8 @@ class Pattern:
     def specificity(self) -> tuple[int, int, int]:
         """Of two patterns that match, the one with the greater specificity is the more exact."""
         deep = sum(segment is Wild.DEEP for segment in self.segments)
-        exact = sum(isinstance(segment, str | int) for segment in self.segments)
-        return (-deep, exact - len(self.segments) + deep, exact)
+        exact = sum(1 + isinstance(s, str | int) for s in self.segments if not isinstance(s, Wild))
+        return (-deep, exact, len(self.segments))
 
     def start(self) -> tuple[int, ...]:
         """Where matching stands before the first step."""
@@ -93,8 +95,9 @@ class Pattern:
     def looks_at_values(self) -> bool:
         """Whether a step can depend on more than the key: a filter, or an index from the end."""
         return any(
-            isinstance(segment, Where | Slice) or (isinstance(segment, int) and segment < 0)
+            isinstance(one, Where | Slice) or (isinstance(one, int) and one < 0)
             for segment in self.segments
+            for one in (segment.keys if isinstance(segment, OneOf) else (segment,))
         )
 
     def _closed(self, positions: set[int]) -> tuple[int, ...]:
@@ -107,7 +110,7 @@ class Pattern:
 
 def _fits(segment: Segment, key: str | int, value: Json, size: int) -> bool:
     if isinstance(segment, str):
-        return segment == key if isinstance(key, str) else segment.isdigit() and int(segment) == key
+        return segment == str(key)
     if isinstance(segment, int):
         return key == (segment if segment >= 0 else segment + size) and isinstance(key, int)
     if segment is Wild.ANY:
@@ -152,9 +155,18 @@ def _dotted_segment(match: re.Match[str]) -> Segment:
         return int(match["index"])
     quoted = match["quoted"] or match["inner"]
     if quoted:
-        return quoted[1:-1] if quoted[0] == "'" else str(json.loads(quoted))
+        return _unquoted(quoted, match.string)
     key: str = match["key"]
     return {"*": Wild.ANY, "**": Wild.DEEP}.get(key, key)
+
+
+def _unquoted(quoted: str, text: str) -> str:
+    if quoted[0] == "'":
+        return quoted[1:-1]
+    try:
+        return str(json.loads(quoted, strict=False))
+    except ValueError:
+        raise _bad(text, f"has a key that is no JSON text: {quoted}") from None
 
 
 def _jsonpath(text: str) -> Iterator[Segment]:
@@ -191,9 +203,8 @@ def _segments(node: Any, text: str) -> Iterator[Segment]:
     elif kind == "Filter":
         yield Where(_filter_test(node))
     elif kind not in ("Root", "This"):
-        raise _bad(
-            text, f"uses {kind!r}, which a rule cannot follow", "use names, *, [n], [*], .. and filters"
-        )
+        mend = "use names, *, [n], [*], .. and filters"
+        raise _bad(text, f"uses {kind!r}, which a rule cannot follow", mend)
 
 
 def _one_of(keys: Sequence[str | int]) -> Segment:
@@ -254,33 +265,25 @@ def leads_somewhere(pattern: Pattern, value: Json) -> bool:
 
 def suggest(pattern: Pattern, value: Json) -> str:
     """The nearest path that does exist, worded as a question; empty when nothing is near."""
-    wanted = next((s for s in reversed(pattern.segments) if isinstance(s, str)), None)
-    if wanted is None:
-        return ""
-    known: dict[str, str] = {}
-    for path in _key_paths(value, (), 0):
-        known.setdefault(render(path), "")
-    hit = nearest(pattern.text.removeprefix("$."), set(known))
-    if hit:
-        return hit
-    ends: dict[str, str] = {}
-    for shown in known:
-        ends.setdefault(shown.rsplit(".", 1)[-1], shown)
-    found = nearest(wanted, set(ends))
-    return f"did you mean {ends[found.split(chr(39))[1]]!r}?" if found.count("'") == 2 else ""
+    from difflib import get_close_matches
+
+    known = {render(path): path[-1] for path in islice(_key_paths(value, ()), _MOST_KNOWN)}
+    near = get_close_matches(pattern.text.removeprefix("$."), known, n=1)
+    wanted = [segment for segment in pattern.segments if isinstance(segment, str)]
+    ends = get_close_matches(wanted[-1], set(known.values()), n=1) if wanted else []
+    near += [shown for shown, last in known.items() if last in ends]
+    return f"did you mean {near[0]!r}?" if near and wanted else ""
 
 
-def _key_paths(value: Json, path: tuple[Any, ...], depth: int) -> Iterator[tuple[Any, ...]]:
+def _key_paths(value: Json, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     """Every path of a document with its indexes as `*`; of a long array the first elements stand for all."""
-    if depth > 12:
-        return
     if isinstance(value, dict):
         for key, child in value.items():
             yield (*path, key)
-            yield from _key_paths(child, (*path, key), depth + 1)
+            yield from _key_paths(child, (*path, key))
     elif isinstance(value, list):
         for child in value[:3]:
-            yield from _key_paths(child, (*path, Wild.ANY), depth + 1)
+            yield from _key_paths(child, (*path, Wild.ANY))
 
 
 def render(path: Sequence[str | int | Wild]) -> str:

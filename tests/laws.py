@@ -52,11 +52,11 @@ OWNERS = {
 }
 """Each library with the modules or rooms that may import it. Any other is nobody's."""
 
-DOORS = {"replay.http", "replay.process", "report.terminal"}
+DOORS = {"replay.http", "replay.process", "replay.proxies", "report.terminal"}
 """What only the cli builds: it may enter these rooms by a side door."""
 
-CHILDREN = {"replay.call"}
-"""Programs of their own, started as a child: their pipes are how they answer."""
+PROGRAMS = {"replay.call", "demo.service"}
+"""Programs of their own, started beside the tool: their pipes are how they answer."""
 
 WORLD = {
     *("asyncio", "concurrent", "ctypes", "fcntl", "glob", "http", "importlib", "io", "logging", "mmap"),
@@ -220,7 +220,7 @@ def owners(package: Package) -> Iterator[str]:
 def doors(package: Package) -> Iterator[str]:
     """Law 4: only cli builds real doors, prints or exits."""
     for module, source in package.items():
-        if room(module) in ("cli", "__main__") or module in CHILDREN:
+        if room(module) in ("cli", "__main__") or module in PROGRAMS:
             continue
         for other, imported, line in own_imports({module: source} | dict(package)):
             if other == module and imported in DOORS and room(imported) != room(module):

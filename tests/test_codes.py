@@ -49,7 +49,7 @@ def test_an_explanation_says_something(code: str) -> None:
     assert CODE.fullmatch(code)
     assert 5 <= len(title) <= 80
     assert title == title.strip(" .")
-    assert len(text) > 80
+    assert len(text) > 60
     assert text == text.strip()
     assert max(map(len, text.splitlines())) <= 110
 

@@ -9,7 +9,6 @@ from baselinekit.cli import options, recipes, screen
 from baselinekit.cli.doors import real_way
 from baselinekit.errors import InvalidInput, NothingSelected, Problem
 from baselinekit.model.values import Json
-from baselinekit.store import layout
 from baselinekit.workflow.capture import Captured, Wishes, capture_into, capture_new, checked
 from baselinekit.workflow.compare import load
 from baselinekit.workflow.project import Project
@@ -54,6 +53,13 @@ def new_baseline_options(command: click.decorators.FC) -> click.decorators.FC:
             click.option(
                 "--ignore", "ignore", metavar="PATH", multiple=True, help="Leave this out of the comparison."
             ),
+            click.option(
+                "--tolerance",
+                "tolerance",
+                metavar="PATH=NUMBER",
+                multiple=True,
+                help="How far a number may move.",
+            ),
         ]
     ):
         command = option(command)
@@ -74,6 +80,7 @@ def wish_options(command: click.decorators.FC) -> click.decorators.FC:
             click.option("--allow-error-status", is_flag=True, help="Store a 5xx answer as known-good."),
             click.option("--allow-secrets", is_flag=True, help="Store what looks like a secret."),
             click.option("--json", "as_json", is_flag=True, help="Say what was captured as JSON."),
+            click.option("-q", "--quiet", is_flag=True, help="Say nothing when all is well."),
         ]
     ):
         command = option(command)
@@ -127,7 +134,7 @@ def http(words: tuple[str, ...], **given: Any) -> int:
 def skill(name: str, **given: Any) -> int:
     """Run a skill and record its output."""
     project = options.project_of(given)
-    execution = {"type": "skill", "skill_name": name}
+    execution: dict[str, Any] = {"type": "skill", "skill_name": name}
     if given["params"]:
         pairs = options.pairs("--param", given["params"], "NAME=VALUE")
         execution["parameters"] = {key: recipes.json_or_text(value) for key, value in pairs.items()}
@@ -177,7 +184,7 @@ def from_files(paths: tuple[str, ...], **given: Any) -> int:
         for draft in drafts:
             checked(project, draft, way)
         captured = [capture_into(project, draft, _wishes(given), way) for draft in drafts]
-    _tell(captured, given["as_json"])
+    _tell(captured, given)
     return 0
 
 
@@ -198,8 +205,8 @@ def _new(project: Project, current: dict[str, Any], default_id: str, given: dict
     if given["tags"]:
         record["metadata"]["tags"] = list(given["tags"])
     with real_way() as way:
-        captured = capture_new(project, record, _wishes(given), way, layout.schema_line(project.root, record))
-    _tell([captured], given["as_json"])
+        captured = capture_new(project, record, _wishes(given), way)
+    _tell([captured], given)
     return 0
 
 
@@ -222,14 +229,18 @@ def _wishes(given: dict[str, Any]) -> Wishes:
     )
 
 
-def _tell(captured: list[Captured], as_json: bool) -> None:
-    if as_json:
+def _tell(captured: list[Captured], given: dict[str, Any]) -> None:
+    if given["as_json"]:
         screen.line(
             json.dumps([{"id": c.id, "file": c.file, "seconds": round(c.seconds, 3)} for c in captured])
         )
-        return
-    for one in captured:
-        screen.line(f"captured {one.id} -> {one.file}   {recipes.described(one.output)}")
-        for note in one.notes:
-            screen.line(f"  note: {note}")
-    screen.line("next: baselinekit compare" + (f" --id {captured[0].id}" if len(captured) == 1 else ""))
+    elif not given["quiet"]:
+        for one in captured:
+            screen.line(told(one))
+            for note in one.notes:
+                screen.line(f"  note: {screen.safe(note)}")
+        screen.line("next: baselinekit compare" + (f" --id {captured[0].id}" if len(captured) == 1 else ""))
+
+
+def told(one: Captured) -> str:
+    return f"captured {one.id} -> {one.file}   {screen.safe(recipes.described(one.output))}"

@@ -13,7 +13,7 @@ import click
 from baselinekit.cli import completion, options, screen
 from baselinekit.cli.doors import real_way
 from baselinekit.model.results import Outcome, Report
-from baselinekit.report import dispatch as reports, json as json_report, terminal
+from baselinekit.report import dispatch as reports, terminal
 from baselinekit.store import lastrun
 from baselinekit.store.results import write_text
 from baselinekit.workflow.compare import Policy, compare as run
@@ -75,7 +75,7 @@ def compare(paths: tuple[str, ...], color: str, **given: Any) -> int:
     for output in given["outputs"]:
         write_text(output, reports.render(report, output))
     if given["as_json"]:
-        screen.show(json_report.render(report))
+        screen.show(reports.render(report, ".json"))
     else:
         _print(report, screen.style_of(color), given["verbose"], given["quiet"])
     return report.exit_code

@@ -1,6 +1,7 @@
 """`baselinekit demo`: the main job against a small service on this machine, with nothing to set up."""
 
 import os
+import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,18 +14,17 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.report.terminal import Style
 
 _MARKER = ".made-by-baselinekit-demo"
+_USERS = [
+    "--placeholder",
+    "users.*.id=<<any_uuid>>",
+    "--placeholder",
+    "users.*.created_at=<<any_iso_datetime>>",
+]
+_ORDERS = ["--tolerance", "**.price=0.05", "--tolerance", "**.total=0.1", "--ignore", "pagination"]
 _CAPTURES = (
-    (
-        "users-list",
-        "/api/v1/users",
-        ["--name", "The list of users", "--tag", "users", "--criticality", "critical"],
-    ),
-    (
-        "orders-list",
-        "/api/v1/orders",
-        ["--name", "Orders and their prices", "--tolerance", "orders.*.total=0.05"],
-    ),
-    ("report", "/api/v1/report.txt", ["--name", "The daily report"]),
+    ("users", "/api/v1/users?per_page=3", [*_USERS, "--criticality", "critical"]),
+    ("orders", "/api/v1/orders?per_page=2", _ORDERS),
+    ("report", "/api/v1/report.txt", []),
 )
 
 
@@ -39,16 +39,20 @@ def demo(folder: str, color: str) -> None:
     with Service() as service, _inside(folder):
         _step(style, 1, f"A small API answers at {service.url}. Record what it answers now:")
         for name, endpoint, more in _CAPTURES:
-            _run(style, ["capture", "http", "GET", service.url + endpoint, "--id", name, *more], tell=False)
+            _run(style, ["capture", "http", "GET", service.url + endpoint, "--id", name, *more], ["--quiet"])
+        screen.line()
+        screen.line(
+            "    Ids and times change with every start, so placeholders stand for them. Prices may move a little."
+        )
         _step(style, 2, "Does it still answer like that?")
-        _run(style, ["compare", "--color", color])
+        _run(style, ["compare"], ["--color", color])
         _step(
             style,
             3,
             "The API is upgraded: a field is renamed, a number becomes a text, prices move a little.",
         )
         service.upgrade()
-        _run(style, ["compare", "--color", color])
+        _run(style, ["compare"], ["--color", color])
     _step(style, 4, "What was recorded are files to read, edit and commit:")
     _excerpt(style, os.path.join(folder, "baselines"))
     _step(style, 5, "On an API of your own:")
@@ -85,27 +89,18 @@ def _step(style: Style, number: int, text: str) -> None:
     screen.line(style.paint(f"{number}. {text}", "bold"))
 
 
-def _run(style: Style, words: list[str], tell: bool = True) -> None:
+def _run(style: Style, words: list[str], unsaid: list[str]) -> None:
     """A command, shown as it is typed and run as it is: the demo has no way of its own."""
     from baselinekit.cli.main import run
 
-    shown = " ".join(
-        f"'{word}'" if " " in word or "*" in word else word for word in words if word != "--color"
-    )
-    shown = shown.removesuffix(" auto").removesuffix(" always").removesuffix(" never")
-    screen.line(style.paint(f"    $ baselinekit {shown}", "cyan"))
-    if tell:
+    screen.line(style.paint(f"    $ {shlex.join(['baselinekit', *words])}", "cyan"))
+    if words == ["compare"]:
         screen.line()
-    run(words)
+    run([*words, *unsaid])
 
 
 def _excerpt(style: Style, folder: str) -> None:
-    path = next(
-        os.path.join(where, name)
-        for where, _, names in sorted(os.walk(folder))
-        for name in sorted(names)
-        if name.startswith("users-list")
-    )
+    path = os.path.join(folder, "127.0.0.1", "users.yaml")
     with open(path, encoding="utf-8") as file:
         lines = file.read().splitlines()
     screen.line(style.paint(f"    {path}", "cyan"))

@@ -99,9 +99,9 @@ def run(args: Sequence[str] | None = None) -> int:
 
 
 def _say(text: str) -> None:
-    from baselinekit.escape import log
+    from baselinekit.escape import log, visible
 
-    click.echo(log(text), err=True)
+    click.echo(log(visible(text)), err=True)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from baselinekit.escape import log
+from baselinekit.escape import log, visible
 from baselinekit.report.terminal import Style
 
 
@@ -41,4 +41,4 @@ def line(text: str = "", err: bool = False) -> None:
 
 def safe(text: str) -> str:
     """Text that may hold what came from outside."""
-    return log(text)
+    return log(visible(text))

@@ -5,55 +5,56 @@ from baselinekit.codes import Code
 CODES = {
     "BK301": Code(
         "no connection to the target",
-        "Nothing was sent: the host's name is not known, nobody listens at that port, or nobody answered within\n"
-        "five seconds. Start the service, or correct the address:\n\n"
+        "Nothing was sent: the host's name is not known, nobody listens at that port, or nobody\n"
+        "answered within five seconds. Start the service, or correct the address:\n\n"
         "    baselinekit compare --base-url http://127.0.0.1:8080\n\n"
         "`retries: 3` in execution or under `http:` in the configuration asks again.",
     ),
     "BK302": Code(
         "no TLS connection",
-        "The certificate of the target is not trusted, or a certificate file cannot be read. Name the file of\n"
-        "your own certificate authority:\n\n"
+        "The certificate of the target is not trusted, or a certificate file cannot be read. Name the\n"
+        "file of your own certificate authority:\n\n"
         "    http:\n"
         "      verify: certs/our-ca.pem\n\n"
-        "`verify: false` checks nothing; keep it for a service on your own machine. HTTP/2 (`http2: true`)\n"
-        "needs `pip install 'baselinekit[http2]'`.",
+        "`verify: false` checks nothing; keep it for a service on your own machine. HTTP/2 (`http2:\n"
+        "true`) needs `pip install 'baselinekit[http2]'`.",
     ),
     "BK303": Code(
         "no whole answer in time",
-        "`timeout` is the time for a request as a whole: its redirects, tries and waits, and every byte of the\n"
-        "answer. The default is 30 seconds. Raise it where an answer may take longer:\n\n"
+        "`timeout` is the time for a request as a whole: its redirects, tries and waits, and every byte\n"
+        "of the answer. The default is 30 seconds. Raise it where an answer may take longer:\n\n"
         "    execution:\n"
         "      type: http\n"
         "      timeout: 120",
     ),
     "BK304": Code(
         "an answer that broke off",
-        "The connection was closed before the whole answer had come, more came than the answer announced, or\n"
-        "what came is not HTTP. Such an answer is never compared: what is missing could be what matters.",
+        "The connection was closed before the whole answer had come, more came than the answer\n"
+        "announced, or what came is not HTTP. Such an answer is never compared: what is missing could\n"
+        "be what matters.",
     ),
     "BK305": Code(
         "an answer that is too large",
-        "A body may have 10 MB, decompressed, and the headers 64 kB. Ask for less (a page, a filter), or raise\n"
-        "the limit for the body:\n\n"
+        "A body may have 10 MB, decompressed, and the headers 64 kB. Ask for less (a page, a filter),\n"
+        "or raise the limit for the body:\n\n"
         "    http:\n"
         "      max_body: 50000000",
     ),
     "BK306": Code(
         "an encoding that cannot be undone",
-        "One layer of gzip or deflate can be decoded. Other encodings come only when a recipe asks for them:\n"
-        "leave the header Accept-Encoding out, or set it to `identity`.",
+        "One layer of gzip or deflate can be decoded. Other encodings come only when a recipe asks for\n"
+        "them: leave the header Accept-Encoding out, or set it to `identity`.",
     ),
     "BK307": Code(
         "JSON that is none",
-        "What says that it is JSON must be JSON: no repeated key, no NaN, at most 64 levels and 1,000 digits. The\n"
-        "message names the byte. Correct the service, or its Content-Type if it is not meant to be JSON; for a\n"
-        "command, leave out `parse: json`.",
+        "What says that it is JSON must be JSON: no repeated key, no NaN, at most 64 levels and 1,000\n"
+        "digits. The message names the byte. Correct the service, or its Content-Type if it is not\n"
+        "meant to be JSON; for a command, leave out `parse: json`.",
     ),
     "BK308": Code(
         "a redirect that is not followed",
-        "Redirects are followed only when the recipe asks for it (`redirects: true`, or how many). A body is\n"
-        "never sent on to another origin, credentials and the recipe's own headers neither.",
+        "Redirects are followed only when the recipe asks for it (`redirects: true`, or how many). A\n"
+        "body is never sent on to another origin, credentials and the recipe's own headers neither.",
     ),
     "BK310": Code(
         "no base_url",
@@ -64,9 +65,9 @@ CODES = {
     ),
     "BK311": Code(
         "a request that cannot be sent",
-        "Something in the request contradicts itself, or cannot stand in a request: two of `endpoint`, `path`\n"
-        "and `url`, two bodies, a line break in a header, credentials in a URL. Host, Content-Length and the like\n"
-        "follow from the rest and cannot be set. An example of a request:\n\n"
+        "Something in the request contradicts itself, or cannot stand in a request: two of `endpoint`,\n"
+        "`path` and `url`, two bodies, a line break in a header, credentials in a URL. Host,\n"
+        "Content-Length and the like follow from the rest and cannot be set. An example of a request:\n\n"
         "    input:\n"
         "      method: POST\n"
         "      endpoint: /api/v1/users\n"
@@ -75,8 +76,9 @@ CODES = {
     ),
     "BK312": Code(
         "a step or a path that is not clear",
-        "`collect` names a step by its `name` or its number, and after a dot what is taken of its output. A path\n"
-        "in `save` and `collect` starts at the whole output or at its body; where both have it, say which:\n\n"
+        "`collect` names a step by its `name` or its number, and after a dot what is taken of its\n"
+        "output. A path in `save` and `collect` starts at the whole output or at its body; where both\n"
+        "have it, say which:\n\n"
         "    steps:\n"
         "      - {name: login, method: POST, endpoint: /login, save: {token: body.token}}\n"
         "      - {name: me, endpoint: /me, headers: {Authorization: 'Bearer {{token}}'}}\n"
@@ -84,35 +86,35 @@ CODES = {
     ),
     "BK313": Code(
         "nothing to save",
-        "A step of a flow should hand on a value that its answer does not have. The message names the nearest\n"
-        "key. Often the step itself failed: look at its status.",
+        "A step of a flow should hand on a value that its answer does not have. The message names the\n"
+        "nearest key. Often the step itself failed: look at its status.",
     ),
     "BK320": Code(
         "a program that cannot be started",
-        "The program is not installed, not in the PATH, not executable, or its working folder does not exist.\n"
-        "Programs are named in the configuration; a path in it starts at the project's folder:\n\n"
+        "The program is not installed, not in the PATH, not executable, or its working folder does not\n"
+        "exist. Programs are named in the configuration; a path in it starts at the project's folder:\n\n"
         "    commands:\n"
         "      report: [python, tools/report.py]",
     ),
     "BK321": Code(
         "a program that did not end in time",
-        "It was asked to end, and two seconds later it was killed, with everything that it had started. The\n"
-        "default limit is 60 seconds; `timeout:` in execution or of the skill sets another.",
+        "It was asked to end, and two seconds later it was killed, with everything that it had started.\n"
+        "The default limit is 60 seconds; `timeout:` in execution or of the skill sets another.",
     ),
     "BK322": Code(
         "a program that writes too much",
-        "The standard output of a program may have 1 MB. Let it write less, or into a file that the recipe names\n"
-        "under `files:`.",
+        "The standard output of a program may have 1 MB. Let it write less, or into a file that the\n"
+        "recipe names under `files:`.",
     ),
     "BK323": Code(
         "a skill that failed",
-        "The program ended with an exit code other than 0, or the callable raised. A skill that has nothing to\n"
-        "say answers so; an error is never taken for an output.",
+        "The program ended with an exit code other than 0, or the callable raised. A skill that has\n"
+        "nothing to say answers so; an error is never taken for an output.",
     ),
     "BK324": Code(
         "an unknown skill",
-        "A skill is declared in the configuration, as a program or as a Python callable, which is called as\n"
-        "`function(input, **parameters)`:\n\n"
+        "A skill is declared in the configuration, as a program or as a Python callable, which is\n"
+        "called as `function(input, **parameters)`:\n\n"
         "    skills:\n"
         "      code-review: {command: [python, skills/review.py]}\n"
         "      summary: {python: 'skills.summary:summarize'}\n\n"
@@ -120,8 +122,8 @@ CODES = {
     ),
     "BK325": Code(
         "a file that a recipe names",
-        "Paths in a recipe start at the folder of the baseline's file. What they name must exist, lie inside\n"
-        "the project, be a regular file of at most 10 MB, and be UTF-8 where text is wanted.",
+        "Paths in a recipe start at the folder of the baseline's file. What they name must exist, lie\n"
+        "inside the project, be a regular file of at most 10 MB, and be UTF-8 where text is wanted.",
     ),
     "BK330": Code(
         "interrupted",
@@ -136,8 +138,8 @@ CODES = {
     "BK340": Code(
         "a variable that can make a program run other code",
         "A baseline may set environment variables for its command, but not such as PATH, LD_PRELOAD or\n"
-        "PYTHONPATH: with them a file alone would decide what runs. Name the variable in the configuration,\n"
-        "or pass --allow-exec when you trust the files:\n\n"
+        "PYTHONPATH: with them a file alone would decide what runs. Name the variable in the\n"
+        "configuration, or pass --allow-exec when you trust the files:\n\n"
         "    commands:\n"
         "      report: {argv: [python, tools/report.py], env: [PYTHONPATH]}",
     ),

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from ipaddress import ip_address
 
 from baselinekit.model.values import Json
-from baselinekit.placeholders.kinds import Args, Kind, bad_args, is_number, read_number, seconds, take, whole
+from baselinekit.placeholders.kinds import Args, Kind, count, is_number, read_number, seconds, take, whole
 
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOST = rf"{_LABEL}(?:\.{_LABEL}){{0,10}}"
@@ -63,12 +63,12 @@ def _uuid(args: Args, now: float) -> Kind:
 
 
 def _hex(args: Args, now: float) -> Kind:
-    (length,) = take("any_hex", args, "any_hex(40)", lambda arg: whole(arg) and arg > 0)
+    (length,) = take("any_hex", args, "any_hex(40)", lambda arg: count(arg) and arg > 0)
     return texts(rf"[0-9a-fA-F]{{{length}}}" if length else "[0-9a-fA-F]+")
 
 
 def _ip(args: Args, now: float) -> Kind:
-    (version,) = take("any_ip", args, "any_ip(4)", lambda arg: arg in (4, 6))
+    (version,) = take("any_ip", args, "any_ip(4)", lambda arg: whole(arg) and arg in (4, 6))
 
     def check(text: str) -> bool:
         try:
@@ -97,9 +97,9 @@ def _moment(text: str) -> float | None:
     leap = re.sub(r"(?<=:\d\d:)60", "59", text)
     try:
         moment = datetime.fromisoformat(re.sub(r"([.,]\d{6})\d+", r"\1", leap).upper())
-    except ValueError:
+        moment += timedelta(seconds=leap != text)
+    except (ValueError, OverflowError):
         return None
-    moment += timedelta(seconds=leap != text)
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
@@ -122,7 +122,7 @@ def _unix(args: Args, now: float) -> Kind:
         if not is_number(value):
             return False
         for unit in (1, 1_000, 1_000_000, 1_000_000_000):
-            if 10**9 <= value / unit < 10**10:
+            if 10**9 * unit <= value < 10**10 * unit:
                 return span is None or abs(float(value / unit) - now) <= span
         return False
 
@@ -145,12 +145,6 @@ def _is_jwt(text: str) -> bool:
         return False
 
 
-def _duration(args: Args, now: float) -> Kind:
-    if args:
-        raise bad_args("any_duration", "takes no arguments", "any_duration")
-    return texts(f"(?:{_ISO_DURATION}|{_SHORT_DURATION})")
-
-
 FORMATS: dict[str, Build] = {
     "any_uuid": _uuid,
     "any_email": _fixed(
@@ -163,7 +157,7 @@ FORMATS: dict[str, Build] = {
     "any_iso_date": _fixed("any_iso_date", texts(_DATE, _is_date)),
     "any_time": _fixed("any_time", texts(rf"{_CLOCK}{_ZONE}?")),
     "any_unix_timestamp": _unix,
-    "any_duration": _duration,
+    "any_duration": _fixed("any_duration", texts(f"(?:{_ISO_DURATION}|{_SHORT_DURATION})")),
     "any_hex": _hex,
     "any_base64": _fixed("any_base64", texts(r"[A-Za-z0-9+/_-]+={0,2}", _is_base64)),
     "any_jwt": _fixed("any_jwt", texts(r"[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*", _is_jwt)),

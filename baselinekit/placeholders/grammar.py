@@ -5,8 +5,10 @@ What does not begin so is literal (`a << b`, `<<<<<<<`). An odd run of backslash
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
@@ -17,6 +19,8 @@ _TAIL = re.compile(r"(\?)?(\|\s*null)?(?:\s+as\s+([A-Za-z_][A-Za-z0-9_-]*))?\s*"
 _BARE = re.compile(r"[^,()<>'\"]+")
 _RAW = re.compile(r"'((?:[^']|'')*)'")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,999})")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +42,24 @@ def has_marker(text: str) -> bool:
 
 def holds_marker(value: Json) -> bool:
     """Whether any text of a value could."""
+    return any(map(has_marker, texts_in(value)))
+
+
+def tokens_in(value: Json) -> Iterator[Token]:
+    """Every placeholder in the texts of a value. Malformed ones are somebody else's to report."""
+    for text in texts_in(value):
+        if has_marker(text):
+            with suppress(InvalidInput):
+                yield from (part for part in split(text) if isinstance(part, Token))
+
+
+def texts_in(value: Json) -> Iterator[str]:
+    """Every text of a value; keys are never placeholders."""
     if isinstance(value, str):
-        return has_marker(value)
-    if isinstance(value, dict):
-        return any(map(holds_marker, value.values()))
-    return isinstance(value, list) and any(map(holds_marker, value))
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from texts_in(item)
 
 
 def split(text: str) -> list[str | Token]:
@@ -155,12 +172,12 @@ def _json_string(quoted: str, shown: str) -> str:
 
 
 def _scalar(word: str) -> Json:
+    """A bare word as JSON would read it, else the word itself."""
     if word in ("true", "false", "null"):
         return {"true": True, "false": False, "null": None}[word]
-    try:
-        return int(word) if word.lstrip("-").isdigit() else Decimal(word)
-    except (InvalidOperation, ValueError):
-        return word
+    if _INTEGER.fullmatch(word):
+        return int(word)
+    return Decimal(word) if _NUMBER.fullmatch(word) else word
 
 
 def malformed(shown: str, why: str) -> InvalidInput:

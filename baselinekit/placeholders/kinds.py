@@ -1,13 +1,23 @@
 """What a placeholder accepts. A kind is a small test, and how it is read inside a longer text."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, Overflow
+from math import isfinite
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
 
 Args = tuple[Json, ...]
+
+EXACT = Context(prec=3_000, traps=[Overflow])
+"""Wide enough for any two numbers that a file or an answer may hold."""
+
+_MOST_DIGITS = 1_000
+_MOST = 1_000_000_000
+_LENGTH_OF_TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
+_UNITS = {"ms": Decimal("0.001"), "s": Decimal(1), "m": Decimal(60), "h": Decimal(3600), "d": Decimal(86400)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +33,12 @@ class Kind:
 
 
 def is_number(value: Json) -> bool:
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    """A JSON number: no boolean, and neither NaN nor infinite."""
+    if isinstance(value, float):
+        return isfinite(value)
+    if isinstance(value, Decimal):
+        return value.is_finite()
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def decimal(value: Json) -> Decimal:
@@ -31,13 +46,36 @@ def decimal(value: Json) -> Decimal:
     return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
 
 
+def delta(before: Json, after: Json) -> Decimal:
+    """What must be added to `before` to get `after`, to the last digit."""
+    return EXACT.subtract(decimal(after), decimal(before))
+
+
 def read_number(text: str) -> Json:
-    return int(text) if text.lstrip("-").isdigit() else Decimal(text)
+    digits = text.removeprefix("-")
+    return int(text) if digits.isdecimal() and len(digits) <= _MOST_DIGITS else Decimal(text)
 
 
 def between(number: Json, low: Json, high: Json) -> bool:
     exact = decimal(number)
     return (low is None or exact >= decimal(low)) and (high is None or exact <= decimal(high))
+
+
+def same(left: Json, right: Json) -> bool:
+    """Equal as JSON, numbers by their value: true is never 1."""
+    if isinstance(left, dict):
+        return (
+            isinstance(right, dict)
+            and left.keys() == right.keys()
+            and all(same(value, right[key]) for key, value in left.items())
+        )
+    if isinstance(left, list):
+        return (
+            isinstance(right, list) and len(left) == len(right) and all(map(same, left, right))
+        )
+    if is_number(left) and is_number(right):
+        return bool(left == right) or decimal(left) == decimal(right)
+    return left.__class__ is right.__class__ and bool(left == right)
 
 
 def bad_args(name: str, why: str, example: str) -> InvalidInput:
@@ -60,15 +98,25 @@ def whole(value: Json) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def count(value: Json) -> bool:
+    """A number of characters or elements that one can mean."""
+    return whole(value) and 0 <= value <= _MOST
+
+
+def bounds(
+    name: str, args: Args, example: str, fits: Callable[[Json], bool], *before: Callable[[Json], bool]
+) -> list[Json]:
+    """The arguments of which the last two are a least and a greatest."""
+    taken = take(name, args, example, *before, fits, fits)
+    low, high = taken[-2:]
+    if low is not None and high is not None and low > high:
+        raise bad_args(name, f"accepts nothing: {low} is more than {high}", example)
+    return taken
+
+
 def seconds(value: Json) -> Decimal | None:
     """A length of time: a number of seconds, or a text such as 500ms, 30s, 5m, 2h, 7d."""
     if is_number(value):
-        return decimal(value)
-    units = {"ms": "0.001", "s": "1", "m": "60", "h": "3600", "d": "86400"}
-    if isinstance(value, str):
-        unit = next((unit for unit in units if value.endswith(unit)), None)
-        try:
-            return Decimal(value[: -len(unit)]) * Decimal(units[unit]) if unit else None
-        except InvalidOperation:
-            return None
-    return None
+        return decimal(value) if value >= 0 else None
+    match = _LENGTH_OF_TIME.fullmatch(value) if isinstance(value, str) else None
+    return Decimal(match[1]) * _UNITS[match[2]] if match else None

@@ -4,9 +4,9 @@ outlives the recipe (F50)."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from baselinekit.model.observation import Request, Response
+from baselinekit.trust import origin
 
 if TYPE_CHECKING:
     from http.cookiejar import CookieJar
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class Cookies:
     def __init__(self) -> None:
         # By port: the standard jar would send a cookie to every port of its host.
-        self._jars: dict[int | None, CookieJar] = {}
+        self._jars: dict[str, CookieJar] = {}
 
     def take(self, request: Request, response: Response) -> None:
         """Remember what an answer sets."""
@@ -33,12 +33,12 @@ class Cookies:
                     message["Set-Cookie"] = value
                 return message
 
-        jar = self._jars.setdefault(urlsplit(request.url).port, CookieJar())
+        jar = self._jars.setdefault(_port(request.url), CookieJar())
         jar.extract_cookies(Answer(), Asked(request.url))  # type: ignore[arg-type]  # it reads only info()
 
     def header_for(self, url: str) -> str:
         """The cookies that go to a URL, as the header's value."""
-        jar = self._jars.get(urlsplit(url).port)
+        jar = self._jars.get(_port(url))
         if not jar:
             return ""
         from urllib.request import Request as Asked
@@ -46,3 +46,7 @@ class Cookies:
         asked = Asked(url)
         jar.add_cookie_header(asked)
         return asked.get_header("Cookie") or ""
+
+
+def _port(url: str) -> str:
+    return origin(url).rpartition(":")[2]

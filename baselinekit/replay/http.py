@@ -7,8 +7,8 @@ import logging
 import ssl
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -31,6 +31,7 @@ for _name in ("httpx", "httpcore", "hpack"):  # they log URLs and headers, crede
 _CONNECT_TIMEOUT = 5.0
 _IDLE_CONNECTIONS = 8
 _LARGEST_HEAD = 65_536
+_WITH_BODY = frozenset(("POST", "PUT", "PATCH"))
 _WITHOUT_BODY = frozenset((204, 304))
 _START = "start the service, or correct its base_url"
 _BROKEN = (httpcore.RemoteProtocolError, httpcore.ReadError, httpcore.WriteError)
@@ -56,11 +57,15 @@ class Client:
         started = time.monotonic()
         line = self._line()
         line.start(request.timeout)
-        with _explained(request, line):
+        try:
             status, headers, body = self._exchange(request, line)
             again = _with_digest(request, headers) if status == 401 and request.digest else None
             if again:
                 status, headers, body = self._exchange(again, line)
+        except BaselinekitError:
+            raise
+        except Exception as error:  # a server can provoke any of a library's: none leaves this room
+            raise _why(error, request, line) from None
         texts = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
         return Response(status, texts, body, time.monotonic() - started)
 
@@ -108,6 +113,8 @@ class Client:
         target = f"{url.path}?{url.query}" if url.query else url.path
         headers = [(b"Host", url.netloc.encode())]
         headers += [(name.encode(), value.encode()) for name, value in request.headers]
+        if request.content or request.method in _WITH_BODY:
+            headers.append((b"Content-Length", b"%d" % len(request.content)))
         asked = httpcore.Request(
             request.method, _address(url, target), headers=headers, content=request.content
         )
@@ -264,17 +271,6 @@ def _proxied(proxy: str, options: dict[str, Any]) -> httpcore.ConnectionPool:
     login = (unquote(url.username or ""), unquote(url.password or "")) if url.username else None
     kind = httpcore.SOCKSProxy if url.scheme.startswith("socks5") else httpcore.HTTPProxy
     return kind(proxy_url=_address(url, "/"), proxy_auth=login, **options)
-
-
-@contextmanager
-def _explained(request: Request, line: Line) -> Iterator[None]:
-    """No exception of a library leaves this room: a server can provoke any of them."""
-    try:
-        yield
-    except BaselinekitError:
-        raise
-    except Exception as error:
-        raise _why(error, request, line) from None
 
 
 def _why(error: Exception, request: Request, line: Line) -> CannotReplay:

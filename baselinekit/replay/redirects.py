@@ -10,8 +10,7 @@ from baselinekit.replay.urls import normal, shown
 from baselinekit.trust import origin
 
 _STATUSES = frozenset((301, 302, 303, 307, 308))
-_HARMLESS = frozenset(("accept", "accept-encoding", "content-type", "content-length", "user-agent"))
-_OF_BODY = frozenset(("content-type", "content-length"))
+_HARMLESS = frozenset(("accept", "accept-encoding", "content-type", "user-agent"))
 
 
 def is_redirect(response: Response) -> bool:
@@ -26,7 +25,7 @@ def redirected(request: Request, response: Response) -> Request:
     becomes_get = response.status == 303 or (response.status in (301, 302) and method == "POST")
     if becomes_get and method != "HEAD":
         method, content = "GET", b""
-        headers = [pair for pair in headers if pair[0].lower() not in _OF_BODY]
+        headers = [pair for pair in headers if pair[0].lower() != "content-type"]
     if origin(url) == origin(request.url):
         headers += [pair for pair in request.headers if pair[0].lower() == "cookie"]
         return replace(request, method=method, url=url, content=content, headers=tuple(headers))

@@ -29,7 +29,6 @@ _BAD_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _FRAMING = re.compile(
     r"host|content-length|transfer-encoding|(proxy-)?connection|keep-alive|te|trailer|upgrade|expect"
 )
-_WITH_BODY = frozenset(("POST", "PUT", "PATCH"))
 
 Headers = dict[str, tuple[str, str]]
 """By their lower-case name: the name as it was written, and the value."""
@@ -51,8 +50,6 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
         own = headers.get("cookie", ("", ""))[1]
         pairs = "; ".join(f"{name}={as_text(value)}" for name, value in cookies.items())
         headers["cookie"] = ("Cookie", _checked(f"{own}; {pairs}" if own else pairs, "Cookie", at))
-    if content or method in _WITH_BODY:
-        headers["content-length"] = ("Content-Length", str(len(content)))
     http = setting.http
     verify, cert = _certificates(execution, setting)
     return Request(

@@ -23,27 +23,20 @@ _CHUNK = 1 << 20
 
 
 def replace_file(root: str, file: str, data: bytes, *, new: bool = False, sync: bool = True) -> None:
-    """Give a file these bytes. `new`: only if it is not there yet. `sync` may be left out for what can be
-    lost in a power cut."""
+    """Give a file of the project these bytes. `new`: only if it is not there yet. `sync` may be left out for
+    what can be lost in a power cut."""
     target = resolve(root, file)
-    folder = os.path.dirname(target)
-    temporary = ""
     try:
-        mode, owner = _target(target, file)
-        temporary = _temporary(root, folder)
-        _write(temporary, data, mode, owner, sync)
-        _rename(temporary, target, new)
-        if sync:
-            _sync_folder(folder)
-    except FileExistsError:
-        _remove(temporary)
-        raise InvalidInput(exists(file)) from None
+        temporary = _temporary(root, os.path.dirname(target))
     except OSError as error:
-        _remove(temporary)
         raise NotRecorded(cannot_write(file, error)) from None
-    except BaseException:
-        _remove(temporary)
-        raise
+    _replace(target, file, data, temporary, new, sync)
+
+
+def replace_beside(target: str, shown: str, data: bytes) -> None:
+    """The same for a file anywhere, which an error calls `shown`."""
+    temporary = os.path.join(os.path.dirname(target), f".{_name()}")
+    _replace(target, shown, data, temporary, False, True)
 
 
 def exists(file: str) -> Problem:
@@ -64,6 +57,24 @@ def sweep(root: str, folders: "tuple[str, ...]" = ()) -> int:
     return count
 
 
+def _replace(target: str, shown: str, data: bytes, temporary: str, new: bool, sync: bool) -> None:
+    try:
+        mode, owner = _target(target, shown)
+        _write(temporary, data, mode, owner, sync)
+        _rename(temporary, target, new)
+        if sync:
+            _sync_folder(os.path.dirname(target))
+    except FileExistsError:
+        _remove(temporary)
+        raise InvalidInput(exists(shown)) from None
+    except OSError as error:
+        _remove(temporary)
+        raise NotRecorded(cannot_write(shown, error)) from None
+    except BaseException:
+        _remove(temporary)
+        raise
+
+
 def _target(target: str, file: str) -> tuple[int | None, tuple[int, int] | None]:
     """The mode and the owner that the new file takes over, if there is one to take over from."""
     try:
@@ -77,12 +88,16 @@ def _target(target: str, file: str) -> tuple[int | None, tuple[int, int] | None]
 
 def _temporary(root: str, folder: str) -> str:
     """In the state folder if a rename can lead from there to the target, else beside the target."""
-    name = f"baselinekit-{_HOST}-{os.getpid()}-{next(_COUNTER)}.tmp"
+    name = _name()
     with contextlib.suppress(NotRecorded):
         place = state.folder(root, "tmp")
         if os.stat(place).st_dev == os.stat(folder).st_dev:
             return os.path.join(place, name)
     return os.path.join(folder, f".{name}")
+
+
+def _name() -> str:
+    return f"baselinekit-{_HOST}-{os.getpid()}-{next(_COUNTER)}.tmp"
 
 
 def _write(path: str, data: bytes, mode: int | None, owner: tuple[int, int] | None, sync: bool) -> None:

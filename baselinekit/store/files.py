@@ -67,4 +67,6 @@ def _content(handle: int, file: str, limit: int) -> bytes:
         if len(data) <= limit:
             return data
     what = f"larger than {limit:,} bytes"
-    raise InvalidInput(Problem("BK106", what, "split it, or keep the output in a file beside it", Place(file)))
+    raise InvalidInput(
+        Problem("BK106", what, "split it, or keep the output in a file beside it", Place(file))
+    )

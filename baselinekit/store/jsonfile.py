@@ -8,15 +8,17 @@ from typing import Any
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
-from baselinekit.store.marks import DOCUMENT, END, MAPPING, SCALAR, SEQUENCE, Event
 from baselinekit.store.literals import MAX_DIGITS, fraction, whole
+from baselinekit.store.marks import DOCUMENT, END, MAPPING, SCALAR, SEQUENCE, Event
 from baselinekit.store.text import place, repeated_key
 from baselinekit.store.yamlwrite import MAX_DEPTH, number
 
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _TOKEN = re.compile(rf'({_STRING})|([\[{{])|([\]}}])|[^\s\[\]{{}},:"]+')
 _LONG = re.compile(rf"[0-9]{{{MAX_DIGITS + 1}}}")
-_HIDDEN = re.compile("[\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffe\uffff]")
+_HIDDEN = re.compile(
+    "[\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffe\uffff]"
+)
 
 
 def load(body: str, file: str) -> Json:
@@ -128,7 +130,8 @@ def _deeper_than(value: Json, limit: int) -> bool:
 
 def _too_deep(body: str, file: str) -> Problem:
     depth = index = 0
-    for kind, index, *_ in events(body):
+    for event in events(body):
+        kind, index = event[:2]
         depth += (kind in (MAPPING, SEQUENCE)) - (kind == END)
         if depth > MAX_DEPTH:
             break

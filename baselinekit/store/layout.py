@@ -121,7 +121,8 @@ class Layout:
         between = self._between(node)
         indent = between.removeprefix(self.newline) if between != " " else None
         texts = [
-            f"{self.language.key(key, quoted)}: {self._nested(value, indent)}" for key, value in entries.items()
+            f"{self.language.key(key, quoted)}: {self._nested(value, indent)}"
+            for key, value in entries.items()
         ]
         text = f",{between}".join(texts)
         if at is not None:

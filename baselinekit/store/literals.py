@@ -1,4 +1,4 @@
-"""Numbers as they are written: whole numbers exact, and a literal that a float cannot hold stays a Decimal."""
+"""Numbers as they are written: whole ones exact, and a literal that a float cannot hold stays a Decimal."""
 
 from decimal import Decimal, InvalidOperation
 from math import isinf

@@ -44,7 +44,7 @@ class Node:
 
 @dataclass(slots=True)
 class Marks:
-    """The nodes that were found, and the aliases of the document: an edit must know who else means a value."""
+    """The nodes that were found, and the aliases: an edit must know who else means a value."""
 
     root: Node | None = None
     aliases: list[Node] = field(default_factory=list)
@@ -90,8 +90,8 @@ def key_index(events: Iterator[Event], document: int, path: Path) -> int | None:
     return None if rest else nodes[-1].key
 
 
-class _Enough(Exception):  # noqa: N818  # no error: it leaves the walk early
-    pass
+class _Enough(Exception):
+    """Not an error: it leaves the walk early."""
 
 
 class _Walk:

@@ -4,7 +4,6 @@ The plain case, one scalar for another, is exact by itself. Whatever is harder i
 with what it should be; when the nicest way to write it fails that test, a plainer one is tried.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -80,8 +79,8 @@ def _attempt(
     return text if canonical(after) == canonical(before) else None
 
 
-class _Unplannable(Exception):  # noqa: N818  # not an error yet: a plainer way may do
-    pass
+class _Unplannable(Exception):
+    """Not an error yet: a plainer way may do."""
 
 
 @dataclass(slots=True)

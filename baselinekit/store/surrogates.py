@@ -25,7 +25,7 @@ def shelter(text: str) -> tuple[str, Restore | None]:
     if len(free) < 2:
         return text, None
 
-    # Two stretches, so that what only looks like an escape, in a plain scalar say, gets its very letters back.
+    # Two stretches, so that what only looks like an escape (in a plain scalar) gets its very letters back.
     def move(match: re.Match[str]) -> str:
         first, second, rest = match.groups()
         stretch = free[1] if second.isupper() else free[0]

@@ -3,15 +3,15 @@
 The owner of pydantic: it validates straight into the model, which knows nothing of it.
 """
 
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Discriminator, Tag, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import SchemaValidator
 
-from baselinekit.errors import Problem, nearest
+from baselinekit.errors import Problem
 from baselinekit.model.baselines import Known, Metadata, Rules
 from baselinekit.model.recipes import (
     CommandExecution,
@@ -21,9 +21,12 @@ from baselinekit.model.recipes import (
     HttpRequest,
     SkillExecution,
 )
-from baselinekit.model.values import ABSENT, STRICT, Json, Path, json_type
+from baselinekit.model.values import ABSENT, STRICT, Json
+from baselinekit.store.complaints import Complaint, problems_of
+from baselinekit.store.schema import baseline_file_schema
 
 KINDS = ("http", "command", "skill")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class SkillCurrent:
 
 
 def _which(value: Any) -> str | None:
-    """The kind of a `current:`. Unknown ones are told apart before, in better words (store/checks.py)."""
+    """The kind of a `current:`. Unknown ones get better words than pydantic's (store/complaints.py)."""
     if not isinstance(value, dict) or not isinstance(value.get("execution"), dict):
         return None
     kind = value["execution"].get("type")
@@ -100,19 +103,55 @@ class Record:
     metadata: Metadata = field(default_factory=Metadata)
 
 
+def check(cls: type[T], raw: Json) -> tuple[T | None, list[Problem]]:
+    """The value as the class states it, or everything that is wrong with it, with paths instead of places."""
+    try:
+        return _validator(cls).validate_python(raw), []
+    except ValidationError as error:
+        complaints = [
+            Complaint(tuple(each["loc"]), each["type"], each.get("ctx", {}), each["msg"])
+            for each in error.errors(include_url=False, include_input=False)
+        ]
+        return None, problems_of(complaints, raw, schema_of(cls))
+
+
 @cache
-def _adapter(cls: Any) -> SchemaValidator:
-    return SchemaValidator(_mappings_allowed(TypeAdapter(cls).core_schema))
+def schema_of(cls: Any) -> dict[str, Any]:
+    """The JSON Schema of a class, its parts under `$defs`."""
+    return _adapter(cls).json_schema(schema_generator=_Schema)
 
 
-def _mappings_allowed(schema: Any) -> Any:
+class _Schema(GenerateJsonSchema):
+    """No titles, which repeat the names, and no default where it means: not there."""
+
+    def default_schema(self, schema: Any) -> dict[str, Any]:
+        if schema.get("default") is ABSENT:
+            return self.generate_inner(schema["schema"])
+        return super().default_schema(schema)
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+@cache
+def _adapter(cls: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(cls)
+
+
+@cache
+def _validator(cls: Any) -> SchemaValidator:
+    return SchemaValidator(_open(_adapter(cls).core_schema))
+
+
+def _open(schema: Any) -> Any:
     """The schema with its dataclasses open for mappings. Being strict, they would take instances only; what
     stands in their fields stays strict."""
     if isinstance(schema, dict):
-        opened = {key: _mappings_allowed(value) for key, value in schema.items()}
+        opened = {key: _open(value) for key, value in schema.items()}
         return {**opened, "strict": False} if schema.get("type") == "dataclass" else opened
-    return [_mappings_allowed(item) for item in schema] if isinstance(schema, list) else schema
+    return [_open(item) for item in schema] if isinstance(schema, list) else schema
 
 
-def check[T](cls: type[T], raw: Json) -> T | list[Problem]:
-    ...
+def json_schema() -> dict[str, Any]:
+    """The schema of a baseline file, for editors."""
+    return baseline_file_schema(schema_of(Record))

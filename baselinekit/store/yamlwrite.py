@@ -18,7 +18,8 @@ _LONGEST_SIMPLE_KEY = 900  # a reader looks 1,024 characters ahead for the colon
 # Beside what YAML cannot hold raw: what breaks a line for some reader, what is invisible, and what turns the
 # direction of text, so that a diff shows what is there.
 _HIDDEN = (
-    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffe\uffff"
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069"
+    "\ufeff\ud800-\udfff\ufffe\uffff"
 )
 _NOT_RAW = re.compile(f"[{_HIDDEN}]")
 _NOT_PLAIN = re.compile(f"[{_HIDDEN}\n\t]|: | #|[: ]$")
@@ -117,7 +118,9 @@ def number(value: Json) -> str:
     try:
         return written(value)
     except ValueError as error:
-        raise InvalidInput(Problem("BK114", f"{error} cannot be stored", "leave it out of the output")) from None
+        raise InvalidInput(
+            Problem("BK114", f"{error} cannot be stored", "leave it out of the output")
+        ) from None
 
 
 def _check_depth(depth: int) -> None:

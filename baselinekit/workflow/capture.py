@@ -1,5 +1,6 @@
 """capture: replay a recipe once and write down what came back as the known-good output."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,7 +12,7 @@ from baselinekit.model.observation import Observation
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.paths import find, parse, render, roots, suggest
 from baselinekit.replay import dispatch as replaying
-from baselinekit.store import baselines as store
+from baselinekit.store import baselines as store, schemafile
 from baselinekit.workflow.compare import Way, located, words_of
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.templating import Templating, secrets_in
@@ -39,13 +40,13 @@ class Captured:
     notes: tuple[str, ...] = ()
 
 
-def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: Way, schema: str) -> Captured:
+def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: Way) -> Captured:
     """A new file. `record` holds everything but the output: id, current, comparison, metadata."""
     draft = store.parse_record(record, project.root)
     store.refuse_taken(draft.id, project.root, project.folders)
     checked(project, draft, way)
     found = _observed(project, draft, wishes, way)
-    ordered = {
+    ordered: dict[str, Any] = {
         **{key: record[key] for key in ("id", "name", "description") if key in record},
         **({"baseline_version": wishes.version} if wishes.version else {}),
         "baseline": found.mapping,
@@ -53,6 +54,7 @@ def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: W
         "metadata": {**record.get("metadata", {}), "last_passed": None, "failure_count": 0},
     }
     group = wishes.group or group_of(draft, project)
+    schema = schemafile.reference(project.root, os.path.join(project.folders[0], group))
     file = store.write_new(
         ordered, group, project.root, project.folders[0], project.config.inline_limit, schema
     )

@@ -47,7 +47,8 @@ class Judge:
         except Exception as error:  # a fault of ours must not take the other results with it
             fault = Problem("BK399", f"internal error: {type(error).__name__}: {error}", "please report it")
             return self._error(baseline, CannotReplay(fault))
-        notes = tuple(report.what for report in comparison.reports)
+        shown = ("stale", "hid", "uncompared") if self._explain else ("stale", "hid")
+        notes = tuple(report.what for report in comparison.reports if report.kind in shown)
         if comparison.passed:
             pending.drop(self._project.root, baseline.id)
             return self._passed(baseline, comparison, observation, notes)

@@ -1,0 +1,60 @@
+# Everything sets itself up: a machine needs Python 3.11 or newer, and make.
+
+PYTHON ?=
+BIN = .venv/bin
+READY = .venv/ready
+
+.DEFAULT_GOAL = help
+.PHONY: help demo test format clean
+
+help:
+	@echo "make demo     see it work: a small service, its baselines, and an upgrade that breaks them"
+	@echo "make test     format, lint, types, tests, our own baselines: all that CI does"
+	@echo "make format   put the code into its form"
+	@echo "make clean    remove what the other targets made"
+
+demo: $(READY)
+	@$(BIN)/baselinekit demo
+
+test: $(READY)
+	@echo "== format and lint"
+	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@echo "== types"
+	@$(BIN)/mypy
+	@echo "== tests, the documents and our own baselines among them"
+	@$(BIN)/pytest -n auto --maxprocesses 4
+
+format: $(READY)
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+clean:
+	@rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .baselinekit .coverage*
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): setup.cfg pyproject.toml
+	@python=""; \
+	for candidate in $(or $(PYTHON),python3.13 python3.12 python3.11 python3 python); do \
+	    if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+	        python=$$candidate; break; \
+	    fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+	    echo "baselinekit needs Python 3.11 or newer: found none$(if $(PYTHON), at $(PYTHON))."; \
+	    echo "Install one (for example: apt install python3 python3-venv, or brew install python),"; \
+	    echo "or say where it is: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)"; \
+	    exit 1; \
+	fi >&2; \
+	if ! $$python -c 'import venv, ensurepip' >/dev/null 2>&1; then \
+	    echo "$$python has no venv or ensurepip module; Debian and Ubuntu keep them in a package of their own:"; \
+	    $$python -c 'import sys; print("    apt install python%d.%d-venv" % sys.version_info[:2])'; \
+	    exit 1; \
+	fi >&2; \
+	echo "== setting up .venv with $$($$python --version) (once, about a minute)"; \
+	$$python -m venv --clear .venv || exit 1; \
+	if ! $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -e '.[dev]'; then \
+	    echo "The packages could not be installed: is the package index reachable? Then try again." >&2; \
+	    exit 1; \
+	fi
+	@touch $@

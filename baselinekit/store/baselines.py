@@ -1,0 +1,22 @@
+"""The room's face for baselines: find, read, locate, write and record them."""
+
+from baselinekit.store.discover import discover
+from baselinekit.store.locating import locate, locate_all
+from baselinekit.store.reading import load, load_texts, parse_record, read_record
+from baselinekit.store.record import Mark, record
+from baselinekit.store.write import add_baseline, refuse_taken, write_new
+
+__all__ = [
+    "Mark",
+    "add_baseline",
+    "discover",
+    "load",
+    "load_texts",
+    "locate",
+    "locate_all",
+    "parse_record",
+    "read_record",
+    "record",
+    "refuse_taken",
+    "write_new",
+]

@@ -1,0 +1,180 @@
+"""What a record must hold beyond its types: names, addresses, times, and what excludes what."""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from baselinekit.errors import Problem, nearest
+from baselinekit.model.baselines import FieldRule, Known, Metadata, Options, Rules, Tolerance
+from baselinekit.model.recipes import CommandInput, HttpExecution, HttpFlow, HttpRequest, Recipe
+from baselinekit.model.values import ABSENT, Path
+
+ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+FLAGS = frozenset(Options.__dataclass_fields__) - {"ignore_values", "require_keys"}
+BOUNDS = tuple(Tolerance.__dataclass_fields__)
+
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_BODIES = ("json", "body", "form", "files")
+
+
+def check_id(text: str, at: Path = ("id",)) -> Iterator[Problem]:
+    if not ID.fullmatch(text):
+        what = f"{text!r} is no id"
+        mend = "letters, digits, `.`, `_` and `-`, the first a letter or a digit, at most 128"
+        yield Problem("BK108", what, mend, at=at)
+
+
+def check_known(known: Known | None) -> Iterator[Problem]:
+    if known is None:
+        return
+    if known.output is ABSENT and known.output_file is None:
+        what = "`baseline` has no output"
+        yield Problem(
+            "BK104", what, "add `output`, or capture it: baselinekit capture from", at=("baseline",)
+        )
+    if known.output is not ABSENT and known.output_file is not None:
+        what = "both `output` and `output_file` are given"
+        yield Problem("BK108", what, "keep one of them", at=("baseline", "output_file"))
+    if known.captured_at is not None:
+        yield from _check_time(known.captured_at, ("baseline", "captured_at"))
+
+
+def check_metadata(metadata: Metadata) -> Iterator[Problem]:
+    if metadata.last_passed is not None:
+        yield from _check_time(metadata.last_passed, ("metadata", "last_passed"))
+    if metadata.failure_count < 0:
+        what = f"failure_count is {metadata.failure_count}, and counts failures"
+        yield Problem("BK108", what, "0 or more", at=("metadata", "failure_count"))
+
+
+def check_rules(rules: Rules) -> Iterator[Problem]:
+    at: Path = ("comparison",)
+    for name, bound in rules.tolerance.items():
+        if isinstance(bound, bool):
+            yield from _check_flag(name, (*at, "tolerance", name))
+    yield from _check_similarity(rules.min_similarity, (*at, "min_similarity"))
+    for path, rule in rules.fields.items():
+        yield from _check_field(rule, (*at, "fields", path))
+    for name in ("ignore_values", "require_keys"):
+        if getattr(rules, name) and rules.options and getattr(rules.options, name):
+            what = f"`{name}` is given here and under `options`"
+            yield Problem("BK108", what, "keep one of the two lists", at=(*at, name))
+
+
+def check_recipe(recipe: Recipe) -> Iterator[Problem]:
+    asked, execution = recipe.input, recipe.execution
+    at: Path = ("current", "input")
+    if isinstance(asked, HttpRequest):
+        yield from _check_request(asked, at)
+    elif isinstance(asked, HttpFlow):
+        if not asked.steps:
+            yield Problem("BK108", "a flow without steps", "add a request", at=(*at, "steps"))
+        for index, step in enumerate(asked.steps):
+            yield from _check_request(step, (*at, "steps", index))
+    elif isinstance(asked, CommandInput) and not (asked.argv and asked.argv[0]):
+        yield Problem("BK108", "`argv` names no program", "such as [mytool, --version]", at=(*at, "argv"))
+    if isinstance(execution, HttpExecution):
+        yield from _check_url(execution.base_url, ("current", "execution", "base_url"))
+        yield from _check_headers(execution.headers, ("current", "execution", "headers"))
+    if execution.timeout is not None and execution.timeout <= 0:
+        yield _not_positive(("current", "execution", "timeout"))
+
+
+def check_base_url(url: str | None, at: Path) -> Iterator[Problem]:
+    yield from _check_url(url, at)
+
+
+def _check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
+    if not _TOKEN.fullmatch(request.method) and "{{" not in request.method:
+        what = f"{request.method!r} is no HTTP method"
+        yield Problem("BK108", what, "such as GET or POST", at=(*at, "method"))
+    targets = [name for name in ("endpoint", "path", "url") if getattr(request, name) is not None]
+    if len(targets) != 1:
+        what = f"`{'` and `'.join(targets)}` exclude each other" if targets else "the request names no target"
+        mend = "keep one of them" if targets else "add `endpoint: /…`, or `url: https://…`"
+        code = "BK108" if targets else "BK104"
+        yield Problem(code, what, mend, at=(*at, targets[1] if targets else "endpoint"))
+    for name in targets:
+        yield from _check_target(name, getattr(request, name), (*at, name))
+    if request.headers:
+        yield from _check_headers(request.headers, (*at, "headers"))
+    bodies = [name for name in _BODIES if getattr(request, name) not in (ABSENT, None)]
+    if len(bodies) > 1 and bodies != ["form", "files"]:
+        what = f"`{'` and `'.join(bodies)}` exclude each other"
+        yield Problem("BK108", what, "keep one of them (files may go with form)", at=(*at, bodies[1]))
+    if request.timeout is not None and request.timeout <= 0:
+        yield _not_positive((*at, "timeout"))
+    if request.retries is not None and request.retries < 0:
+        yield Problem("BK108", "fewer than 0 retries", "0 or more", at=(*at, "retries"))
+
+
+def _check_target(name: str, text: str, at: Path) -> Iterator[Problem]:
+    if name == "url":
+        yield from _check_url(text, at)
+    elif not text.startswith(("/", "{{")):
+        mend = f"put the whole address under `url`: {text}" if "://" in text else f"such as /{text}"
+        yield Problem("BK108", f"`{name}` must start with `/`", mend, at=at)
+
+
+def _check_url(url: str | None, at: Path) -> Iterator[Problem]:
+    if url is None or url.startswith("{{"):
+        return
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme.lower() in ("http", "https") and parts.netloc
+    except ValueError:
+        known = False
+    if not known:
+        yield Problem(
+            "BK108", "not an absolute http or https address", "such as https://api.example.com", at=at
+        )
+    elif "@" in parts.netloc:
+        what = "the address holds credentials"
+        yield Problem("BK108", what, "remove them, and use `auth` with variables", at=at)
+
+
+def _check_headers(headers: "dict[str, str | int | float | bool]", at: Path) -> Iterator[Problem]:
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name) and "{{" not in name:
+            yield Problem("BK108", f"{name!r} is no header name", "letters, digits and `-`", at=(*at, name))
+        if isinstance(value, str) and ("\n" in value or "\r" in value or "\0" in value):
+            yield Problem("BK108", "a header value has one line", "remove the line break", at=(*at, name))
+
+
+def _check_field(rule: FieldRule, at: Path) -> Iterator[Problem]:
+    yield from _check_similarity(rule.min_similarity, (*at, "min_similarity"))
+    for name, bound in rule.tolerance.items():
+        here = (*at, "tolerance", name)
+        if isinstance(bound, bool):
+            yield from _check_flag(name, here)
+        elif not isinstance(bound, Tolerance) and name not in BOUNDS:
+            yield Problem("BK108", f"{name!r} is no bound", _near(name, BOUNDS), at=here)
+
+
+def _check_flag(name: str, at: Path) -> Iterator[Problem]:
+    if name not in FLAGS:
+        what = f"{name!r} is no switch, and as a path it takes a mapping"
+        mend = nearest(name, FLAGS) or f"{name}: {{min_delta: …, max_delta: …}}"
+        yield Problem("BK103", what, mend, at=at)
+
+
+def _check_similarity(value: "int | float | None", at: Path) -> Iterator[Problem]:
+    if value is not None and not 0 <= value <= 1:
+        yield Problem("BK108", f"min_similarity is {value}", "between 0 and 1", at=at)
+
+
+def _check_time(text: str, at: Path) -> Iterator[Problem]:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        what = f"{text!r} is no ISO 8601 time"
+        yield Problem("BK108", what, "such as 2024-01-20T14:00:00Z", at=at)
+
+
+def _not_positive(at: Path) -> Problem:
+    return Problem("BK108", "a time limit of nothing", "a number of seconds above 0", at=at)
+
+
+def _near(name: str, known: "tuple[str, ...]") -> str:
+    return nearest(name, known) or f"one of {', '.join(known)}"

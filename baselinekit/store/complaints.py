@@ -1,0 +1,170 @@
+"""What pydantic complains of, in our own words: where, what was expected, what is there, what was meant.
+
+Its locations name the members of a union between the keys; a union's complaints become one.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from baselinekit.errors import Problem, nearest
+from baselinekit.model.values import Json, Path
+from baselinekit.store.schema import keys_at
+from baselinekit.variables import is_secret_header
+
+_EXPECTED = {
+    "string_type": "a string",
+    "int_type": "an integer",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "dataclass_type": "a mapping",
+    "none_required": "null",
+}
+_LONGEST_SHOWN = 40
+
+
+class Complaint(NamedTuple):
+    """One complaint: its location, its type, what the type needs to be explained, and pydantic's words."""
+
+    loc: tuple[str | int, ...]
+    kind: str
+    context: Mapping[str, Any]
+    words: str
+
+
+def problems_of(complaints: Sequence[Complaint], raw: Json, schema: dict[str, Any]) -> list[Problem]:
+    return _Explainer(schema).explain(complaints, (), (), raw)
+
+
+def found(value: Json, name: str | int = "") -> str:
+    """A value as a message shows it. What its name gives away as a secret is not shown."""
+    if isinstance(value, dict | list):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    if value is None:
+        return "null"
+    kinds = {
+        str: "string",
+        bool: "boolean",
+        int: "integer",
+        Decimal: "number with more digits than a float holds",
+    }
+    kind = kinds.get(type(value), "number")
+    if str(name) in ("password", "token") or is_secret_header(str(name)):
+        return f"a {kind}" if kind != "integer" else "an integer"
+    shown = repr(value) if isinstance(value, str) else str(value).lower()
+    return f"{shown if len(shown) <= _LONGEST_SHOWN else shown[:_LONGEST_SHOWN] + '…'} ({kind})"
+
+
+class _Explainer:
+    def __init__(self, schema: dict[str, Any]):
+        self.schema = schema
+
+    def explain(self, complaints: Sequence[Complaint], loc: Path, at: Path, value: Json) -> list[Problem]:
+        """Problems for complaints whose locations begin at `value`, which is at `at`; `loc` leads there
+        through the schema."""
+        problems: list[Problem] = []
+        unions: dict[tuple[Path, Path], list[Complaint]] = {}
+        for complaint in complaints:
+            depth, path, item = _follow(complaint, value)
+            if depth == len(complaint.loc):
+                problems += self.one(complaint, (*loc, *complaint.loc), (*at, *path), item)
+            else:
+                key = ((*loc, *complaint.loc[:depth]), (*at, *path))
+                unions.setdefault(key, []).append(complaint._replace(loc=complaint.loc[depth:]))
+        for (union_loc, path), members in unions.items():
+            problems += self.union(members, union_loc, path, _at(value, path[len(at) :]))
+        return problems
+
+    def one(self, complaint: Complaint, loc: Path, at: Path, value: Json) -> list[Problem]:
+        if complaint.kind in ("unexpected_keyword_argument", "extra_forbidden"):
+            known = keys_at(self.schema, loc[:-1])
+            mend = nearest(str(at[-1]), known) or f"known here: {', '.join(known)}"
+            return [Problem("BK103", f"unknown key {at[-1]!r}", mend, at=at)]
+        if complaint.kind == "missing":
+            return [Problem("BK104", f"the key {str(loc[-1])!r} is missing", "add it", at=(*at, loc[-1]))]
+        if complaint.kind == "union_tag_not_found":
+            return [kind_problem(value, at)]
+        return [_mismatch([complaint], at, value)]
+
+    def union(self, members: list[Complaint], loc: Path, at: Path, value: Json) -> list[Problem]:
+        """Of a value that is none of several things: the complaints of the one that it is most like."""
+        inner: dict[str | int, list[Complaint]] = {}
+        for member in members:
+            if isinstance(value, dict | list) and (len(member.loc) > 1 or member.kind == "missing"):
+                inner.setdefault(member.loc[0], []).append(member._replace(loc=member.loc[1:]))
+        for label, complaints in inner.items():
+            return self.explain(complaints, (*loc, label), at, value)
+        return [_mismatch(members, at, value)]
+
+
+def kind_problem(current: Json, at: Path) -> Problem:
+    """Why a `current:` is of no kind that can be replayed."""
+    if not isinstance(current, dict):
+        return Problem(
+            "BK105", f"expected a mapping, found {found(current)}", "see `current:` in the docs", at=at
+        )
+    execution = current.get("execution")
+    if not isinstance(execution, dict):
+        if "execution" not in current:
+            return Problem(
+                "BK104",
+                "the key 'execution' is missing",
+                "add `execution: {type: http}`",
+                at=(*at, "execution"),
+            )
+        what = f"expected a mapping, found {found(execution)}"
+        return Problem("BK105", what, "such as {type: http}", at=(*at, "execution"))
+    where = (*at, "execution", "type")
+    kind = execution.get("type")
+    if kind == "prompt":
+        what = "recipes of type 'prompt' cannot be replayed by this version yet"
+        return Problem("BK115", what, "leave the file out of the selection for now", at=where)
+    if kind is None:
+        return Problem("BK104", "the key 'type' is missing", "one of http, command, skill", at=where)
+    mend = nearest(str(kind), ["http", "command", "skill"]) or "one of http, command, skill"
+    return Problem("BK105", f"unknown type {found(kind)}", mend, at=where)
+
+
+def _follow(complaint: Complaint, value: Json) -> tuple[int, Path, Json]:
+    """How far a location leads through the value itself, tags aside."""
+    path: list[str | int] = []
+    for depth, step in enumerate(complaint.loc):
+        if _leads(value, step):
+            value = value[step]
+        elif isinstance(step, str) and step.startswith("<") and step.endswith(">"):
+            continue
+        elif complaint.kind == "missing" and depth == len(complaint.loc) - 1:
+            return depth + 1, tuple(path), value
+        else:
+            return depth, tuple(path), value
+        path.append(step)
+    return len(complaint.loc), tuple(path), value
+
+
+def _leads(value: Json, step: str | int) -> bool:
+    if isinstance(value, dict):
+        return step in value
+    return isinstance(value, list) and isinstance(step, int) and step < len(value)
+
+
+def _at(value: Json, path: Path) -> Json:
+    for step in path:
+        value = value[step]
+    return value
+
+
+def _mismatch(complaints: Sequence[Complaint], at: Path, value: Json) -> Problem:
+    choices = [
+        choice for each in complaints for choice in re.findall(r"'([^']*)'", each.context.get("expected", ""))
+    ]
+    expected = list(dict.fromkeys(_EXPECTED.get(each.kind, "") for each in complaints))
+    if "a number" in expected and "an integer" in expected:
+        expected.remove("an integer")
+    if choices:
+        expected = [f"one of {', '.join(choices)}", *(word for word in expected if word)]
+    words = " or ".join(word for word in expected if word) or complaints[0].words.lower()
+    mend = nearest(value, choices) if isinstance(value, str) and choices else ""
+    return Problem("BK105", f"expected {words}, found {found(value, at[-1] if at else '')}", mend, at=at)

@@ -1,0 +1,142 @@
+"""The configuration: the nearest baselinekit.yaml upward, no other place, nothing merged."""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.model.config import Config, Variable
+from baselinekit.model.values import Json, Path
+from baselinekit.store.checks import check_base_url
+from baselinekit.store.files import MAX_BYTES, read
+from baselinekit.store.languages import YAML
+from baselinekit.store.locating import place_problems
+from baselinekit.store.text import decode
+from baselinekit.store.validate import check
+from baselinekit.variables import NAME as VARIABLE_NAME
+
+NAME = "baselinekit.yaml"
+
+_PLACEHOLDER_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_DECLARATION = frozenset(Variable.__dataclass_fields__)
+_LATER = ("models", "thresholds", "limits", "notify")
+
+
+def find(start: str) -> str | None:
+    """The configuration that counts in a folder, if there is one."""
+    folder = os.path.abspath(start)
+    while True:
+        path = os.path.join(folder, NAME)
+        if os.path.isfile(path):
+            return path
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+
+
+def project_root(config_path: str | None, start: str) -> str:
+    """The configuration's folder, else the git root, else the folder itself."""
+    if config_path is not None:
+        return os.path.dirname(os.path.abspath(config_path))
+    folder = start = os.path.abspath(start)
+    while not os.path.exists(os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return start
+        folder = above
+    return folder
+
+
+def load_config(path: str) -> Config:
+    """The configuration in a file, or everything that is wrong with it."""
+    shown = os.path.relpath(path)
+    shown = path if shown.startswith("..") else shown
+    body = decode(read(os.path.dirname(os.path.abspath(path)), os.path.abspath(path), MAX_BYTES), shown).body
+    documents = [document for document in YAML.load(body, shown) if document is not None]
+    if not documents:
+        return Config()
+    raw = documents[0]
+    if isinstance(raw, dict):  # a key with nothing behind it: the default
+        raw = {key: value for key, value in raw.items() if value is not None}
+    config, problems = check(Config, raw)
+    if config is not None:
+        problems = list(_problems(config))
+    if len(documents) > 1:
+        problems.append(Problem("BK110", "more than one document", "keep one", at=()))
+    if config is None or problems:
+        raise InvalidInput(*place_problems(body, shown, 0, [_later(problem) for problem in problems]))
+    return _with_variables(config)
+
+
+def _with_variables(config: Config) -> Config:
+    """The configuration with declared variables as such: `{from_env: TOKEN, secret: true}`."""
+    environments = {
+        name: replace(environment, variables=_variables(environment.variables))
+        for name, environment in config.environments.items()
+    }
+    return replace(config, variables=_variables(config.variables), environments=environments)
+
+
+def _variables(stated: dict[str, Json]) -> dict[str, Json]:
+    return {
+        name: check(Variable, value)[0] if _is_declaration(value) else value for name, value in stated.items()
+    }
+
+
+def _is_declaration(value: Json) -> bool:
+    """A mapping with these keys alone declares a variable; any other is a value."""
+    return isinstance(value, dict) and bool(value) and value.keys() <= _DECLARATION
+
+
+def _problems(config: Config) -> Iterator[Problem]:
+    yield from check_base_url(config.base_url, ("base_url",))
+    yield from _variable_problems(config.variables, ("variables",))
+    for name, environment in config.environments.items():
+        yield from check_base_url(environment.base_url, ("environments", name, "base_url"))
+        yield from _variable_problems(environment.variables, ("environments", name, "variables"))
+    for name in config.placeholders:
+        if not _PLACEHOLDER_NAME.fullmatch(name):
+            mend = "small letters, digits and `_`, the first a letter"
+            yield Problem("BK108", f"{name!r} is no placeholder name", mend, at=("placeholders", name))
+    for name, skill in config.skills.items():
+        if (skill.command is None) == (skill.python is None):
+            what = "a skill is a `command` or a `python` callable"
+            yield Problem("BK108", what, "state one of the two", at=("skills", name))
+        if skill.command == []:
+            yield Problem(
+                "BK108", "`command` names no program", "such as [python, -m, it]", at=("skills", name)
+            )
+    for name, command in config.commands.items():
+        if not (command if isinstance(command, list) else command.argv):
+            yield Problem("BK108", "the command names no program", "such as [mytool]", at=("commands", name))
+    if config.inline_limit < 0:
+        yield Problem("BK108", "inline_limit is below 0", "a number of bytes", at=("inline_limit",))
+
+
+def _variable_problems(stated: dict[str, Json], at: Path) -> Iterator[Problem]:
+    for name, value in stated.items():
+        here = (*at, name)
+        if not VARIABLE_NAME.fullmatch(name):
+            mend = "letters, digits, `_`, `.` and `-`, the first a letter or `_`"
+            yield Problem("BK108", f"{name!r} is no variable name", mend, at=here)
+        if name.startswith("any_"):
+            what = f"{name!r} cannot be a variable: names with any_ are placeholders"
+            yield Problem("BK108", what, "rename it", at=here)
+        if not _is_declaration(value):
+            continue
+        _, problems = check(Variable, value)
+        yield from (replace(problem, at=(*here, *(problem.at or ()))) for problem in problems)
+        if ("value" in value) == ("from_env" in value):
+            what = "a declared variable has a `value` or a `from_env`"
+            yield Problem("BK108", what, "state one of the two", at=here)
+
+
+def _later(problem: Problem) -> Problem:
+    """The keys that a later version will know are no typing mistakes."""
+    if problem.code == "BK103" and problem.at and problem.at[0] in _LATER and len(problem.at) == 1:
+        return replace(
+            problem, what=f"this version does not read {problem.at[0]!r} yet", mend="remove it for now"
+        )
+    return problem

@@ -1,0 +1,161 @@
+"""The JSON form of the eval harness: `schema_version, eval_type, metadata, baseline{response}, test_case`.
+
+It says nothing of how it is executed: always over HTTP, with a base_url from elsewhere.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+from baselinekit.errors import Problem
+from baselinekit.model.baselines import Baseline, Known, Metadata, Observed, Options, Rules
+from baselinekit.model.recipes import HttpExecution, HttpRequest
+from baselinekit.model.values import ABSENT, STRICT, Json, Path
+from baselinekit.store.dialects import native
+from baselinekit.store.validate import check
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Its `metadata`: what is known of the case, and its record."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    id: str
+    name: str | None = None
+    description: str | None = None
+    category: str | None = None
+    tags: list[str] = field(default_factory=list)
+    criticality: Literal["critical", "high", "medium", "low"] | None = None
+    created: str | None = None
+    author: str | None = None
+    skip: str | None = None
+    last_passed: str | None = None
+    failure_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """Its `baseline`: the known-good response."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    version: str | None = None
+    captured_at: str | None = None
+    response: Json = ABSENT
+    output_file: str | None = None
+    environment: dict[str, Json] = field(default_factory=dict)
+    observed: Observed | None = None
+    approved_by: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TestCase:
+    """Its `test_case`: what is asked, and what counts as the same."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    input: HttpRequest
+    comparison: Rules = field(default_factory=Rules)
+    id: str | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GraderConfig:
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    method: Literal["structural_match"] = "structural_match"
+    strict: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grader:
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    type: Literal["code"] = "code"
+    config: GraderConfig = field(default_factory=GraderConfig)
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionFile:
+    """The whole record."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    metadata: Description
+    test_case: TestCase
+    schema_version: str | int | float | None = None
+    eval_type: Literal["regression"] = "regression"
+    baseline: Response | None = None
+    grader: Grader = field(default_factory=Grader)
+
+
+def recognises(raw: dict[str, Json]) -> bool:
+    return "test_case" in raw or raw.get("eval_type") == "regression"
+
+
+def read(raw: dict[str, Json]) -> tuple[Baseline | None, list[Problem]]:
+    """The baseline, or everything that is wrong with it, where it stands in this form."""
+    record, problems = check(RegressionFile, raw)
+    if record is None:
+        return None, problems
+    about, known = record.metadata, record.baseline
+    baseline = Baseline(
+        id=about.id,
+        current=native.recipe(record.test_case.input, HttpExecution(type="http")),
+        name=about.name,
+        description=about.description,
+        baseline_version=known.version if known else None,
+        baseline=_known(known) if known else None,
+        comparison=record.test_case.comparison,
+        metadata=Metadata(about.criticality, about.tags, about.skip, about.last_passed, about.failure_count),
+    )
+    problems = [replace(problem, at=path(problem.at or ())) for problem in native.problems_of(baseline)]
+    rules = _graded(native.settled(baseline.comparison), record.grader.config)
+    return replace(baseline, comparison=rules), problems
+
+
+def path(native_path: Path) -> Path:
+    """Where something of the model stands in this form."""
+    for start, here in _PLACES:
+        if native_path[: len(start)] == start:
+            return (*here, *native_path[len(start) :])
+    return native_path
+
+
+def mapping(known: dict[str, Json]) -> dict[str, Json]:
+    """A native `baseline:` as this form writes it."""
+    return {"response" if key == "output" else key: value for key, value in known.items()}
+
+
+_PLACES: tuple[tuple[Path, Path], ...] = (
+    (("baseline", "output"), ("baseline", "response")),
+    (("baseline_version",), ("baseline", "version")),
+    (("current", "input"), ("test_case", "input")),
+    (("current",), ("test_case",)),
+    (("comparison",), ("test_case", "comparison")),
+    (("id",), ("metadata", "id")),
+    (("name",), ("metadata", "name")),
+    (("description",), ("metadata", "description")),
+)
+
+
+def _known(stated: Response) -> Known:
+    return Known(
+        output=stated.response,
+        output_file=stated.output_file,
+        captured_at=stated.captured_at,
+        environment=stated.environment,
+        observed=stated.observed,
+        approved_by=stated.approved_by,
+        reason=stated.reason,
+    )
+
+
+def _graded(rules: Rules, config: GraderConfig) -> Rules:
+    """`strict: false` allows additional fields, unless the options say otherwise."""
+    options = rules.options or Options()
+    if config.strict is not None and options.allow_additional_fields is None:
+        options = replace(options, allow_additional_fields=not config.strict)
+    return replace(rules, type=rules.type or "structural", options=options)

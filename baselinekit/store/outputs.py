@@ -1,0 +1,42 @@
+"""An output that is too large for its baseline's file: kept in a file beside it, told apart by its name."""
+
+import hashlib
+import posixpath
+
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.model.values import Json
+from baselinekit.store import jsonfile
+from baselinekit.store.files import MAX_OUTPUT_BYTES, read
+from baselinekit.store.text import decode
+
+MARK = ".output."
+
+
+def beside(file: str, name: str) -> str:
+    """The output file's name, relative to the root like the baseline's."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(file), name))
+
+
+def load(root: str, file: str, name: str) -> Json:
+    """What an output file holds: `.json` a value, `.bin` its size and hash, anything else text."""
+    path = beside(file, name)
+    data = read(root, path, MAX_OUTPUT_BYTES)
+    if path.endswith(".bin"):
+        return {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
+    if path.endswith(".json"):
+        return jsonfile.load(decode(data, path).body, path)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        what = f"{path} is not UTF-8 text"
+        raise InvalidInput(Problem("BK112", what, "name it .bin to compare it by size and hash")) from None
+
+
+def form(output: Json) -> tuple[str, bytes]:
+    """The suffix and the bytes of an output's own file."""
+    if isinstance(output, str):
+        try:
+            return "txt", output.encode("utf-8")
+        except UnicodeEncodeError:  # half a character: only JSON can write it
+            pass
+    return "json", jsonfile.dump(output).encode("utf-8")

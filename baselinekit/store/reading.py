@@ -1,0 +1,142 @@
+"""Files to baselines: all of them, or everything that is wrong in any of them, with file, line and column."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
+from baselinekit.model.baselines import Baseline, Source
+from baselinekit.model.values import Json
+from baselinekit.store import outputs, records
+from baselinekit.store.files import read
+from baselinekit.store.languages import language
+from baselinekit.store.locating import locate, place_problems
+from baselinekit.store.text import decode
+
+
+def load(files: Sequence[str], root: str) -> list[Baseline]:
+    """The baselines of these files, in their order."""
+    return _load_all(files, lambda file: read(root, file), root)
+
+
+def load_texts(texts: Mapping[str, str], root: str) -> list[Baseline]:
+    """The same from texts that are at hand already, such as the standard input."""
+    return _load_all(list(texts), lambda file: texts[file].encode("utf-8", "surrogatepass"), root)
+
+
+def parse_record(record: dict[str, Json], root: str) -> Baseline:
+    """A record that no file holds yet; it need not have an output."""
+    baseline, problems = records.read(record)
+    if baseline is None or problems:
+        raise InvalidInput(*problems)
+    return baseline
+
+
+def read_record(source: Source, root: str) -> dict[str, Json]:
+    """A record as its file states it, nothing added and nothing left out."""
+    value: Any = _documents(read(root, source.file), source.file)[source.document]
+    for step in source.at:
+        value = value[step]
+    return dict(value)
+
+
+def refuse_taken(id: str, root: str, files: Sequence[str]) -> None:
+    """An id is unique in a project, also where upper and lower case are one. Files that cannot be read are
+    no obstacle: what is wrong with them is said when they are loaded."""
+    for file in files:
+        try:
+            found = _found(read(root, file), file)
+        except BaselinekitError:
+            continue
+        for source, raw in found:
+            about = raw.get("metadata") if source.form == "response" else raw
+            taken = about.get("id") if isinstance(about, dict) else None
+            if isinstance(taken, str) and taken.casefold() == id.casefold():
+                what = (
+                    f"the id {id!r} is taken"
+                    if taken == id
+                    else f"the id {id!r} is {taken!r} in other letters"
+                )
+                mend = "choose another --id, or take the new output into it with `baselinekit refresh`"
+                raise InvalidInput(Problem("BK113", what, mend, locate(source, ("id",), root)))
+
+
+def _load_all(files: Sequence[str], content: Callable[[str], bytes], root: str) -> list[Baseline]:
+    baselines: list[Baseline] = []
+    errors: list[BaselinekitError] = []
+    for file in files:
+        try:
+            baselines += _load_one(content(file), file, root)
+        except (InvalidInput, Refused) as error:
+            errors.append(error)
+    problems = [problem for error in errors for problem in error.problems]
+    problems += _same_ids(baselines, root)
+    if problems:
+        refused = all(isinstance(error, Refused) for error in errors) and errors
+        raise Refused(*problems) if refused else InvalidInput(*problems)
+    return baselines
+
+
+def _load_one(data: bytes, file: str, root: str) -> list[Baseline]:
+    baselines: list[Baseline] = []
+    problems: list[Problem] = []
+    refused: list[Problem] = []
+    body = ""
+    for source, raw in _found(data, file):
+        baseline, wrong = records.read(raw)
+        if wrong or baseline is None:
+            body = body or decode(data, file).body
+            problems += place_problems(body, file, source.document, wrong, source.at)
+            continue
+        try:
+            baselines.append(replace(_with_output(baseline, file, root), source=source))
+        except (InvalidInput, Refused) as error:
+            (refused if isinstance(error, Refused) else problems).extend(error.problems)
+    if problems:
+        raise InvalidInput(*problems, *refused)
+    if refused:
+        raise Refused(*refused)
+    return baselines
+
+
+def _documents(data: bytes, file: str) -> list[Json]:
+    return language(file).load(decode(data, file).body, file)
+
+
+def _found(data: bytes, file: str) -> list[tuple[Source, dict[str, Json]]]:
+    """The records of a file, each with its source."""
+    documents = _documents(data, file)
+    whole = records.bytes_digest(data)
+    try:
+        found = [
+            (Source(file, document, at, records.form(raw), f"{whole}-{records.digest(raw)}"), raw)
+            for document, at, raw in records.records(documents)
+        ]
+    except records.NotABaselineError as error:
+        body = decode(data, file).body
+        raise InvalidInput(*place_problems(body, file, error.document, [error.problem])) from None
+    if not found:
+        mend = "write a baseline into it, or remove it"
+        raise InvalidInput(Problem("BK110", "no baseline: the file is empty", mend, Place(file, 1, 1)))
+    return found
+
+
+def _with_output(baseline: Baseline, file: str, root: str) -> Baseline:
+    known = baseline.baseline
+    if known is None or known.output_file is None:
+        return baseline
+    return replace(baseline, baseline=replace(known, output=outputs.load(root, file, known.output_file)))
+
+
+def _same_ids(baselines: Sequence[Baseline], root: str) -> list[Problem]:
+    problems = []
+    first: dict[str, Baseline] = {}
+    for baseline in baselines:
+        other = first.setdefault(baseline.id.casefold(), baseline)
+        if other is not baseline:
+            here, there = (locate(one.source, ("id",), root) for one in (baseline, other))
+            what = f"the id {baseline.id!r} is {other.id!r} in other letters"
+            if baseline.id == other.id:
+                what = f"the id {baseline.id!r} is there twice"
+            problems.append(Problem("BK109", what, f"it is at {there} already; rename one of the two", here))
+    return problems

@@ -1,0 +1,107 @@
+"""What a file holds: its records, each with where it stands, whatever the file's form."""
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Literal
+
+from baselinekit.errors import Problem
+from baselinekit.model.baselines import Baseline, Source
+from baselinekit.model.values import Json, Path, json_type
+from baselinekit.store.dialects import harness, native
+from baselinekit.store.languages import canonical
+
+Form = Literal["native", "response"]
+WRAPPER = "regression_eval"
+RECORD_KEYS = ("last_passed", "failure_count")
+
+_OTHERS = {
+    "capability_eval": "a capability eval",
+    "eval_suite": "an eval suite",
+    "eval_trigger": "an eval trigger",
+    "test_cases": "a file of test cases",
+    "evalcases": "an AgentV eval file",
+    "triggering": "an eva triggering file",
+    "cases": "an eva case file",
+}
+_OURS = {"id", "current", "baseline", "comparison"}
+
+
+class NotABaselineError(Exception):
+    """A document that holds no baseline; where it begins, and what it looks like."""
+
+    def __init__(self, document: int, problem: Problem):
+        super().__init__(problem)
+        self.document = document
+        self.problem = problem
+
+
+def records(documents: list[Json]) -> Iterator[tuple[int, Path, dict[str, Json]]]:
+    """Every record: its document, where it stands there, and its raw value. Empty ones are passed over."""
+    for number, document in enumerate(documents):
+        if document is None:
+            continue
+        at: Path = ()
+        if isinstance(document, dict) and WRAPPER in document:
+            other = next((key for key in document if key != WRAPPER), None)
+            if other is not None:
+                what = f"unknown key {other!r} beside {WRAPPER}"
+                raise NotABaselineError(
+                    number, Problem("BK103", what, f"move it below {WRAPPER}", at=(other,))
+                )
+            document, at = document[WRAPPER], (WRAPPER,)
+        items = enumerate(document) if isinstance(document, list) else [(None, document)]
+        for index, raw in items:
+            here = at if index is None else (*at, index)
+            if not isinstance(raw, dict) or _is_other(raw):
+                raise NotABaselineError(number, _other(raw, here))
+            yield number, here, raw
+
+
+def form(raw: dict[str, Json]) -> Form:
+    """Which of the forms a record is written in."""
+    return "response" if harness.recognises(raw) else "native"
+
+
+def read(raw: dict[str, Json]) -> tuple[Baseline | None, list[Problem]]:
+    """A record by its form: the baseline, and what is wrong with it, with paths as they stand there."""
+    return harness.read(raw) if harness.recognises(raw) else native.read(raw)
+
+
+def place_in(source: Source, path: Path) -> Path:
+    """Where something of the model stands in the record's document."""
+    here = harness.path(path) if source.form == "response" else native.path(path)
+    return (*source.at, *here)
+
+
+def bytes_digest(data: bytes) -> str:
+    return blake2b(data, digest_size=12).hexdigest()
+
+
+def digest(raw: dict[str, Json]) -> str:
+    """Of all of a record but the two values that a compare writes: whether it is still the same case."""
+    metadata = raw.get("metadata")
+    if isinstance(metadata, dict):
+        rest = {key: value for key, value in metadata.items() if key not in RECORD_KEYS}
+        raw = {**raw, "metadata": rest}
+        if not rest:
+            del raw["metadata"]
+    elif metadata is None and "metadata" in raw:
+        raw = {key: value for key, value in raw.items() if key != "metadata"}
+    return blake2b(canonical(raw).encode(), digest_size=12).hexdigest()
+
+
+def _is_other(raw: dict[str, Json]) -> bool:
+    return not _OURS & raw.keys() and not harness.recognises(raw)
+
+
+def _other(raw: Json, at: Path) -> Problem:
+    if not isinstance(raw, dict):
+        mend = "a baseline is a mapping with id, current and baseline, or a list of such"
+        return Problem("BK110", f"no baseline, but a JSON {json_type(raw)}", mend, at=at)
+    looks = next((words for key, words in _OTHERS.items() if key in raw), "")
+    if looks:
+        what = f"no baseline: this looks like {looks}"
+        return Problem("BK110", what, "keep it outside the folder of baselines", at=at)
+    keys = ", ".join(map(str, list(raw)[:5])) or "nothing"
+    what = f"no baseline: it has neither id nor current, but {keys}"
+    return Problem("BK110", what, "a baseline has id, baseline, current, comparison, metadata", at=at)

@@ -1,0 +1,34 @@
+"""Reports to where the operator wants them: whole, or not at all."""
+
+import contextlib
+import os
+import stat
+
+from baselinekit.errors import NotRecorded, Problem
+from baselinekit.store import atomic
+from baselinekit.store.state import cannot_write
+
+
+def write_text(path: str, text: str) -> None:
+    """Write a text to a path that the operator named. Folders on the way are made; what is no regular file
+    (a device, a pipe) is written to, not replaced."""
+    data = text.encode("utf-8", "backslashreplace")
+    target = os.path.realpath(path)
+    try:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        if _is_special(target):
+            with open(target, "wb", buffering=0) as file:
+                file.write(data)
+            return
+    except OSError as error:
+        raise NotRecorded(cannot_write(path, error)) from None
+    atomic.replace_beside(target, path, data)
+
+
+def _is_special(target: str) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        mode = os.stat(target).st_mode
+        if stat.S_ISDIR(mode):
+            raise NotRecorded(Problem("BK120", f"{target} is a folder", "name a file in it"))
+        return not stat.S_ISREG(mode)
+    return False

@@ -1,0 +1,93 @@
+"""New baselines: a file of their own, or a `baseline:` in a file that has only the recipe so far."""
+
+import os
+import posixpath
+import re
+from collections.abc import Sequence
+
+from baselinekit.errors import InvalidInput, NotRecorded, Problem
+from baselinekit.model.baselines import Source
+from baselinekit.model.edits import Edit
+from baselinekit.model.values import Json
+from baselinekit.store import atomic, outputs, reading, records, yamlwrite
+from baselinekit.store.checks import check_id
+from baselinekit.store.dialects import harness
+from baselinekit.store.discover import discover
+from baselinekit.store.files import read, resolve
+from baselinekit.store.languages import language
+from baselinekit.store.locating import locate
+from baselinekit.store.lock import lock
+from baselinekit.store.splice import apply
+from baselinekit.store.state import cannot_write
+from baselinekit.store.text import decode, encode
+
+_GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_AFTER = ("baseline", "current", "test_case", "comparison", "metadata", "grader")
+
+
+def refuse_taken(id: str, root: str, folders: Sequence[str]) -> None:
+    """An id is unique in a project: whoever wants to give one to a new baseline asks here first."""
+    there = [folder for folder in folders if os.path.isdir(os.path.join(root, folder))]
+    reading.refuse_taken(id, root, discover(there, root))
+
+
+def write_new(
+    record: dict[str, Json], group: str, root: str, folder: str, inline_limit: int, schema: str
+) -> str:
+    """Write `<folder>/<group>/<id>.yaml`, which must not be there yet, and say how it is called. The record
+    has its keys in the order in which they are to stand; `schema` is what editors find the schema by."""
+    id = record["id"]
+    problems = list(check_id(id))
+    if not _GROUP.fullmatch(group):
+        mend = "letters, digits, `.`, `_` and `-`, the first a letter or a digit"
+        problems.append(Problem("BK108", f"{group!r} cannot be the name of a group", mend))
+    if problems:
+        raise InvalidInput(*problems)
+    file = posixpath.join(folder, group, f"{id}.yaml")
+    target = resolve(root, file)
+    try:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+    except OSError as error:
+        raise NotRecorded(cannot_write(posixpath.dirname(file), error)) from None
+    with lock(root, file):
+        if os.path.lexists(target):
+            raise InvalidInput(atomic.exists(file))
+        known = _kept_short(record["baseline"], file, id, root, inline_limit)
+        text = f"# yaml-language-server: $schema={schema}\n{yamlwrite.dump({**record, 'baseline': known})}"
+        atomic.replace_file(root, file, text.encode("utf-8"), new=True)
+    return file
+
+
+def add_baseline(source: Source, baseline: dict[str, Json], root: str, inline_limit: int) -> None:
+    """Give a record that has none its `baseline:`, before its recipe; the rest of the file stays as it is."""
+    file = source.file
+    with lock(root, file):
+        raw = reading.read_record(source, root)
+        if raw.get("baseline") is not None:
+            what = "there is a baseline already"
+            mend = "take the new output into it with `baselinekit refresh`"
+            raise InvalidInput(Problem("BK113", what, mend, locate(source, ("baseline",), root)))
+        if records.digest(raw) != source.digest.partition("-")[2]:
+            what = f"{file} changed since it was read"
+            raise NotRecorded(Problem("BK122", what, "run again"))
+        about = raw.get("metadata") if source.form == "response" else raw
+        id = str(about.get("id")) if isinstance(about, dict) else ""
+        known = _kept_short(baseline, file, id, root, inline_limit)
+        if source.form == "response":
+            known = harness.mapping(known)
+        body, bom = decode(read(root, file), file)
+        edit = Edit((*source.at, "baseline"), known)
+        text = apply(body, [edit], source.document, language(file), _AFTER)
+        atomic.replace_file(root, file, encode(text, bom))
+
+
+def _kept_short(known: dict[str, Json], file: str, id: str, root: str, limit: int) -> dict[str, Json]:
+    """The `baseline:`, with an output over the limit in a file of its own, which is written first."""
+    size = len(yamlwrite.dump(known["output"]).encode("utf-8", "surrogatepass"))
+    if size <= limit:
+        return known
+    suffix, data = outputs.form(known["output"])
+    name = f"{id}{outputs.MARK}{suffix}"
+    atomic.replace_file(root, outputs.beside(file, name), data)
+    rest = {key: value for key, value in known.items() if key != "output"}
+    return {"output_file": name, **rest}

@@ -1,0 +1,138 @@
+"""The command line as golden cases: what is typed, and exactly what comes back.
+
+A case is a folder below tests/golden:
+
+    cmd             command lines, run in order by a shell in a copy of files/. `# service: demo` (or
+                    three-users) starts the demo service, whose address is {url} here and in files/, and
+                    the line `! upgrade` upgrades it
+    expected.txt    each command with its exit code, its standard output and its standard error
+    files/          the folder before (optional)
+    after/          those files that the commands changed or made, exactly (optional): no other may differ
+
+`BASELINEKIT_GOLDEN=write pytest tests/test_golden.py` writes expected.txt and after/ anew; read the diff.
+What differs from run to run is listed in tests/console.py."""
+
+import os
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from console import Console, console, copy_filled, filled_bytes, normalised_bytes, tree
+
+GOLDEN = Path(__file__).parent / "golden"
+CASES = sorted(path.parent for path in GOLDEN.glob("*/cmd"))
+WRITE = os.environ.get("BASELINEKIT_GOLDEN") == "write"
+
+
+def play(case: Path, folder: Path, write: bool = False) -> None:
+    """Run a case in a folder, and compare what it did with what is on file, or put that on file."""
+    lines = (case / "cmd").read_text("utf-8").splitlines()
+    service = next((line.split(":")[1].strip() for line in lines if line.startswith("# service:")), "")
+    with console(folder, service) as terminal:
+        copy_filled(case / "files", terminal)
+        transcript = "\n".join(_told(line, terminal) for line in lines if line and not line.startswith("#"))
+        before = tree(case / "files")
+        now = {path: normalised_bytes(content, terminal) for path, content in tree(folder).items()}
+        if write:
+            _write(case, transcript, before, now, terminal)
+        expected = {**before, **tree(case / "after")}
+        filled = {path: filled_bytes(content, terminal) for path, content in expected.items()}
+        wanted = {path: normalised_bytes(content, terminal) for path, content in filled.items()}
+    assert transcript == (case / "expected.txt").read_text("utf-8")
+    assert now == wanted
+
+
+def _told(line: str, terminal: Console) -> str:
+    if line == "! upgrade":
+        terminal.service.upgrade()
+        return "! upgrade\n"
+    ran = terminal.run(line)
+    parts = [f"$ {line}\n"]
+    for name, text in (("stdout", ran.stdout), ("stderr", ran.stderr)):
+        if text:
+            parts.append(
+                f"--- {name}\n{text}" + ("" if text.endswith("\n") else "\n(no newline at the end)\n")
+            )
+    return "".join([*parts, f"--- exit {ran.exit_code}\n"])
+
+
+def _write(
+    case: Path, transcript: str, before: dict[str, bytes], now: dict[str, bytes], terminal: Console
+) -> None:
+    (case / "expected.txt").write_text(transcript, "utf-8")
+    shutil.rmtree(case / "after", ignore_errors=True)
+    for path, content in now.items():
+        was = before.get(path)
+        if was is None or normalised_bytes(filled_bytes(was, terminal), terminal) != content:
+            target = case / "after" / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_golden(case: Path, tmp_path: Path) -> None:
+    play(case, tmp_path / "project", WRITE)
+
+
+@pytest.fixture
+def case(tmp_path: Path) -> Path:
+    """A case that changes one file, makes another, and says something on both streams."""
+    folder = tmp_path / "case"
+    (folder / "files" / "sub").mkdir(parents=True)
+    (folder / "files" / "a.txt").write_bytes(b"one\r\n")
+    (folder / "files" / "sub" / "b.bin").write_bytes(b"\xff\x00")
+    (folder / "files" / "do.sh").write_text(
+        "printf no-newline; echo wrong >&2; mkdir new .baselinekit; touch new/c .baselinekit/state; exit 3\n"
+    )
+    (folder / "cmd").write_text(
+        "# a comment\necho two >> a.txt && pwd && date -u +%Y-%m-%dT%H:%M:%SZ\nsh do.sh\n"
+    )
+    play(folder, tmp_path / "written", write=True)
+    return folder
+
+
+def test_a_case_is_written_as_it_is_read(case: Path, tmp_path: Path) -> None:
+    assert (case / "expected.txt").read_text("utf-8") == (
+        "$ echo two >> a.txt && pwd && date -u +%Y-%m-%dT%H:%M:%SZ\n"
+        "--- stdout\n{folder}\n{now}\n--- exit 0\n\n"
+        "$ sh do.sh\n--- stdout\nno-newline\n(no newline at the end)\n--- stderr\nwrong\n--- exit 3\n"
+    )
+    assert tree(case / "after") == {"a.txt": b"one\r\ntwo\n", "new/c": b""}
+    play(case, tmp_path / "again")
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("expected.txt", "wrong", "right"),
+        ("files/do.sh", "echo wrong >&2", "echo wrong"),
+        ("files/do.sh", "exit 3", "exit 4"),
+        ("files/do.sh", "exit 3", "rm sub/b.bin; exit 3"),
+        ("files/do.sh", "exit 3", "touch d; exit 3"),
+        ("files/do.sh", "exit 3", "rm new/c; exit 3"),
+        ("after/a.txt", "one", "One"),
+        ("after/new/c", "", "not empty"),
+    ],
+)
+def test_a_case_that_no_longer_holds_fails(case: Path, tmp_path: Path, path: str, old: str, new: str) -> None:
+    file = case / path
+    file.write_bytes(file.read_bytes().replace(old.encode(), new.encode()))
+    with pytest.raises(AssertionError):
+        play(case, tmp_path / "again")
+
+
+def test_what_differs_from_run_to_run_is_made_the_same(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    with console(tmp_path / "x") as terminal:
+        said = terminal.normalised(
+            f"{tmp_path}/x/a.yaml at http://127.0.0.1:43215/users took 0.21s, 1.5 s, 2m 05s\n"
+            f'{{"seconds": 0.0213, "id": "9b2f6c1e-0f5a-4f0e-8d53-0a1b2c3d4e5f"}}\n'
+            f"{now:%Y-%m-%dT%H:%M:%SZ} {(now - timedelta(days=3)).isoformat()} 2024-01-20T14:00:00Z\n"
+        )
+    old = (now - timedelta(days=3)).isoformat()
+    assert said == (
+        "{folder}/a.yaml at http://127.0.0.1:{port}/users took {seconds}s, {seconds}s, {seconds}s\n"
+        '{"seconds": {seconds}, "id": "{uuid}"}\n'
+        f"{{now}} {old} 2024-01-20T14:00:00Z\n"
+    )

@@ -1,0 +1,16 @@
+"""Our own baselines: `baselines/` is replayed against the demo service and our own command line."""
+
+from pathlib import Path
+
+import pytest
+from console import ROOT, console
+
+
+@pytest.mark.parametrize(
+    "command", ["doctor", "compare --base-url {url} --no-record -o {folder}/results.json"]
+)
+def test_our_own_baselines_hold(command: str, tmp_path: Path) -> None:
+    with console(tmp_path / "x", "demo") as terminal:
+        filled = command.replace("{folder}", str(terminal.folder))
+        ran = terminal.run(f'cd "{ROOT}" && CI=true baselinekit {filled}', together=True)
+    assert ran.exit_code == 0, ran.stdout

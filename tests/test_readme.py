@@ -1,0 +1,154 @@
+"""The documents run: what README.md and docs/ show is what happens.
+
+Every block marked ```console is run, line by line, the blocks of one document in one folder:
+
+    $ command           is run by a shell; `> ` on the next line goes on with it
+    its output          must be just that, standard error included; `...` stands for anything, also within a
+                        line, and as a line of its own for any number of lines
+
+Words after `console`: `no-run` (only shown), `exit=N` (the last command ends so; otherwise 2 and what a shell
+says of a broken command are faults), `demo` (the demo service runs; http://127.0.0.1:8080 in the document
+stands for its address). A block marked ```yaml file=NAME (any language) is first written to that file.
+Times, ports and versions may differ: tests/console.py says which."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from console import ROOT, Console, console
+
+ADDRESS = "http://127.0.0.1:8080"
+DOCUMENTS = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))) if path.exists()]
+BROKEN = {2, 126, 127}
+
+_BLOCK = re.compile(r"(?ms)^(?P<fence>```+)(?P<info>[^\n`]*)\n(?P<text>.*?)^(?P=fence)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    words: list[str]
+    text: str
+
+    def value(self, name: str) -> str:
+        return next((word.removeprefix(f"{name}=") for word in self.words if word.startswith(f"{name}=")), "")
+
+    @property
+    def runs(self) -> bool:
+        return self.words[:1] == ["console"] and "no-run" not in self.words
+
+
+def blocks(document: str) -> list[Block]:
+    return [Block(match["info"].split(), match["text"]) for match in _BLOCK.finditer(document)]
+
+
+def commands(text: str) -> Iterator[tuple[str, str]]:
+    """Each command of a block with the output that stands below it."""
+    for part in re.split(r"(?m)^\$ ", text)[1:]:
+        command, *lines = part.split("\n")
+        while lines and lines[0].startswith("> "):
+            command += "\n" + lines.pop(0)[2:]
+        yield command, "\n".join(lines)
+
+
+def matches(expected: str, actual: str) -> bool:
+    pattern = ""
+    for line in _tidy(expected):
+        pattern += r"(?:.*\n)*?" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + r"\n"
+    return re.fullmatch(pattern, "".join(f"{line}\n" for line in _tidy(actual))) is not None
+
+
+def _tidy(text: str) -> list[str]:
+    return [line.rstrip() for line in text.strip("\n").split("\n")] if text.strip("\n") else []
+
+
+def play(document: str, folder: Path) -> int:
+    """Run a document; how many commands that were."""
+    parts = blocks(document)
+    service = "demo" if any("demo" in part.words[1:] for part in parts if part.runs) else ""
+    number = 0
+    with console(folder, service) as terminal:
+        for part in parts:
+            if name := part.value("file"):
+                target = folder / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(_here(part.text, terminal), "utf-8")
+            if not part.runs:
+                continue
+            shown = list(commands(part.text))
+            for position, (command, expected) in enumerate(shown):
+                last = position == len(shown) - 1
+                _check(command, expected, part.value("exit") if last else "", terminal)
+                number += 1
+    return number
+
+
+def _check(command: str, expected: str, exit_code: str, terminal: Console) -> None:
+    ran = terminal.run(_here(command, terminal), together=True)
+    wanted = terminal.normalised(_here(expected, terminal))
+    assert matches(wanted, ran.stdout), f"$ {command}\n--- shown\n{wanted}\n--- but it printed\n{ran.stdout}"
+    fine = ran.exit_code == int(exit_code) if exit_code else ran.exit_code not in BROKEN
+    assert fine, f"$ {command}\nended with {ran.exit_code}\n{ran.stdout}"
+
+
+def _here(text: str, terminal: Console) -> str:
+    return text.replace(ADDRESS, terminal.service.url) if terminal.service else text
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_what_the_document_shows_is_what_happens(path: Path, tmp_path: Path) -> None:
+    play(path.read_text("utf-8"), tmp_path / "project")
+
+
+def test_the_readme_runs_something() -> None:
+    assert any(part.runs for part in blocks((ROOT / "README.md").read_text("utf-8")))
+
+
+GOOD = """
+# A document
+```yaml file=sub/a.txt
+one
+two
+```
+```console no-run
+$ rm -rf /nowhere
+```
+```console
+$ cat sub/a.txt
+one
+two
+$ echo a b c; echo d; echo e >&2
+a ... c
+...
+$ mkdir x
+$ printf '%s\\n' one \\
+>   two
+one
+two
+```
+```console exit=2
+$ exit 2
+```
+"""
+
+
+def test_a_good_document_runs(tmp_path: Path) -> None:
+    assert play(GOOD, tmp_path / "x") == 5
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("one\ntwo\n$ echo", "one\nthree\n$ echo"),
+        ("one\ntwo\n$ echo", "one\n$ echo"),
+        ("a ... c", "a ... d"),
+        ("$ mkdir x", "$ echo something"),
+        ("$ mkdir x", "$ mkdir -q x 2>/dev/null; exit 127"),
+        ("exit=2", ""),
+        ("$ exit 2", "$ exit 1"),
+    ],
+)
+def test_a_document_that_no_longer_holds_fails(old: str, new: str, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError):
+        play(GOOD.replace(old, new), tmp_path / "x")
