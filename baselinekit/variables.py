@@ -34,6 +34,10 @@ _SECRET_HEADERS = re.compile(
     r"(?i)^(proxy-)?authorization$|^(set-)?cookie$"
     r"|(^|[-_])(token|secret|password|passwd|api-?key|access-?key|subscription-key|functions-key)$"
 )
+_SECRET_KEYS = re.compile(
+    r"(?i)(^|[-_]|(?<=[a-z]))(token|secret|password|passwd|api[-_]?key|access[-_]?key|private[-_]?key)$"
+)
+_PAGING = re.compile(r"(?i)page|next|cursor|sync|continuation")
 _SECRET_SHAPES = (
     (
         "a JSON Web Token",
@@ -212,6 +216,11 @@ class Redactor:
 def is_secret_header(name: str) -> bool:
     """Whether a header carries credentials by what it is called."""
     return bool(_SECRET_HEADERS.search(name))
+
+
+def is_secret_key(name: str) -> bool:
+    """Whether what stands under a key is a secret by what the key is called; a page token is none."""
+    return bool(_SECRET_KEYS.search(name)) and not _PAGING.search(name)
 
 
 def secret_shape(text: str) -> str | None:

@@ -28,6 +28,7 @@ NORMALISED: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"\b\d+m \d\ds\b", "{seconds}s"),
     (r'("seconds": )\d+(?:\.\d+)?(?:e-?\d+)?', r"\1{seconds}"),
     (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b", "{uuid}"),
+    (r"platform: [\w.-]+", "platform: {platform}"),
     (_TIMESTAMP.pattern, lambda match: "{now}" if _is_recent(match[0]) else match[0]),
 ]
 """The one place that says what may differ from run to run, and what is written instead."""

@@ -7,9 +7,9 @@ import click
 
 from baselinekit.cli import options, recipes, screen
 from baselinekit.cli.doors import real_way
-from baselinekit.errors import InvalidInput, NothingSelected, Problem
+from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem
 from baselinekit.model.values import Json
-from baselinekit.workflow.capture import Captured, Wishes, capture_into, capture_new, checked
+from baselinekit.workflow.capture import Captured, Wishes, capture_all, capture_new, checked
 from baselinekit.workflow.compare import load
 from baselinekit.workflow.project import Project
 
@@ -183,8 +183,11 @@ def from_files(paths: tuple[str, ...], **given: Any) -> int:
     with real_way() as way:
         for draft in drafts:
             checked(project, draft, way)
-        captured = [capture_into(project, draft, _wishes(given), way) for draft in drafts]
-    _tell(captured, given)
+        captured, problems = capture_all(project, drafts, _wishes(given), way)
+    if captured:
+        _tell(captured, given)
+    if problems:
+        raise CannotReplay(*problems)
     return 0
 
 

@@ -1,6 +1,7 @@
 """`baselinekit compare`."""
 
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable
@@ -77,7 +78,7 @@ def compare(paths: tuple[str, ...], color: str, **given: Any) -> int:
     if given["as_json"]:
         screen.show(reports.render(report, ".json"))
     else:
-        _print(report, screen.style_of(color), given["verbose"], given["quiet"])
+        _print(report, screen.style_of(color), given)
     return report.exit_code
 
 
@@ -112,8 +113,9 @@ def _command_line() -> str:
     return " ".join(["baselinekit", *sys.argv[1:]])
 
 
-def _print(report: Report, style: terminal.Style, verbose: bool, quiet: bool) -> None:
+def _print(report: Report, style: terminal.Style, given: dict[str, Any]) -> None:
     """Only what differs; with -v also what passed. The last line is the count, then what to type next."""
+    verbose, quiet = given["verbose"], given["quiet"]
     if verbose:
         screen.show(terminal.listing([r for r in report.results if r.outcome == "passed"], style))
     if not quiet:
@@ -122,5 +124,19 @@ def _print(report: Report, style: terminal.Style, verbose: bool, quiet: bool) ->
                 screen.show(terminal.failure(result, style, verbose) + "\n")
         screen.show(terminal.warnings(report, style))
     screen.line(terminal.summary(report, style))
-    for command in terminal.next_commands(report):
+    if report.exit_code != 130 and _only_ci_keeps_it(given):
+        screen.line(style.paint("CI: nothing is recorded in the files (--record does)", "dim"))
+    for command in _next(report, verbose):
         screen.line(f"next: {command}")
+
+
+def _next(report: Report, verbose: bool) -> list[str]:
+    """The next commands; who has already asked for the details is shown how the baseline is read."""
+    failed = [result.id for result in report.results if result.outcome == "failed"]
+    if verbose and failed:
+        return [f"baselinekit explain {shlex.quote(failed[0])}"]
+    return terminal.next_commands(report)
+
+
+def _only_ci_keeps_it(given: dict[str, Any]) -> bool:
+    return given["record"] is None and options.in_ci(dict(os.environ))

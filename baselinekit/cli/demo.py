@@ -21,8 +21,8 @@ _USERS = [
     "users.*.created_at=<<any_iso_datetime>>",
 ]
 _ORDERS = ["--tolerance", "**.price=0.05", "--tolerance", "**.total=0.1", "--ignore", "pagination"]
-_CAPTURES = (
-    ("users", "/api/v1/users?per_page=3", [*_USERS, "--criticality", "critical"]),
+_CAPTURES: tuple[tuple[str, str, list[str]], ...] = (
+    ("users", "/api/v1/users?per_page=3", _USERS),
     ("orders", "/api/v1/orders?per_page=2", _ORDERS),
     ("report", "/api/v1/report.txt", []),
 )

@@ -5,8 +5,8 @@ from typing import Any
 import click
 
 from baselinekit.cli import completion, options, screen
-from baselinekit.codes.catalogue import CODES, explain as meaning_of
-from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.codes.catalogue import explain as meaning_of
+from baselinekit.errors import InvalidInput, Problem
 
 
 @click.command(short_help="Say what an error code means, or how a baseline is compared.")
@@ -23,7 +23,9 @@ def explain(what: str, **given: Any) -> None:
         screen.line(f"{what.upper()}: {code.title}\n\n{code.text}")
         return
     if what.upper().startswith("BK") and what[2:].isdigit():
-        raise InvalidInput(Problem("BK508", f"there is no code {what}", nearest(what.upper(), set(CODES))))
+        raise InvalidInput(
+            Problem("BK508", f"there is no code {what}", "the codes stand at the start of messages")
+        )
     from baselinekit.cli.doors import real_way
     from baselinekit.workflow.compare import load
     from baselinekit.workflow.doctor import portrait

@@ -100,8 +100,8 @@ CODES = {
     "BK113": Code(
         "a baseline that is there already",
         "capture writes new baselines and overwrites none: what was once said to be right is changed on\n"
-        "purpose only. Choose another id, or let refresh show what would change:\n\n"
-        "    baselinekit refresh users-list",
+        "purpose only. Choose another id, or remove the old baseline first and capture anew:\n\n"
+        "    baselinekit capture http GET /users --id users-v2",
     ),
     "BK114": Code(
         "a value that cannot be stored",

@@ -10,6 +10,7 @@ from typing import Any
 from baselinekit.model.comparison import Comparison
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.paths import render
+from baselinekit.placeholders.grammar import holds_marker
 
 _MOST_VALUES = 5_000
 _MOST_LINES = 40
@@ -36,8 +37,16 @@ def _failing(expected: Json, resolved: Json, path: Path) -> Iterator[tuple[Path,
     if isinstance(expected, dict) and isinstance(resolved, dict) and expected.keys() == resolved.keys():
         for key, value in expected.items():
             yield from _failing(value, resolved[key], (*path, key))
+    elif _is_template(expected) and isinstance(resolved, list):
+        for index, element in enumerate(resolved):
+            yield from _failing(expected[0], element, (*path, index))
     elif expected != resolved or type(expected) is not type(resolved):
         yield path, expected, resolved
+
+
+def _is_template(expected: Json) -> bool:
+    """Whether one element of a stored array described every element of the actual one."""
+    return isinstance(expected, list) and len(expected) == 1 and holds_marker(expected)
 
 
 def _worded(path: Path, before: Json, after: Json) -> list[str]:

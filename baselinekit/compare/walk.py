@@ -68,8 +68,7 @@ class Walk:
             raise Mismatch
         self.count += 1
         if len(self.differences) < MOST_KEPT:
-            shown = unroll(at if kind == "missing" else path)
-            self.differences.append(Difference(shown, kind, expected, actual, unroll(at), rule, note))
+            self.differences.append(Difference(unroll(path), kind, expected, actual, unroll(at), rule, note))
 
     def replaced(self, node: Node, actual: Json, path: Link, note: str | None = None) -> Json:
         """The actual value stands where another was expected."""

@@ -24,7 +24,9 @@ class Data:
     def __init__(self, users: int):
         start = datetime.now(UTC)
         self._started = start
-        self.users = [self._user(index, start - timedelta(days=index, hours=3)) for index in range(max(1, users))]
+        self.users = [
+            self._user(index, start - timedelta(days=index, hours=3)) for index in range(max(1, users))
+        ]
 
     def _user(self, index: int, created: datetime) -> Record:
         first, last = _FIRST[index % len(_FIRST)], _LAST[index % len(_LAST)]

@@ -99,7 +99,7 @@ class Report:
 
     @property
     def summary(self) -> Summary:
-        counts = {outcome: 0 for outcome in OUTCOMES}
+        counts = dict.fromkeys(OUTCOMES, 0)
         for result in self.results:
             counts[result.outcome] += 1
         return Summary(**counts, complete=self.complete)

@@ -1,8 +1,9 @@
 """The placeholders by name. A new one is one row here."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.model.values import Json, json_type
@@ -13,16 +14,20 @@ from baselinekit.placeholders.kinds import (
     Kind,
     bad_args,
     between,
-    decimal,
+    bounds,
+    count,
+    delta,
     is_number,
     read_number,
+    same,
     take,
-    whole,
 )
 from baselinekit.variables import Scope, as_text
 
-_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?"
 _ANYTHING = r"[\s\S]*?"
+_NEAR = re.compile(rf"({_NUMBER})(?:\s*(?:±|\+/-|\+-)\s*({_NUMBER}))?")
+_REFERS_BACK = re.compile(r"(?<!\\)(?:\\\\)*\\[1-9]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,9 @@ class Words:
 def kind_of(token: Token, words: Words) -> Kind:
     """The kind that a placeholder names; an unknown name is an error with the nearest one."""
     if token.name in words.own:
+        if token.name in _TABLE:
+            what = f"`placeholders:` of the configuration gives {token.name} another meaning"
+            raise InvalidInput(Problem("BK217", what, "choose another name: it is a built-in one"))
         if token.args:
             raise bad_args(token.name, "takes no arguments", token.name)
         return _regex(words.own[token.name])
@@ -64,7 +72,7 @@ def of_type(*types: str) -> Kind:
 
 
 def _string(args: Args, words: Words, name: str = "any_string", least: int = 0) -> Kind:
-    low, high = take(name, args, f"{name}(1, 80)", whole, whole)
+    low, high = bounds(name, args, f"{name}(1, 80)", count)
     low = max(least, low or 0)
 
     def accepts(value: Json) -> bool:
@@ -74,36 +82,29 @@ def _string(args: Args, words: Words, name: str = "any_string", least: int = 0) 
 
 
 def _number(args: Args, words: Words, name: str = "any_number", *, only: type | None = None) -> Kind:
-    low, high = take(name, args, f"{name}(0, 100)", is_number, is_number)
+    low, high = bounds(name, args, f"{name}(0, 100)", is_number)
 
     def accepts(value: Json) -> bool:
         fits = is_number(value) and (only is None or isinstance(value, int) == (only is int))
         return fits and between(value, low, high)
 
     inline = r"-?[0-9]+" if only is int else _NUMBER
-    return Kind(accepts, inline, read_number if only is not float else Decimal)
+    return Kind(accepts, inline, read_number)
 
 
 def _near(args: Args, words: Words) -> Kind:
-    example = "number(9.99 ± 0.05)"
-    text = " ".join(str(arg) for arg in args)
-    for sign in ("±", "+/-", "+-"):
-        around, found, spread = text.partition(sign)
-        if found:
-            break
-    try:
-        middle, distance = Decimal(around.strip()), Decimal(spread.strip() or "0")
-    except InvalidOperation:
-        raise bad_args("number", f"cannot take {text!r}", example) from None
+    match = _NEAR.fullmatch(" ".join(str(arg) for arg in args))
+    if match is None or (match[2] or "").startswith("-"):
+        raise bad_args("number", "takes a number and a distance", "number(9.99 ± 0.05)")
+    middle, distance = Decimal(match[1]), Decimal(match[2] or 0)
     return Kind(
-        lambda value: is_number(value) and abs(decimal(value) - middle) <= distance, _NUMBER, read_number
+        lambda value: is_number(value) and delta(middle, value).copy_abs() <= distance, _NUMBER, read_number
     )
 
 
 def _array(args: Args, words: Words) -> Kind:
-    of, low, high = take(
-        "any_array", args, "any_array(any_uuid, 1, 10)", lambda x: isinstance(x, str), whole, whole
-    )
+    example = "any_array(any_uuid, 1, 10)"
+    of, low, high = bounds("any_array", args, example, count, lambda arg: isinstance(arg, str))
     element = None
     if of is not None:
         element = kind_of(Token(of, (), False, False, None, f"<<{of}>>"), words)
@@ -122,7 +123,7 @@ def _array(args: Args, words: Words) -> Kind:
 def _one_of(args: Args, words: Words) -> Kind:
     if not args:
         raise bad_args("one_of", "needs at least one value", "one_of(active, 'on hold', 3)")
-    texts = {as_text(arg): arg for arg in args}
+    texts = {written(arg): arg for arg in args}
 
     def accepts(value: Json) -> bool:
         return any(same(value, arg) for arg in args)
@@ -131,13 +132,9 @@ def _one_of(args: Args, words: Words) -> Kind:
     return Kind(accepts, inline, texts.get)
 
 
-def same(left: Json, right: Json) -> bool:
-    """Equal as JSON, numbers by their value: true is never 1."""
-    return json_type(left) == json_type(right) and bool(left == right or _same_number(left, right))
-
-
-def _same_number(left: Json, right: Json) -> bool:
-    return is_number(left) and is_number(right) and decimal(left) == decimal(right)
+def written(value: Json) -> str:
+    """A value as it reads inside a text."""
+    return str(value) if isinstance(value, Decimal) else as_text(value)
 
 
 def _regex_args(args: Args, words: Words) -> Kind:
@@ -151,9 +148,11 @@ def _regex(pattern: str) -> Kind:
     from baselinekit.placeholders.pattern import compiled, full_match, unanchored
 
     expression = compiled(pattern)
+    # Inside a longer text the numbers of its groups would be others.
+    inline = None if _REFERS_BACK.search(pattern) else unanchored(pattern)
     return Kind(
         lambda value: isinstance(value, str) and full_match(expression, value) is not None,
-        unanchored(pattern),
+        inline,
         timed=True,
     )
 
@@ -173,7 +172,7 @@ def _text_test(name: str, test: Callable[[str, str], bool], inline: str) -> Call
 
 
 def _length(args: Args, words: Words) -> Kind:
-    low, high = take("length", args, "length(3) or length(1, 10)", whole, whole)
+    low, high = bounds("length", args, "length(3) or length(1, 10)", count)
     if low is None:
         raise bad_args("length", "needs a number", "length(3)")
     high = low if len(args) == 1 else high
@@ -192,7 +191,7 @@ def _variable(token: Token, scope: Scope) -> Kind:
     if len(token.args) != 1 or not isinstance(token.args[0], str):
         raise bad_args("var", "takes the name of a variable", "var(base_url)")
     value = scope.lookup(token.args[0])
-    return Kind(lambda actual: same(actual, value), formats.literal(as_text(value)), lambda text: value)
+    return Kind(lambda actual: same(actual, value), formats.literal(written(value)), lambda text: value)
 
 
 def _plain(kind: Kind, name: str) -> Callable[[Args, Words], Kind]:

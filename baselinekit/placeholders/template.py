@@ -9,11 +9,18 @@ from typing import Any
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import Token, has_marker, split
-from baselinekit.placeholders.kinds import Kind
-from baselinekit.placeholders.table import Words, kind_of, same
+from baselinekit.placeholders.kinds import Kind, same
+from baselinekit.placeholders.table import Words, kind_of, written
 
 _OPEN_ENDED = re.compile(r"[*+]|\{\d+,\}")
+_GROUP = "baselinekit_{}"
 Bindings = dict[str, Json]
+
+
+class Piece(str):
+    """A bound part of a text, of which nobody has said yet whether it is a text or a number."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +53,28 @@ class Inline:
         found = self.match(value) if isinstance(value, str) else None
         if found is None:
             return False
-        for index, (token, kind) in enumerate(zip(self.tokens, self.kinds, strict=True), 1):
-            text = found[f"p{index}"]
+        for index, (token, kind) in enumerate(zip(self.tokens, self.kinds, strict=True)):
+            text = found[_GROUP.format(index)]
             if text is None or (token.nullable and text == "null"):
                 continue
             read = kind.read(text)
-            if not kind.accepts(read) or not bound(token, read, bindings):
+            if not kind.accepts(read):
+                return False
+            if not bound(token, Piece(read) if isinstance(read, str) else read, bindings):
                 return False
         return True
 
 
 def bound(token: Token, value: Json, bindings: Bindings) -> bool:
     """Whether a value is the one that its binding already has; the first value seen is the one."""
-    return token.key is None or same(bindings.setdefault(token.key, value), value)
+    if token.key is None:
+        return True
+    known = bindings.setdefault(token.key, value)
+    if isinstance(known, Piece) and not isinstance(value, Piece):
+        bindings[token.key] = value  # now it is known what the part of a text was
+    if isinstance(known, Piece) or isinstance(value, Piece):
+        return written(known) == written(value)
+    return same(known, value)
 
 
 def compile_text(text: str, words: Words) -> str | Placeholder | Inline:
@@ -89,10 +105,10 @@ def _matcher(parts: list[str | Token], kinds: list[Kind]) -> Callable[[str], Any
             pattern += re.escape(part)
             continue
         alternatives = f"{kinds[index].inline}{'|null' if part.nullable else ''}"
+        pattern += f"(?P<{_GROUP.format(index)}>{alternatives}){'?' if part.optional else ''}"
         index += 1
-        pattern += f"(?P<p{index}>{alternatives}){'?' if part.optional else ''}"
     # Several open ends can backtrack against each other, so they get the time limit as well.
-    if any(kind.timed for kind in kinds) or sum(bool(_OPEN_ENDED.search(k.inline or "")) for k in kinds) > 1:
+    if any(kind.timed for kind in kinds) or sum(len(_OPEN_ENDED.findall(k.inline or "")) for k in kinds) > 1:
         from baselinekit.placeholders.pattern import compiled, full_match
 
         expression = compiled(pattern, longest=None)

@@ -12,7 +12,7 @@ from baselinekit.replay.body import text_or_hash
 from baselinekit.replay.children import child_environment, configured_argv, program_at, said_last
 from baselinekit.replay.files import inside, read_regular
 from baselinekit.replay.setting import Setting, cannot, invalid
-from baselinekit.replay.strictjson import NotJson, decode, encode
+from baselinekit.replay.strictjson import NotJson, decode, to_bytes
 from baselinekit.replay.undefined import undefined_in
 from baselinekit.variables import as_text
 
@@ -95,7 +95,7 @@ def _check_env(own: dict[str, str], passed: list[str]) -> None:
 def _stdin(value: Json) -> bytes:
     if value is ABSENT:
         return b""
-    return (value if isinstance(value, str) else encode(value)).encode("utf-8", "replace")
+    return value.encode("utf-8", "replace") if isinstance(value, str) else to_bytes(value)
 
 
 def _stdout(finished: Finished, execution: CommandExecution, asked: CommandInput) -> Json:

@@ -14,7 +14,7 @@ from baselinekit.model.recipes import Auth, HttpExecution, HttpRequest, Surround
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.replay.files import inside, read_bytes
 from baselinekit.replay.setting import Setting, invalid
-from baselinekit.replay.strictjson import encode
+from baselinekit.replay.strictjson import to_bytes
 from baselinekit.replay.urls import url_of
 from baselinekit.variables import as_text
 
@@ -156,7 +156,7 @@ def _content(step: HttpRequest, surroundings: Surroundings, at: Path) -> tuple[b
     if isinstance(step.body, str):
         return step.body.encode("utf-8", "replace"), ""
     value = step.json if step.json is not ABSENT else step.body
-    return (b"", "") if value is ABSENT else (encode(value).encode("utf-8", "replace"), "application/json")
+    return (b"", "") if value is ABSENT else (to_bytes(value), "application/json")
 
 
 def _pairs(form: dict[str, Json]) -> list[tuple[str, str]]:

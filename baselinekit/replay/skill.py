@@ -16,7 +16,7 @@ from baselinekit.replay.body import text_or_hash
 from baselinekit.replay.children import child_environment, configured_argv, said_last
 from baselinekit.replay.files import read_text
 from baselinekit.replay.setting import Setting, cannot, invalid
-from baselinekit.replay.strictjson import NotJson, decode, encode
+from baselinekit.replay.strictjson import NotJson, decode, to_bytes
 from baselinekit.replay.undefined import undefined_in
 
 _TIMEOUT = 60.0
@@ -36,7 +36,7 @@ def replay_skill(recipe: Recipe, setting: Setting) -> Observation:
     timeout = next((t for t in (execution.timeout, skill.timeout) if t is not None), _TIMEOUT)
     run = Run(
         argv=tuple(_argv(skill, execution.skill_name, setting)),
-        stdin=encode(ask).encode("utf-8", "replace"),
+        stdin=to_bytes(ask),
         env=child_environment(skill.env),
         cwd=setting.surroundings.folder,
         timeout=float(timeout),

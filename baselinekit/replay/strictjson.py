@@ -48,6 +48,11 @@ def encode(value: Json) -> str:
         return _encode_exactly(value)
 
 
+def to_bytes(value: Json) -> bytes:
+    """As `encode`, in UTF-8; half a surrogate pair, which that cannot hold, as the escape that JSON has."""
+    return encode(value).encode("utf-8", "backslashreplace")
+
+
 def _encode_exactly(value: Json) -> str:
     if isinstance(value, Decimal):
         return str(value)

@@ -40,7 +40,7 @@ def replace_beside(target: str, shown: str, data: bytes) -> None:
 
 
 def exists(file: str) -> Problem:
-    mend = "give it another --id, or take the new output into it with `baselinekit refresh`"
+    mend = "give it another --id, or remove the file first"
     return Problem("BK113", "there is a file already", mend, Place(file))
 
 

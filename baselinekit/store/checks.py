@@ -56,10 +56,14 @@ def check_rules(rules: Rules) -> Iterator[Problem]:
     yield from _check_similarity(rules.min_similarity, (*at, "min_similarity"))
     for path, rule in rules.fields.items():
         yield from _check_field(rule, (*at, "fields", path))
+
+
+def check_lists(rules: Rules) -> Iterator[Problem]:
+    """Two lists may stand in the comparison or in its options, and not in both."""
     for name in ("ignore_values", "require_keys"):
         if getattr(rules, name) and rules.options and getattr(rules.options, name):
             what = f"`{name}` is given here and under `options`"
-            yield Problem("BK108", what, "keep one of the two lists", at=(*at, name))
+            yield Problem("BK108", what, "keep one of the two lists", at=("comparison", name))
 
 
 def check_recipe(recipe: Recipe) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ stay inside."""
 import errno
 import os
 import stat
+from functools import lru_cache
 from pathlib import PurePath
 
 from baselinekit.errors import InvalidInput, Place, Problem
@@ -13,15 +14,19 @@ MAX_BYTES = 2_000_000
 MAX_OUTPUT_BYTES = 64_000_000
 
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO must not keep us waiting
+_OPENED = "/proc/self/fd/"
 
 
 def read(root: str, file: str, limit: int = MAX_BYTES) -> bytes:
     """The bytes of a file, named relative to the root."""
+    path = os.path.join(root, file)
     try:
-        handle = os.open(resolve(root, file), _FLAGS | os.O_NOFOLLOW)
+        handle = os.open(path, _FLAGS)
     except OSError as error:
         raise InvalidInput(unreadable(file, error)) from None
     try:
+        if not os.path.isabs(file):
+            _check(_real(root), _opened(handle, path), file)
         return _content(handle, file, limit)
     except OSError as error:
         raise InvalidInput(unreadable(file, error)) from None
@@ -34,8 +39,26 @@ def resolve(root: str, file: str) -> str:
     named by an absolute path may stand elsewhere."""
     path = os.path.realpath(os.path.join(root, file))
     if not os.path.isabs(file):
-        check_inside(os.path.realpath(root), path, file)
+        _check(_real(root), path, file)
     return path
+
+
+def _check(root: str, path: str, file: str) -> None:
+    if not path.startswith(f"{root}/") or "/.git" in path:  # nearly every file is inside: ask no further
+        check_inside(root, path, file)
+
+
+def _opened(handle: int, path: str) -> str:
+    """What was opened, links followed: asked of the system, so that nobody can change a link in between."""
+    try:
+        return os.readlink(f"{_OPENED}{handle}")
+    except OSError:
+        return os.path.realpath(path)
+
+
+@lru_cache(maxsize=64)
+def _real(root: str) -> str:
+    return os.path.realpath(root)
 
 
 def shown(root: str, path: str) -> str:

@@ -20,6 +20,8 @@ from baselinekit.store.state import cannot_write
 STRIPES = 64
 WAIT = 30.0
 
+_SIGNATURE = 500  # always as long, so that a shorter one leaves nothing of a longer one
+
 
 @contextlib.contextmanager
 def lock(root: str, file: str, wait: float = WAIT) -> Iterator[None]:
@@ -58,13 +60,12 @@ def _acquire(handle: int, file: str, wait: float) -> None:
 def _sign(handle: int) -> None:
     command = " ".join(sys.argv[:3])[:200]
     started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    line = f"process {os.getpid()} on {socket.gethostname()} ({command}), since {started}\n"
+    line = f"process {os.getpid()} on {socket.gethostname()} ({command}), since {started}"
     with contextlib.suppress(OSError):  # it only helps whoever waits
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, line.encode("utf-8", "replace"), 0)
+        os.pwrite(handle, line.encode("utf-8", "replace").ljust(_SIGNATURE), 0)
 
 
 def _held(handle: int, file: str, wait: float) -> Problem:
-    owner = os.pread(handle, 1000, 0).decode("utf-8", "replace").strip() or "another process"
+    owner = os.pread(handle, _SIGNATURE, 0).decode("utf-8", "replace").strip() or "another process"
     what = f"not recorded: its lock is held by {owner}, and {wait:g} s of waiting were not enough"
     return Problem("BK121", what, "let that one finish, then run again", Place(file))

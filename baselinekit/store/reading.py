@@ -1,7 +1,7 @@
 """Files to baselines: all of them, or everything that is wrong in any of them, with file, line and column."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
@@ -26,7 +26,7 @@ def load_texts(texts: Mapping[str, str], root: str) -> list[Baseline]:
 
 def parse_record(record: dict[str, Json], root: str) -> Baseline:
     """A record that no file holds yet; it need not have an output."""
-    baseline, problems = records.read(record)
+    baseline, problems = records.read(record, Source("", form=records.form(record)))
     if baseline is None or problems:
         raise InvalidInput(*problems)
     return baseline
@@ -57,46 +57,48 @@ def refuse_taken(id: str, root: str, files: Sequence[str]) -> None:
                     if taken == id
                     else f"the id {id!r} is {taken!r} in other letters"
                 )
-                mend = "choose another --id, or take the new output into it with `baselinekit refresh`"
+                mend = "choose another --id, or remove that baseline first"
                 raise InvalidInput(Problem("BK113", what, mend, locate(source, ("id",), root)))
 
 
+@dataclass(slots=True)
+class _Loaded:
+    """What the files gave, and what they did not."""
+
+    baselines: list[Baseline] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    refused: list[Problem] = field(default_factory=list)
+
+    def keep(self, error: BaselinekitError) -> None:
+        (self.refused if isinstance(error, Refused) else self.problems).extend(error.problems)
+
+
 def _load_all(files: Sequence[str], content: Callable[[str], bytes], root: str) -> list[Baseline]:
-    baselines: list[Baseline] = []
-    errors: list[BaselinekitError] = []
+    loaded = _Loaded()
     for file in files:
         try:
-            baselines += _load_one(content(file), file, root)
+            _load_one(content(file), file, root, loaded)
         except (InvalidInput, Refused) as error:
-            errors.append(error)
-    problems = [problem for error in errors for problem in error.problems]
-    problems += _same_ids(baselines, root)
-    if problems:
-        refused = all(isinstance(error, Refused) for error in errors) and errors
-        raise Refused(*problems) if refused else InvalidInput(*problems)
-    return baselines
+            loaded.keep(error)
+    loaded.problems += _same_ids(loaded.baselines, root)
+    if loaded.problems:
+        raise InvalidInput(*loaded.problems, *loaded.refused)
+    if loaded.refused:
+        raise Refused(*loaded.refused)
+    return loaded.baselines
 
 
-def _load_one(data: bytes, file: str, root: str) -> list[Baseline]:
-    baselines: list[Baseline] = []
-    problems: list[Problem] = []
-    refused: list[Problem] = []
-    body = ""
+def _load_one(data: bytes, file: str, root: str, loaded: _Loaded) -> None:
     for source, raw in _found(data, file):
-        baseline, wrong = records.read(raw)
+        baseline, wrong = records.read(raw, source)
         if wrong or baseline is None:
-            body = body or decode(data, file).body
-            problems += place_problems(body, file, source.document, wrong, source.at)
+            body = decode(data, file).body
+            loaded.problems += place_problems(body, file, source.document, wrong, source.at)
             continue
         try:
-            baselines.append(replace(_with_output(baseline, file, root), source=source))
+            loaded.baselines.append(_with_output(baseline, file, root))
         except (InvalidInput, Refused) as error:
-            (refused if isinstance(error, Refused) else problems).extend(error.problems)
-    if problems:
-        raise InvalidInput(*problems, *refused)
-    if refused:
-        raise Refused(*refused)
-    return baselines
+            loaded.keep(error)
 
 
 def _documents(data: bytes, file: str) -> list[Json]:

@@ -1,5 +1,6 @@
 """What a file holds: its records, each with where it stands, whatever the file's form."""
 
+import marshal
 from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Literal
@@ -62,9 +63,9 @@ def form(raw: dict[str, Json]) -> Form:
     return "response" if harness.recognises(raw) else "native"
 
 
-def read(raw: dict[str, Json]) -> tuple[Baseline | None, list[Problem]]:
+def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Problem]]:
     """A record by its form: the baseline, and what is wrong with it, with paths as they stand there."""
-    return harness.read(raw) if harness.recognises(raw) else native.read(raw)
+    return harness.read(raw, source) if source.form == "response" else native.read(raw, source)
 
 
 def place_in(source: Source, path: Path) -> Path:
@@ -87,7 +88,11 @@ def digest(raw: dict[str, Json]) -> str:
             del raw["metadata"]
     elif metadata is None and "metadata" in raw:
         raw = {key: value for key, value in raw.items() if key != "metadata"}
-    return blake2b(canonical(raw).encode(), digest_size=12).hexdigest()
+    try:
+        data = marshal.dumps(raw, 2)
+    except ValueError:  # a number that only a Decimal holds
+        data = canonical(raw).encode()
+    return blake2b(data, digest_size=12).hexdigest()
 
 
 def _is_other(raw: dict[str, Json]) -> bool:

@@ -105,20 +105,21 @@ class Record:
 
 def check(cls: type[T], raw: Json) -> tuple[T | None, list[Problem]]:
     """The value as the class states it, or everything that is wrong with it, with paths instead of places."""
+    kind: Any = cls
     try:
-        return _validator(cls).validate_python(raw), []
+        return _validator(kind).validate_python(raw), []
     except ValidationError as error:
         complaints = [
             Complaint(tuple(each["loc"]), each["type"], each.get("ctx", {}), each["msg"])
             for each in error.errors(include_url=False, include_input=False)
         ]
-        return None, problems_of(complaints, raw, schema_of(cls))
+        return None, problems_of(complaints, raw, schema_of(kind))
 
 
 @cache
-def schema_of(cls: Any) -> dict[str, Any]:
+def schema_of(kind: Any) -> dict[str, Any]:
     """The JSON Schema of a class, its parts under `$defs`."""
-    return _adapter(cls).json_schema(schema_generator=_Schema)
+    return _adapter(kind).json_schema(schema_generator=_Schema)
 
 
 class _Schema(GenerateJsonSchema):
@@ -134,13 +135,13 @@ class _Schema(GenerateJsonSchema):
 
 
 @cache
-def _adapter(cls: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(cls)
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 @cache
-def _validator(cls: Any) -> SchemaValidator:
-    return SchemaValidator(_open(_adapter(cls).core_schema))
+def _validator(kind: Any) -> SchemaValidator:
+    return SchemaValidator(_open(_adapter(kind).core_schema))
 
 
 def _open(schema: Any) -> Any:

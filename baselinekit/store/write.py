@@ -65,7 +65,7 @@ def add_baseline(source: Source, baseline: dict[str, Json], root: str, inline_li
         raw = reading.read_record(source, root)
         if raw.get("baseline") is not None:
             what = "there is a baseline already"
-            mend = "take the new output into it with `baselinekit refresh`"
+            mend = "remove its `baseline:` first"
             raise InvalidInput(Problem("BK113", what, mend, locate(source, ("baseline",), root)))
         if records.digest(raw) != source.digest.partition("-")[2]:
             what = f"{file} changed since it was read"

@@ -37,6 +37,7 @@ _TAGS = "tag:yaml.org,2002:"
 _TYPES = {"null": "null", "bool": "boolean", "int": "number", "float": "number"}
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
 _NO_KEY: Any = object()
+_C_PARSER: Any = vars(yaml.cyaml)["CParser"] if yaml.__with_libyaml__ else None
 
 
 def load(body: str, file: str, *, pure: bool = False) -> list[Json]:
@@ -83,9 +84,7 @@ def events(body: str, *, pure: bool = False) -> Iterator[Event]:
 
 
 def _parser(text: str, pure: bool) -> Any:
-    if yaml.__with_libyaml__ and not pure:
-        return yaml.CSafeLoader(text)
-    return yaml.SafeLoader(text)
+    return yaml.SafeLoader(text) if pure or _C_PARSER is None else _C_PARSER(text)
 
 
 class _Reader:
@@ -125,36 +124,35 @@ class _Reader:
                 value = box
                 box, in_mapping, key, anchor, before = stack.pop()
                 key = _NO_KEY
-                self.closed(anchor, value, before, event)
+                if anchor is not None or self.nodes > MAX_NODES:
+                    self.closed(anchor, value, before, event)
                 continue
             elif kind is MappingStartEvent or kind is SequenceStartEvent:
                 value = {} if kind is MappingStartEvent else []
-                self.opened(event, len(stack))
+                if event.anchor is not None or event.tag is not None or len(stack) >= MAX_DEPTH:
+                    self.opened(event, len(stack))
             elif kind is AliasEvent:
                 value = self.alias(event)
-            elif kind is DocumentStartEvent:
-                box, in_mapping, key = [], False, _NO_KEY
-                self.anchors.clear()
-                continue
-            elif kind is DocumentEndEvent:
-                self.documents_read.append(box[0])
-                continue
             elif kind is StreamEndEvent:
                 return self.documents_read
             else:
+                if kind is DocumentEndEvent:
+                    self.documents_read.append(box[0])
+                box, in_mapping, key = [], False, _NO_KEY
+                self.anchors.clear()
                 continue
             if not in_mapping:
                 box.append(value)
-            elif key is _NO_KEY:
-                if value.__class__ is not str or value in box or value == "<<":
-                    value = self.odd_key(value, event, box, stack)
-                key = value
-                continue
-            else:
+            elif key is not _NO_KEY:
                 box[key] = value
                 if kind is ScalarEvent:
                     key = _NO_KEY
                     continue
+            else:
+                if value.__class__ is not str or value in box or value == "<<":
+                    value = self.odd_key(value, event, box, stack)
+                key = value
+                continue
             if kind is MappingStartEvent or kind is SequenceStartEvent:
                 stack.append((box, in_mapping, key, event.anchor, self.nodes))
                 box, in_mapping = value, kind is MappingStartEvent

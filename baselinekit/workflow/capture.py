@@ -1,12 +1,12 @@
 """capture: replay a recipe once and write down what came back as the known-good output."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from baselinekit.compare.dispatch import compile_baseline
-from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
 from baselinekit.model.baselines import Baseline, Known
 from baselinekit.model.observation import Observation
 from baselinekit.model.values import ABSENT, Json
@@ -50,7 +50,9 @@ def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: W
         **{key: record[key] for key in ("id", "name", "description") if key in record},
         **({"baseline_version": wishes.version} if wishes.version else {}),
         "baseline": found.mapping,
-        **{key: record[key] for key in ("current", "comparison") if key in record},
+        "current": record["current"],
+        "comparison": {"type": "exact" if isinstance(found.output, str) else "structural"}
+        | record.get("comparison", {}),
         "metadata": {**record.get("metadata", {}), "last_passed": None, "failure_count": 0},
     }
     group = wishes.group or group_of(draft, project)
@@ -61,6 +63,20 @@ def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: W
     return Captured(draft.id, file, found.output, found.seconds, found.notes)
 
 
+def capture_all(
+    project: Project, drafts: Sequence[Baseline], wishes: Wishes, way: Way
+) -> tuple[list[Captured], list[Problem]]:
+    """Each draft by itself: what can be captured is, and what cannot is told with its place."""
+    captured: list[Captured] = []
+    problems: list[Problem] = []
+    for draft in drafts:
+        try:
+            captured.append(capture_into(project, draft, wishes, way))
+        except BaselinekitError as error:
+            problems += located(draft, error.problems, project.root)
+    return captured, problems
+
+
 def capture_into(project: Project, draft: Baseline, wishes: Wishes, way: Way) -> Captured:
     """The `baseline:` of a file that has a recipe and no output yet; the rest of the file stays as it is."""
     if draft.baseline is not None:
@@ -69,8 +85,7 @@ def capture_into(project: Project, draft: Baseline, wishes: Wishes, way: Way) ->
             *located(draft, [Problem("BK520", what, "remove its `baseline:` first")], project.root)
         )
     found = _observed(project, draft, wishes, way)
-    mapping = {**found.mapping}
-    store.add_baseline(draft.source, mapping, project.root, project.config.inline_limit)
+    store.add_baseline(draft.source, found.mapping, project.root, project.config.inline_limit)
     return Captured(draft.id, draft.source.file, found.output, found.seconds, found.notes)
 
 

@@ -1,5 +1,6 @@
 """doctor: check every file, rule and recipe without replaying anything; and show one baseline as read."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -7,11 +8,11 @@ from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import Json, Path
-from baselinekit.paths import children, render
+from baselinekit.paths import Wild, children, render
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import Doors
-from baselinekit.workflow.compare import located, words_of
+from baselinekit.workflow.compare import located, prepare, words_of
 from baselinekit.workflow.judging import target_of
 from baselinekit.workflow.project import Project
 
@@ -57,7 +58,7 @@ def _problems(project: Project, baseline: Baseline) -> list[Problem]:
 
 def portrait(project: Project, baseline: Baseline, doors: Doors) -> Iterator[str]:
     """How one baseline is read: what is asked, the arrays, where the rules start, the placeholders."""
-    matcher = compile_baseline(baseline, words_of(project, baseline))
+    matcher = prepare(project, [baseline], doors)[0][1]
     title = f": {baseline.name}" if baseline.name else ""
     yield f"{baseline.id}{title}"
     yield f"  file      {baseline.source.file}"
@@ -68,18 +69,15 @@ def portrait(project: Project, baseline: Baseline, doors: Doors) -> Iterator[str
     yield f"  type      {matcher.type}"
     for path, how in matcher.arrays.items():
         yield f"  array     {render(path)}: {_ARRAYS.get(how, how)}"
-    for rule in matcher.path_rules:
-        start = (
-            render([s for s in rule.pattern.segments[:1] if s == "body"])
-            if not rule.pattern.absolute
-            else "$"
-        )
-        met = "" if rule in matcher.hits else "   (meets nothing in the stored output)"
-        below = f" below {start}" if start != "$" else ""
-        yield f"  rule      {rule.kind}: {rule.text}{below}{met}"
+    met = {rule.at for rule in matcher.hits}
+    for at, rule in {rule.at: rule for rule in matcher.path_rules}.items():
+        below = " below body" if rule.pattern.segments[:1] == ("body",) and not rule.pattern.absolute else ""
+        unmet = "" if at in met else "   (meets nothing in the stored output)"
+        yield f"  rule      {rule.kind}: {rule.text}{below}{unmet}"
     if known is not None:
-        for path, text in _placeholders(known.output, ()):
-            yield f"  stands    {render(path)}: {text}"
+        folded = [(render(_any_index(path)), text) for path, text in _placeholders(known.output, ())]
+        for (where, text), times in Counter(folded).items():
+            yield f"  stands    {where}: {text}" + (f"   ({times} times)" if times > 1 else "")
 
 
 _ARRAYS = {
@@ -88,6 +86,10 @@ _ARRAYS = {
     "unordered": "any order, each with a partner of its own",
     "subset": "each must be there, further ones may be",
 }
+
+
+def _any_index(path: Path) -> list[str | int | Wild]:
+    return [Wild.ANY if isinstance(key, int) else key for key in path]
 
 
 def _placeholders(value: Json, path: Path) -> Iterator[tuple[Path, str]]:

@@ -2,9 +2,10 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 from baselinekit.compare.dispatch import Matcher
-from baselinekit.errors import BaselinekitError, CannotReplay, Place, Problem
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.comparison import Comparison, Difference
 from baselinekit.model.observation import Observation
@@ -14,6 +15,7 @@ from baselinekit.model.values import Json
 from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import Doors
 from baselinekit.store import baselines as store, pending
+from baselinekit.variables import as_text
 from baselinekit.workflow.project import Project
 
 _MOST_LOCATED = 1_000
@@ -188,6 +190,8 @@ def target_of(recipe: Recipe, project: Project) -> str:
         base = project.override_base_url or getattr(recipe.execution, "base_url", None) or project.base_url
         method, endpoint = shown.split(" ", 1)
         shown = f"{method} {(base or '').rstrip('/')}{endpoint}"
+    with suppress(InvalidInput):  # a variable of a flow is only known while it runs
+        shown = as_text(project.scope.expand(shown))
     return project.redactor.mask(shown)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from baselinekit.model.values import Json, Path
 from baselinekit.paths import children
 from baselinekit.placeholders.grammar import escape, has_marker
-from baselinekit.variables import Redactor, Scope, secret_shape
+from baselinekit.variables import Redactor, Scope, is_secret_key, secret_shape
 
 _SHORTEST_VALUE = 8
 _TOLD_APART = re.compile(r"(?i)^<<[\s\S]*>>$")
@@ -60,10 +60,12 @@ def secrets_in(output: Json, redactor: Redactor, path: Path = ()) -> Iterator[tu
     looks like a secret. A placeholder gives nothing away."""
     if isinstance(output, str):
         names = redactor.found_in(output)
-        shape = None if _TOLD_APART.match(output) and has_marker(output) else secret_shape(output)
+        stands = _TOLD_APART.match(output) and has_marker(output)
         if names:
             yield path, f"the secret {', '.join(sorted(names))}"
-        elif shape:
+        elif not stands and (shape := secret_shape(output)):
             yield path, f"what looks like {shape}"
+        elif not stands and path and is_secret_key(str(path[-1])) and len(output) >= _SHORTEST_VALUE:
+            yield path, "what its name says is a secret"
     for key, child in children(output):
         yield from secrets_in(child, redactor, (*path, key))

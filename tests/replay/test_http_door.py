@@ -1,13 +1,16 @@
 """The door for requests, against a server that keeps to nothing. F.. are rows of the list of threats."""
 
 import gzip
+import importlib.util
 import logging
+import random
 import socket
 import ssl
 import subprocess
 import threading
 import time
 import zlib
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +20,7 @@ from replay_world import RawServer, Seen, http
 from baselinekit.errors import CannotReplay
 from baselinekit.model.observation import Request
 from baselinekit.model.recipes import Auth
+from baselinekit.replay.body import http_output
 from baselinekit.replay.http import Client
 
 JSON = "Content-Type: application/json"
@@ -253,15 +257,6 @@ def test_a_proxy_is_asked_but_never_for_this_machine(raw: RawServer) -> None:
     client.close()
 
 
-def test_f49_nothing_of_a_request_is_logged(
-    raw: RawServer, client: Client, caplog: pytest.LogCaptureFixture
-) -> None:
-    url = raw.says("/", http(200))
-    with caplog.at_level(logging.DEBUG):
-        client.send(Request("GET", f"{url}?key=HUNTER2", (("Authorization", "HUNTER2"),)))
-    assert "HUNTER2" not in caplog.text
-
-
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("tls") / "own.pem"
@@ -287,11 +282,85 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def test_tls_is_verified_unless_told_otherwise(certificate: Path, client: Client) -> None:
+def tls_server(certificate: Path) -> RawServer:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     server = RawServer(tls=context)
     server.says("/", http(200, b"hello"), keep=True)
+    return server
+
+
+def test_a_proxy_for_tls_hands_the_bytes_on(certificate: Path, raw: RawServer) -> None:
+    target = tls_server(certificate)
+
+    def tunnel(connection: socket.socket, seen: Seen) -> None:
+        connection.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        with socket.create_connection(("127.0.0.1", target.port)) as onward:
+            back = threading.Thread(target=pump, args=(onward, connection), daemon=True)
+            back.start()
+            pump(connection, onward)
+            back.join()
+
+    raw.routes["api.test:443"] = tunnel
+    client = Client({"https": raw.url})
+    request = Request("GET", "https://api.test/", verify=False)
+    try:
+        assert [client.send(request).body for _ in range(2)] == [b"hello", b"hello"]
+        assert [seen.method for seen in raw.seen] == ["CONNECT"]
+    finally:
+        client.close()
+        target.close()
+
+
+def pump(source: socket.socket, sink: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(65_536):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
+
+
+def test_whatever_comes_is_an_answer_or_an_error_of_ours(raw: RawServer, client: Client) -> None:
+    good = [
+        http(200, b'{"a": [1, 2.5, "x"]}', JSON),
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+        http(
+            200, gzip.compress(b"hello" * 50), "Content-Encoding: gzip", "Content-Type: text/plain; charset=x"
+        ),
+        http(302, b"", "Location: /x", "Set-Cookie: a=b; Path=/; Expires=Thu"),
+    ]
+    chance = random.Random(3)
+    current = b""
+
+    def act(connection: socket.socket, seen: Seen) -> None:
+        connection.sendall(current)
+
+    url = raw.does("/", act)
+    outcomes = set()
+    for _ in range(300):
+        mutated = bytearray(chance.choice(good))
+        for _ in range(chance.randint(1, 6)):
+            spot = chance.randrange(len(mutated))
+            mutated[spot : spot + chance.randint(0, 3)] = chance.randbytes(chance.randint(0, 3))
+        current = bytes(mutated)
+        try:
+            http_output(client.send(Request("GET", url, timeout=2)), ["location"])
+            outcomes.add("answer")
+        except CannotReplay as error:
+            outcomes.add(error.problems[0].code)
+    assert {"answer", "BK304"} <= outcomes
+
+
+def test_f49_nothing_of_a_request_is_logged(
+    raw: RawServer, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = raw.says("/", http(200))
+    with caplog.at_level(logging.DEBUG):
+        client.send(Request("GET", f"{url}?key=HUNTER2", (("Authorization", "HUNTER2"),)))
+    assert "HUNTER2" not in caplog.text
+
+
+def test_tls_is_verified_unless_told_otherwise(certificate: Path, client: Client) -> None:
+    server = tls_server(certificate)
     request = Request("GET", f"https://127.0.0.1:{server.port}/")
     try:
         assert code_of(client, request) == "BK302"
@@ -301,3 +370,9 @@ def test_tls_is_verified_unless_told_otherwise(certificate: Path, client: Client
         assert code_of(client, replace(request, verify="/nowhere.pem")) == "BK302"
     finally:
         server.close()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("h2") is not None, reason="h2 is installed")
+def test_http2_says_what_it_needs(client: Client) -> None:
+    with pytest.raises(CannotReplay, match="pip install"):
+        client.send(Request("GET", "https://127.0.0.1:1/", http2=True))

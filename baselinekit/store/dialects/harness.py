@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 from baselinekit.errors import Problem
-from baselinekit.model.baselines import Baseline, Known, Metadata, Observed, Options, Rules
+from baselinekit.model.baselines import Baseline, Known, Metadata, Observed, Options, Rules, Source
 from baselinekit.model.recipes import HttpExecution, HttpRequest
 from baselinekit.model.values import ABSENT, STRICT, Json, Path
+from baselinekit.store.checks import check_lists
 from baselinekit.store.dialects import native
 from baselinekit.store.validate import check
 
@@ -95,7 +96,7 @@ def recognises(raw: dict[str, Json]) -> bool:
     return "test_case" in raw or raw.get("eval_type") == "regression"
 
 
-def read(raw: dict[str, Json]) -> tuple[Baseline | None, list[Problem]]:
+def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Problem]]:
     """The baseline, or everything that is wrong with it, where it stands in this form."""
     record, problems = check(RegressionFile, raw)
     if record is None:
@@ -108,12 +109,12 @@ def read(raw: dict[str, Json]) -> tuple[Baseline | None, list[Problem]]:
         description=about.description,
         baseline_version=known.version if known else None,
         baseline=_known(known) if known else None,
-        comparison=record.test_case.comparison,
+        comparison=_graded(native.settled(record.test_case.comparison), record.grader.config),
         metadata=Metadata(about.criticality, about.tags, about.skip, about.last_passed, about.failure_count),
+        source=source,
     )
-    problems = [replace(problem, at=path(problem.at or ())) for problem in native.problems_of(baseline)]
-    rules = _graded(native.settled(baseline.comparison), record.grader.config)
-    return replace(baseline, comparison=rules), problems
+    wrong = [*native.problems_of(baseline), *check_lists(record.test_case.comparison)]
+    return baseline, [replace(problem, at=path(problem.at or ())) for problem in wrong]
 
 
 def path(native_path: Path) -> Path:

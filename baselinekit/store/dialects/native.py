@@ -1,24 +1,32 @@
 """The form of the reference: `id, name, …, baseline, current, comparison, metadata`."""
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from baselinekit.errors import Problem
-from baselinekit.model.baselines import Baseline, Rules
+from baselinekit.model.baselines import Baseline, Known, Metadata, Rules, Source
 from baselinekit.model.recipes import HttpFlow, HttpRequest, Recipe
 from baselinekit.model.values import Json, Path
 from baselinekit.store import checks
-from baselinekit.store.validate import Record, check
+from baselinekit.store.validate import Current, Record, check
 
 _MAY_BE_EMPTY = ("baseline", "comparison", "metadata")
+_PARTS: dict[str, tuple[Any, Callable[[Any], Iterable[Problem]]]] = {
+    "baseline": (Known, checks.check_known),
+    "current": (Current, checks.check_recipe),
+    "comparison": (Rules, checks.check_rules),
+    "metadata": (Metadata, checks.check_metadata),
+}
 
 
-def read(raw: dict[str, Json]) -> tuple[Baseline | None, list[Problem]]:
+def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Problem]]:
     """The baseline, or everything that is wrong with it."""
     if None in raw.values():  # a key with nothing behind it is as good as none
         raw = {key: value for key, value in raw.items() if value is not None or key not in _MAY_BE_EMPTY}
     record, problems = check(Record, raw)
     if record is None:
-        return None, problems
+        return None, [*problems, *_in_what_is_right(raw, {(problem.at or ("",))[0] for problem in problems})]
     baseline = Baseline(
         id=record.id,
         current=recipe(record.current.input, record.current.execution),
@@ -26,11 +34,20 @@ def read(raw: dict[str, Json]) -> tuple[Baseline | None, list[Problem]]:
         description=record.description,
         baseline_version=record.baseline_version,
         baseline=record.baseline,
-        comparison=record.comparison,
+        comparison=settled(record.comparison),
         metadata=record.metadata,
+        source=source,
     )
-    problems = problems_of(baseline)
-    return replace(baseline, comparison=settled(baseline.comparison)), problems
+    return baseline, [*problems_of(baseline), *checks.check_lists(record.comparison)]
+
+
+def _in_what_is_right(raw: dict[str, Json], wrong: set[str | int]) -> Iterator[Problem]:
+    """What else is wrong, in those parts of a record whose types are right."""
+    if isinstance(raw.get("id"), str):
+        yield from checks.check_id(raw["id"])
+    for key, (kind, look) in _PARTS.items():
+        if key in raw and key not in wrong:
+            yield from look(check(kind, raw[key])[0])
 
 
 def path(native: Path) -> Path:

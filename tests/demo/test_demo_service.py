@@ -1,0 +1,170 @@
+"""The demo service answers as a real one would."""
+
+import gzip
+import http.client
+import json
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from baselinekit.demo.service import Service
+
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    with Service(users=3) as service:
+        yield service
+
+
+def ask(
+    service: Service, method: str, path: str, body: Any = None, **headers: str
+) -> tuple[int, Any, dict[str, str]]:
+    connection = http.client.HTTPConnection(service.url.removeprefix("http://"), timeout=5)
+    content = None if body is None else json.dumps(body)
+    connection.request(method, path, content, {name.replace("_", "-"): headers[name] for name in headers})
+    response = connection.getresponse()
+    raw = response.read()
+    connection.close()
+    is_json = response.headers["Content-Type"] == "application/json" and raw and raw[:1] != b"\x1f"
+    return response.status, json.loads(raw) if is_json else raw, dict(response.headers)
+
+
+def test_users_are_as_in_the_reference_example(service: Service) -> None:
+    status, body, _ = ask(service, "GET", "/api/v1/users")
+    assert status == 200
+    assert body["pagination"] == {"page": 1, "per_page": 20, "total": 3}
+    assert [list(user) for user in body["users"]] == [["id", "name", "email", "created_at"]] * 3
+    for user in body["users"]:
+        assert UUID.fullmatch(user["id"])
+        assert "@" in user["email"]
+        assert STAMP.fullmatch(user["created_at"])
+    one = body["users"][1]
+    assert ask(service, "GET", f"/api/v1/users/{one['id']}")[1] == one
+
+
+def test_ids_are_new_at_each_start_and_the_same_until_then(service: Service) -> None:
+    again = ask(service, "GET", "/api/v1/users")[1]
+    assert ask(service, "GET", "/api/v1/users")[1] == again
+    with Service(users=3) as other:
+        assert ask(other, "GET", "/api/v1/users")[1]["users"][0]["id"] != again["users"][0]["id"]
+
+
+def test_version_2_renames_retypes_and_drifts(service: Service) -> None:
+    users, order = (ask(service, "GET", path)[1] for path in ("/api/v1/users", "/api/v1/orders/1001"))
+    assert service.version == 1
+    service.upgrade()
+    assert service.version == 2
+    new, drifted = (ask(service, "GET", path)[1] for path in ("/api/v1/users", "/api/v1/orders/1001"))
+    assert list(new["users"][0]) == ["id", "full_name", "email", "created_at"]
+    assert new["users"][0]["full_name"] == users["users"][0]["name"]
+    assert new["pagination"]["total"] == "3"
+    assert drifted != order
+    assert 0.009 < drifted["items"][0]["price"] - order["items"][0]["price"] < 0.021
+    assert 0.009 < drifted["total"] - order["total"] < 0.021
+    with Service(version=2) as second:
+        assert ask(second, "GET", "/health")[1] == {"status": "ok", "version": "2.0.0"}
+
+
+def test_orders_in_pages_and_by_status(service: Service) -> None:
+    _, body, _ = ask(service, "GET", "/api/v1/orders?page=2&per_page=5")
+    assert [order["number"] for order in body["orders"]] == [1006, 1007, 1008, 1009, 1010]
+    assert body["pagination"] == {"page": 2, "per_page": 5, "total": 24}
+    shipped = ask(service, "GET", "/api/v1/orders?status=shipped")[1]["orders"]
+    assert {order["status"] for order in shipped} == {"shipped"}
+    for order in shipped:
+        total = sum(round(item["price"] * 100) * item["quantity"] for item in order["items"])
+        assert round(order["total"] * 100) == total
+    for query in ("page=0", "per_page=101", "page=x"):
+        assert ask(service, "GET", f"/api/v1/orders?{query}")[0] == 400
+
+
+def test_log_in(service: Service) -> None:
+    assert ask(service, "GET", "/api/v1/me")[0] == 401
+    assert ask(service, "POST", "/api/v1/login", {"username": "ada", "password": "x"})[0] == 401
+    status, body, _ = ask(service, "POST", "/api/v1/login", {"username": "ada", "password": "correct-horse"})
+    assert status == 200
+    assert STAMP.fullmatch(body["expires_at"])
+    me = ask(service, "GET", "/api/v1/me", Authorization=f"Bearer {body['token']}")
+    assert me[:2] == (200, {"username": "ada", "roles": ["reader", "editor"]})
+
+
+def test_a_new_user_is_found_and_the_list_stays(service: Service) -> None:
+    before = ask(service, "GET", "/api/v1/users")[1]
+    status, user, headers = ask(service, "POST", "/api/v1/users", {"name": "Zoë", "email": "z@example.com"})
+    assert (status, user["name"], headers["Location"]) == (201, "Zoë", f"/api/v1/users/{user['id']}")
+    assert ask(service, "GET", headers["Location"])[1] == user
+    assert ask(service, "GET", "/api/v1/users")[1] == before
+    for wrong in ({"name": "x"}, {"name": 1, "email": "a@b"}, [], "x"):
+        assert ask(service, "POST", "/api/v1/users", wrong)[0] == 422
+
+
+def test_text_and_bytes(service: Service) -> None:
+    _, text, headers = ask(service, "GET", "/api/v1/report.txt")
+    assert headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert b"total        24\n" in text
+    _, picture, headers = ask(service, "GET", "/api/v1/logo.png")
+    assert headers["Content-Type"] == "image/png"
+    assert picture.startswith(b"\x89PNG\r\n\x1a\n")
+
+
+def test_errors_are_json(service: Service) -> None:
+    for path in ("/nope", "/api/v1/users/unknown", "/api/v1/orders/9"):
+        status, body, _ = ask(service, "GET", path)
+        assert (status, body["error"]["status"]) == (404, 404)
+    status, _, headers = ask(service, "DELETE", "/api/v1/users")
+    assert (status, headers["Allow"]) == (405, "GET, POST")
+    assert ask(service, "POST", "/api/v1/users", Content_Length="9999999")[0] == 413
+
+
+def test_not_modified_gzip_and_head(service: Service) -> None:
+    _, plain, headers = ask(service, "GET", "/api/v1/orders")
+    assert ask(service, "GET", "/api/v1/orders", If_None_Match=headers["ETag"])[0] == 304
+    _, raw, zipped = ask(service, "GET", "/api/v1/orders", Accept_Encoding="gzip")
+    assert zipped["Content-Encoding"] == "gzip"
+    assert json.loads(gzip.decompress(raw)) == plain
+    status, nothing, head = ask(service, "HEAD", "/api/v1/orders")
+    assert (status, nothing, head["Content-Length"]) == (200, b"", headers["Content-Length"])
+
+
+def test_a_connection_stays_open_for_many_requests(service: Service) -> None:
+    connection = http.client.HTTPConnection(service.url.removeprefix("http://"), timeout=5)
+    sockets = set()
+    for _ in range(20):
+        connection.request("GET", "/api/v1/users")
+        connection.getresponse().read()
+        sockets.add(id(connection.sock))
+    assert len(sockets) == 1
+    connection.close()
+
+
+def test_many_ask_at_once(service: Service) -> None:
+    statuses: list[int] = []
+    threads = [
+        threading.Thread(target=lambda: statuses.append(ask(service, "GET", "/api/v1/orders")[0]))
+        for _ in range(50)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert statuses == [200] * 50
+
+
+def test_it_runs_by_itself() -> None:
+    command = [sys.executable, "-m", "baselinekit.demo.service", "--version", "2", "--users", "2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=5)
+        connection.request("GET", "/api/v1/users")
+        assert json.loads(connection.getresponse().read())["pagination"]["total"] == "2"
+        connection.close()
+        process.terminate()

@@ -1,0 +1,244 @@
+"""The grammar of placeholders: what begins one, what is literal, and that nothing is lost in escaping."""
+
+import time
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from baselinekit.errors import InvalidInput
+from baselinekit.model.values import Json
+from baselinekit.placeholders.grammar import (
+    Token,
+    escape,
+    escape_value,
+    has_marker,
+    holds_marker,
+    split,
+    tokens_in,
+)
+from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.template import Inline, Placeholder, compile_text
+
+
+def token(text: str) -> Token:
+    (only,) = split(text)
+    assert isinstance(only, Token)
+    return only
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "args", "optional", "nullable", "key"),
+    [
+        ("<<any>>", "any", (), False, False, None),
+        ("{{any_uuid}}", "any_uuid", (), False, False, None),
+        ("<<any_uuid?>>", "any_uuid", (), True, False, None),
+        ("<<any_uuid|null>>", "any_uuid", (), False, True, None),
+        ("<<any_uuid?|null>>", "any_uuid", (), True, True, None),
+        ("<<any_uuid as id>>", "any_uuid", (), False, False, "id"),
+        ("<<any_uuid(4)?|null as the-id_2>>", "any_uuid", (4,), True, True, "the-id_2"),
+        ("{{any_uuid?|null as id}}", "any_uuid", (), True, True, "id"),
+        ("{{any_string(1,5)}}", "any_string", (1, 5), False, False, None),
+        ("<<any_string()>>", "any_string", (), False, False, None),
+        ("<<x1(1, -2.50, 1e3, true, false, null, word, two words)>>", "x1",
+         (1, Decimal("-2.50"), Decimal("1e3"), True, False, None, "word", "two words"), False, False, None),
+        ("<<x('a,b)', 'it''s', '', '\\d>>')>>", "x", ("a,b)", "it's", "", r"\d>>"), False, False, None),
+        ('<<x("a\\"b", "\\u0041")>>', "x", ('a"b', "A"), False, False, None),
+        ("<<x(  1 ,2  )>>", "x", (1, 2), False, False, None),
+        ("<<x(nan, Infinity, 007, 1_0, --1, +1, .5, 5., 1e99999)>>", "x",
+         ("nan", "Infinity", "007", "1_0", "--1", "+1", ".5", "5.", "1e99999"), False, False, None),
+        ("<<x(9007199254740993)>>", "x", (9007199254740993,), False, False, None),
+    ],
+)  # fmt: skip
+def test_a_placeholder_is_read(
+    text: str, name: str, args: tuple[Json, ...], optional: bool, nullable: bool, key: str | None
+) -> None:
+    found = token(text)
+    assert (found.name, found.args, found.optional, found.nullable, found.key) == (
+        name,
+        args,
+        optional,
+        nullable,
+        key,
+    )
+    assert [type(arg) for arg in found.args] == [type(arg) for arg in args]
+    assert found.text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "literal"),
+    [
+        ("a << b", "a << b"),
+        ("<<<<<<<", "<<<<<<<"),
+        ("<<<<<<< HEAD", "<<<<<<< HEAD"),
+        ("<<", "<<"),
+        ("<<>>", "<<>>"),
+        ("<<EOF", "<<EOF"),
+        ("cat <<eof\nx\neof", "cat <<eof\nx\neof"),
+        ("<<Any>>", "<<Any>>"),
+        ("<< any >>", "<< any >>"),
+        ("<<any", "<<any"),
+        ("{{name}}", "{{name}}"),
+        ("{{any_", "{{any_"),
+        ("{{anything}}", "{{anything}}"),
+        ("1<<2", "1<<2"),
+        (r"\<<any>>", "<<any>>"),
+        (r"\{{any_uuid}}", "{{any_uuid}}"),
+        (r"\\\<<any>>", r"\\<<any>>"),
+        (r"\<< b", "<< b"),
+        (r"\\<< b", r"\\<< b"),
+        ("\\", "\\"),
+        (r"a\b", r"a\b"),
+        ("", ""),
+    ],
+)
+def test_what_is_literal(text: str, literal: str) -> None:
+    assert split(text) == [literal]
+    assert compile_text(text, Words()) == literal
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (r"\\<<any>>", ["\\\\", "<<any>>"]),
+        ("<<<any>>>", ["<", "<<any>>", ">"]),
+        ("a<<any>>b<<any>>", ["a", "<<any>>", "b", "<<any>>"]),
+        ("<<any>><<any>>", ["<<any>>", "<<any>>"]),
+        ("x << {{any_uuid}}", ["x << ", "{{any_uuid}}"]),
+        (r"\<<any>> <<any>>", ["<<any>> ", "<<any>>"]),
+    ],
+)
+def test_the_parts_of_a_text(text: str, parts: list[str]) -> None:
+    assert [part if isinstance(part, str) else part.text for part in split(text)] == parts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<<any}}",
+        "{{any_uuid>>",
+        "<<any?",
+        "<<any|none>>",
+        "<<any as >>",
+        "<<any as 1x>>",
+        "<<any as a b>>",
+        "<<any(>>",
+        "<<any(1>>",
+        "<<any(,)>>",
+        "<<any(1,)>>",
+        "<<any(1 2')>>",
+        "<<any('x)>>",
+        "<<any('x' y)>>",
+        '<<any("\\q")>>',
+        "<<any(1)",
+        "<<any(1)?|null x>>",
+    ],
+)
+def test_a_malformed_one_is_an_error_that_shows_how_to_write_it(text: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        split("some text " + text)
+    (problem,) = caught.value.problems
+    assert problem.code == "BK211"
+    assert "<<name(args)?|null as key>>" in problem.mend
+
+
+def test_markers_and_tokens_are_found_wherever_they_stand() -> None:
+    value = {"a": ["x", {"b": "y<<any as k>>"}], "c": "a << b", "<<any>>": 1, "d": "{{any_uuid}}"}
+    assert holds_marker(value)
+    assert not holds_marker({"<<any>>": [1, None, True, "{{name}}"]})
+    assert [found.text for found in tokens_in(value)] == ["<<any as k>>", "{{any_uuid}}"]
+    assert list(tokens_in(["<<any}}", "a << b", r"\<<any>>"])) == []
+
+
+MARKERS = st.lists(
+    st.sampled_from(
+        [
+            "<",
+            "<<",
+            "\\",
+            "\\\\",
+            "{",
+            "{{",
+            "any_",
+            "any",
+            ">>",
+            "}}",
+            "(",
+            ")",
+            "'",
+            "?",
+            "|",
+            " as ",
+            "x",
+            "\n",
+        ]
+    ),
+    max_size=10,
+).map("".join)
+TEXTS = st.one_of(MARKERS, st.text(max_size=10))
+
+
+@given(TEXTS)
+@settings(max_examples=2000)
+def test_an_escaped_text_stands_for_itself(text: str) -> None:
+    written = escape(text)
+    compiled = compile_text(written, Words())
+    if isinstance(compiled, str):
+        assert compiled == text
+    else:  # an odd run of backslashes before a marker has to be quoted
+        assert isinstance(compiled, Placeholder | Inline)
+        assert compiled.accepts(text, {})
+        for other in (
+            text + "x",
+            "x" + text,
+            text[:-1],
+            text.replace("\\", "", 1),
+            text.replace("\\", "\\\\"),
+        ):
+            assert other == text or not compiled.accepts(other, {})
+
+
+@given(TEXTS)
+@settings(max_examples=1000)
+def test_any_text_is_read_or_is_an_error(text: str) -> None:
+    try:
+        parts = split(text)
+    except InvalidInput as error:
+        assert error.problems[0].code == "BK211"
+    else:
+        assert parts
+        assert all(
+            not (isinstance(a, str) and isinstance(b, str)) for a, b in zip(parts, parts[1:], strict=False)
+        )
+        if not has_marker(text):
+            assert parts == [text]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(TEXTS, below, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(JSON)
+@settings(max_examples=300)
+def test_escaping_a_value_changes_texts_alone(value: Json) -> None:
+    before = repr(value)
+    escaped = escape_value(value)
+    assert repr(value) == before
+    assert (escaped is value) or holds_marker(value)
+    if isinstance(value, dict):
+        assert list(escaped) == list(value)
+
+
+def test_long_hostile_texts_take_linear_time() -> None:
+    began = time.perf_counter()
+    for piece in ("<", "\\<<", "<<any(", "{{any_", "<<a ", "\\", "<<any as ", "<<x('"):
+        text = piece * (200_000 // len(piece))
+        escape(text)
+        try:
+            split(text)
+        except InvalidInput as error:
+            assert len(str(error)) < 1000
+    assert time.perf_counter() - began < 10

@@ -1,0 +1,128 @@
+"""Placeholders in use: may be absent, may be null, bound to one value, and never for longer than a second."""
+
+import threading
+import time
+
+import pytest
+
+from baselinekit.errors import CannotReplay
+from baselinekit.model.values import Json
+from baselinekit.placeholders.pattern import unanchored
+from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.template import Bindings, Inline, Placeholder, compile_text
+from baselinekit.variables import Scope
+
+WORDS = Words(scope=Scope({"n": 5}))
+
+
+def template(text: str) -> Placeholder | Inline:
+    compiled = compile_text(text, WORDS)
+    assert not isinstance(compiled, str)
+    return compiled
+
+
+def test_optional_is_a_property_of_the_whole_value_alone() -> None:
+    assert template("<<any?>>").optional
+    assert not template("<<any>>").optional
+    assert not template("x<<any?>>").optional
+
+
+def test_null_is_accepted_only_where_it_says_so() -> None:
+    assert template("<<any_uuid|null>>").accepts(None, {})
+    assert not template("<<any_uuid>>").accepts(None, {})
+    assert not template("<<any_uuid?>>").accepts(None, {})
+    assert not template("<<any_uuid|null>>").accepts("null", {})
+
+
+@pytest.mark.parametrize(
+    ("texts", "values", "accepted"),
+    [
+        (["<<any as k>>", "<<any as k>>"], [1, 1], True),
+        (["<<any as k>>", "<<any as k>>"], [1, 1.0], True),
+        (["<<any as k>>", "<<any as k>>"], [1, True], False),
+        (["<<any as k>>", "<<any as k>>"], [1, "1"], False),
+        (["<<any as k>>", "<<any as k>>"], [[1], [True]], False),
+        (["<<any as k>>", "<<any as j>>"], [1, 2], True),
+        (["<<any_integer as k>>", "/u/<<any_integer as k>>"], [5, "/u/5"], True),
+        (["<<any_integer as k>>", "/u/<<any_integer as k>>"], [5, "/u/6"], False),
+        (["<<any as k>>", "/u/<<any as k>>/x"], [5, "/u/5/x"], True),
+        (["/u/<<any as k>>/x", "<<any as k>>"], ["/u/5/x", 5], True),
+        (["/u/<<any as k>>/x", "<<any as k>>"], ["/u/5/x", "5"], True),
+        (["/u/<<any as k>>/x", "<<any as k>>"], ["/u/5/x", "6"], False),
+        (["/u/<<any as k>>/x", "<<any as k>>", "<<any as k>>"], ["/u/5/x", "5", 5], False),
+        (["/u/<<any as k>>/x", "<<any as k>>", "<<any as k>>"], ["/u/5/x", 5, 5], True),
+        (["<<any as k>>-<<any as k>>"], ["a-a"], True),
+        (["<<any as k>>-<<any as k>>"], ["a-b"], False),
+        (["<<any_uuid|null as k>>", "<<any as k>>"], [None, 7], True),
+    ],
+)
+def test_a_binding_is_one_value_everywhere(texts: list[str], values: list[Json], accepted: bool) -> None:
+    bindings: Bindings = {}
+    results = [template(text).accepts(value, bindings) for text, value in zip(texts, values, strict=True)]
+    assert all(results) is accepted
+
+
+def test_what_is_not_accepted_binds_nothing() -> None:
+    bindings: Bindings = {}
+    assert not template("<<any_integer as k>>").accepts("x", bindings)
+    assert bindings == {}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "inner"),
+    [("^a$", "a"), ("a", "a"), ("^a", "a"), (r"a\$", r"a\$"), (r"a\\$", "a\\\\"), ("$", ""), ("", "")],
+)
+def test_anchors_mean_nothing_where_the_whole_must_match(pattern: str, inner: str) -> None:
+    assert unanchored(pattern) == inner
+
+
+CATASTROPHES = [
+    ("<<regex('(a|a)*b')>>", "a" * 60),
+    ("<<regex('(a+)+$')>>", "a" * 5_000 + "b"),
+    ("<<regex('(.*)*(.*)*(.*)*=x')>>", "=" * 5_000),
+    ("x<<regex('(a|aa)+')>>y", "x" + "a" * 5_000 + "z"),
+    ("<<any>>a<<any>>b<<any>>c<<any>>d", "abc" * 30_000),
+    ("<<contains('aa')>><<contains('aa')>><<contains('aa')>>!", "a" * 20_000),
+]
+
+
+@pytest.mark.parametrize(("text", "value"), CATASTROPHES, ids=[text for text, _ in CATASTROPHES])
+def test_a_slow_expression_ends_in_time_and_is_no_verdict(text: str, value: str) -> None:
+    """F22."""
+    compiled = template(text)
+    began = time.perf_counter()
+    try:
+        assert not compiled.accepts(value, {})
+    except CannotReplay as error:
+        assert error.problems[0].code == "BK215"
+    assert time.perf_counter() - began < 2.5
+
+
+def test_a_catastrophe_is_noticed_and_other_threads_go_on() -> None:
+    """F22: `re` would hold the interpreter's lock for hours here."""
+    compiled = template("<<regex('(a|a)*b')>>")
+    ticks: list[float] = []
+    done = threading.Event()
+
+    def tick() -> None:
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.01)
+
+    other = threading.Thread(target=tick)
+    other.start()
+    try:
+        with pytest.raises(CannotReplay, match="takes longer than 1 s"):
+            compiled.accepts("a" * 60, {})
+    finally:
+        done.set()
+        other.join()
+    assert len(ticks) > 20
+    assert max(after - before for before, after in zip(ticks, ticks[1:], strict=False)) < 0.8
+
+
+def test_a_long_pattern_and_a_long_text_are_refused() -> None:
+    with pytest.raises(Exception, match="longer than 1000 characters"):
+        compile_text(f"<<regex('{'a' * 1001}')>>", WORDS)
+    with pytest.raises(CannotReplay, match="over the limit of 1,000,000"):
+        template("<<regex('a*')>>").accepts("a" * 1_000_001, {})

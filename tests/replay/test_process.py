@@ -1,0 +1,170 @@
+"""The door for programs, with real ones."""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from baselinekit.errors import CannotReplay
+from baselinekit.model.observation import Run
+from baselinekit.replay.process import Processes
+
+
+@pytest.fixture
+def processes() -> Iterator[Processes]:
+    processes = Processes()
+    yield processes
+    processes.cancel()
+
+
+def shell(script: str, **options: object) -> Run:
+    return Run(("/bin/sh", "-c", script), env={"PATH": os.environ["PATH"]}, **options)  # type: ignore[arg-type]
+
+
+def code_of(processes: Processes, run: Run) -> str:
+    with pytest.raises(CannotReplay) as raised:
+        processes.execute(run)
+    return raised.value.problems[0].code
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended, or does so in a moment: a signal takes its time."""
+    patience = time.monotonic() + 1
+    while time.monotonic() < patience:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def pid_in(file: Path) -> int:
+    patience = time.monotonic() + 5
+    while not (file.exists() and file.read_text().strip()) and time.monotonic() < patience:
+        time.sleep(0.01)
+    return int(file.read_text())
+
+
+def test_a_program_runs_to_its_end(processes: Processes, tmp_path: Path) -> None:
+    finished = processes.execute(
+        shell("cat; echo err >&2; pwd; echo $A; exit 3", stdin=b"in ", cwd=str(tmp_path))
+    )
+    assert (finished.exit_code, finished.stderr) == (3, b"err\n")
+    assert finished.stdout == f"in {tmp_path}\n\n".encode()
+    assert 0 < finished.seconds < 1
+
+
+def test_its_environment_is_what_it_is_given(processes: Processes) -> None:
+    finished = processes.execute(Run(("/usr/bin/env",), env={"A": "1"}))
+    assert finished.stdout == b"A=1\n"
+
+
+def test_a_lot_goes_in_and_comes_out(processes: Processes) -> None:
+    much = bytes(range(256)) * 3_000
+    assert processes.execute(shell("cat", stdin=much)).stdout == much
+
+
+def test_a_program_need_not_read_what_it_is_given(processes: Processes) -> None:
+    assert processes.execute(shell("exec <&-; exit 4", stdin=bytes(1_000_000))).exit_code == 4
+
+
+def test_a_program_may_close_its_output_and_go_on(processes: Processes) -> None:
+    started = time.monotonic()
+    assert processes.execute(shell("exec >&- 2>&-; sleep 0.3; exit 5")).exit_code == 5
+    assert 0.25 < time.monotonic() - started < 1
+
+
+def test_a_signal_shows_in_the_exit_code(processes: Processes) -> None:
+    assert processes.execute(shell("kill -9 $$")).exit_code == -9
+
+
+def test_f28_time_is_up_for_the_whole_group(processes: Processes, tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    started = time.monotonic()
+    run = shell(f"sleep 99 & echo $! > {note}; echo last words >&2; wait", timeout=0.4)
+    with pytest.raises(CannotReplay, match=r"did not end within 0\.4 s; it said last: last words") as raised:
+        processes.execute(run)
+    assert raised.value.problems[0].code == "BK321"
+    assert time.monotonic() - started < 2
+    assert is_gone(pid_in(note))
+
+
+def test_what_does_not_want_to_end_is_killed(processes: Processes) -> None:
+    started = time.monotonic()
+    assert code_of(processes, shell("trap '' TERM; while :; do sleep 0.1; done", timeout=0.2)) == "BK321"
+    assert 2 < time.monotonic() - started < 3.5
+
+
+def test_f29_a_flood_is_stopped(processes: Processes) -> None:
+    started = time.monotonic()
+    assert code_of(processes, shell("yes")) == "BK322"
+    assert time.monotonic() - started < 2
+
+
+def test_of_the_error_output_the_end_is_kept(processes: Processes) -> None:
+    finished = processes.execute(shell("seq 1 200000 >&2", max_stderr=1_000))
+    assert len(finished.stderr) == 1_000
+    assert finished.stderr.endswith(b"\n199999\n200000\n")
+
+
+def test_f28_nobody_waits_for_a_grandchild_with_the_pipe(processes: Processes, tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    started = time.monotonic()
+    finished = processes.execute(shell(f"sleep 99 & echo $! > {note}; echo done"))
+    assert (finished.exit_code, finished.stdout) == (0, b"done\n")
+    assert 0.9 < time.monotonic() - started < 2
+    assert is_gone(pid_in(note))
+
+
+def test_nor_for_one_that_left_the_session(processes: Processes) -> None:
+    leave = "import os, time; os.fork() or (os.setsid(), time.sleep(3))"
+    started = time.monotonic()
+    assert processes.execute(Run((sys.executable, "-c", leave), env={})).exit_code == 0
+    assert time.monotonic() - started < 2
+
+
+def test_cancel_ends_what_runs(processes: Processes, tmp_path: Path) -> None:
+    codes: list[str] = []
+    runs = [shell(f"sleep 99 & echo $! > {tmp_path / str(index)}; wait") for index in range(4)]
+    threads = [threading.Thread(target=lambda run=run: codes.append(code_of(processes, run))) for run in runs]
+    for thread in threads:
+        thread.start()
+    pids = [pid_in(tmp_path / str(index)) for index in range(4)]
+    started = time.monotonic()
+    processes.cancel()
+    assert time.monotonic() - started < 1
+    assert all(map(is_gone, pids))
+    for thread in threads:
+        thread.join()
+    assert codes == ["BK330"] * 4
+    assert code_of(processes, shell("true")) == "BK330"
+
+
+@pytest.mark.parametrize(
+    ("argv", "cwd", "message"),
+    [
+        (("/nowhere/tool",), ".", "No such file or directory: install it, or correct its name"),
+        (("/etc/passwd",), ".", "Permission denied: make it executable"),
+        (("/bin/true",), "/nowhere", "the working folder '/nowhere' cannot be used"),
+        (("/bin/echo", "a\0b"), ".", "embedded null byte"),
+    ],
+)
+def test_what_cannot_be_started(processes: Processes, argv: tuple[str, ...], cwd: str, message: str) -> None:
+    with pytest.raises(CannotReplay, match=message) as raised:
+        processes.execute(Run(argv, cwd=cwd))
+    assert raised.value.problems[0].code == "BK320"
+
+
+def test_no_descriptor_is_left_open(processes: Processes) -> None:
+    processes.execute(shell("true"))
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        processes.execute(shell("true"))
+        code_of(processes, shell("yes", max_stdout=10))
+    assert len(os.listdir("/proc/self/fd")) == before
