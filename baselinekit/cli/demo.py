@@ -42,7 +42,7 @@ def demo(folder: str, color: str) -> None:
             _run(style, ["capture", "http", "GET", service.url + endpoint, "--id", name, *more], ["--quiet"])
         screen.line()
         screen.line(
-            "    Ids and times change with every start, so placeholders stand for them. Prices may move a little."
+            "    Ids and times are new at every start: placeholders stand for them. Prices may move a little."
         )
         _step(style, 2, "Does it still answer like that?")
         _run(style, ["compare"], ["--color", color])

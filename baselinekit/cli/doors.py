@@ -26,8 +26,8 @@ def real_way(advance: Callable[..., Callable[..., None]] | None = None) -> Itera
     processes = Processes()
 
     def cancel() -> None:
-        processes.cancel()
         client.cancel()
+        processes.cancel()  # last: a child that ignores the signal is waited for
 
     way = Way(Doors(client.send, processes.execute, client.sleep), cancel, CLOCK)
     if advance is not None:

@@ -1,7 +1,7 @@
 """The expected output, compiled to nodes in one pass. What no rule touches and `==` can decide stays as it
 is: most of a document costs nothing to compile and next to nothing to walk."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -122,6 +122,8 @@ class Compiler:
                 scalars.append((key, item))
             else:
                 nodes.append((key, node))
+        if mode.type == "numeric" and at is not None and not plain and not scalars and _no_numbers(nodes):
+            return Uncompared(value, at)
         ordered = not mode.allow_field_reordering and size > 1
         if not (scalars or nodes or whole or ordered) and state.dead:
             return None
@@ -149,6 +151,8 @@ class Compiler:
             node or Literal(item, mode, (at, n))
             for n, (node, item) in enumerate(zip(found, value, strict=True))
         )
+        if mode.type == "numeric" and at is not None and _no_numbers(enumerate(items)):
+            return Uncompared(value, at)
         self.arrays[unroll(at)] = self._shown(how) if how else ("each" if template else "ordered")
         return self._array_node(value, items, how or ("each" if template else "ordered"), mode, state, at)
 
@@ -191,6 +195,11 @@ class Compiler:
     def _problem(self, error: InvalidInput, at: Link) -> None:
         path = ("baseline", "output", *unroll(at))
         self.problems += [Problem(p.code, p.what, p.mend, p.place, path) for p in error.problems]
+
+
+def _no_numbers(nodes: Iterable[tuple[str | int, Node]]) -> bool:
+    """Whether nothing below is compared, so that it need not even be there."""
+    return all(isinstance(node, Uncompared) for _, node in nodes)
 
 
 def _texts(value: Json) -> list[str]:

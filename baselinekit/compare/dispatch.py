@@ -73,7 +73,8 @@ class Matcher:
                 rule.text, "hid", f"{rule.kind}: {rule.text} hid a change of type: {what}", rule.at
             )
         if self.uncompared:
-            what = f"{self.uncompared} values that are no numbers were not compared (type: numeric)"
+            count = f"{self.uncompared} value{'s' if self.uncompared != 1 else ''} other than numbers"
+            what = f"{count}: not compared (type: numeric)"
             yield RuleReport("numeric", "uncompared", what, ("comparison", "type"))
 
 
@@ -91,7 +92,8 @@ def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
     path_rules, required = settings.path_rules(rules, output, kind, problems)
     automaton = Automaton(path_rules)
     root = outputs.root_node(output, kind, mode, automaton.start, compiler)
-    if not problems and not compiler.checked and compiler.hits and not required:
+    unchecked = not compiler.checked and (compiler.hits or compiler.uncompared)
+    if not problems and unchecked and not required:
         what = "the rules ignore everything: this baseline could never fail"
         problems.append(Problem("BK224", what, "leave something to compare", at=("comparison",)))
     if problems:

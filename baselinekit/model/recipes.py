@@ -33,7 +33,7 @@ class HttpRequest:
     path: str | None = None
     url: str | None = None
     headers: dict[str, Scalar] = field(default_factory=dict)
-    params: dict[str, Scalar | None | list[Scalar]] = field(default_factory=dict)
+    params: dict[str, Scalar | list[Scalar] | None] = field(default_factory=dict)
     json: Json = ABSENT
     body: Json = ABSENT
     form: dict[str, Scalar | list[Scalar]] | None = None

@@ -13,11 +13,13 @@ from decimal import Decimal
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
 
-_MARKER = re.compile(r"(\\*)(<<|\{\{(?=any_))")
+_MARKER = re.compile(r"(?<!\\)(\\*)(<<|\{\{(?=any_))")
 _BEGINS = re.compile(r"([a-z][a-z0-9_]*)(?=\(|\?|\||\s+as\s|>>|\}\})")
 _TAIL = re.compile(r"(\?)?(\|\s*null)?(?:\s+as\s+([A-Za-z_][A-Za-z0-9_-]*))?\s*")
+_BLANKS = re.compile(r"\s*")
 _BARE = re.compile(r"[^,()<>'\"]+")
 _RAW = re.compile(r"'((?:[^']|'')*)'")
+_FOLLOWER = "<<any>>"
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,999})")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?")
@@ -91,26 +93,36 @@ def split(text: str) -> list[str | Token]:
     return parts
 
 
-def escape(text: str) -> str:
-    """The text as a stored output holds it, so that it stands for itself."""
-    if not has_marker(text):
+def escape(text: str, followed: bool = False) -> str:
+    """The text as a stored output holds it, so that it stands for itself. `followed`: a placeholder comes
+    right after it."""
+    if not has_marker(text) and not (followed and text.endswith(("\\", "<", "{"))):
         return text
+    written = _escaped(text)
+    after = [_FOLLOWER] if followed else []
+    # An odd run of backslashes before a marker cannot be written: one would be lost. Such a text is quoted.
+    if _shown(written + "".join(after)) == [text, *after]:
+        return written
+    return "<<one_of('" + text.replace("'", "''") + "')>>"
+
+
+def _escaped(text: str) -> str:
     result = ""
     position = 0
     while match := _MARKER.search(text, position):
         run, opener = match.groups()
-        result += text[position : match.start()]
-        if len(run) % 2:
-            # An odd run cannot be written before a marker, one backslash would be lost: quote it instead.
-            result += f"<<one_of('{run}{opener}')>>"
-            position = match.end()
-        elif _BEGINS.match(text, match.end()):
-            result += "\\" + run + opener
-            position = match.end()
-        else:
-            result += run + opener[0]
-            position = match.end() - 1
+        begins = _BEGINS.match(text, match.end())
+        result += text[position : match.start()] + ("\\" if begins else "") + run
+        result += opener if begins else opener[0]
+        position = match.end() if begins else match.end() - 1
     return result + text[position:]
+
+
+def _shown(written: str) -> list[str]:
+    try:
+        return [part if isinstance(part, str) else part.text for part in split(written)]
+    except InvalidInput:
+        return []
 
 
 def escape_value(value: Json) -> Json:
@@ -143,7 +155,7 @@ def _token(text: str, start: int, begins: re.Match[str], closer: str) -> tuple[T
 def _args(text: str, start: int, position: int) -> tuple[tuple[Json, ...], int]:
     args: list[Json] = []
     while True:
-        position += len(text[position:]) - len(text[position:].lstrip())
+        position = _blank(text, position)
         if raw := _RAW.match(text, position):
             args.append(raw[1].replace("''", "'"))
             position = raw.end()
@@ -155,13 +167,19 @@ def _args(text: str, start: int, position: int) -> tuple[tuple[Json, ...], int]:
             position = bare.end()
         elif args or text[position : position + 1] != ")":
             raise malformed(text[start : position + 1], "has an argument that cannot be read")
-        position += len(text[position:]) - len(text[position:].lstrip())
+        position = _blank(text, position)
         closing = text[position : position + 1]
         position += 1
         if closing == ")":
             return tuple(args), position
         if closing != ",":
             raise malformed(text[start:position], "should go on with a comma or a closing parenthesis")
+
+
+def _blank(text: str, position: int) -> int:
+    """The position after any blanks."""
+    match = _BLANKS.match(text, position)
+    return match.end() if match else position
 
 
 def _json_string(quoted: str, shown: str) -> str:

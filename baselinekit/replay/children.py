@@ -43,7 +43,8 @@ def program_at(program: str, folder: str, mend: str) -> str:
 
 def _from_root(word: str, root: str) -> str:
     path = os.path.join(root, word)
-    return path if os.sep in word and not os.path.isabs(word) and os.path.isfile(path) else word
+    names_a_file = os.sep in word or os.path.splitext(word)[1]
+    return path if names_a_file and not os.path.isabs(word) and os.path.isfile(path) else word
 
 
 def said_last(stderr: bytes) -> str:

@@ -62,7 +62,7 @@ class Layout:
         later: list[str] = []
         for key in entries:
             before = next((node.children[name] for name in self._after(key) if name in node.children), None)
-            if before is None and self.plainly and node.size:
+            if before is None and self.plainly and node.size and not self._keeps_line_ends(node):
                 splices.setdefault(node.first, []).append(key)
             elif before is None:
                 later.append(key)
@@ -110,10 +110,16 @@ class Layout:
             at = self._above_comments(at, column)
             return Splice(at, at, f"{text}{self.newline}{indent}")
         end = node.content_end
+        if self.plainly and self._keeps_line_ends(node):
+            return Splice(end, end, f"{indent}{text}{self.newline}")
         if node.ends_in_text_block:
             end = len(self.body[:end].rstrip())
         end = self._line_end(end)
         return Splice(end, end, f"{self.newline}{indent}{text}")
+
+    def _keeps_line_ends(self, node: Node) -> bool:
+        """Whether a mapping may end in `|+`, whose empty lines belong to the text."""
+        return node.ends_in_text_block and self.body[node.content_end - 1 : node.content_end] in ("\n", "\r")
 
     def _insert_in_flow(self, node: Node, entries: dict[str, Json], at: int | None) -> Splice:
         first = node.first if node.size else node.end

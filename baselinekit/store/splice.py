@@ -69,9 +69,9 @@ def _attempt(
 ) -> str | None:
     """The edited text, if it reads back as the file with exactly these edits."""
     before = layout.language.load(body, "")
-    for edit in edits:
-        before[document] = with_value(before[document], edit.path, edit.value)
     try:
+        for edit in edits:
+            before[document] = with_value(before[document], edit.path, edit.value)
         text = _spliced(body, _plan(marks, edits, value, layout))
         after = layout.language.load(text, "")
     except (BaselinekitError, _Unplannable):
@@ -156,4 +156,6 @@ def with_value(value: Json, path: Path, new: Json) -> Json:
     step, rest = path[0], path[1:]
     if isinstance(value, list) and isinstance(step, int):
         return [*value[:step], with_value(value[step], rest, new), *value[step + 1 :]]
+    if not isinstance(value, dict | None):
+        raise _Unplannable
     return {**(value or {}), step: with_value((value or {}).get(step), rest, new)}

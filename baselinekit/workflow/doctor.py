@@ -17,6 +17,10 @@ from baselinekit.workflow.judging import target_of
 from baselinekit.workflow.project import Project
 
 
+_ASKED_OF_OPERATOR = ("BK310", "BK501", "BK504")
+"""No base_url, a variable without a value: right for a file that says so little on purpose."""
+
+
 @dataclass(frozen=True, slots=True)
 class Findings:
     """`problems` stop a compare; `notes` are what it needs from the operator: a variable, a permission."""
@@ -41,7 +45,7 @@ def examine(project: Project, baselines: list[Baseline], doors: Doors) -> Findin
             replaying.check(baseline.current, project.setting_of(baseline, doors))
         except (InvalidInput, Refused) as error:
             for problem in located(baseline, error.problems, project.root):
-                asked_of_operator = isinstance(error, Refused) or problem.code in ("BK501", "BK504")
+                asked_of_operator = isinstance(error, Refused) or problem.code in _ASKED_OF_OPERATOR
                 (notes if asked_of_operator else problems).append(problem)
     return Findings(len(baselines), tuple(problems), tuple(notes), drafts)
 

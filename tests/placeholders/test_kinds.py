@@ -252,7 +252,7 @@ def test_the_nearest_name_is_suggested() -> None:
     for written, near in [("any_uid", "any_uuid"), ("order_nr", "order_no"), ("any_emal", "any_email")]:
         with pytest.raises(InvalidInput, match=f"did you mean '{near}'"):
             compile_text(f"<<{written}>>", WORDS)
-    with pytest.raises(InvalidInput, match="write .<<"):
+    with pytest.raises(InvalidInput, match=r"write \\<<"):
         compile_text("<<qqq>>", WORDS)
 
 

