@@ -55,7 +55,7 @@ def _problems(project: Project, baseline: Baseline) -> list[Problem]:
         compile_baseline(baseline, words_of(project, baseline))
     except BaselinekitError as error:
         return [
-            p for p in located(baseline, error.problems, project.root) if p.code not in ("BK501", "BK504")
+            p for p in located(baseline, error.problems, project.root) if p.code not in _ASKED_OF_OPERATOR
         ]
     return []
 
