@@ -12,6 +12,7 @@ from baselinekit.model.values import Json, json_type
 from baselinekit.trust import origin
 from baselinekit.variables import is_secret_header, names_in
 from baselinekit.workflow.project import Project
+from baselinekit.workflow.templating import with_names
 
 
 def http(words: tuple[str, ...], given: dict[str, Any], project: Project) -> dict[str, Any]:
@@ -69,8 +70,7 @@ def _header(text: str, project: Project) -> tuple[str, str]:
         raise InvalidInput(
             Problem("BK508", f"-H {text!r} is not 'NAME: VALUE'", "as in -H 'Accept: text/html'")
         )
-    for secret_name, secret in project.scope.secrets.items():
-        value = value.replace(secret.value, f"{{{{{secret_name}}}}}")
+    value = with_names(value, project.scope)
     if is_secret_header(name) and not any(names_in(value)):
         variable = re.sub(r"\W+", "_", name.lower())
         mend = f"pass --secret {variable}=… and -H '{name}: {{{{{variable}}}}}': no credentials in a file"

@@ -1,5 +1,6 @@
 """The room's face for baselines: find, read, locate, write and record them."""
 
+from baselinekit.store.atomic import sweep
 from baselinekit.store.discover import discover
 from baselinekit.store.locating import locate, locate_all
 from baselinekit.store.reading import load, load_texts, parse_record, read_record
@@ -18,5 +19,6 @@ __all__ = [
     "read_record",
     "record",
     "refuse_taken",
+    "sweep",
     "write_new",
 ]

@@ -115,7 +115,7 @@ def _refuse_constant(name: str) -> Any:
 
 def _deeper_than(value: Json, limit: int) -> bool:
     level = [value]
-    for _ in range(limit + 1):
+    for _ in range(limit):
         level = [
             item
             for box in level

@@ -76,9 +76,9 @@ def _in_options(source: Source, path: Path) -> Path:
 
 
 def _in_output(source: Source, name: str, paths: Sequence[Path], root: str) -> list[Place]:
-    file = outputs.beside(source.file, name)
+    folder, file = outputs.beside(root, source.file, name)
     try:
-        body = decode(files.read(root, file, files.MAX_OUTPUT_BYTES), file).body
+        body = decode(files.read(folder, file, files.MAX_OUTPUT_BYTES), file).body
     except BaselinekitError:
         return [Place(file)] * len(paths)
     if not file.endswith(".json"):

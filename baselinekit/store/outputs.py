@@ -12,15 +12,20 @@ from baselinekit.store.text import decode
 MARK = ".output."
 
 
-def beside(file: str, name: str) -> str:
-    """The output file's name, relative to the root like the baseline's."""
-    return posixpath.normpath(posixpath.join(posixpath.dirname(file), name))
+def beside(root: str, file: str, name: str) -> tuple[str, str]:
+    """Where an output file is: below which folder, and its name there. A baseline that the operator named
+    outside of the project has it below its own folder."""
+    if posixpath.isabs(file):
+        root, file = posixpath.split(file)
+    if posixpath.isabs(name):  # never as it stands: only the operator names absolute paths
+        return root, posixpath.relpath(name, root)
+    return root, posixpath.normpath(posixpath.join(posixpath.dirname(file), name))
 
 
 def load(root: str, file: str, name: str) -> Json:
     """What an output file holds: `.json` a value, `.bin` its size and hash, anything else text."""
-    path = beside(file, name)
-    data = read(root, path, MAX_OUTPUT_BYTES)
+    folder, path = beside(root, file, name)
+    data = read(folder, path, MAX_OUTPUT_BYTES)
     if path.endswith(".bin"):
         return {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
     if path.endswith(".json"):

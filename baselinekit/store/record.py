@@ -61,6 +61,17 @@ class _Work:
     notes: list[str] = field(default_factory=list)
 
     def edited(self, body: str, document: int, targets: Sequence[tuple[Path, bool]]) -> str:
+        """The text with these verdicts in it. Cases that share something are edited one by one."""
+        try:
+            return self._edited_at_once(body, document, targets)
+        except NotRecorded:
+            if len(targets) == 1:
+                raise
+        for target in targets:
+            body = self._edited_at_once(body, document, [target])
+        return body
+
+    def _edited_at_once(self, body: str, document: int, targets: Sequence[tuple[Path, bool]]) -> str:
         paths = [(*at, "metadata", key) for at, _ in targets for key in records.RECORD_KEYS]
         marks = mark(self.language.events(body), document, paths)
         edits = [edit for at, passed in targets for edit in self.edits(body, document, marks, at, passed)]

@@ -17,6 +17,8 @@ RECORD_KEYS = ("last_passed", "failure_count")
 
 _OTHERS = {
     "capability_eval": "a capability eval",
+    "expected_output": "a capability eval",
+    "expected_outcome": "an AgentV eval case",
     "eval_suite": "an eval suite",
     "eval_trigger": "an eval trigger",
     "test_cases": "a file of test cases",
@@ -96,7 +98,9 @@ def digest(raw: dict[str, Json]) -> str:
 
 
 def _is_other(raw: dict[str, Json]) -> bool:
-    return not _OURS & raw.keys() and not harness.recognises(raw)
+    return not (_OURS & raw.keys() or harness.recognises(raw)) or (
+        "current" not in raw and not _OTHERS.keys().isdisjoint(raw)
+    )
 
 
 def _other(raw: Json, at: Path) -> Problem:

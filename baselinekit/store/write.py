@@ -52,8 +52,10 @@ def write_new(
     with lock(root, file):
         if os.path.lexists(target):
             raise InvalidInput(atomic.exists(file))
-        known = _kept_short(record["baseline"], file, id, root, inline_limit)
+        known, beside = _kept_short(record["baseline"], file, id, root, inline_limit)
         text = f"# yaml-language-server: $schema={schema}\n{yamlwrite.dump({**record, 'baseline': known})}"
+        if beside:
+            atomic.replace_file(*beside)
         atomic.replace_file(root, file, text.encode("utf-8"), new=True)
     return file
 
@@ -72,22 +74,26 @@ def add_baseline(source: Source, baseline: dict[str, Json], root: str, inline_li
             raise NotRecorded(Problem("BK122", what, "run again"))
         about = raw.get("metadata") if source.form == "response" else raw
         id = str(about.get("id")) if isinstance(about, dict) else ""
-        known = _kept_short(baseline, file, id, root, inline_limit)
+        known, beside = _kept_short(baseline, file, id, root, inline_limit)
         if source.form == "response":
             known = harness.mapping(known)
         body, bom = decode(read(root, file), file)
         edit = Edit((*source.at, "baseline"), known)
         text = apply(body, [edit], source.document, language(file), _AFTER)
+        if beside:
+            atomic.replace_file(*beside)
         atomic.replace_file(root, file, encode(text, bom))
 
 
-def _kept_short(known: dict[str, Json], file: str, id: str, root: str, limit: int) -> dict[str, Json]:
-    """The `baseline:`, with an output over the limit in a file of its own, which is written first."""
+def _kept_short(
+    known: dict[str, Json], file: str, id: str, root: str, limit: int
+) -> tuple[dict[str, Json], tuple[str, str, bytes] | None]:
+    """The `baseline:`, and for an output over the limit the file of its own that it names: where below which
+    folder, and its bytes. That one is written first, so that nobody reads a name that leads nowhere."""
     size = len(yamlwrite.dump(known["output"]).encode("utf-8", "surrogatepass"))
     if size <= limit:
-        return known
+        return known, None
     suffix, data = outputs.form(known["output"])
     name = f"{id}{outputs.MARK}{suffix}"
-    atomic.replace_file(root, outputs.beside(file, name), data)
     rest = {key: value for key, value in known.items() if key != "output"}
-    return {"output_file": name, **rest}
+    return {"output_file": name, **rest}, (*outputs.beside(root, file, name), data)

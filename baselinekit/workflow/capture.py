@@ -1,7 +1,7 @@
 """capture: replay a recipe once and write down what came back as the known-good output."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,13 +9,14 @@ from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
 from baselinekit.model.baselines import Baseline, Known
 from baselinekit.model.observation import Observation
-from baselinekit.model.values import ABSENT, Json
-from baselinekit.paths import find, parse, render, roots, suggest
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.paths import children, find, parse, render, roots, suggest
 from baselinekit.replay import dispatch as replaying
 from baselinekit.store import baselines as store, schemafile
+from baselinekit.variables import secret_shape
 from baselinekit.workflow.compare import Way, located, words_of
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.templating import Templating, secrets_in
+from baselinekit.workflow.templating import Templating, secrets_in, with_names
 
 _FIRST_SERVER_ERROR = 500
 
@@ -42,7 +43,10 @@ class Captured:
 
 def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: Way) -> Captured:
     """A new file. `record` holds everything but the output: id, current, comparison, metadata."""
+    record = {**record, "current": with_names(record["current"], project.scope)}
     draft = store.parse_record(record, project.root)
+    if not wishes.allow_secrets:
+        _refuse_in_recipe(project, record["current"])
     store.refuse_taken(draft.id, project.root, project.folders)
     checked(project, draft, way)
     found = _observed(project, draft, wishes, way)
@@ -140,6 +144,27 @@ def _refuse_errors(draft: Baseline, observation: Observation, wishes: Wishes) ->
     if isinstance(status, int) and status >= _FIRST_SERVER_ERROR and not wishes.allow_error_status:
         what = f"the answer is {status}, a server error: it is not stored as known-good"
         raise CannotReplay(Problem("BK521", what, "mend the server, or pass --allow-error-status"))
+
+
+def _refuse_in_recipe(project: Project, current: Json) -> None:
+    """A recipe is stored as well: what looks like a token in it has to become a variable first."""
+    mend = "pass it as --secret NAME=…, and it is stored as {{NAME}}; or pass --allow-secrets"
+    problems = [
+        Problem("BK522", f"{render(path)} of the recipe holds {what}", mend)
+        for path, what in _like_secrets(current, project, ())
+    ]
+    if problems:
+        raise Refused(*problems)
+
+
+def _like_secrets(value: Json, project: Project, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, str):
+        names = project.redactor.found_in(value)
+        what = f"the secret {', '.join(sorted(names))}" if names else secret_shape(value)
+        if what:
+            yield path, what
+    for key, child in children(value):
+        yield from _like_secrets(child, project, (*path, key))
 
 
 def _refuse_secrets(project: Project, output: Json) -> None:

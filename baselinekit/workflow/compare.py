@@ -96,7 +96,9 @@ def compare(
 
 
 def load(project: Project, paths: Sequence[str]) -> list[Baseline]:
-    """The baselines below the paths (as the user sees them), else in the project's own folders."""
+    """The baselines below the paths (as the user sees them), else in the project's own folders. What a killed
+    run left behind is cleared away on the way."""
+    store.sweep(project.root)
     if paths:
         named = [
             os.path.relpath(os.path.realpath(os.path.join(project.cwd, path)), project.root) for path in paths

@@ -16,7 +16,6 @@ from baselinekit.workflow.compare import located, prepare, words_of
 from baselinekit.workflow.judging import target_of
 from baselinekit.workflow.project import Project
 
-
 _ASKED_OF_OPERATOR = ("BK310", "BK501", "BK504")
 """No base_url, a variable without a value: right for a file that says so little on purpose."""
 

@@ -101,7 +101,6 @@ class Judge:
             attempts=observation.attempts,
             seconds=observation.seconds,
             environment_drift=self._drift(baseline),
-            recipe_hash=recipe_hash,
             resolved=resolved,
         )
 
@@ -125,6 +124,7 @@ class Judge:
             kind=baseline.current.kind,
             name=baseline.name,
             criticality=baseline.metadata.criticality,
+            recipe_hash=replaying.recipe_hash(baseline.current),
             **{"line": None, **found},  # type: ignore[arg-type]  # the callers above name fields of Result
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from baselinekit.model.values import Json, Path
 from baselinekit.paths import children
 from baselinekit.placeholders.grammar import escape, has_marker
-from baselinekit.variables import Redactor, Scope, is_secret_key, secret_shape
+from baselinekit.variables import Redactor, Scope, is_secret_header, is_secret_key, secret_shape
 
 _SHORTEST_VALUE = 8
 _TOLD_APART = re.compile(r"(?i)^<<[\s\S]*>>$")
@@ -55,6 +55,19 @@ class Templating:
         return result + escape(text[position:])
 
 
+def with_names(value: Json, scope: Scope) -> Json:
+    """A recipe with `{{name}}` wherever the value of a secret was typed."""
+    if isinstance(value, str):
+        for name, secret in scope.secrets.items():
+            value = value.replace(secret.value, f"{{{{{name}}}}}")
+        return value
+    if isinstance(value, list):
+        return [with_names(item, scope) for item in value]
+    if isinstance(value, dict):
+        return {key: with_names(item, scope) for key, item in value.items()}
+    return value
+
+
 def secrets_in(output: Json, redactor: Redactor, path: Path = ()) -> Iterator[tuple[Path, str]]:
     """Where a stored output would give something away: a declared secret in any spelling, or a text that
     looks like a secret. A placeholder gives nothing away."""
@@ -65,7 +78,14 @@ def secrets_in(output: Json, redactor: Redactor, path: Path = ()) -> Iterator[tu
             yield path, f"the secret {', '.join(sorted(names))}"
         elif not stands and (shape := secret_shape(output)):
             yield path, f"what looks like {shape}"
-        elif not stands and path and is_secret_key(str(path[-1])) and len(output) >= _SHORTEST_VALUE:
+        elif not stands and len(output) >= _SHORTEST_VALUE and _says_secret(path):
             yield path, "what its name says is a secret"
     for key, child in children(output):
         yield from secrets_in(child, redactor, (*path, key))
+
+
+def _says_secret(path: Path) -> bool:
+    """Whether the key, or the header, is called like a secret."""
+    if not path or not isinstance(path[-1], str):
+        return False
+    return is_secret_key(path[-1]) or (path[-2:-1] == ("headers",) and is_secret_header(path[-1]))

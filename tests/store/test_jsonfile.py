@@ -25,13 +25,19 @@ def test_numbers_keep_every_digit() -> None:
 
 
 def test_the_page() -> None:
-    assert dump({"b": [], "a": [1, {"x": None}]}) == '{\n  "b": [],\n  "a": [\n    1,\n    {\n      "x": null\n    }\n  ]\n}\n'
+    assert (
+        dump({"b": [], "a": [1, {"x": None}]})
+        == '{\n  "b": [],\n  "a": [\n    1,\n    {\n      "x": null\n    }\n  ]\n}\n'
+    )
     assert compact("a\u202e\ud800é") == '"a\\u202e\\ud800é"'
 
 
 ERRORS = [
     ('{"a": 1,\n "a": 2}', "BK102 f:2:2: the key 'a' is there twice: it is on line 1 already"),
-    ('{"b": {"x": 1, "x": 2},\n"a": [{"y": 1, "\\u0079": 2}]}', "BK102 f:1:16: .*\nBK102 f:2:16: the key 'y'"),
+    (
+        '{"b": {"x": 1, "x": 2},\n"a": [{"y": 1, "\\u0079": 2}]}',
+        "BK102 f:1:16: .*\nBK102 f:2:16: the key 'y'",
+    ),
     ("[1, NaN]", "BK106 f:1:5: NaN is no JSON number"),
     ("[-Infinity]", "BK106 f:1:2: -Infinity"),
     ("[1,\n" + "1" * 1_100 + "]", "BK106 f:2:1: a number of 1,100 digits"),

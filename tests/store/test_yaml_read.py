@@ -47,7 +47,10 @@ SCALARS: list[tuple[str, Any]] = [
     (">\n  a\n  b\n", "a b\n"),
     (r'"\ud83d\ude00"', "\U0001f600"),
     (r'"\ud800"', "\ud800"),
-    (r'["\uD8aF \uE000", \uD8aF \ud8AF \uDc00, "\uf123"]', ["\ud8af \ue000", r"\uD8aF \ud8AF \uDc00", "\uf123"]),
+    (
+        r'["\uD8aF \uE000", \uD8aF \ud8AF \uDc00, "\uf123"]',
+        ["\ud8af \ue000", r"\uD8aF \ud8AF \uDc00", "\uf123"],
+    ),
     ('"\\/ \\x41 \\t"', "/ A \t"),
 ]
 
@@ -67,11 +70,14 @@ def test_documents_and_aliases() -> None:
     assert load("# nothing\n", "f") == []
     assert load("---\na: 1\n---\n---\nb: 2\n...\n", "f") == [{"a": 1}, None, {"b": 2}]
     assert load("a: &x [1, &y 2]\nb: *x\nc: *y\n", "f") == [{"a": [1, 2], "b": [1, 2], "c": 2}]
-    assert load("%YAML 1.2\n---\n\"<<\": 1\n'1': 2\n*a : 3\n".replace("*a : 3\n", ""), "f") == [{"<<": 1, "1": 2}]
+    assert load("%YAML 1.2\n---\n\"<<\": 1\n'1': 2\n*a : 3\n".replace("*a : 3\n", ""), "f") == [
+        {"<<": 1, "1": 2}
+    ]
 
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
-    f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdef", "bcdefg", strict=True)
+    f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n"
+    for before, name in zip("abcdef", "bcdefg", strict=True)
 )
 ERRORS = [
     ("a: 1\na: 2\n", "BK102 f:2:1: the key 'a' is there twice: it is on line 1 already"),
@@ -107,7 +113,10 @@ ERRORS = [
     ("a: '", "BK101 f:1:5: not valid YAML"),
     ("a: \x01", "BK101 f:1:4: not valid YAML: .*escape"),
     ("a: \x00b", "BK101 f:1:4"),
-    ("a: 1\n<<<<<<< HEAD\nb: 1\n=======\nb: 2\n>>>>>>> x\n", "BK101 f:2:1: a git conflict that nobody has resolved"),
+    (
+        "a: 1\n<<<<<<< HEAD\nb: 1\n=======\nb: 2\n>>>>>>> x\n",
+        "BK101 f:2:1: a git conflict that nobody has resolved",
+    ),
     ("%YAML 9.9\n---\na", "BK101 f:1:1: not valid YAML"),
 ]
 

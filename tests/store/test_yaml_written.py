@@ -55,14 +55,27 @@ def test_an_odd_text_reads_back_as_key_and_value_in_every_reader(text: str) -> N
     assert load(dump(value), "f") == [value]
 
 
-@pytest.mark.parametrize("text", ["no", "1e3", "0o17", "12:30:45", "2024-01-15", "1.0", "null", "~", "y", "=", "0x1F", ".5"])
+@pytest.mark.parametrize(
+    "text", ["no", "1e3", "0o17", "12:30:45", "2024-01-15", "1.0", "null", "~", "y", "=", "0x1F", ".5"]
+)
 def test_what_looks_like_another_type_is_quoted(text: str) -> None:
     assert dump([text]) == f'- "{text}"\n'
 
 
 @pytest.mark.parametrize(
     "text",
-    ["User list", "/api/v1/users", "<<any_uuid>>", "v2.3.1", "a b", "application/json", "http://x.org/y", "$.a", "É", "a-b"],
+    [
+        "User list",
+        "/api/v1/users",
+        "<<any_uuid>>",
+        "v2.3.1",
+        "a b",
+        "application/json",
+        "http://x.org/y",
+        "$.a",
+        "É",
+        "a-b",
+    ],
 )
 def test_an_ordinary_text_stands_bare(text: str) -> None:
     assert dump({"a": text}) == f"a: {text}\n"
@@ -104,7 +117,7 @@ def test_the_page_is_written_for_the_reader_of_a_diff() -> None:
         "  one\n"
         "\n"
         "pattern: ^\\d+$\n"
-        "said: he said \"no\"\n"
+        'said: he said "no"\n'
         f"wide: {'w ' * 80}w\n"
         'hidden: "a\\u202Eb\\x1B"\n'
         "float:\n"
@@ -115,7 +128,9 @@ def test_the_page_is_written_for_the_reader_of_a_diff() -> None:
     )
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), Decimal("NaN"), 10**1_001, {"a": [-float("inf")]}])
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), Decimal("NaN"), 10**1_001, {"a": [-float("inf")]}]
+)
 def test_what_would_not_read_back_is_refused(value: Any) -> None:
     with pytest.raises(InvalidInput, match="BK114"):
         dump(value)

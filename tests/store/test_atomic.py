@@ -1,0 +1,220 @@
+"""A file is replaced whole or not at all, whatever fails, and nothing is left lying about."""
+
+import multiprocessing
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from storehelp import write, write_baseline
+
+from baselinekit.errors import InvalidInput, NotRecorded, Refused
+from baselinekit.store import state
+from baselinekit.store.atomic import replace_file, sweep
+from baselinekit.store.baselines import Mark, load, record
+
+PROJECT = Path(__file__).parent.parent.parent
+NOW = "2024-02-01T00:00:00Z"
+
+
+def litter(root: Path) -> list[str]:
+    return [str(path) for path in root.rglob("*.tmp")]
+
+
+def test_a_file_gets_new_bytes_and_keeps_its_mode(tmp_path: Path) -> None:
+    write(tmp_path, "f", "old")
+    (tmp_path / "f").chmod(0o640)
+    replace_file(str(tmp_path), "f", b"new")
+    assert (tmp_path / "f").read_bytes() == b"new"
+    assert (tmp_path / "f").stat().st_mode & 0o777 == 0o640
+    replace_file(str(tmp_path), "g", b"x" * 3_000_000, new=True)
+    assert (tmp_path / "g").stat().st_size == 3_000_000
+    assert (tmp_path / "g").stat().st_nlink == 1
+    with pytest.raises(InvalidInput, match="BK113 g: there is a file already"):
+        replace_file(str(tmp_path), "g", b"", new=True)
+    assert litter(tmp_path) == []
+    assert (tmp_path / ".baselinekit/.gitignore").read_text() == "*\n"
+
+
+def test_links_are_followed_inside_the_project_only(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    write(root, "real/f", "old")
+    write(tmp_path, "outside", "old")
+    (root / "in").symlink_to("real/f")
+    (root / "out").symlink_to("../outside")
+    replace_file(str(root), "in", b"new")
+    assert (root / "in").is_symlink()
+    assert (root / "real/f").read_bytes() == b"new"
+    for name in ("out", "../outside", ".git/hooks/pre-commit"):
+        with pytest.raises(Refused, match="BK404"):
+            replace_file(str(root), name, b"new")
+    assert (tmp_path / "outside").read_bytes() == b"old"
+
+
+def test_only_a_regular_file_is_replaced(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "folder"):
+        with pytest.raises(NotRecorded, match="BK120 .* is no regular file"):
+            replace_file(str(tmp_path), name, b"x")
+
+
+def test_the_state_folder_is_no_way_out(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    write(root, "f", "old")
+    (tmp_path / "elsewhere").mkdir()
+    (root / ".baselinekit").symlink_to("../elsewhere")
+    with pytest.raises(NotRecorded, match="BK120 .baselinekit is a link or a file"):
+        state.folder(str(root), "locks")
+    replace_file(str(root), "f", b"new")  # the temporary is beside the file then
+    assert (root / "f").read_bytes() == b"new"
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert litter(root) == []
+
+
+def run(code: str, root: Path, **how: object) -> subprocess.CompletedProcess[str]:
+    head = "from baselinekit.store.baselines import *\nfrom baselinekit.store.atomic import *\n"
+    command = [sys.executable, "-c", f"import sys; root = sys.argv[1]\n{head}{code}", str(root)]
+    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, **how)  # type: ignore[call-overload,no-any-return]
+
+
+RECORD = f"""
+from baselinekit.errors import NotRecorded
+for baseline in load(["b.yaml"], root):
+    try:
+        record([Mark(baseline.source, False)], root, "{NOW}")
+    except NotRecorded as error:
+        print(error)
+"""
+
+
+def small_files() -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+
+def test_a_limit_on_the_size_of_files_leaves_the_old_one(tmp_path: Path) -> None:
+    write_baseline(tmp_path)
+    state.folder(str(tmp_path), "locks")
+    before = (tmp_path / "b.yaml").read_bytes()
+    done = run(RECORD, tmp_path, preexec_fn=small_files)
+    assert "BK120 b.yaml cannot be written: file too large" in done.stdout, done
+    assert (tmp_path / "b.yaml").read_bytes() == before
+    assert litter(tmp_path) == []
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(tmp_path)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("only root may mount a small file system")
+    try:
+        write_baseline(tmp_path)
+        state.folder(str(tmp_path), "locks")
+        state.folder(str(tmp_path), "tmp")
+        before = (tmp_path / "b.yaml").read_bytes()
+        with (tmp_path / "fill").open("wb", buffering=0) as fill, pytest.raises(OSError, match="No space"):
+            while True:
+                fill.write(b"x" * 4096)
+        done = run(RECORD, tmp_path)
+        assert "BK120 b.yaml cannot be written: no space left on device: the disk is full" in done.stdout, (
+            done
+        )
+        assert (tmp_path / "b.yaml").read_bytes() == before
+        (tmp_path / "fill").unlink()
+        assert run(RECORD, tmp_path).stdout == ""
+        assert load(["b.yaml"], str(tmp_path))[0].metadata.failure_count == 1
+        assert litter(tmp_path) == []
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+def fail_as_nobody(root: str, marks: list[Mark], queue: "multiprocessing.SimpleQueue[str]") -> None:
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+    try:
+        record(marks, root, NOW)
+        queue.put("recorded")
+    except NotRecorded as error:
+        queue.put(str(error))
+
+
+def test_a_read_only_folder_leaves_the_old_file() -> None:
+    context = multiprocessing.get_context("fork")
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        write_baseline(root)
+        (root / "b.yaml").chmod(0o444)
+        marks = [Mark(load(["b.yaml"], folder)[0].source, False)]
+        for state_too in (False, True):
+            if state_too:
+                for part in ("locks", "tmp"):
+                    Path(state.folder(folder, part)).chmod(0o777)
+                (root / ".baselinekit").chmod(0o777)
+            root.chmod(0o555)
+            queue = context.SimpleQueue()
+            child = context.Process(target=fail_as_nobody, args=(folder, marks, queue))
+            child.start()
+            said = queue.get()
+            child.join()
+            root.chmod(0o755)
+            assert "BK120" in said
+            assert "permission denied: make the folder writable, or run with --no-record" in said
+            assert load(["b.yaml"], folder)[0].metadata.failure_count == 0
+            assert litter(root) == []
+
+
+def test_killed_while_recording_the_file_is_the_old_or_the_new_one(tmp_path: Path) -> None:
+    write_baseline(tmp_path)
+    forever = """
+print("go", flush=True)
+while True:
+    for baseline in load(["b.yaml"], root):
+        record([Mark(baseline.source, False)], root, "2024-02-01T00:00:00Z")
+"""
+    head = "import sys; root = sys.argv[1]\nfrom baselinekit.store.baselines import *\n"
+    count = 0
+    for round_ in range(12):
+        process = subprocess.Popen(
+            [sys.executable, "-c", head + forever, str(tmp_path)], cwd=PROJECT, stdout=subprocess.PIPE
+        )
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.02 + 0.0037 * round_)
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        now = load(["b.yaml"], str(tmp_path))[0].metadata.failure_count
+        assert now >= count
+        count = now
+        sweep(str(tmp_path))
+        assert litter(tmp_path) == []
+    assert count > 12
+
+
+def test_only_temporaries_of_the_dead_are_swept(tmp_path: Path) -> None:
+    folder = Path(state.folder(str(tmp_path), "tmp"))
+    dead = run("from baselinekit.store.atomic import _name\nprint(_name(), end='')", tmp_path).stdout
+    assert dead.endswith(".tmp")
+    names = [
+        dead,
+        dead.replace(f"-{dead.split('-')[-2]}-", f"-{os.getpid()}-"),
+        "baselinekit-other-1-0.tmp",
+        "mine.tmp",
+    ]
+    for name in names:
+        (folder / name).touch()
+    beside = tmp_path / f".{dead}"
+    beside.touch()
+    assert sweep(str(tmp_path), (str(tmp_path),)) == 2
+    assert sorted(path.name for path in folder.iterdir()) == sorted(names[1:])
+    assert not beside.exists()
+    assert sweep(str(tmp_path / "nowhere")) == 0

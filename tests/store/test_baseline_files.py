@@ -1,0 +1,525 @@
+"""Baseline files in all their forms: read, refused with every error at once, found, and located."""
+
+import json
+import os
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from storehelp import EXAMPLES, write, write_baseline
+
+from baselinekit.errors import InvalidInput, Place, Refused
+from baselinekit.model.baselines import Options, Tolerance
+from baselinekit.model.recipes import CommandInput, HttpFlow, HttpRequest, SkillExecution
+from baselinekit.model.values import ABSENT
+from baselinekit.store.baselines import (
+    discover,
+    load,
+    load_texts,
+    locate,
+    locate_all,
+    parse_record,
+    read_record,
+    refuse_taken,
+)
+
+CURRENT = "current: {input: {endpoint: /x}, execution: {type: http}}"
+
+
+def problems(text: str, root: Path, name: str = "f.yaml") -> list[str]:
+    write(root, name, text)
+    with pytest.raises(InvalidInput) as caught:
+        load([name], str(root))
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_the_reference_examples_are_read_as_they_are_written() -> None:
+    files = ["regression-api-users.yaml", "regression-quality.yaml", "users-endpoint.json"]
+    users, quality, endpoint = load(files, str(EXAMPLES))
+    assert users.id == "reg-api-001"
+    assert users.current.input == HttpRequest(
+        method="GET", endpoint="/api/v1/users", headers={"Authorization": "Bearer {{test_token}}"}
+    )
+    assert users.current.kind == "http"
+    assert users.baseline is not None
+    assert users.baseline.output["body"]["users"][0]["email"] == "{{any_email}}"
+    assert users.comparison.tolerance == {"allow_additional_fields": True, "allow_field_reordering": True}
+    assert users.metadata.last_passed == "2024-01-20T14:00:00Z"
+    assert (users.source.file, users.source.at, users.source.form) == (files[0], (0,), "native")
+    assert isinstance(quality.current.execution, SkillExecution)
+    assert quality.current.input == {
+        "code_diff": "path/to/test-diff.patch",
+        "context": "React component refactoring",
+    }
+    assert quality.comparison.tolerance == {"quality_scores": Tolerance(min_delta=-0.3)}
+    assert endpoint.id == "reg-api-users-001"
+    assert endpoint.baseline_version == "v2.3.1"
+    assert endpoint.comparison.type == "structural"
+    assert endpoint.comparison.options == Options(allow_additional_fields=True)
+    assert endpoint.comparison.ignore_values == ["data.*", "meta.total"]
+    assert endpoint.comparison.require_keys == ["data", "meta.page", "meta.per_page"]
+    assert endpoint.metadata.criticality == "critical"
+    assert endpoint.source.form == "response"
+
+
+def test_every_form_of_a_file(tmp_path: Path) -> None:
+    one = f"id: ID\n{CURRENT}\n"
+    write(tmp_path, "one.yaml", "\ufeff" + one.replace("ID", "a").replace("\n", "\r\n"))
+    write(tmp_path, "list.yml", f"- {{id: b, {CURRENT}}}\n- {{id: c, {CURRENT}}}\n")
+    write(tmp_path, "several.yaml", f"---\n{one.replace('ID', 'd')}---\n---\n- {{id: e, {CURRENT}}}\n")
+    write(
+        tmp_path,
+        "wrapped.yaml",
+        f"regression_eval:\n  id: f\n  {CURRENT}\n---\nregression_eval: [{{id: g, {CURRENT}}}]\n",
+    )
+    write(
+        tmp_path,
+        "g.json",
+        json.dumps(
+            {"id": "h", "current": {"input": {"url": "https://x.org"}, "execution": {"type": "http"}}}
+        ),
+    )
+    files = ["one.yaml", "list.yml", "several.yaml", "wrapped.yaml", "g.json"]
+    baselines = load(files, str(tmp_path))
+    assert [b.id for b in baselines] == list("abcdefgh")
+    assert all(b.baseline is None for b in baselines)
+    sources = [(b.source.document, b.source.at) for b in baselines]
+    assert sources == [
+        (0, ()),
+        (0, (0,)),
+        (0, (1,)),
+        (0, ()),
+        (2, (0,)),
+        (0, ("regression_eval",)),
+        (1, ("regression_eval", 0)),
+        (0, ()),
+    ]
+    assert [locate(b.source, ("id",), str(tmp_path)).line for b in baselines] == [1, 1, 2, 2, 6, 2, 5, 1]
+    texts = {"-": f"id: z\n{CURRENT}\n"}
+    assert load_texts(texts, str(tmp_path))[0].source.file == "-"
+    assert read_record(baselines[6].source, str(tmp_path))["id"] == "g"
+
+
+def test_the_three_kinds_of_recipe(tmp_path: Path) -> None:
+    text = """
+- id: http
+  current: {input: {method: post, path: /a, json: null, redirects: 3}, execution: {type: http, verify: false}}
+- id: flow
+  current:
+    input: {steps: [{method: post, path: /login, save: {token: body.token}}, {path: /me}], collect: [a]}
+    execution: {type: http, base_url: "{{base}}"}
+- id: command
+  current: {input: {argv: [tool, --version], env: {A: b}}, execution: {type: command, timeout: 2.5, parse: json}}
+- id: skill
+  current: {input: [1, {a: b}], execution: {type: skill, skill_name: s, parameters: {depth: 1}}}
+- id: empty
+  baseline:
+  comparison:
+  metadata:
+  current: {execution: {type: skill, skill_name: s}}
+"""
+    write(tmp_path, "f.yaml", text)
+    http, flow, command, skill, empty = (b.current for b in load(["f.yaml"], str(tmp_path)))
+    assert http.input.method == "POST"
+    assert http.input.json is None
+    assert http.input.body is ABSENT
+    assert isinstance(flow.input, HttpFlow)
+    assert [step.method for step in flow.input.steps] == ["POST", "GET"]
+    assert command.input == CommandInput(argv=["tool", "--version"], env={"A": "b"})
+    assert skill.input == [1, {"a": "b"}]
+    assert empty.input is None
+
+
+def test_every_error_of_every_file_at_once(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "a.yaml",
+        "id: a b\nnam: x\n" + CURRENT + "\nmetadata: {criticality: hi, failure_count: '0'}\n",
+    )
+    write(tmp_path, "b.yaml", "id: b\nid: b\n")
+    write(
+        tmp_path,
+        "c.yaml",
+        f"- {{id: c, {CURRENT}}}\n- {{id: d, {CURRENT}}}\n- {{id: c, {CURRENT}}}\n- {{id: D, {CURRENT}}}\n",
+    )
+    with pytest.raises(InvalidInput) as caught:
+        load(["a.yaml", "b.yaml", "c.yaml", "no.yaml"], str(tmp_path))
+    assert [str(problem) for problem in caught.value.problems] == [
+        "BK108 a.yaml:1:5: 'a b' is no id: letters, digits, `.`, `_` and `-`, the first a letter or a digit, at most 128",
+        "BK103 a.yaml:2:1: unknown key 'nam': did you mean 'name'?",
+        "BK105 a.yaml:4:25: expected one of critical, high, medium, low, found 'hi' (string): did you mean 'high'?",
+        "BK105 a.yaml:4:44: expected an integer, found '0' (string)",
+        "BK102 b.yaml:2:1: the key 'id' is there twice: it is on line 1 already; remove one of the two",
+        "BK111 no.yaml: cannot be read: no such file or directory: check the name",
+        "BK109 c.yaml:3:8: the id 'c' is there twice: it is at c.yaml:1:8 already; rename one of the two",
+        "BK109 c.yaml:4:8: the id 'D' is 'd' in other letters: it is at c.yaml:2:8 already; rename one of the two",
+    ]
+
+
+ID = "id: a\n"
+WRONG = [
+    # keys
+    (ID, "BK104 f.yaml:1:1: the key 'current' is missing"),
+    (CURRENT, "BK104 f.yaml:1:1: the key 'id' is missing"),
+    (
+        ID + CURRENT + "\ncomparison: {ignore_feilds: [a]}",
+        "BK103 f.yaml:3:14: unknown key 'ignore_feilds': did you mean 'ignore_fields'?",
+    ),
+    (
+        ID + CURRENT + "\nbaseline: {output: 1, capturedat: x}",
+        "BK103 f.yaml:3:23: .* did you mean 'captured_at'",
+    ),
+    (
+        ID + "current: {input: {endpont: /x}, execution: {type: http}}",
+        "BK103 f.yaml:2:19: .* did you mean 'endpoint'",
+    ),
+    (
+        ID + "current: {input: {steps: [{endpont: /x}]}, execution: {type: http}}",
+        "BK103 f.yaml:2:28: .* did you mean 'endpoint'",
+    ),
+    (
+        ID + "current: {input: {endpoint: /x}, execution: {type: http, skill_name: x}}",
+        "BK103 .* known here: type, base_url",
+    ),
+    (
+        ID + "current: {input: {argv: [a]}, execution: {type: command, timout: 1}}",
+        "BK103 .* did you mean 'timeout'",
+    ),
+    (ID + "current: {execution: {type: skill}}", "BK104 f.yaml:2:22: the key 'skill_name' is missing"),
+    (
+        ID + CURRENT + "\ncomparison: {tolerance: {a: {min: 1}}}",
+        "BK103 f.yaml:3:30: unknown key 'min': known here: min_delta, max_delta",
+    ),
+    (
+        ID + CURRENT + "\ncomparison: {arrays: {a: {bi: x}}}",
+        "BK104 .*'by' is missing(.|\n)*BK103 .*known here: by",
+    ),
+    (
+        ID + CURRENT + "\ncomparison: {tolerance: {allow_aditional_fields: true}}",
+        "BK103 .* did you mean 'allow_additional_fields'",
+    ),
+    (
+        ID + CURRENT + "\ncomparison: {fields: {a: {tolerance: {mindelta: 1}}}}",
+        "BK108 .* did you mean 'min_delta'",
+    ),
+    # types
+    ("- 1", "BK110 f.yaml:1:3: no baseline, but a JSON number"),
+    ("7", "BK110 f.yaml:1:1: no baseline, but a JSON number"),
+    ("", "BK110 f.yaml:1:1: no baseline: the file is empty"),
+    ("id: 7\n" + CURRENT, r"BK105 f.yaml:1:5: expected a string, found 7 \(integer\)"),
+    (ID + "current: x", "BK105 f.yaml:2:10: expected a mapping, found 'x'"),
+    (ID + "current: {input: {}}", "BK104 f.yaml:2:10: the key 'execution' is missing"),
+    (ID + "current: {execution: x}", "BK105 f.yaml:2:22: expected a mapping, found 'x'"),
+    (
+        ID + "current: {input: {endpoint: /x}, execution: {}}",
+        "BK104 .* the key 'type' is missing: one of http, command",
+    ),
+    (
+        ID + "current: {input: {endpoint: /x}, execution: {type: htp}}",
+        "BK105 f.yaml:2:52: unknown type 'htp' .*did you mean 'http'",
+    ),
+    (
+        ID + "current: {input: {}, execution: {type: prompt}}",
+        "BK115 f.yaml:2:40: recipes of type 'prompt' cannot be replayed by this version",
+    ),
+    (ID + "current: {input: x, execution: {type: http}}", "BK105 f.yaml:2:18: expected a mapping, found 'x'"),
+    (
+        ID + "current: {input: {endpoint: /x, timeout: '5'}, execution: {type: http}}",
+        "expected a number, found '5'",
+    ),
+    (
+        ID + "current: {input: {endpoint: /x, timeout: true}, execution: {type: http}}",
+        r"expected a number, found true \(boolean\)",
+    ),
+    (
+        ID + "current: {input: {endpoint: /x, retries: 1.5}, execution: {type: http}}",
+        "expected an integer, found 1.5",
+    ),
+    (
+        ID + "current: {input: {endpoint: /x, params: {a: {}}}, execution: {type: http}}",
+        "true or false or a list, found a mapping",
+    ),
+    (
+        ID
+        + "current: {input: {endpoint: /x, auth: {type: basic, password: 12345}}, execution: {type: http}}",
+        "expected a string, found an integer",
+    ),
+    (
+        ID + CURRENT + "\ncomparison: {type: structral}",
+        "one of exact, structural, numeric, semantic, found 'structral' .*did you mean 'structural'",
+    ),
+    (ID + CURRENT + "\ncomparison: {ignore_fields: a}", "expected a list, found 'a'"),
+    (
+        ID + CURRENT + "\ncomparison: {ignore_fields: [a, 1]}",
+        r"BK105 f.yaml:3:33: expected a string, found 1",
+    ),
+    (
+        ID + CURRENT + "\ncomparison: {arrays: {a: unorderd}}",
+        "or a mapping, found 'unorderd' .*did you mean 'unordered'",
+    ),
+    (
+        ID + CURRENT + "\ncomparison: {tolerance: {a: 1}}",
+        "BK105 f.yaml:3:29: expected true or false or a mapping, found 1",
+    ),
+    (ID + CURRENT + "\nmetadata: [a]", "BK105 f.yaml:3:11: expected a mapping, found a list"),
+    (
+        ID + CURRENT + "\nmetadata: {tags: a, failure_count: 1.0}",
+        "expected a list, found 'a'(.|\n)*expected an integer, found 1.0",
+    ),
+    # values
+    ("id: ../../etc\n" + CURRENT, "BK108 f.yaml:1:5: '../../etc' is no id"),
+    (f"id: {'x' * 129}\n{CURRENT}", "BK108 .* at most 128"),
+    (
+        ID + "current: {input: {endpoint: x}, execution: {type: http}}",
+        "BK108 f.yaml:2:29: `endpoint` must start with `/`: such as /x",
+    ),
+    (
+        ID + "current: {input: {path: 'http://x/'}, execution: {type: http}}",
+        "put the whole address under `url`",
+    ),
+    (
+        ID + "current: {input: {endpoint: /x, url: 'http://x'}, execution: {type: http}}",
+        "`endpoint` and `url` exclude each other",
+    ),
+    (ID + "current: {input: {method: GET}, execution: {type: http}}", "BK104 .* the request names no target"),
+    (
+        ID + "current: {input: {url: 'ftp://x'}, execution: {type: http}}",
+        "BK108 .* not an absolute http or https address",
+    ),
+    (ID + "current: {input: {url: 'http://['}, execution: {type: http}}", "BK108 .* not an absolute http"),
+    (
+        ID + "current: {input: {url: 'http://u:p@x/'}, execution: {type: http}}",
+        "the address holds credentials: remove them, and use `auth`",
+    ),
+    (
+        ID + "current: {input: {endpoint: /x}, execution: {type: http, base_url: 'http://a@b'}}",
+        "holds credentials",
+    ),
+    (
+        ID + "current: {input: {endpoint: /x, method: 'G ET'}, execution: {type: http}}",
+        "'G ET' is no HTTP method",
+    ),
+    (
+        ID + "current: {input: {endpoint: /x, headers: {'a b': c}}, execution: {type: http}}",
+        "BK108 .* 'a b' is no header name",
+    ),
+    (
+        ID + 'current: {input: {endpoint: /x, headers: {a: "b\\nc"}}, execution: {type: http}}',
+        "a header value has one line",
+    ),
+    (
+        ID + "current: {input: {endpoint: /x, json: 1, body: x}, execution: {type: http}}",
+        "`json` and `body` exclude each other",
+    ),
+    (ID + "current: {input: {endpoint: /x, timeout: 0}, execution: {type: http}}", "a time limit of nothing"),
+    (
+        ID + "current: {input: {endpoint: /x, retries: -1}, execution: {type: http, timeout: -1}}",
+        "fewer than 0 retries(.|\n)*time limit",
+    ),
+    (ID + "current: {input: {steps: []}, execution: {type: http}}", "a flow without steps"),
+    (ID + "current: {input: {argv: []}, execution: {type: command}}", "`argv` names no program"),
+    (
+        ID + CURRENT + "\nbaseline: {captured_at: x}",
+        "BK104 .*`baseline` has no output(.|\n)*BK108 .* is no ISO 8601 time",
+    ),
+    (ID + CURRENT + "\nbaseline: {output: 1, output_file: x}", "both `output` and `output_file`"),
+    (
+        ID + CURRENT + "\nmetadata: {last_passed: 2024-13-01, failure_count: -1}",
+        "no ISO 8601 time(.|\n)*failure_count is -1",
+    ),
+    (ID + CURRENT + "\ncomparison: {min_similarity: 2}", "min_similarity is 2: between 0 and 1"),
+    (
+        ID + CURRENT + "\ncomparison: {require_keys: [a], options: {require_keys: [b]}}",
+        "given here and under `options`",
+    ),
+    # other kinds of file
+    ("capability_eval: {id: a}", "BK110 f.yaml:1:1: no baseline: this looks like a capability eval"),
+    ("- evalcases: []", "BK110 f.yaml:1:3: .* an AgentV eval file"),
+    ("a: 1\nb: 2", "BK110 f.yaml:1:1: no baseline: it has neither id nor current, but a, b"),
+    (
+        f"regression_eval: {{id: a, {CURRENT}}}\nid: b",
+        "BK103 f.yaml:2:1: unknown key 'id' beside regression_eval",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG, ids=[message[:48] for _, message in WRONG])
+def test_what_is_wrong_is_said_with_its_place(text: str, message: str, tmp_path: Path) -> None:
+    write(tmp_path, "f.yaml", text)
+    with pytest.raises(InvalidInput, match=message):
+        load(["f.yaml"], str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["capability-codegen.yaml", "suite.yaml", "string-processing.yaml"])
+def test_an_eval_is_told_from_a_baseline(name: str) -> None:
+    with pytest.raises(InvalidInput, match="BK110 .* no baseline: this looks like"):
+        load([name], str(EXAMPLES))
+
+
+def test_the_json_form_has_its_own_places(tmp_path: Path) -> None:
+    raw = json.loads((EXAMPLES / "users-endpoint.json").read_text())
+    raw["grader"]["config"]["strict"] = True
+    raw["test_case"]["comparison"]["options"]["allow_additional_fields"] = False
+    write(tmp_path, "ok.yaml", json.dumps(raw))
+    (baseline,) = load(["ok.yaml"], str(tmp_path))
+    assert baseline.comparison.options == Options(allow_additional_fields=False)
+    raw["metadata"]["id"] = "a b"
+    raw["test_case"]["input"]["method"] = "G ET"
+    found = problems(json.dumps(raw, indent=1), tmp_path, "f.json")
+    assert found[0].startswith("BK108 f.json:5:9: 'a b' is no id")
+    assert found[1].startswith("BK108 f.json:35:14: 'G ET' is no HTTP method")
+    raw["test_case"]["comparison"]["typ"] = "exact"
+    assert "unknown key 'typ': did you mean 'type'?" in problems(json.dumps(raw), tmp_path, "f.json")[0]
+
+
+def test_locating_in_both_forms() -> None:
+    root = str(EXAMPLES)
+    users, endpoint = load(["regression-api-users.yaml", "users-endpoint.json"], root)
+    paths: list[tuple[Any, ...]] = [
+        ("baseline", "output", "body", "users", 0, "email"),
+        ("baseline", "output", "body", "users"),
+        ("comparison", "ignore_fields", 1),
+        ("baseline", "output", "body", "users", 0, "nothing"),
+        ("metadata", "failure_count"),
+        ("nowhere",),
+        (),
+    ]
+    places = locate_all(users.source, paths, root)
+    assert [(p.line, p.column) for p in places] == [
+        (14, 20),
+        (11, 9),
+        (42, 9),
+        (12, 13),
+        (48, 20),
+        (2, 3),
+        (2, 3),
+    ]
+    paths = [
+        ("baseline", "output", "body", "meta", "page"),
+        ("baseline_version",),
+        ("current", "input", "headers"),
+        ("comparison", "ignore_values", 1),
+        ("id",),
+        ("current", "execution"),
+    ]
+    places = locate_all(endpoint.source, paths, root)
+    assert [(p.line, p.column) for p in places] == [(23, 19), (13, 16), (33, 18), (40, 37), (5, 11), (29, 16)]
+    assert locate(users.source, (), str(EXAMPLES / "gone")) == Place("regression-api-users.yaml")
+
+
+def test_an_output_in_a_file_of_its_own(tmp_path: Path) -> None:
+    for name in ("a.output.json", "b.output.txt", "c.output.bin"):
+        write(tmp_path, f"b/{name[0]}.yaml", f"id: {name[0]}\n{CURRENT}\nbaseline: {{output_file: {name}}}\n")
+    write(tmp_path, "b/a.output.json", '{"x": [1,\n {"y": 1e400}]}')
+    write(tmp_path, "b/b.output.txt", b"\xef\xbb\xbfone\r\ntwo\n")
+    write(tmp_path, "b/c.output.bin", b"\x00\xff")
+    files = discover(["b"], str(tmp_path))
+    assert files == ["b/a.yaml", "b/b.yaml", "b/c.yaml"]
+    one, two, three = load(files, str(tmp_path))
+    assert one.baseline is not None
+    assert one.baseline.output == {"x": [1, {"y": Decimal("1e400")}]}
+    assert two.baseline is not None
+    assert two.baseline.output == "\ufeffone\r\ntwo\n"
+    assert three.baseline is not None
+    assert three.baseline.output == {
+        "sha256": "06eb7d6a69ee19e5fbdf749018d3d2abfa04bcbd1365db312eb86dc7169389b8",
+        "size": 2,
+    }
+    inside = ("baseline", "output", "x", 1, "y")
+    assert locate_all(one.source, [inside, ("id",)], str(tmp_path)) == [
+        Place("b/a.output.json", 2, 8),
+        Place("b/a.yaml", 1, 5),
+    ]
+    assert locate(two.source, ("baseline", "output"), str(tmp_path)) == Place("b/b.output.txt", 1, 1)
+    write(tmp_path, "b/a.output.json", '{"x": 1, "x": 2}')
+    write(tmp_path, "b/b.output.txt", b"\xff")
+    with pytest.raises(
+        InvalidInput, match="BK102 b/a.output.json:1:10(.|\n)*BK112 .*not UTF-8 text: name it .bin"
+    ):
+        load(files, str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["../secret.txt", "/etc/hostname", "link.txt", ".git/config"])
+def test_an_output_file_stays_inside_the_project(name: str, tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    write(tmp_path, "secret.txt", "s3cret")
+    write(root, ".git/config", "x")
+    (root / "link.txt").symlink_to("../secret.txt")
+    write(root, "f.yaml", f"id: a\n{CURRENT}\nbaseline: {{output_file: {name}}}\n")
+    with pytest.raises(Refused, match="BK404") as caught:
+        load(["f.yaml"], str(root))
+    assert "s3cret" not in str(caught.value)
+
+
+def test_which_files_are_found(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    for name in (
+        "b/2.yaml",
+        "b/1.yml",
+        "b/x/3.json",
+        "b/.hidden/4.yaml",
+        "b/5.output.json",
+        "b/6.txt",
+        "b/baselinekit.yaml",
+    ):
+        write_baseline(root, name)
+    write_baseline(tmp_path, "outside.yaml")
+    (root / "b/out.yaml").symlink_to(tmp_path / "outside.yaml")
+    (root / "b/in.yaml").symlink_to("x/3.json")
+    (root / "b/loop").symlink_to(".")
+    here = str(root)
+    assert discover(["b"], here) == ["b/1.yml", "b/2.yaml", "b/in.yaml", "b/x/3.json"]
+    assert discover(["b/x", "b/2.yaml", "b/x/3.json"], here) == ["b/x/3.json", "b/2.yaml"]
+    assert discover([str(root / "b/x")], here) == ["b/x/3.json"]
+    assert discover(["../outside.yaml"], here) == [str(tmp_path / "outside.yaml")]
+    assert load(discover(["../outside.yaml"], here), here)[0].id == "b"
+    with pytest.raises(
+        InvalidInput, match=r"there is no file or folder b/3\.yaml: did you mean '2.yaml'(.|\n)*BK110 b/6.txt"
+    ):
+        discover(["b/3.yaml", "b/6.txt"], here)
+    with pytest.raises(Refused, match="BK404"):
+        load(["b/out.yaml"], here)
+
+
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo.yaml")
+    (tmp_path / "zero.yaml").symlink_to("/dev/zero")
+    (tmp_path / "folder.yaml").mkdir()
+    write(tmp_path, "big.yaml", b"#" * 2_000_001)
+    write(tmp_path, "latin.yaml", "id: é\n".encode("latin-1"))
+    with pytest.raises(InvalidInput) as caught:
+        load(["fifo.yaml", "folder.yaml", "big.yaml", "latin.yaml"], str(tmp_path))
+    assert [str(problem) for problem in caught.value.problems] == [
+        "BK111 fifo.yaml: cannot be read: it is no regular file: name a file",
+        "BK111 folder.yaml: cannot be read: it is no regular file: name a file",
+        "BK106 big.yaml: larger than 2,000,000 bytes: split it, or keep the output in a file beside it",
+        "BK101 latin.yaml:1:5: byte 0xe9 is not UTF-8 text: save the file as UTF-8",
+    ]
+    with pytest.raises(Refused, match="BK404"):
+        load(["zero.yaml"], str(tmp_path))
+
+
+def test_a_record_that_no_file_holds_yet() -> None:
+    draft = parse_record(
+        {"id": "a", "current": {"input": {"endpoint": "/x"}, "execution": {"type": "http"}}}, "."
+    )
+    assert draft.id == "a"
+    assert draft.source.file == ""
+    with pytest.raises(InvalidInput, match="BK108 'a b' is no id"):
+        parse_record(
+            {"id": "a b", "current": {"input": {"endpoint": "/x"}, "execution": {"type": "http"}}}, "."
+        )
+
+
+def test_an_id_is_taken_once(tmp_path: Path) -> None:
+    write_baseline(tmp_path, "b/one.yaml", "users")
+    write(tmp_path, "b/two.yaml", "{")
+    write(tmp_path, "b/three.json", (EXAMPLES / "users-endpoint.json").read_bytes())
+    refuse_taken("other", str(tmp_path), ["b", "missing"])
+    with pytest.raises(InvalidInput, match="BK113 b/one.yaml:1:5: the id 'users' is taken"):
+        refuse_taken("users", str(tmp_path), ["b"])
+    with pytest.raises(
+        InvalidInput, match="BK113 b/three.json:5:11: the id 'REG-api-users-001' is 'reg-api-users-001' in"
+    ):
+        refuse_taken("REG-api-users-001", str(tmp_path), ["b"])

@@ -1,0 +1,105 @@
+"""The configuration: found, read, and refused with everything that is wrong with it."""
+
+import os
+from pathlib import Path
+
+import pytest
+from storehelp import write
+
+from baselinekit.errors import InvalidInput
+from baselinekit.model.config import Config, Variable
+from baselinekit.store.config import find, load_config, project_root
+
+
+def test_the_nearest_one_upward_counts(tmp_path: Path) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    assert find(str(tmp_path / "a/b")) is None or not find(str(tmp_path / "a/b")).startswith(str(tmp_path))  # type: ignore[union-attr]
+    write(tmp_path, "baselinekit.yaml", "")
+    assert find(str(tmp_path / "a/b")) == str(tmp_path / "baselinekit.yaml")
+    write(tmp_path, "a/baselinekit.yaml", "")
+    assert find(str(tmp_path / "a/b")) == str(tmp_path / "a/baselinekit.yaml")
+
+
+def test_the_project_root(tmp_path: Path) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    assert project_root(None, str(tmp_path / "a/b")) == str(tmp_path / "a/b")
+    (tmp_path / ".git").mkdir()
+    assert project_root(None, str(tmp_path / "a/b")) == str(tmp_path)
+    assert project_root(str(tmp_path / "a/baselinekit.yaml"), str(tmp_path / "a/b")) == str(tmp_path / "a")
+
+
+def test_it_is_read(tmp_path: Path) -> None:
+    write(tmp_path, "empty.yaml", "# nothing yet\n")
+    assert load_config(str(tmp_path / "empty.yaml")) == Config()
+    text = """
+version: 1
+base_url: http://127.0.0.1:8000
+record: daily
+variables:
+  plain: 7
+  token: {from_env: API_TOKEN, secret: true, hosts: [x.org]}
+  mapping: {a: 1}
+  said: {value: [1], secret: false}
+environments:
+  staging: {base_url: "https://staging.x.org", variables: {token: {from_env: STAGING}}}
+placeholders: {order_no: '^ORD-\\d{8}$'}
+skills: {review: {command: [python, -m, review], env: [HOME]}}
+commands: {tool: [tool], other: {argv: [x], env: [A]}}
+allow_hosts:
+"""
+    write(tmp_path, "full.yaml", text)
+    config = load_config(str(tmp_path / "full.yaml"))
+    assert config.record == "daily"
+    assert config.variables["plain"] == 7
+    assert config.variables["token"] == Variable(from_env="API_TOKEN", secret=True, hosts=["x.org"])
+    assert config.variables["mapping"] == {"a": 1}
+    assert config.variables["said"] == Variable(value=[1])
+    assert config.environments["staging"].variables["token"] == Variable(from_env="STAGING")
+    assert config.placeholders == {"order_no": r"^ORD-\d{8}$"}
+    assert config.commands["tool"] == ["tool"]
+    assert config.allow_hosts is None
+
+
+WRONG = [
+    ("recrod: daily", "BK103 f.yaml:1:1: unknown key 'recrod': did you mean 'record'?"),
+    ("models: {}", "BK103 f.yaml:1:1: this version does not read 'models' yet"),
+    (
+        "record: dayly",
+        "BK105 f.yaml:1:9: expected one of always, daily, never, found 'dayly' .* did you mean 'daily'",
+    ),
+    ("version: 2", "BK105 f.yaml:1:10: expected"),
+    ("http: {timeot: 1}", "BK103 f.yaml:1:8: unknown key 'timeot': did you mean 'timeout'"),
+    ("base_url: x.org", "BK108 f.yaml:1:11: not an absolute http or https address"),
+    ("environments: {s: {base_url: 'http://a:b@x'}}", "BK108 f.yaml:1:30: the address holds credentials"),
+    (
+        "variables: {any_id: 1}",
+        "BK108 f.yaml:1:21: 'any_id' cannot be a variable: names with any_ are placeholders",
+    ),
+    ("variables: {'a b': 1}", "BK108 f.yaml:1:20: 'a b' is no variable name"),
+    ("variables: {a: {secret: true}}", "BK108 .* has a `value` or a `from_env`"),
+    ("variables: {a: {from_env: A, value: 1}}", "BK108 .* has a `value` or a `from_env`"),
+    (
+        "variables: {a: {from_env: A, secret: 'yes'}}",
+        "BK105 f.yaml:1:38: expected true or false, found a string",
+    ),
+    ("placeholders: {Order: x}", "BK108 f.yaml:1:23: 'Order' is no placeholder name"),
+    ("skills: {a: {}}", "BK108 .* a skill is a `command` or a `python` callable"),
+    ("skills: {a: {command: []}}", "BK108 .* `command` names no program"),
+    ("commands: {a: []}", "BK108 .* the command names no program"),
+    ("inline_limit: -1", "BK108 .* inline_limit is below 0"),
+    ("- 1", "BK105 f.yaml:1:1: expected a mapping, found a list"),
+    ("version: 1\n---\nversion: 1", "BK110 f.yaml:1:1: more than one document"),
+    ("a: 1\na: 2", "BK102 f.yaml:2:1"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG, ids=[text[:30] for text, _ in WRONG])
+def test_what_is_wrong_is_said_with_its_place(text: str, message: str, tmp_path: Path) -> None:
+    write(tmp_path, "f.yaml", text)
+    with pytest.raises(InvalidInput, match=message.replace("f.yaml", ".*f.yaml", 1)):
+        load_config(str(tmp_path / "f.yaml"))
+
+
+def test_one_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="BK111 .*no such file"):
+        load_config(os.path.join(tmp_path, "baselinekit.yaml"))

@@ -1,0 +1,61 @@
+"""What a run keeps for the next one, and reports where the operator wants them."""
+
+import os
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from storehelp import write
+
+from baselinekit.errors import InvalidInput, NotRecorded
+from baselinekit.store import pending
+from baselinekit.store.results import write_text
+
+
+def test_what_came_back_is_kept_until_it_is_dropped(tmp_path: Path) -> None:
+    root = str(tmp_path)
+    assert pending.load(root, "a") is None
+    payload = {"output": [Decimal("1e400"), "\ud800", {"n": 1.0}], "seconds": 0.5}
+    pending.save(root, "a", {"old": 1})
+    pending.save(root, "a", payload)
+    assert pending.load(root, "a") == payload
+    pending.drop(root, "a")
+    pending.drop(root, "a")
+    assert pending.load(root, "a") is None
+
+
+def test_an_id_is_no_path(tmp_path: Path) -> None:
+    for id in ("../a", "a/b", ""):
+        with pytest.raises(InvalidInput, match="BK108"):
+            pending.save(str(tmp_path), id, {})
+
+
+def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
+    write(tmp_path, ".baselinekit/pending/a.json", "[1]")
+    with pytest.raises(InvalidInput, match="BK111"):
+        pending.load(str(tmp_path), "a")
+    write(tmp_path, ".baselinekit/pending/a.json", "{")
+    with pytest.raises(InvalidInput, match="BK101"):
+        pending.load(str(tmp_path), "a")
+
+
+def test_a_report_is_written_whole_with_its_folders(tmp_path: Path) -> None:
+    path = tmp_path / "a/b/report.md"
+    write_text(str(path), "é \ud800\n")
+    assert path.read_bytes() == "é \\ud800\n".encode()
+    write_text(str(path), "new")
+    assert path.read_text() == "new"
+    assert [each.name for each in path.parent.iterdir()] == ["report.md"]
+    (tmp_path / "link").symlink_to(path)
+    write_text(str(tmp_path / "link"), "through")
+    assert path.read_text() == "through"
+
+
+def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    write_text(os.devnull, "x")
+    assert not os.path.isfile(os.devnull)
+    with pytest.raises(NotRecorded, match="BK120 .* is a folder"):
+        write_text(str(tmp_path), "x")
+    write(tmp_path, "file", "")
+    with pytest.raises(NotRecorded, match="BK120"):
+        write_text(str(tmp_path / "file/report.md"), "x")

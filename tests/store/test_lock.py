@@ -1,0 +1,83 @@
+"""One writer at a time for a file: threads and processes wait for each other, and not for ever."""
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from baselinekit.errors import NotRecorded
+from baselinekit.store.lock import STRIPES, lock
+
+PROJECT = Path(__file__).parent.parent.parent
+HOLD = """
+import sys, time
+from baselinekit.store.lock import lock
+with lock(sys.argv[1], "f.yaml"):
+    print("held", flush=True)
+    time.sleep(30)
+"""
+
+
+def test_whoever_waits_too_long_is_told_for_whom(tmp_path: Path) -> None:
+    owner = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], cwd=PROJECT, stdout=subprocess.PIPE)
+    try:
+        assert owner.stdout is not None
+        owner.stdout.readline()
+        with (
+            pytest.raises(
+                NotRecorded, match=f"BK121 f.yaml: .* held by process {owner.pid} on .*0.2 s of waiting"
+            ),
+            lock(str(tmp_path), "f.yaml", wait=0.2),
+        ):
+            pass
+        owner.kill()
+        owner.wait()
+        with lock(str(tmp_path), "f.yaml", wait=2):
+            pass
+    finally:
+        owner.kill()
+        owner.wait()
+        assert owner.stdout is not None
+        owner.stdout.close()
+
+
+def test_threads_exclude_each_other_and_an_error_frees_the_lock(tmp_path: Path) -> None:
+    inside: list[int] = []
+    most: list[int] = []
+
+    def work() -> None:
+        with lock(str(tmp_path), "f.yaml"):
+            inside.append(1)
+            most.append(len(inside))
+            time.sleep(0.005)
+            inside.pop()
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1] * 6
+    with pytest.raises(ZeroDivisionError), lock(str(tmp_path), "f.yaml"):
+        raise ZeroDivisionError
+    work()
+
+
+def test_the_number_of_lock_files_is_bounded(tmp_path: Path) -> None:
+    for number in range(300):
+        with lock(str(tmp_path), f"{number}.yaml"):
+            pass
+    assert 40 <= len(list((tmp_path / ".baselinekit/locks").iterdir())) <= STRIPES
+
+
+def test_a_lock_file_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    with lock(str(tmp_path), "f.yaml"):
+        (name,) = (tmp_path / ".baselinekit/locks").iterdir()
+    name.unlink()
+    name.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(NotRecorded, match="BK120"), lock(str(tmp_path), "f.yaml"):
+        pass
+    assert not (tmp_path / "elsewhere").exists()

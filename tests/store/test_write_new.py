@@ -1,0 +1,192 @@
+"""New baselines: a file that a reader of the diff understands, or a `baseline:` in a file that has the recipe."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from storehelp import EXAMPLES, same, values, write, write_baseline
+
+from baselinekit.errors import InvalidInput, NotRecorded, Refused
+from baselinekit.store import jsonfile
+from baselinekit.store.baselines import add_baseline, load, write_new
+
+RECORD: dict[str, Any] = {
+    "id": "users-list",
+    "baseline_version": "v1.0",
+    "baseline": {"output": {"status": 200, "body": ["a\nb\n"]}, "captured_at": "2024-01-20T14:00:00Z"},
+    "current": {"input": {"method": "GET", "endpoint": "/users"}, "execution": {"type": "http"}},
+    "comparison": {"type": "structural"},
+    "metadata": {"last_passed": None, "failure_count": 0},
+}
+PAGE = """\
+# yaml-language-server: $schema=../x.json
+id: users-list
+baseline_version: v1.0
+baseline:
+  output:
+    status: 200
+    body:
+      - |
+        a
+        b
+  captured_at: "2024-01-20T14:00:00Z"
+current:
+  input:
+    method: GET
+    endpoint: /users
+  execution:
+    type: http
+comparison:
+  type: structural
+metadata:
+  last_passed: null
+  failure_count: 0
+"""
+
+
+def new(root: Path, record: dict[str, Any] = RECORD, group: str = "x.org", limit: int = 65_536) -> str:
+    return write_new(record, group, str(root), "baselines", limit, "../x.json")
+
+
+def test_a_new_file_is_written_and_none_is_overwritten(tmp_path: Path) -> None:
+    assert new(tmp_path) == "baselines/x.org/users-list.yaml"
+    path = tmp_path / "baselines/x.org/users-list.yaml"
+    assert path.read_text() == PAGE
+    (baseline,) = load(["baselines/x.org/users-list.yaml"], str(tmp_path))
+    assert baseline.baseline is not None
+    assert baseline.baseline.output == RECORD["baseline"]["output"]
+    with pytest.raises(
+        InvalidInput,
+        match="BK113 baselines/x.org/users-list.yaml: there is a file already: give it another --id",
+    ):
+        new(tmp_path, {**RECORD, "name": "other"})
+    assert path.read_text() == PAGE
+
+
+@pytest.mark.parametrize(("id", "group"), [("../x", "g"), ("a/b", "g"), ("a", ".."), ("a", "x/y"), ("a", "")])
+def test_a_name_is_no_path(id: str, group: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="BK108"):
+        new(tmp_path, {**RECORD, "id": id}, group)
+    assert not (tmp_path / "baselines").exists()
+
+
+def test_nothing_is_written_outside_the_project(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (root / "baselines").symlink_to("../elsewhere")
+    with pytest.raises(Refused, match="BK404"):
+        new(root)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("output", "name"),
+    [
+        ({"rows": [{"n": 1}] * 20}, "users-list.output.json"),
+        ("line\r\n" * 30, "users-list.output.txt"),
+        ("\ud800" * 60, "users-list.output.json"),
+    ],
+)
+def test_an_output_over_the_limit_has_a_file_of_its_own(output: Any, name: str, tmp_path: Path) -> None:
+    record = {**RECORD, "baseline": {"output": output, "captured_at": "2024-01-20T14:00:00Z"}}
+    file = new(tmp_path, record, limit=150)
+    text = (tmp_path / file).read_text()
+    assert f'baseline:\n  output_file: {name}\n  captured_at: "2024' in text
+    (baseline,) = load([file], str(tmp_path))
+    assert baseline.baseline is not None
+    assert same(baseline.baseline.output, output)
+    if name.endswith("json") and isinstance(output, dict):
+        assert (tmp_path / "baselines/x.org" / name).read_text() == jsonfile.dump(output)
+
+
+def test_what_cannot_be_stored_leaves_no_file(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="BK114"):
+        new(tmp_path, {**RECORD, "baseline": {"output": {"n": float("nan")}}})
+    assert list((tmp_path / "baselines/x.org").iterdir()) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(values)
+def test_what_is_written_is_read_back(output: Any) -> None:
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        root = Path(folder)
+        record = {**RECORD, "baseline": {"output": output}}
+        for limit in (0, 1_000_000):
+            (baseline,) = load([new(root, {**record, "id": f"a{limit}"}, limit=limit)], folder)
+            assert baseline.baseline is not None
+            assert same(baseline.baseline.output, output)
+
+
+DRAFTS = [
+    (
+        "id: a\n# how to ask\ncurrent: {input: {endpoint: /x}, execution: {type: http}}\n",
+        "id: a\nbaseline:\n  output:\n    x: 1\n# how to ask\ncurrent: {input: {endpoint: /x}, execution: {type: http}}\n",
+    ),
+    (
+        "- id: b\r\n  baseline:\r\n  current: {input: {endpoint: /x}, execution: {type: http}}\r\n- id: c\r\n"
+        "  current: {input: {endpoint: /x}, execution: {type: http}}\r\n",
+        "- id: b\r\n  baseline:\r\n    output:\r\n      x: 1\r\n  current: {input: {endpoint: /x}, execution: {type: http}}\r\n"
+        "- id: c\r\n  current: {input: {endpoint: /x}, execution: {type: http}}\r\n",
+    ),
+    (
+        "{id: a, current: {input: {endpoint: /x}, execution: {type: http}}}",
+        "{id: a, baseline: {output: {x: 1}}, current: {input: {endpoint: /x}, execution: {type: http}}}",
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new_text"), DRAFTS)
+def test_a_draft_gets_its_baseline_in_place(old: str, new_text: str, tmp_path: Path) -> None:
+    write(tmp_path, "f.yaml", old)
+    draft = load(["f.yaml"], str(tmp_path))[0]
+    add_baseline(draft.source, {"output": {"x": 1}}, str(tmp_path), 1_000)
+    assert (tmp_path / "f.yaml").read_bytes().decode() == new_text
+    filled = load(["f.yaml"], str(tmp_path))[0]
+    with pytest.raises(InvalidInput, match=r"BK113 f\.yaml:.* there is a baseline already"):
+        add_baseline(filled.source, {"output": 2}, str(tmp_path), 1_000)
+    assert (tmp_path / "f.yaml").read_bytes().decode() == new_text
+
+
+def test_a_draft_in_the_json_form_gets_a_response(tmp_path: Path) -> None:
+    raw = jsonfile.load((EXAMPLES / "users-endpoint.json").read_text(), "")
+    del raw["baseline"]
+    write(tmp_path, "f.json", jsonfile.dump(raw))
+    (draft,) = load(["f.json"], str(tmp_path))
+    assert draft.baseline is None
+    add_baseline(
+        draft.source, {"output": {"status": 200}, "captured_at": "2024-01-20T14:00:00Z"}, str(tmp_path), 1_000
+    )
+    (filled,) = load(["f.json"], str(tmp_path))
+    assert filled.baseline is not None
+    assert filled.baseline.output == {"status": 200}
+    assert list(jsonfile.load((tmp_path / "f.json").read_text(), ""))[:4] == [
+        "schema_version",
+        "eval_type",
+        "metadata",
+        "baseline",
+    ]
+
+
+def test_a_draft_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    write(tmp_path, "f.yaml", DRAFTS[0][0])
+    draft = load(["f.yaml"], str(tmp_path))[0]
+    write(tmp_path, "f.yaml", DRAFTS[0][0].replace("/x", "/y"))
+    with pytest.raises(NotRecorded, match="BK122 f.yaml changed since it was read"):
+        add_baseline(draft.source, {"output": 1}, str(tmp_path), 1_000)
+
+
+def test_a_large_output_of_a_draft_goes_beside_it(tmp_path: Path) -> None:
+    write_baseline(tmp_path, "other.yaml")
+    write(tmp_path, "d/f.yaml", DRAFTS[0][0])
+    draft = load(["d/f.yaml"], str(tmp_path))[0]
+    add_baseline(
+        draft.source, {"output": "x" * 500, "captured_at": "2024-01-20T14:00:00Z"}, str(tmp_path), 100
+    )
+    (filled,) = load(["d/f.yaml"], str(tmp_path))
+    assert filled.baseline is not None
+    assert filled.baseline.output == "x" * 500
+    assert (tmp_path / "d/a.output.txt").read_text() == "x" * 500
