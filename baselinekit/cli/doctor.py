@@ -7,8 +7,7 @@ import click
 
 from baselinekit.cli import options, screen
 from baselinekit.cli.doors import real_way
-from baselinekit.errors import InvalidInput, Problem
-from baselinekit.workflow.compare import load
+from baselinekit.errors import Problem
 from baselinekit.workflow.doctor import Findings, examine
 from baselinekit.workflow.project import Project
 
@@ -25,11 +24,8 @@ def doctor(paths: tuple[str, ...], ci: bool, as_json: bool, **given: Any) -> int
     Exit code: 0 nothing is wrong, 2 something would stop a compare.
     """
     project = options.project_of(given)
-    try:
-        with real_way() as way:
-            findings = examine(project, load(project, paths), way.doors)
-    except InvalidInput as error:
-        findings = Findings(0, error.problems, (), 0)
+    with real_way() as way:
+        findings = examine(project, paths, way.doors)
     if as_json:
         screen.line(json.dumps(_as_json(findings), indent=2, ensure_ascii=False))
     else:

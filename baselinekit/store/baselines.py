@@ -3,7 +3,7 @@
 from baselinekit.store.atomic import sweep
 from baselinekit.store.discover import discover
 from baselinekit.store.locating import locate, locate_all
-from baselinekit.store.reading import load, load_texts, parse_record, read_record
+from baselinekit.store.reading import load, load_partly, load_texts, parse_record, read_record
 from baselinekit.store.record import Mark, record
 from baselinekit.store.write import add_baseline, refuse_taken, write_new
 
@@ -12,6 +12,7 @@ __all__ = [
     "add_baseline",
     "discover",
     "load",
+    "load_partly",
     "load_texts",
     "locate",
     "locate_all",

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -11,8 +12,8 @@ from baselinekit.model.recipes import CommandInput, HttpExecution, HttpFlow, Htt
 from baselinekit.model.values import ABSENT, Path
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-FLAGS = frozenset(Options.__dataclass_fields__) - {"ignore_values", "require_keys"}
-BOUNDS = tuple(Tolerance.__dataclass_fields__)
+FLAGS = frozenset(field.name for field in fields(Options)) - {"ignore_values", "require_keys"}
+BOUNDS = tuple(field.name for field in fields(Tolerance))
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _BODIES = ("json", "body", "form", "files")

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.config import Config, Variable
@@ -19,7 +19,7 @@ from baselinekit.variables import NAME as VARIABLE_NAME
 NAME = "baselinekit.yaml"
 
 _PLACEHOLDER_NAME = re.compile(r"[a-z][a-z0-9_]*")
-_DECLARATION = frozenset(Variable.__dataclass_fields__)
+_DECLARATION = frozenset(field.name for field in fields(Variable))
 _LATER = ("models", "thresholds", "limits", "notify")
 
 

@@ -10,7 +10,7 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
 from baselinekit.store.literals import MAX_DIGITS, fraction, whole
 from baselinekit.store.marks import DOCUMENT, END, MAPPING, SCALAR, SEQUENCE, Event
-from baselinekit.store.text import place, repeated_key
+from baselinekit.store.text import place, refuse_conflict, repeated_key
 from baselinekit.store.yamlwrite import MAX_DEPTH, number
 
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
@@ -23,6 +23,7 @@ _HIDDEN = re.compile(
 
 def load(body: str, file: str) -> Json:
     """The value of a JSON file."""
+    refuse_conflict(body, file)
     try:
         value = json.loads(
             body,

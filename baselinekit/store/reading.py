@@ -16,12 +16,24 @@ from baselinekit.store.text import decode
 
 def load(files: Sequence[str], root: str) -> list[Baseline]:
     """The baselines of these files, in their order."""
+    return _or_raise(load_partly(files, root))
+
+
+def load_partly(files: Sequence[str], root: str) -> tuple[list[Baseline], BaselinekitError | None]:
+    """What can be read, and what is wrong with the rest: for who has more to find fault with."""
     return _load_all(files, lambda file: read(root, file), root)
 
 
 def load_texts(texts: Mapping[str, str], root: str) -> list[Baseline]:
     """The same from texts that are at hand already, such as the standard input."""
-    return _load_all(list(texts), lambda file: texts[file].encode("utf-8", "surrogatepass"), root)
+    return _or_raise(_load_all(list(texts), lambda file: texts[file].encode("utf-8", "surrogatepass"), root))
+
+
+def _or_raise(loaded: tuple[list[Baseline], BaselinekitError | None]) -> list[Baseline]:
+    baselines, error = loaded
+    if error is not None:
+        raise error
+    return baselines
 
 
 def parse_record(record: dict[str, Json], root: str) -> Baseline:
@@ -72,8 +84,15 @@ class _Loaded:
     def keep(self, error: BaselinekitError) -> None:
         (self.refused if isinstance(error, Refused) else self.problems).extend(error.problems)
 
+    def error(self) -> BaselinekitError | None:
+        if self.problems:
+            return InvalidInput(*self.problems, *self.refused)
+        return Refused(*self.refused) if self.refused else None
 
-def _load_all(files: Sequence[str], content: Callable[[str], bytes], root: str) -> list[Baseline]:
+
+def _load_all(
+    files: Sequence[str], content: Callable[[str], bytes], root: str
+) -> tuple[list[Baseline], BaselinekitError | None]:
     loaded = _Loaded()
     for file in files:
         try:
@@ -81,11 +100,7 @@ def _load_all(files: Sequence[str], content: Callable[[str], bytes], root: str) 
         except (InvalidInput, Refused) as error:
             loaded.keep(error)
     loaded.problems += _same_ids(loaded.baselines, root)
-    if loaded.problems:
-        raise InvalidInput(*loaded.problems, *loaded.refused)
-    if loaded.refused:
-        raise Refused(*loaded.refused)
-    return loaded.baselines
+    return loaded.baselines, loaded.error()
 
 
 def _load_one(data: bytes, file: str, root: str, loaded: _Loaded) -> None:

@@ -1,10 +1,13 @@
 """The text of a file: decoded and encoded without losing a byte, its places and its line ends."""
 
+import re
 from typing import NamedTuple
 
 from baselinekit.errors import InvalidInput, Place, Problem
 
 BOM = "\ufeff"
+
+_CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
 
 
 class Text(NamedTuple):
@@ -42,6 +45,15 @@ def newline(body: str) -> str:
     if "\r\n" in body:
         return "\r\n"
     return "\r" if "\r" in body and "\n" not in body else "\n"
+
+
+def refuse_conflict(body: str, file: str) -> None:
+    """A file in which git left both sides is no file yet, even where it happens to parse."""
+    match = _CONFLICT.search(body) if "<<<<<<< " in body else None
+    if match:
+        what = "a git conflict that nobody has resolved yet"
+        mend = "keep one of the two sides, and remove the markers"
+        raise InvalidInput(Problem("BK101", what, mend, place(file, body, match.start())))
 
 
 def repeated_key(key: str, file: str, body: str, index: int, first: int | None) -> Problem:

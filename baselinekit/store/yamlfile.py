@@ -4,7 +4,6 @@ The owner of PyYAML. Values are built while the events arrive, so a file that is
 expands without end is refused before it costs anything. `events` gives the same pass with marks.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
@@ -25,7 +24,7 @@ from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.model.values import Json, json_type
 from baselinekit.store.marks import ALIAS, DOCUMENT, END, MAPPING, SCALAR, SEQUENCE, Event, key_index
 from baselinekit.store.surrogates import shelter
-from baselinekit.store.text import place, repeated_key
+from baselinekit.store.text import place, refuse_conflict, repeated_key
 from baselinekit.store.yamltypes import NUMBER_STARTS, WORDS, number, scalar
 
 MAX_DEPTH = 64
@@ -35,7 +34,6 @@ MAX_ANCHORS = 1_000
 
 _TAGS = "tag:yaml.org,2002:"
 _TYPES = {"null": "null", "bool": "boolean", "int": "number", "float": "number"}
-_CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
 _NO_KEY: Any = object()
 _C_PARSER: Any = vars(yaml.cyaml)["CParser"] if yaml.__with_libyaml__ else None
 
@@ -43,11 +41,7 @@ _C_PARSER: Any = vars(yaml.cyaml)["CParser"] if yaml.__with_libyaml__ else None
 def load(body: str, file: str, *, pure: bool = False) -> list[Json]:
     """The values of a file's documents. `pure` reads without libyaml, as on a machine that has none."""
     text, restore = shelter(body)
-    conflict = _CONFLICT.search(body) if "<<<<<<< " in body else None
-    if conflict:
-        what = "a git conflict that nobody has resolved yet"
-        mend = "keep one of the two sides, and remove the markers"
-        raise InvalidInput(Problem("BK101", what, mend, place(file, body, conflict.start())))
+    refuse_conflict(body, file)
     reader = _Reader(text, file)
     try:
         documents = reader.documents(_parser(text, pure))

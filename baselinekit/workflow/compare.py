@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from baselinekit import __version__
 from baselinekit.compare.dispatch import Matcher, compile_baseline
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
+from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, Refused
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.results import Outcome, Report, Result
 from baselinekit.placeholders.table import Words
@@ -54,8 +54,9 @@ def compare(
 ) -> Report:
     """Everything that can be wrong in any file is said before anything is replayed."""
     started, began = way.clock.timestamp(), way.clock.seconds()
-    chosen = select(load(project, paths), wanted)
-    prepared = prepare(project, chosen, way.doors)
+    found, broken = load_partly(project, paths)
+    chosen = _chosen(found, wanted, broken)
+    prepared = prepare(project, chosen, way.doors, broken)
     judge = Judge(project, way.doors, policy.strict_rules, policy.explain, way.clock.timestamp)
     recorder = Recorder(project.root, way.clock.timestamp, policy.record == "daily")
     advance = way.advance(len(prepared))
@@ -95,24 +96,44 @@ def compare(
     )
 
 
+def _chosen(found: list[Baseline], wanted: Selection, broken: BaselinekitError | None) -> list[Baseline]:
+    """What is selected. Nothing at all is a complaint of its own, unless there is a graver one."""
+    try:
+        return select(found, wanted)
+    except NothingSelected:
+        if broken is None:
+            raise
+        return []
+
+
 def load(project: Project, paths: Sequence[str]) -> list[Baseline]:
-    """The baselines below the paths (as the user sees them), else in the project's own folders. What a killed
-    run left behind is cleared away on the way."""
+    """The baselines below the paths (as the user sees them), else in the project's own folders."""
+    found, broken = load_partly(project, paths)
+    if broken is not None:
+        raise broken
+    return found
+
+
+def load_partly(project: Project, paths: Sequence[str]) -> tuple[list[Baseline], BaselinekitError | None]:
+    """What can be read, and what is wrong with the rest. What a killed run left behind is cleared away."""
     store.sweep(project.root)
+    named = [folder for folder in project.folders if os.path.isdir(os.path.join(project.root, folder))]
     if paths:
-        named = [
-            os.path.relpath(os.path.realpath(os.path.join(project.cwd, path)), project.root) for path in paths
-        ]
-    else:
-        named = [folder for folder in project.folders if os.path.isdir(os.path.join(project.root, folder))]
-    return store.load(store.discover(named, project.root), project.root)
+        below = [os.path.realpath(os.path.join(project.cwd, path)) for path in paths]
+        named = [os.path.relpath(path, project.root) for path in below]
+    return store.load_partly(store.discover(named, project.root), project.root)
 
 
-def prepare(project: Project, chosen: Iterable[Baseline], doors: Doors) -> list[tuple[Baseline, Matcher]]:
-    """Compile every baseline and ask whether its recipe can work; all that is wrong is one error."""
+def prepare(
+    project: Project, chosen: Iterable[Baseline], doors: Doors, broken: BaselinekitError | None = None
+) -> list[tuple[Baseline, Matcher]]:
+    """Compile every baseline and ask whether its recipe can work; all that is wrong, also what was `broken`
+    before, is one error."""
     prepared: list[tuple[Baseline, Matcher]] = []
     problems: list[Problem] = []
     refused: list[Problem] = []
+    if broken is not None:
+        (refused if isinstance(broken, Refused) else problems).extend(broken.problems)
     for baseline in chosen:
         try:
             matcher = compile_baseline(baseline, words_of(project, baseline))

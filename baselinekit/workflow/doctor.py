@@ -1,7 +1,7 @@
 """doctor: check every file, rule and recipe without replaying anything; and show one baseline as read."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from baselinekit.compare.dispatch import compile_baseline
@@ -12,7 +12,7 @@ from baselinekit.paths import Wild, children, render
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import Doors
-from baselinekit.workflow.compare import located, prepare, words_of
+from baselinekit.workflow.compare import load_partly, located, prepare, words_of
 from baselinekit.workflow.judging import target_of
 from baselinekit.workflow.project import Project
 
@@ -30,9 +30,10 @@ class Findings:
     drafts: int
 
 
-def examine(project: Project, baselines: list[Baseline], doors: Doors) -> Findings:
+def examine(project: Project, paths: Sequence[str], doors: Doors) -> Findings:
     """Everything that a compare would say before its first request, told apart by who can mend it."""
-    problems: list[Problem] = []
+    baselines, broken = load_partly(project, paths)
+    problems: list[Problem] = list(broken.problems if broken else ())
     notes: list[Problem] = []
     drafts = 0
     for baseline in baselines:

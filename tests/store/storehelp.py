@@ -13,11 +13,73 @@ from baselinekit.store.literals import fraction, written
 
 EXAMPLES = Path(__file__).parent / "examples"
 
-ODD = (
-    "no yes on off y N true null ~ = << <<any_uuid>> .inf -.INF .nan - ? : , . .. ... --- 1e3 0o17 017 0x1F 1_000 "
-    "12:30:45 2024-01-15 2024-01-15T10:30:00Z 1.2.3 +1 -0 0b1 a:b a:[b a#b {a} [b &a *b !c %d @e `f | > 'q \"r "
-    "\\ud800 \\uE000 \ud800 \udfff\ue000 \ua000\ud8ff C:\\temp <<<<<<<\xa0HEAD = \x85 \u2028 \ufeff \u202e \x7f é 😀"
-).split(" ")
+ODD = [
+    *(
+        "no",
+        "yes",
+        "on",
+        "off",
+        "y",
+        "N",
+        "true",
+        "null",
+        "~",
+        "=",
+        "<<",
+        "<<any_uuid>>",
+        ".inf",
+        "-.INF",
+        ".nan",
+    ),
+    *(
+        "-",
+        "?",
+        ":",
+        ",",
+        ".",
+        "..",
+        "...",
+        "---",
+        "1e3",
+        "0o17",
+        "017",
+        "0x1F",
+        "1_000",
+        "+1",
+        "-0",
+        "0b1",
+        "1.2.3",
+    ),
+    *(
+        "12:30:45",
+        "2024-01-15",
+        "2024-01-15T10:30:00Z",
+        "a:b",
+        "a:[b",
+        "a#b",
+        "{a}",
+        "[b",
+        "&a",
+        "*b",
+        "!c",
+        "%d",
+    ),
+    *("@e", "`f", "|", ">", "'q", '"r', "\\ud800", "\\uE000", "\ud800", "\udfff\ue000", "\ua000\ud8ff"),
+    *(
+        "C:\\temp",
+        "<<<<<<< HEAD",
+        "\x85",
+        "\u2028",
+        "\ufeff",
+        "\u202e",
+        "\x7f",
+        "é",
+        "\U0001f600",
+        "",
+        " ",
+        "a: b",
+    ),
+]
 EDGE_TEXT = " \n\t\r:#-?'\"\\ab\x85\u2028\ufeff|>0.e1"
 
 

@@ -1,5 +1,6 @@
 """A file is replaced whole or not at all, whatever fails, and nothing is left lying about."""
 
+import contextlib
 import multiprocessing
 import os
 import resource
@@ -35,7 +36,7 @@ def test_a_file_gets_new_bytes_and_keeps_its_mode(tmp_path: Path) -> None:
     replace_file(str(tmp_path), "g", b"x" * 3_000_000, new=True)
     assert (tmp_path / "g").stat().st_size == 3_000_000
     assert (tmp_path / "g").stat().st_nlink == 1
-    with pytest.raises(InvalidInput, match="BK113 g: there is a file already"):
+    with pytest.raises(InvalidInput, match=r"BK113 g: there is a file already"):
         replace_file(str(tmp_path), "g", b"", new=True)
     assert litter(tmp_path) == []
     assert (tmp_path / ".baselinekit/.gitignore").read_text() == "*\n"
@@ -51,7 +52,7 @@ def test_links_are_followed_inside_the_project_only(tmp_path: Path) -> None:
     assert (root / "in").is_symlink()
     assert (root / "real/f").read_bytes() == b"new"
     for name in ("out", "../outside", ".git/hooks/pre-commit"):
-        with pytest.raises(Refused, match="BK404"):
+        with pytest.raises(Refused, match=r"BK404"):
             replace_file(str(root), name, b"new")
     assert (tmp_path / "outside").read_bytes() == b"old"
 
@@ -60,7 +61,7 @@ def test_only_a_regular_file_is_replaced(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     for name in ("pipe", "folder"):
-        with pytest.raises(NotRecorded, match="BK120 .* is no regular file"):
+        with pytest.raises(NotRecorded, match=r"BK120 .* is no regular file"):
             replace_file(str(tmp_path), name, b"x")
 
 
@@ -69,7 +70,7 @@ def test_the_state_folder_is_no_way_out(tmp_path: Path) -> None:
     write(root, "f", "old")
     (tmp_path / "elsewhere").mkdir()
     (root / ".baselinekit").symlink_to("../elsewhere")
-    with pytest.raises(NotRecorded, match="BK120 .baselinekit is a link or a file"):
+    with pytest.raises(NotRecorded, match=r"BK120 .baselinekit is a link or a file"):
         state.folder(str(root), "locks")
     replace_file(str(root), "f", b"new")  # the temporary is beside the file then
     assert (root / "f").read_bytes() == b"new"
@@ -119,7 +120,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
         state.folder(str(tmp_path), "locks")
         state.folder(str(tmp_path), "tmp")
         before = (tmp_path / "b.yaml").read_bytes()
-        with (tmp_path / "fill").open("wb", buffering=0) as fill, pytest.raises(OSError, match="No space"):
+        with (tmp_path / "fill").open("wb", buffering=0) as fill, contextlib.suppress(OSError):
             while True:
                 fill.write(b"x" * 4096)
         done = run(RECORD, tmp_path)

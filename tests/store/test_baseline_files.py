@@ -110,7 +110,9 @@ def test_the_three_kinds_of_recipe(tmp_path: Path) -> None:
     input: {steps: [{method: post, path: /login, save: {token: body.token}}, {path: /me}], collect: [a]}
     execution: {type: http, base_url: "{{base}}"}
 - id: command
-  current: {input: {argv: [tool, --version], env: {A: b}}, execution: {type: command, timeout: 2.5, parse: json}}
+  current:
+    input: {argv: [tool, --version], env: {A: b}}
+    execution: {type: command, timeout: 2.5, parse: json}
 - id: skill
   current: {input: [1, {a: b}], execution: {type: skill, skill_name: s, parameters: {depth: 1}}}
 - id: empty
@@ -146,14 +148,17 @@ def test_every_error_of_every_file_at_once(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         load(["a.yaml", "b.yaml", "c.yaml", "no.yaml"], str(tmp_path))
     assert [str(problem) for problem in caught.value.problems] == [
-        "BK108 a.yaml:1:5: 'a b' is no id: letters, digits, `.`, `_` and `-`, the first a letter or a digit, at most 128",
+        "BK108 a.yaml:1:5: 'a b' is no id: letters, digits, `.`, `_` and `-`, "
+        "the first a letter or a digit, at most 128",
         "BK103 a.yaml:2:1: unknown key 'nam': did you mean 'name'?",
-        "BK105 a.yaml:4:25: expected one of critical, high, medium, low, found 'hi' (string): did you mean 'high'?",
+        "BK105 a.yaml:4:25: expected one of critical, high, medium, low, found 'hi' (string): "
+        "did you mean 'high'?",
         "BK105 a.yaml:4:44: expected an integer, found '0' (string)",
         "BK102 b.yaml:2:1: the key 'id' is there twice: it is on line 1 already; remove one of the two",
         "BK111 no.yaml: cannot be read: no such file or directory: check the name",
         "BK109 c.yaml:3:8: the id 'c' is there twice: it is at c.yaml:1:8 already; rename one of the two",
-        "BK109 c.yaml:4:8: the id 'D' is 'd' in other letters: it is at c.yaml:2:8 already; rename one of the two",
+        "BK109 c.yaml:4:8: the id 'D' is 'd' in other letters: "
+        "it is at c.yaml:2:8 already; rename one of the two",
     ]
 
 
@@ -353,7 +358,7 @@ def test_what_is_wrong_is_said_with_its_place(text: str, message: str, tmp_path:
 
 @pytest.mark.parametrize("name", ["capability-codegen.yaml", "suite.yaml", "string-processing.yaml"])
 def test_an_eval_is_told_from_a_baseline(name: str) -> None:
-    with pytest.raises(InvalidInput, match="BK110 .* no baseline: this looks like"):
+    with pytest.raises(InvalidInput, match=r"BK110 .* no baseline: this looks like"):
         load([name], str(EXAMPLES))
 
 
@@ -435,7 +440,7 @@ def test_an_output_in_a_file_of_its_own(tmp_path: Path) -> None:
     write(tmp_path, "b/a.output.json", '{"x": 1, "x": 2}')
     write(tmp_path, "b/b.output.txt", b"\xff")
     with pytest.raises(
-        InvalidInput, match="BK102 b/a.output.json:1:10(.|\n)*BK112 .*not UTF-8 text: name it .bin"
+        InvalidInput, match=r"BK102 b/a.output.json:1:10(.|\n)*BK112 .*not UTF-8 text: name it .bin"
     ):
         load(files, str(tmp_path))
 
@@ -447,7 +452,7 @@ def test_an_output_file_stays_inside_the_project(name: str, tmp_path: Path) -> N
     write(root, ".git/config", "x")
     (root / "link.txt").symlink_to("../secret.txt")
     write(root, "f.yaml", f"id: a\n{CURRENT}\nbaseline: {{output_file: {name}}}\n")
-    with pytest.raises(Refused, match="BK404") as caught:
+    with pytest.raises(Refused, match=r"BK404") as caught:
         load(["f.yaml"], str(root))
     assert "s3cret" not in str(caught.value)
 
@@ -478,7 +483,7 @@ def test_which_files_are_found(tmp_path: Path) -> None:
         InvalidInput, match=r"there is no file or folder b/3\.yaml: did you mean '2.yaml'(.|\n)*BK110 b/6.txt"
     ):
         discover(["b/3.yaml", "b/6.txt"], here)
-    with pytest.raises(Refused, match="BK404"):
+    with pytest.raises(Refused, match=r"BK404"):
         load(["b/out.yaml"], here)
 
 
@@ -496,7 +501,7 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
         "BK106 big.yaml: larger than 2,000,000 bytes: split it, or keep the output in a file beside it",
         "BK101 latin.yaml:1:5: byte 0xe9 is not UTF-8 text: save the file as UTF-8",
     ]
-    with pytest.raises(Refused, match="BK404"):
+    with pytest.raises(Refused, match=r"BK404"):
         load(["zero.yaml"], str(tmp_path))
 
 
@@ -506,7 +511,7 @@ def test_a_record_that_no_file_holds_yet() -> None:
     )
     assert draft.id == "a"
     assert draft.source.file == ""
-    with pytest.raises(InvalidInput, match="BK108 'a b' is no id"):
+    with pytest.raises(InvalidInput, match=r"BK108 'a b' is no id"):
         parse_record(
             {"id": "a b", "current": {"input": {"endpoint": "/x"}, "execution": {"type": "http"}}}, "."
         )
@@ -517,9 +522,9 @@ def test_an_id_is_taken_once(tmp_path: Path) -> None:
     write(tmp_path, "b/two.yaml", "{")
     write(tmp_path, "b/three.json", (EXAMPLES / "users-endpoint.json").read_bytes())
     refuse_taken("other", str(tmp_path), ["b", "missing"])
-    with pytest.raises(InvalidInput, match="BK113 b/one.yaml:1:5: the id 'users' is taken"):
+    with pytest.raises(InvalidInput, match=r"BK113 b/one.yaml:1:5: the id 'users' is taken"):
         refuse_taken("users", str(tmp_path), ["b"])
     with pytest.raises(
-        InvalidInput, match="BK113 b/three.json:5:11: the id 'REG-api-users-001' is 'reg-api-users-001' in"
+        InvalidInput, match=r"BK113 b/three.json:5:11: the id 'REG-api-users-001' is 'reg-api-users-001' in"
     ):
         refuse_taken("REG-api-users-001", str(tmp_path), ["b"])

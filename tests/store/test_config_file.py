@@ -101,5 +101,5 @@ def test_what_is_wrong_is_said_with_its_place(text: str, message: str, tmp_path:
 
 
 def test_one_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="BK111 .*no such file"):
+    with pytest.raises(InvalidInput, match=r"BK111 .*no such file"):
         load_config(os.path.join(tmp_path, "baselinekit.yaml"))

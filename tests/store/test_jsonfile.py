@@ -46,6 +46,7 @@ ERRORS = [
     ('{"a": 1,}', "BK101 f:1:"),
     ('{"a": 1\n "b": 2}', "BK101 f:2:2: not valid JSON: expecting ',' delimiter"),
     ("", "BK101 f:1:1: not valid JSON"),
+    ('{\n<<<<<<< HEAD\n"a": 1}', "BK101 f:2:1: a git conflict"),
     ("[1] 2", "BK101 f:1:5: not valid JSON: extra data"),
     ('["\x01"]', "BK101 f:1:3"),
     ("[" * 65 + "]" * 65, "BK106 f:1:65: nested more than 64 levels deep"),

@@ -26,16 +26,16 @@ def test_what_came_back_is_kept_until_it_is_dropped(tmp_path: Path) -> None:
 
 def test_an_id_is_no_path(tmp_path: Path) -> None:
     for id in ("../a", "a/b", ""):
-        with pytest.raises(InvalidInput, match="BK108"):
+        with pytest.raises(InvalidInput, match=r"BK108"):
             pending.save(str(tmp_path), id, {})
 
 
 def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
     write(tmp_path, ".baselinekit/pending/a.json", "[1]")
-    with pytest.raises(InvalidInput, match="BK111"):
+    with pytest.raises(InvalidInput, match=r"BK111"):
         pending.load(str(tmp_path), "a")
     write(tmp_path, ".baselinekit/pending/a.json", "{")
-    with pytest.raises(InvalidInput, match="BK101"):
+    with pytest.raises(InvalidInput, match=r"BK101"):
         pending.load(str(tmp_path), "a")
 
 
@@ -54,8 +54,8 @@ def test_a_report_is_written_whole_with_its_folders(tmp_path: Path) -> None:
 def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     write_text(os.devnull, "x")
     assert not os.path.isfile(os.devnull)
-    with pytest.raises(NotRecorded, match="BK120 .* is a folder"):
+    with pytest.raises(NotRecorded, match=r"BK120 .* is a folder"):
         write_text(str(tmp_path), "x")
     write(tmp_path, "file", "")
-    with pytest.raises(NotRecorded, match="BK120"):
+    with pytest.raises(NotRecorded, match=r"BK120"):
         write_text(str(tmp_path / "file/report.md"), "x")

@@ -78,6 +78,6 @@ def test_a_lock_file_that_is_a_link_is_refused(tmp_path: Path) -> None:
         (name,) = (tmp_path / ".baselinekit/locks").iterdir()
     name.unlink()
     name.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(NotRecorded, match="BK120"), lock(str(tmp_path), "f.yaml"):
+    with pytest.raises(NotRecorded, match=r"BK120"), lock(str(tmp_path), "f.yaml"):
         pass
     assert not (tmp_path / "elsewhere").exists()

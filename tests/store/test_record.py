@@ -1,4 +1,4 @@
-"""`last_passed` and `failure_count`, written in place: exact, in every form of file, whoever else is writing."""
+"""`last_passed` and `failure_count`, written in place: exact, in every form of file, whoever else writes."""
 
 import difflib
 import json
@@ -78,7 +78,8 @@ FILES = [
     ),
     (
         f"id: a\n{CURRENT}\nmetadata:\n    # how often\n    failure_count: 0\n    tags: []\n",
-        f"id: a\n{CURRENT}\nmetadata:\n    last_passed: @\n    # how often\n    failure_count: 0\n    tags: []\n",
+        f"id: a\n{CURRENT}\nmetadata:\n    last_passed: @\n"
+        "    # how often\n    failure_count: 0\n    tags: []\n",
         f"id: a\n{CURRENT}\nmetadata:\n    # how often\n    failure_count: 1\n    tags: []\n",
     ),
 ]
@@ -181,7 +182,7 @@ def test_a_file_that_is_gone_or_broken_is_not_recorded_in(text: str, tmp_path: P
     (tmp_path / "f.yaml").unlink()
     if text:
         write(tmp_path, "f.yaml", text)
-    with pytest.raises(NotRecorded, match="BK111|BK101"):
+    with pytest.raises(NotRecorded, match=r"BK111|BK101"):
         record(mark, str(tmp_path), NOW)
 
 

@@ -172,7 +172,9 @@ def test_a_scalar_changes_alone_in_anybodys_style(record: dict[str, Any], new: A
 @settings(max_examples=120, deadline=None)
 @given(st.dictionaries(keys, plain, max_size=4), st.data())
 def test_a_key_is_added_in_anybodys_style(record: dict[str, Any], data: Any) -> None:
-    choose = lambda options: data.draw(st.sampled_from(options))  # noqa: E731  # it closes over `data`
+    def choose(options: list[Any]) -> Any:
+        return data.draw(st.sampled_from(options))
+
     metadata = choose(["none", {}, {"tags": ["a"]}, {"tags": ["a"], "skip": "p\nq\n"}])
     records = [{"id": 1, **record}, {"id": 2}]
     if metadata != "none":

@@ -1,4 +1,4 @@
-"""New baselines: a file that a reader of the diff understands, or a `baseline:` in a file that has the recipe."""
+"""New baselines: a file for the reader of a diff, or a `baseline:` in a file that has only the recipe."""
 
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,7 @@ def test_a_new_file_is_written_and_none_is_overwritten(tmp_path: Path) -> None:
     assert baseline.baseline.output == RECORD["baseline"]["output"]
     with pytest.raises(
         InvalidInput,
-        match="BK113 baselines/x.org/users-list.yaml: there is a file already: give it another --id",
+        match=r"BK113 baselines/x.org/users-list.yaml: there is a file already: give it another --id",
     ):
         new(tmp_path, {**RECORD, "name": "other"})
     assert path.read_text() == PAGE
@@ -66,7 +66,7 @@ def test_a_new_file_is_written_and_none_is_overwritten(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("id", "group"), [("../x", "g"), ("a/b", "g"), ("a", ".."), ("a", "x/y"), ("a", "")])
 def test_a_name_is_no_path(id: str, group: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="BK108"):
+    with pytest.raises(InvalidInput, match=r"BK108"):
         new(tmp_path, {**RECORD, "id": id}, group)
     assert not (tmp_path / "baselines").exists()
 
@@ -76,7 +76,7 @@ def test_nothing_is_written_outside_the_project(tmp_path: Path) -> None:
     root.mkdir()
     (tmp_path / "elsewhere").mkdir()
     (root / "baselines").symlink_to("../elsewhere")
-    with pytest.raises(Refused, match="BK404"):
+    with pytest.raises(Refused, match=r"BK404"):
         new(root)
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
@@ -102,7 +102,7 @@ def test_an_output_over_the_limit_has_a_file_of_its_own(output: Any, name: str, 
 
 
 def test_what_cannot_be_stored_leaves_no_file(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="BK114"):
+    with pytest.raises(InvalidInput, match=r"BK114"):
         new(tmp_path, {**RECORD, "baseline": {"output": {"n": float("nan")}}})
     assert list((tmp_path / "baselines/x.org").iterdir()) == []
 
@@ -121,16 +121,15 @@ def test_what_is_written_is_read_back(output: Any) -> None:
             assert same(baseline.baseline.output, output)
 
 
+ASK = "current: {input: {endpoint: /x}, execution: {type: http}}"
 DRAFTS = [
     (
-        "id: a\n# how to ask\ncurrent: {input: {endpoint: /x}, execution: {type: http}}\n",
-        "id: a\nbaseline:\n  output:\n    x: 1\n# how to ask\ncurrent: {input: {endpoint: /x}, execution: {type: http}}\n",
+        f"id: a\n# how to ask\n{ASK}\n",
+        f"id: a\nbaseline:\n  output:\n    x: 1\n# how to ask\n{ASK}\n",
     ),
     (
-        "- id: b\r\n  baseline:\r\n  current: {input: {endpoint: /x}, execution: {type: http}}\r\n- id: c\r\n"
-        "  current: {input: {endpoint: /x}, execution: {type: http}}\r\n",
-        "- id: b\r\n  baseline:\r\n    output:\r\n      x: 1\r\n  current: {input: {endpoint: /x}, execution: {type: http}}\r\n"
-        "- id: c\r\n  current: {input: {endpoint: /x}, execution: {type: http}}\r\n",
+        f"- id: b\r\n  baseline:\r\n  {ASK}\r\n- id: c\r\n  {ASK}\r\n",
+        f"- id: b\r\n  baseline:\r\n    output:\r\n      x: 1\r\n  {ASK}\r\n- id: c\r\n  {ASK}\r\n",
     ),
     (
         "{id: a, current: {input: {endpoint: /x}, execution: {type: http}}}",
@@ -175,7 +174,7 @@ def test_a_draft_that_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
     write(tmp_path, "f.yaml", DRAFTS[0][0])
     draft = load(["f.yaml"], str(tmp_path))[0]
     write(tmp_path, "f.yaml", DRAFTS[0][0].replace("/x", "/y"))
-    with pytest.raises(NotRecorded, match="BK122 f.yaml changed since it was read"):
+    with pytest.raises(NotRecorded, match=r"BK122 f.yaml changed since it was read"):
         add_baseline(draft.source, {"output": 1}, str(tmp_path), 1_000)
 
 

@@ -1,4 +1,4 @@
-"""YAML as it is read: the types of YAML 1.2, exact numbers, and a guard for everything that a file may try."""
+"""YAML as it is read: the types of YAML 1.2, exact numbers, and a guard for all that a file may try."""
 
 from decimal import Decimal
 from typing import Any
