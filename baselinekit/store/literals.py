@@ -17,7 +17,7 @@ def fraction(text: str) -> float | Decimal:
     """A literal with a point or an exponent. ValueError: it cannot be kept."""
     _check_length(text)
     number = float(text)
-    if len(text) <= _SURELY_EXACT and "e" not in text and "E" not in text:
+    if text == repr(number) or (len(text) <= _SURELY_EXACT and "e" not in text and "E" not in text):
         return number
     try:
         exact = Decimal(text)

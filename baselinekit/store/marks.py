@@ -134,8 +134,8 @@ class _Walk:
                 name = event[3] if event[0] == SCALAR else -1
                 self.skip(event)
                 event = next(self.events)
-            node.first = node.first if node.size else max(key, event[1] if key < 0 else key)
             node.last = key if key >= 0 else event[1]
+            node.first = node.first if node.size else node.last
             node.size += 1
             if name in wanted:
                 self.visit(event, wanted[name], node, name, key)

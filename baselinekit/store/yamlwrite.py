@@ -56,7 +56,8 @@ def block(value: Json, column: int, offset: int = STEP, step: int = STEP) -> lis
 
 def flow(value: Json, depth: int = 1) -> str:
     """A value on one line."""
-    _check_depth(depth)
+    if isinstance(value, dict | list):
+        _check_depth(depth)
     if isinstance(value, dict):
         return "{" + ", ".join(flow_entry(key, item, depth + 1) for key, item in value.items()) + "}"
     if isinstance(value, list):
@@ -136,7 +137,6 @@ class _Writer:
 
     def collection(self, lead: str, value: Json, column: int, depth: int) -> None:
         """`lead`: what stands on the first line already; the others are indented to the column."""
-        _check_depth(depth)
         indent = " " * column
         if isinstance(value, list):
             for item in value:
@@ -154,6 +154,8 @@ class _Writer:
     def put(self, lead: str, value: Json, column: int, offset: int, depth: int) -> None:
         """A value after its key or its dash, in a collection at the column."""
         inner = column + offset
+        if isinstance(value, dict | list):
+            _check_depth(depth + 1)
         if isinstance(value, dict | list) and value:
             if lead.endswith("-"):
                 self.collection(f"{lead} ", value, inner, depth + 1)
@@ -168,8 +170,7 @@ class _Writer:
     def text_block(self, lead: str, text: str, column: int, offset: int) -> None:
         # Without the number, a reader would take the blanks of the first line for the indentation.
         deep = str(offset) if text[0] in " \n\t" else ""
-        keep = "" if not text.endswith("\n") else "+" if text.endswith("\n\n") else "clip"
-        ending = {"": "-", "+": "+", "clip": ""}[keep]
+        ending = "+" if text.endswith("\n\n") else "" if text.endswith("\n") else "-"
         self.lines.append(f"{lead}|{deep}{ending}")
         indent = " " * column
         self.lines.extend(indent + line if line else "" for line in text.removesuffix("\n").split("\n"))

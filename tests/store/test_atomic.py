@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -78,10 +79,12 @@ def test_the_state_folder_is_no_way_out(tmp_path: Path) -> None:
     assert litter(root) == []
 
 
-def run(code: str, root: Path, **how: object) -> subprocess.CompletedProcess[str]:
+def run(code: str, root: Path, before: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
     head = "from baselinekit.store.baselines import *\nfrom baselinekit.store.atomic import *\n"
     command = [sys.executable, "-c", f"import sys; root = sys.argv[1]\n{head}{code}", str(root)]
-    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, **how)  # type: ignore[call-overload,no-any-return]
+    return subprocess.run(
+        command, cwd=PROJECT, capture_output=True, text=True, timeout=60, preexec_fn=before, check=False
+    )
 
 
 RECORD = f"""
@@ -103,7 +106,7 @@ def test_a_limit_on_the_size_of_files_leaves_the_old_one(tmp_path: Path) -> None
     write_baseline(tmp_path)
     state.folder(str(tmp_path), "locks")
     before = (tmp_path / "b.yaml").read_bytes()
-    done = run(RECORD, tmp_path, preexec_fn=small_files)
+    done = run(RECORD, tmp_path, small_files)
     assert "BK120 b.yaml cannot be written: file too large" in done.stdout, done
     assert (tmp_path / "b.yaml").read_bytes() == before
     assert litter(tmp_path) == []

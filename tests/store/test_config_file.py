@@ -13,7 +13,7 @@ from baselinekit.store.config import find, load_config, project_root
 
 def test_the_nearest_one_upward_counts(tmp_path: Path) -> None:
     (tmp_path / "a/b").mkdir(parents=True)
-    assert find(str(tmp_path / "a/b")) is None or not find(str(tmp_path / "a/b")).startswith(str(tmp_path))  # type: ignore[union-attr]
+    assert not (find(str(tmp_path / "a/b")) or "").startswith(str(tmp_path))
     write(tmp_path, "baselinekit.yaml", "")
     assert find(str(tmp_path / "a/b")) == str(tmp_path / "baselinekit.yaml")
     write(tmp_path, "a/baselinekit.yaml", "")
