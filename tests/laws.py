@@ -21,6 +21,7 @@ STOREYS = {
     "paths": 2,
     "variables": 2,
     "escape": 2,
+    "documents": 2,
     "metrics": 2,
     "trust": 2.5,  # the rules that know what a variable is stand on those that do not
     "placeholders": 2.5,
@@ -36,12 +37,12 @@ STOREYS = {
     "__main__": 9,
 }
 EDGES = {"replay", "store", "report"}
-RULES = {"paths", "variables", "trust", "escape", "placeholders", "metrics", "compare", "grade"}
+RULES = {"paths", "variables", "trust", "escape", "documents", "placeholders", "metrics", "compare", "grade"}
 
 OWNERS = {
     "httpx": ["replay.http"],
     "httpcore": ["replay.http"],
-    "yaml": ["store.yamlfile"],
+    "yaml": ["documents.yamlfile"],
     "pydantic": ["store.validate"],
     "pydantic_core": ["store.validate"],
     "deepdiff": ["compare.explain"],

@@ -4,10 +4,10 @@ as hash and size. A charset that the server merely claims decides nothing beyond
 import re
 from hashlib import sha256
 
+from baselinekit.documents.strictjson import NotJson, decode
 from baselinekit.model.observation import Response
 from baselinekit.model.values import Json
 from baselinekit.replay.setting import cannot
-from baselinekit.replay.strictjson import NotJson, decode
 
 _CHARSETS = {
     "utf-8": "utf-8-sig",

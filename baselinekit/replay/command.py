@@ -4,6 +4,7 @@ import os
 import re
 from typing import cast
 
+from baselinekit.documents.strictjson import NotJson, decode, to_bytes
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
 from baselinekit.model.observation import Finished, Observation, Run
 from baselinekit.model.recipes import CommandExecution, CommandInput, Recipe
@@ -12,7 +13,6 @@ from baselinekit.replay.body import text_or_hash
 from baselinekit.replay.children import child_environment, configured_argv, program_at, said_last
 from baselinekit.replay.files import inside, read_regular
 from baselinekit.replay.setting import Setting, cannot, invalid
-from baselinekit.replay.strictjson import NotJson, decode, to_bytes
 from baselinekit.replay.undefined import undefined_in
 from baselinekit.variables import as_text
 

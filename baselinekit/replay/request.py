@@ -8,13 +8,13 @@ import re
 from urllib.parse import urlencode
 
 from baselinekit import __version__
+from baselinekit.documents.strictjson import to_bytes
 from baselinekit.errors import nearest
 from baselinekit.model.observation import Request
 from baselinekit.model.recipes import Auth, HttpExecution, HttpRequest, Surroundings
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.replay.files import inside, read_bytes
 from baselinekit.replay.setting import Setting, invalid
-from baselinekit.replay.strictjson import to_bytes
 from baselinekit.replay.urls import url_of
 from baselinekit.variables import as_text
 

@@ -8,6 +8,7 @@ import os
 import sys
 from typing import cast
 
+from baselinekit.documents.strictjson import NotJson, decode, to_bytes
 from baselinekit.errors import InvalidInput, nearest
 from baselinekit.model.observation import Finished, Observation, Run
 from baselinekit.model.recipes import Recipe, Skill, SkillExecution
@@ -16,7 +17,6 @@ from baselinekit.replay.body import text_or_hash
 from baselinekit.replay.children import child_environment, configured_argv, said_last
 from baselinekit.replay.files import read_text
 from baselinekit.replay.setting import Setting, cannot, invalid
-from baselinekit.replay.strictjson import NotJson, decode, to_bytes
 from baselinekit.replay.undefined import undefined_in
 
 _TIMEOUT = 60.0

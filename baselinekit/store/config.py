@@ -5,14 +5,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import fields, replace
 
+from baselinekit.documents.languages import YAML
+from baselinekit.documents.text import decode
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.config import Config, Variable
 from baselinekit.model.values import Json, Path
 from baselinekit.store.checks import check_base_url
 from baselinekit.store.files import MAX_BYTES, read
-from baselinekit.store.languages import YAML
 from baselinekit.store.locating import place_problems
-from baselinekit.store.text import decode
 from baselinekit.store.validate import check
 from baselinekit.variables import NAME as VARIABLE_NAME
 

@@ -3,10 +3,10 @@
 import os
 from collections.abc import Iterator, Sequence
 
+from baselinekit.documents.languages import SUFFIXES
 from baselinekit.errors import InvalidInput, Place, Problem, nearest
 from baselinekit.store.config import NAME as CONFIG
 from baselinekit.store.files import shown
-from baselinekit.store.languages import SUFFIXES
 from baselinekit.store.outputs import MARK
 
 MAX_FILES = 20_000

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from baselinekit.documents import jsonfile
+from baselinekit.documents.languages import language
+from baselinekit.documents.marks import MAPPING, SEQUENCE, Node, mark
+from baselinekit.documents.text import decode, place
 from baselinekit.errors import BaselinekitError, Place, Problem
 from baselinekit.model.baselines import Source
 from baselinekit.model.values import Path
-from baselinekit.store import files, jsonfile, outputs, records
-from baselinekit.store.languages import language
-from baselinekit.store.marks import MAPPING, SEQUENCE, Node, mark
-from baselinekit.store.text import decode, place
+from baselinekit.store import files, outputs, records
 
 _OUTPUT: Path = ("baseline", "output")
 _OUTPUT_FILE: Path = ("baseline", "output_file")

@@ -3,11 +3,11 @@
 import hashlib
 import posixpath
 
+from baselinekit.documents import jsonfile
+from baselinekit.documents.text import decode
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
-from baselinekit.store import jsonfile
 from baselinekit.store.files import MAX_OUTPUT_BYTES, read
-from baselinekit.store.text import decode
 
 MARK = ".output."
 

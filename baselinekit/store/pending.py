@@ -3,12 +3,13 @@
 import contextlib
 import os
 
+from baselinekit.documents import jsonfile
+from baselinekit.documents.text import decode
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
-from baselinekit.store import atomic, jsonfile, state
+from baselinekit.store import atomic, state
 from baselinekit.store.checks import check_id
 from baselinekit.store.files import MAX_OUTPUT_BYTES, read
-from baselinekit.store.text import decode
 
 _FOLDER = "pending"
 

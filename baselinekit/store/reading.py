@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from baselinekit.documents.languages import language
+from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.values import Json
 from baselinekit.store import outputs, records
 from baselinekit.store.files import read
-from baselinekit.store.languages import language
 from baselinekit.store.locating import locate, place_problems
-from baselinekit.store.text import decode
 
 
 def load(files: Sequence[str], root: str) -> list[Baseline]:

@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from baselinekit.documents.languages import Language, language
+from baselinekit.documents.marks import MAPPING, SCALAR, Marks, mark
+from baselinekit.documents.splice import apply, value_at
+from baselinekit.documents.text import decode, encode
+from baselinekit.documents.yamltypes import scalar
 from baselinekit.errors import InvalidInput, NotRecorded, Refused
 from baselinekit.model.baselines import Source
 from baselinekit.model.edits import Edit
 from baselinekit.model.values import Json, Path
 from baselinekit.store import atomic, records
 from baselinekit.store.files import read
-from baselinekit.store.languages import Language, language
 from baselinekit.store.lock import lock
-from baselinekit.store.marks import MAPPING, SCALAR, Marks, mark
-from baselinekit.store.splice import apply, value_at
-from baselinekit.store.text import decode, encode
-from baselinekit.store.yamltypes import scalar
 
 
 @dataclass(frozen=True, slots=True)

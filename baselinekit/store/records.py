@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Literal
 
+from baselinekit.documents.languages import canonical
 from baselinekit.errors import Problem
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.store.dialects import harness, native
-from baselinekit.store.languages import canonical
 
 Form = Literal["native", "response"]
 WRAPPER = "regression_eval"

@@ -5,21 +5,22 @@ import posixpath
 import re
 from collections.abc import Sequence
 
+from baselinekit.documents import yamlwrite
+from baselinekit.documents.languages import language
+from baselinekit.documents.splice import apply
+from baselinekit.documents.text import decode, encode
 from baselinekit.errors import InvalidInput, NotRecorded, Problem
 from baselinekit.model.baselines import Source
 from baselinekit.model.edits import Edit
 from baselinekit.model.values import Json
-from baselinekit.store import atomic, outputs, reading, records, yamlwrite
+from baselinekit.store import atomic, outputs, reading, records
 from baselinekit.store.checks import check_id
 from baselinekit.store.dialects import harness
 from baselinekit.store.discover import discover
 from baselinekit.store.files import read, resolve
-from baselinekit.store.languages import language
 from baselinekit.store.locating import locate
 from baselinekit.store.lock import lock
-from baselinekit.store.splice import apply
 from baselinekit.store.state import cannot_write
-from baselinekit.store.text import decode, encode
 
 _GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _AFTER = ("baseline", "current", "test_case", "comparison", "metadata", "grader")

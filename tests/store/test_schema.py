@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from storehelp import EXAMPLES
 
+from baselinekit.documents.languages import YAML
 from baselinekit.model.baselines import Known, Metadata, Rules
 from baselinekit.model.recipes import HttpRequest
-from baselinekit.store.languages import YAML
 from baselinekit.store.validate import json_schema
 
 SCHEMA = json_schema()

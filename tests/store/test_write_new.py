@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from storehelp import EXAMPLES, same, values, write, write_baseline
 
+from baselinekit.documents import jsonfile
 from baselinekit.errors import InvalidInput, NotRecorded, Refused
-from baselinekit.store import jsonfile
 from baselinekit.store.baselines import add_baseline, load, write_new
 
 RECORD: dict[str, Any] = {

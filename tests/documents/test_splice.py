@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from storehelp import Hand, same, scalars, texts, values
 
+from baselinekit.documents import jsonfile
+from baselinekit.documents.languages import JSON, YAML
+from baselinekit.documents.splice import apply, with_value
 from baselinekit.errors import NotRecorded
 from baselinekit.model.edits import Edit
-from baselinekit.store import jsonfile
-from baselinekit.store.languages import JSON, YAML
-from baselinekit.store.splice import apply, with_value
 
 LAST, COUNT = ("metadata", "last_passed"), ("metadata", "failure_count")
 

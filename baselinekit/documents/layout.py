@@ -5,11 +5,11 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from baselinekit.documents import jsonfile, yamlwrite
+from baselinekit.documents.languages import Language
+from baselinekit.documents.marks import MAPPING, SEQUENCE, Node
+from baselinekit.documents.text import newline
 from baselinekit.model.values import Json
-from baselinekit.store import jsonfile, yamlwrite
-from baselinekit.store.languages import Language
-from baselinekit.store.marks import MAPPING, SEQUENCE, Node
-from baselinekit.store.text import newline
 
 _STEP = re.compile(r"^( *)(?:- )?[^\s#-][^\n]*:[ \t]*\r?\n( +)[^\s#-]", re.MULTILINE)
 _JSON_STEP = re.compile(r"^[\[{][ \t]*\r?\n([ \t]+)", re.MULTILINE)

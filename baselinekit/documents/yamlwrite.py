@@ -6,9 +6,9 @@ something else. A few scalar styles suffice, so the same rules serve whole files
 import re
 from decimal import Decimal
 
+from baselinekit.documents.literals import written
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
-from baselinekit.store.literals import written
 
 MAX_DEPTH = 64
 STEP = 2

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator
 from typing import Protocol
 
+from baselinekit.documents import jsonfile, yamlfile, yamlwrite
+from baselinekit.documents.marks import Event
 from baselinekit.model.values import Json
-from baselinekit.store import jsonfile, yamlfile, yamlwrite
-from baselinekit.store.marks import Event
 
 SUFFIXES = (".yaml", ".yml", ".json")
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from baselinekit.store import yamlwrite
-from baselinekit.store.literals import fraction, written
+from baselinekit.documents import yamlwrite
+from baselinekit.documents.literals import fraction, written
 
-EXAMPLES = Path(__file__).parent / "examples"
+EXAMPLES = Path(__file__).parent / "reference"
 
 ODD = [
     *(

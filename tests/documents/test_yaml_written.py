@@ -9,10 +9,10 @@ import yaml
 from hypothesis import example, given, settings
 from storehelp import ODD, same, values
 
+from baselinekit.documents import yamlwrite
+from baselinekit.documents.yamlfile import load
+from baselinekit.documents.yamlwrite import dump, flow
 from baselinekit.errors import InvalidInput
-from baselinekit.store import yamlwrite
-from baselinekit.store.yamlfile import load
-from baselinekit.store.yamlwrite import dump, flow
 
 
 def for_pyyaml(value: Any) -> Any:

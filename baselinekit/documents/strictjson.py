@@ -3,24 +3,26 @@ Decimal. What a lenient reader lets pass (a repeated key, NaN, endless nesting o
 
 import json
 import re
-from decimal import Decimal, InvalidOperation
-from math import isfinite
-from typing import Any
+from decimal import Decimal
+from typing import Any, Literal
 
+from baselinekit.documents.literals import fraction, whole
 from baselinekit.model.values import Json
 
 _DEEPEST = 64
-_MOST_DIGITS = 1_000
-_SURELY_EXACT = 16  # a point and 15 digits: every decimal of that length survives a float
 
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 
 
-class NotJson(ValueError):
-    """`position` counts bytes from 0."""
+Kind = Literal["syntax", "repeated", "deep", "value"]
 
-    def __init__(self, what: str, position: int):
-        super().__init__(f"{what} at byte {position}")
+
+class NotJson(ValueError):
+    """What is wrong, and where: `position` counts characters from 0, the message says bytes."""
+
+    def __init__(self, kind: Kind, what: str, text: str, position: int):
+        self.kind, self.what, self.position = kind, what, position
+        super().__init__(f"{what} at byte {len(text[:position].encode('utf-8', 'surrogatepass'))}")
 
 
 class _Fault(ValueError):
@@ -32,7 +34,7 @@ def decode(text: str) -> Json:
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        raise NotJson(error.msg, _byte(text, error.pos)) from None
+        raise NotJson("syntax", error.msg, text, error.pos) from None
     except (_Fault, RecursionError):
         raise _first_fault(text) from None
     if text.count("[") + text.count("{") > _DEEPEST and _is_deep(value):
@@ -71,29 +73,17 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _integer(text: str) -> int:
-    if len(text) > _MOST_DIGITS and len(text.lstrip("-")) > _MOST_DIGITS:
-        raise _Fault
-    return int(text)
+    try:
+        return whole(text)
+    except ValueError:
+        raise _Fault from None
 
 
 def _number(text: str) -> float | Decimal:
-    if len(text) <= _SURELY_EXACT and "e" not in text and "E" not in text:
-        return float(text)
-    if _is_long(text):
-        raise _Fault
-    nearest, exact = float(text), Decimal(text)
-    return nearest if isfinite(nearest) and Decimal(repr(nearest)) == exact else exact
-
-
-def _is_long(text: str) -> bool:
-    """Whether a number, written out, has more digits than anyone means."""
-    if len(text) > 2 * _MOST_DIGITS:
-        return True
     try:
-        number = Decimal(text)
-    except InvalidOperation:  # an exponent beyond what Decimal can hold
-        return True
-    return len(number.as_tuple().digits) > _MOST_DIGITS or abs(number.adjusted()) > _MOST_DIGITS
+        return fraction(text)
+    except ValueError:
+        raise _Fault from None
 
 
 def _constant(_: str) -> None:
@@ -125,27 +115,32 @@ def _first_fault(text: str) -> NotJson:
     before = ""
     for match in _TOKEN.finditer(text):
         token = match[0]
+        kind: Kind = "value"
         what = ""
         if token in "{[":
             keys.append(set() if token == "{" else None)
-            what = f"nested deeper than {_DEEPEST} levels" if len(keys) > _DEEPEST else ""
+            kind, what = "deep", f"nested deeper than {_DEEPEST} levels" if len(keys) > _DEEPEST else ""
         elif token in "}]":
             del keys[-1:]
         elif token[0] == '"':
             seen = keys[-1] if keys and before in "{," else None
             if seen is not None:
                 key = json.loads(token, strict=False)
-                what = f"the key {key!r} for the second time" if key in seen else ""
+                kind, what = "repeated", f"the key {key!r} for the second time" if key in seen else ""
                 seen.add(key)
         elif token[0] in "-0123456789" and token[1:2] != "I":
-            what = f"a number of more than {_MOST_DIGITS} digits" if _is_long(token) else ""
+            what = _too_long(token)
         elif token.lstrip("-") in ("NaN", "Infinity"):
-            what = f"{token}, which is no JSON value,"
+            what = f"{token}, which is no JSON value"
         if what:
-            return NotJson(what, _byte(text, match.start()))
+            return NotJson(kind, what, text, match.start())
         before = token
-    return NotJson("something that cannot be read", 0)
+    return NotJson("syntax", "something that cannot be read", text, 0)
 
 
-def _byte(text: str, position: int) -> int:
-    return len(text[:position].encode("utf-8", "surrogatepass"))
+def _too_long(token: str) -> str:
+    try:
+        (fraction if set(token) & set(".eE") else whole)(token)
+    except ValueError as error:
+        return str(error)
+    return ""

@@ -20,12 +20,12 @@ from yaml.events import (
     StreamEndEvent,
 )
 
+from baselinekit.documents.marks import ALIAS, DOCUMENT, END, MAPPING, SCALAR, SEQUENCE, Event, key_index
+from baselinekit.documents.surrogates import shelter
+from baselinekit.documents.text import place, refuse_conflict, repeated_key
+from baselinekit.documents.yamltypes import NUMBER_STARTS, WORDS, number, scalar
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.model.values import Json, json_type
-from baselinekit.store.marks import ALIAS, DOCUMENT, END, MAPPING, SCALAR, SEQUENCE, Event, key_index
-from baselinekit.store.surrogates import shelter
-from baselinekit.store.text import place, refuse_conflict, repeated_key
-from baselinekit.store.yamltypes import NUMBER_STARTS, WORDS, number, scalar
 
 MAX_DEPTH = 64
 MAX_NODES = 200_000

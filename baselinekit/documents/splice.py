@@ -7,12 +7,12 @@ with what it should be; when the nicest way to write it fails that test, a plain
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from baselinekit.documents.languages import Language, canonical
+from baselinekit.documents.layout import Layout, Splice
+from baselinekit.documents.marks import ALIAS, MAPPING, SCALAR, Marks, Node, mark
 from baselinekit.errors import BaselinekitError, NotRecorded, Problem
 from baselinekit.model.edits import Edit
 from baselinekit.model.values import Json, Path
-from baselinekit.store.languages import Language, canonical
-from baselinekit.store.layout import Layout, Splice
-from baselinekit.store.marks import ALIAS, MAPPING, SCALAR, Marks, Node, mark
 
 
 def apply(

@@ -3,8 +3,8 @@
 import re
 from functools import lru_cache
 
+from baselinekit.documents.literals import fraction, whole
 from baselinekit.model.values import Json
-from baselinekit.store.literals import fraction, whole
 
 WORDS: dict[str, Json] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),

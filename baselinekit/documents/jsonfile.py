@@ -4,18 +4,16 @@ its place; whole numbers of any size and decimals keep every digit. `events` giv
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
 
+from baselinekit.documents import strictjson
+from baselinekit.documents.marks import DOCUMENT, END, MAPPING, SCALAR, SEQUENCE, Event
+from baselinekit.documents.text import place, refuse_conflict, repeated_key
+from baselinekit.documents.yamlwrite import number
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
-from baselinekit.store.literals import MAX_DIGITS, fraction, whole
-from baselinekit.store.marks import DOCUMENT, END, MAPPING, SCALAR, SEQUENCE, Event
-from baselinekit.store.text import place, refuse_conflict, repeated_key
-from baselinekit.store.yamlwrite import MAX_DEPTH, number
 
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _TOKEN = re.compile(rf'({_STRING})|([\[{{])|([\]}}])|[^\s\[\]{{}},:"]+')
-_LONG = re.compile(rf"[0-9]{{{MAX_DIGITS + 1}}}")
 _HIDDEN = re.compile(
     "[\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff\ufffe\uffff]"
 )
@@ -25,26 +23,20 @@ def load(body: str, file: str) -> Json:
     """The value of a JSON file."""
     refuse_conflict(body, file)
     try:
-        value = json.loads(
-            body,
-            object_pairs_hook=_unique,
-            parse_float=fraction,
-            parse_int=whole if _LONG.search(body) else None,
-            parse_constant=_refuse_constant,
-        )
-    except json.JSONDecodeError as error:
-        what = f"not valid JSON: {error.msg[0].lower()}{error.msg[1:]}"
+        return strictjson.decode(body)
+    except strictjson.NotJson as fault:
+        raise InvalidInput(*_problems(fault, body, file)) from None
+
+
+def _problems(fault: strictjson.NotJson, body: str, file: str) -> list[Problem]:
+    where = place(file, body, fault.position)
+    if fault.kind == "repeated":
+        return _repeated(body, file)
+    if fault.kind == "syntax":
         mend = "mend the text there, or the end of the value before it"
-        raise InvalidInput(Problem("BK101", what, mend, place(file, body, error.pos))) from None
-    except _RepeatedError:
-        raise InvalidInput(*_repeated(body, file)) from None
-    except RecursionError:
-        raise InvalidInput(_too_deep(body, file)) from None
-    except ValueError as error:
-        raise InvalidInput(_bad_number(str(error), body, file)) from None
-    if _deeper_than(value, MAX_DEPTH):
-        raise InvalidInput(_too_deep(body, file))
-    return value
+        return [Problem("BK101", f"not valid JSON: {fault.what[0].lower()}{fault.what[1:]}", mend, where)]
+    mend = "keep such data as text" if fault.kind == "deep" else "write it as text, in quotes"
+    return [Problem("BK106", fault.what, mend, where)]
 
 
 def dump(value: Json, indent: str = "  ") -> str:
@@ -99,47 +91,6 @@ def events(body: str) -> Iterator[Event]:
             yield (SCALAR, start, end, token[0], "", None)
 
 
-class _RepeatedError(ValueError):
-    """An object has a key twice; where, the hook cannot know."""
-
-
-def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    box = dict(pairs)
-    if len(box) != len(pairs):
-        raise _RepeatedError
-    return box
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
-
-
-def _deeper_than(value: Json, limit: int) -> bool:
-    level = [value]
-    for _ in range(limit):
-        level = [
-            item
-            for box in level
-            if isinstance(box, dict | list)
-            for item in (box.values() if isinstance(box, dict) else box)
-            if isinstance(item, dict | list)
-        ]
-        if not level:
-            return False
-    return True
-
-
-def _too_deep(body: str, file: str) -> Problem:
-    depth = index = 0
-    for event in events(body):
-        kind, index = event[:2]
-        depth += (kind in (MAPPING, SEQUENCE)) - (kind == END)
-        if depth > MAX_DEPTH:
-            break
-    what = f"nested more than {MAX_DEPTH} levels deep"
-    return Problem("BK106", what, "keep such data as text", place(file, body, index))
-
-
 def _repeated(body: str, file: str) -> list[Problem]:
     problems = []
     stack: list[tuple[dict[str, int] | None, bool]] = []
@@ -160,14 +111,3 @@ def _repeated(body: str, file: str) -> list[Problem]:
         elif kind == SCALAR:
             at_key = True
     return problems
-
-
-def _bad_number(complaint: str, body: str, file: str) -> Problem:
-    for kind, start, _, value, style, _ in events(body):
-        if kind != SCALAR or style or value in ("true", "false", "null"):
-            continue
-        try:
-            (fraction if set(value) & set(".eE") else whole)(value)
-        except ValueError:
-            return Problem("BK106", complaint, "write it as text, in quotes", place(file, body, start))
-    return Problem("BK106", complaint, "write it as text, in quotes", place(file, body, 0))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.replay.strictjson import NotJson, decode, encode
+from baselinekit.documents.strictjson import NotJson, decode, encode
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -63,16 +63,16 @@ def test_values(text: str, value: Any) -> None:
         pytest.param(
             '[{"a,{": "}"}, {"b": 1, "\\u0062": 2}]', "'b' for the second time at byte 24", id="escaped"
         ),
-        pytest.param('{"x": [1, NaN]}', "NaN, which is no JSON value, at byte 10", id="F53 NaN"),
-        pytest.param("-Infinity", "-Infinity, which is no JSON value, at byte 0", id="F53 Infinity"),
+        pytest.param('{"x": [1, NaN]}', "NaN, which is no JSON value at byte 10", id="F53 NaN"),
+        pytest.param("-Infinity", "-Infinity, which is no JSON value at byte 0", id="F53 Infinity"),
         pytest.param('["[", ' + "[" * 64 + "]" * 65, "deeper than 64 levels at byte 69", id="F53 65 levels"),
         pytest.param("[" * 100_000, "deeper than 64 levels at byte 64", id="F53 endless levels"),
         pytest.param('{"a":' * 70 + "1" + "}" * 70, "deeper than 64 levels at byte 320", id="65 objects"),
-        pytest.param("[1, " + "9" * 1001 + "]", "more than 1000 digits at byte 4", id="F52 digits"),
-        pytest.param("-" + "9" * 5000, "more than 1000 digits at byte 0", id="F52 more digits"),
-        pytest.param("0." + "1" * 1001, "more than 1000 digits at byte 0", id="F52 behind the point"),
-        pytest.param("1e5000", "more than 1000 digits at byte 0", id="F52 by its exponent"),
-        pytest.param("1e99999999999999999999", "more than 1000 digits at byte 0", id="F52 beyond Decimal"),
+        pytest.param("[1, " + "9" * 1001 + "]", "more than 1,000 digits at byte 4", id="F52 digits"),
+        pytest.param("-" + "9" * 5000, "more than 1,000 digits at byte 0", id="F52 more digits"),
+        pytest.param("0." + "1" * 1001, "more than 1,000 digits at byte 0", id="F52 behind the point"),
+        pytest.param("1e5000", "more than 1,000 digits at byte 0", id="F52 by its exponent"),
+        pytest.param("1e99999999999999999999", "more than 1,000 digits at byte 0", id="F52 beyond Decimal"),
     ],
 )
 def test_faults_with_their_byte(text: str, message: str) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from storehelp import same
 
+from baselinekit.documents.yamlfile import load
 from baselinekit.errors import InvalidInput
-from baselinekit.store.yamlfile import load
 
 SCALARS: list[tuple[str, Any]] = [
     *((text, None) for text in ("", "~", "null", "Null", "NULL")),
@@ -93,10 +93,10 @@ ERRORS = [
     ("a: !!timestamp 2024-01-15", "BK107 f:1:4: the tag !!timestamp"),
     ("a: .nan", "BK106 f:1:4: .nan, which is no number that JSON knows"),
     ("a: -.INF", "BK106 f:1:4: -.INF"),
-    ("a: " + "1" * 5_000, "BK106 f:1:4: a number of 5,000 digits"),
-    ("a: 0." + "1" * 5_000, "BK106 f:1:4: a number of 5,002 digits"),
-    ("a: 0x" + "1" * 5_000, "BK106 f:1:4: a number of 5,000 digits"),
-    ("a: 1e99999999999999999999", "BK106 f:1:4: a number whose exponent is too large"),
+    ("a: " + "1" * 5_000, "BK106 f:1:4: a number of more than 1,000 digits"),
+    ("a: 0." + "1" * 5_000, "BK106 f:1:4: a number of more than 1,000 digits"),
+    ("a: 0x" + "1" * 5_000, "BK106 f:1:4: a number of more than 1,000 digits"),
+    ("a: 1e99999999999999999999", "BK106 f:1:4: a number of more than 1,000 digits"),
     ("[" * 65 + "]" * 65, "BK106 f:1:65: nested more than 64 levels deep"),
     ("[" * 200_000, "BK106 f:1:65: nested"),
     ("- " * 200_000, "BK106 f:1:129: nested"),
