@@ -143,4 +143,9 @@ CODES = {
         "    commands:\n"
         "      report: {argv: [python, tools/report.py], env: [PYTHONPATH]}",
     ),
+    "BK399": Code(
+        "a fault of ours",
+        "Something happened that the tool did not expect. No result was made up: the baseline counts as an\n"
+        "error, never as a pass or a failure. BASELINEKIT_TRACEBACK=1 shows where; please report it.",
+    ),
 }

@@ -31,4 +31,71 @@ CODES = {
         "    baselinekit compare -o results.junit.xml   for CI systems\n"
         "    baselinekit compare -o summary.md          for a comment on a pull request",
     ),
+    "BK504": Code(
+        "a variable whose environment variable is not set",
+        "The configuration takes it from the environment of the process, where it is missing. Set it, or give\n"
+        "the value on the command line:\n\n"
+        "    export API_TOKEN=…\n"
+        "    baselinekit compare --var token=…",
+    ),
+    "BK505": Code(
+        "an environment that the configuration does not have",
+        "--environment (or BASELINEKIT_ENVIRONMENT) chooses one of `environments:` by its name:\n\n"
+        "    environments:\n"
+        "      staging: {base_url: https://staging.example.com}",
+    ),
+    "BK506": Code(
+        "a secret without a value",
+        "--secret NAME takes its value from the environment variable NAME; --secret NAME=VALUE states it. A name\n"
+        "is either a secret or a variable, never both:\n\n"
+        "    API_TOKEN=… baselinekit compare --secret API_TOKEN",
+    ),
+    "BK507": Code(
+        "a selection that cannot be read",
+        "-k takes words of the id, the name or a tag, joined by `and`, `or`, `not` and parentheses:\n\n"
+        "    baselinekit compare -k 'users and not (slow or flaky)'",
+    ),
+    "BK508": Code(
+        "words on the command line that do not fit",
+        "The message says which, and what they should look like. `baselinekit COMMAND --help` lists the options.",
+    ),
+    "BK509": Code(
+        "nothing was selected",
+        "What cannot fail is no pass, so a run that compares nothing ends with exit code 5. Ask for less, or\n"
+        "check the spelling: --id takes a glob, --tag a tag, -k words.\n\n"
+        "    baselinekit compare --id 'users-*'",
+    ),
+    "BK520": Code(
+        "capture does not overwrite",
+        "A baseline says what was once approved. To capture it anew, remove its `baseline:` (or the whole file)\n"
+        "first, so that the change is seen in the diff.",
+    ),
+    "BK521": Code(
+        "a server error is not stored as known-good",
+        "An answer of 500 or more is seldom what anyone wants to keep. If it is, say so:\n\n"
+        "    baselinekit capture http GET URL --allow-error-status",
+    ),
+    "BK522": Code(
+        "what looks like a secret",
+        "Baselines are committed, so capture stops before it writes a token, a key or a password. Let a\n"
+        "placeholder stand for it, declare it as a secret (it is stored as <<var(name)>>), or insist:\n\n"
+        "    baselinekit capture http POST URL --placeholder 'token=<<any_jwt>>'\n"
+        "    baselinekit capture http GET URL --secret token=…\n"
+        "    baselinekit capture http GET URL --allow-secrets",
+    ),
+    "BK523": Code(
+        "a path that leads nowhere in what came back",
+        "--placeholder PATH=TEXT needs a path that exists in the output. The message shows the nearest one.",
+    ),
+    "BK524": Code(
+        "what would be stored does not accept what was seen",
+        "A rule or a placeholder of the new baseline fails on the very output that it was made from. Choose\n"
+        "another placeholder (<<any_string>> is not a number), or another rule.",
+    ),
+    "BK525": Code(
+        "credentials in a recipe",
+        "A header such as Authorization, or a URL with user:password, would be stored in the file. Pass the\n"
+        "value as a secret, and the recipe names it:\n\n"
+        "    baselinekit capture http GET URL --secret token=… -H 'Authorization: Bearer {{token}}'",
+    ),
 }
