@@ -1,6 +1,9 @@
 """`baselinekit capture http|skill|command|from`."""
 
 import json
+import os
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -115,7 +118,7 @@ def http(words: tuple[str, ...], **given: Any) -> int:
 
 
 @capture.command(short_help="A skill that the configuration names.")
-@click.argument("name")
+@click.argument("skill_name", metavar="NAME")
 @click.option(
     "--param", "params", metavar="NAME=VALUE", multiple=True, help="A parameter; JSON where it is JSON."
 )
@@ -131,17 +134,17 @@ def http(words: tuple[str, ...], **given: Any) -> int:
 @new_baseline_options
 @wish_options
 @options.project_options
-def skill(name: str, **given: Any) -> int:
+def skill(skill_name: str, **given: Any) -> int:
     """Run a skill and record its output."""
     project = options.project_of(given)
-    execution: dict[str, Any] = {"type": "skill", "skill_name": name}
+    execution: dict[str, Any] = {"type": "skill", "skill_name": skill_name}
     if given["params"]:
         pairs = options.pairs("--param", given["params"], "NAME=VALUE")
         execution["parameters"] = {key: recipes.json_or_text(value) for key, value in pairs.items()}
     if given["timeout"] is not None:
         execution["timeout"] = given["timeout"]
     current = {"input": recipes.json_or_text(recipes.content(given["input"])), "execution": execution}
-    return _new(project, current, recipes.slug(name), given)
+    return _new(project, current, recipes.slug(skill_name), given)
 
 
 @capture.command(short_help="A program: its exit code and what it prints.")
@@ -160,8 +163,10 @@ def command(argv: tuple[str, ...], **given: Any) -> int:
     """Run a program (after --) and record how it ends and what it prints."""
     given["allow_exec"] = True  # the operator has just typed the program's name
     project = options.project_of(given)
-    current = recipes.command(argv, given)
-    return _new(project, current, recipes.slug(" ".join(argv)), given)
+    group = given["group"] = given["group"] or recipes.slug(os.path.basename(argv[0]))
+    current = recipes.command(argv, given, project.way_back(group))
+    notes = [] if argv[0] in project.config.commands else [recipes.how_to_allow(argv[0])]
+    return _new(project, current, recipes.slug(" ".join(argv)), given, notes)
 
 
 @capture.command("from", short_help="Files that have a recipe and no output yet.")
@@ -191,7 +196,13 @@ def from_files(paths: tuple[str, ...], **given: Any) -> int:
     return 0
 
 
-def _new(project: Project, current: dict[str, Any], default_id: str, given: dict[str, Any]) -> int:
+def _new(
+    project: Project,
+    current: dict[str, Any],
+    default_id: str,
+    given: dict[str, Any],
+    notes: Sequence[str] = (),
+) -> int:
     record: dict[str, Any] = {"id": given["id"] or default_id}
     record |= {key: given[key] for key in ("name", "description") if given[key]}
     record["current"] = current
@@ -209,7 +220,7 @@ def _new(project: Project, current: dict[str, Any], default_id: str, given: dict
         record["metadata"]["tags"] = list(given["tags"])
     with real_way() as way:
         captured = capture_new(project, record, _wishes(given), way)
-    _tell([captured], given)
+    _tell([replace(captured, notes=(*captured.notes, *notes))], given)
     return 0
 
 

@@ -2,11 +2,10 @@
 
 import os
 import shlex
-import signal
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
-from types import FrameType
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -68,7 +67,6 @@ def compare(paths: tuple[str, ...], color: str, **given: Any) -> int:
     with ExitStack() as stack:
         advance = _progress(stack) if not quiet else None
         way = stack.enter_context(real_way(advance))
-        stack.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, _interrupt))
         report = run(
             project, paths, _selection(project, given), _policy(project, given), way, _command_line()
         )
@@ -87,10 +85,6 @@ def _progress(stack: ExitStack) -> Callable[[int], Callable[[Outcome], None]]:
         return stack.enter_context(terminal.progress(total, sys.stderr))
 
     return begin
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _selection(project: Project, given: dict[str, Any]) -> Selection:
@@ -118,12 +112,16 @@ def _print(report: Report, style: terminal.Style, given: dict[str, Any]) -> None
     verbose, quiet = given["verbose"], given["quiet"]
     if verbose:
         screen.show(terminal.listing([r for r in report.results if r.outcome == "passed"], style))
-    if not quiet:
+    if quiet:
+        screen.show(terminal.warnings(replace(report, results=()), style) if report.not_recorded else "")
+    else:
         for result in report.results:
             if result.outcome in ("failed", "error", "unscored"):
                 screen.show(terminal.failure(result, style, verbose) + "\n")
         screen.show(terminal.warnings(report, style))
     screen.line(terminal.summary(report, style))
+    if quiet:
+        return
     if report.exit_code != 130 and _only_ci_keeps_it(given):
         screen.line(style.paint("CI: nothing is recorded in the files (--record does)", "dim"))
     for command in _next(report, verbose):

@@ -55,7 +55,7 @@ def demo(folder: str, color: str) -> None:
         _run(style, ["compare"], ["--color", color])
     _step(style, 4, "What was recorded are files to read, edit and commit:")
     _excerpt(style, os.path.join(folder, "baselines"))
-    _step(style, 5, "On an API of your own:")
+    _step(style, 5, "That API has ended with the demo. On one of your own:")
     screen.line("    baselinekit capture http GET http://127.0.0.1:8000/users --id users")
     screen.line("    baselinekit compare")
 

@@ -48,7 +48,8 @@ def _print(findings: Findings, project: Project, ci: bool) -> None:
             screen.line(f"next: baselinekit explain {code}")
         return
     drafts = f", {findings.drafts} without an output yet" if findings.drafts else ""
-    screen.line(f"{findings.checked} baselines are in order{drafts}")
+    what = "1 baseline is" if findings.checked == 1 else f"{findings.checked} baselines are"
+    screen.line(f"{what} in order{drafts}")
 
 
 def _allowed(project: Project) -> list[str]:

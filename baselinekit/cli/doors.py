@@ -1,9 +1,11 @@
 """The real doors: sockets, processes, the clock. Built here and handed down."""
 
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from types import FrameType
 
 from baselinekit.replay.dispatch import Doors
 from baselinekit.replay.http import Client
@@ -23,6 +25,7 @@ CLOCK = Clock(timestamp, time.monotonic)
 def real_way(advance: Callable[..., Callable[..., None]] | None = None) -> Iterator[Way]:
     """The doors, open until the run is over."""
     client = Client(proxies_of_environment())
+    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
     processes = Processes()
 
     def cancel() -> None:
@@ -35,4 +38,11 @@ def real_way(advance: Callable[..., Callable[..., None]] | None = None) -> Itera
     try:
         yield way
     finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
         client.close()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """A closed terminal, or whoever ends a job, gets what a Ctrl-C gets: what is done is kept."""
+    raise KeyboardInterrupt

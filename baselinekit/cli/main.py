@@ -74,7 +74,8 @@ def run(args: Sequence[str] | None = None) -> int:
     """Run one command line. Whatever happens, the user sees a message and not a traceback."""
     try:
         outcome = cli.main(args=args, prog_name="baselinekit", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return outcome if isinstance(outcome, int) else 0
     except click.exceptions.Exit as stop:
         return stop.exit_code
@@ -90,6 +91,10 @@ def run(args: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _SIGPIPE
+    except OSError as error:
+        shown = f" {error.filename}" if error.filename else ""
+        _say(f"BK120{shown}: {(error.strerror or str(error)).lower()}: mend that and run again")
+        return 3
     except Exception as fault:
         if os.environ.get("BASELINEKIT_TRACEBACK"):
             raise

@@ -133,6 +133,15 @@ def pairs(option: str, texts: tuple[str, ...], what: str) -> dict[str, str]:
     return found
 
 
+def lists(option: str, texts: tuple[str, ...], what: str) -> dict[str, str | list[str]]:
+    """As `pairs`, and a key that is given again has all its values."""
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        for key, value in pairs(option, (text,), what).items():
+            found.setdefault(key, []).append(value)
+    return {key: values[0] if len(values) == 1 else values for key, values in found.items()}
+
+
 def in_ci(environ: dict[str, str]) -> bool:
     """Whether a CI system runs this: then nothing that is checked is written."""
     return environ.get("CI", "").lower() not in ("", "0", "false")

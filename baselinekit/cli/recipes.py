@@ -1,6 +1,7 @@
 """What is typed after `capture`, as a recipe: the `current:` of the new file."""
 
 import json
+import os
 import re
 import sys
 from typing import Any
@@ -29,9 +30,9 @@ def http(words: tuple[str, ...], given: dict[str, Any], project: Project) -> dic
     execution: dict[str, Any] = {"type": "http"}
     request["endpoint"] = _endpoint(url, execution, project)
     if given["headers"]:
-        request["headers"] = dict(_header(text, project) for text in given["headers"])
+        request["headers"] = _headers(given["headers"], project)
     if given["params"]:
-        request["params"] = options.pairs("--param", given["params"], "NAME=VALUE")
+        request["params"] = options.lists("--param", given["params"], "NAME=VALUE")
     request |= body
     for key in ("timeout", "redirects"):
         if given[key] is not None:
@@ -51,6 +52,9 @@ def _endpoint(url: str, execution: dict[str, Any], project: Project) -> str:
             raise InvalidInput(Problem("BK508", what, mend))
         return url
     if "://" not in url:
+        if not re.search(r"[.:/]|^localhost$", url):
+            what = f"{url!r} is no URL"
+            raise InvalidInput(Problem("BK508", what, "as in: capture http GET http://127.0.0.1:8000/users"))
         url = f"http://{url}"
     parts = urlsplit(url)
     if parts.username or parts.password:
@@ -61,6 +65,16 @@ def _endpoint(url: str, execution: dict[str, Any], project: Project) -> str:
         execution["base_url"] = f"{parts.scheme}://{parts.netloc}"
     query = f"?{parts.query}" if parts.query else ""
     return (parts.path or "/") + query
+
+
+def _headers(texts: tuple[str, ...], project: Project) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for name, value in (_header(text, project) for text in texts):
+        if name in headers:
+            what = f"the header {name} is given twice"
+            raise InvalidInput(Problem("BK508", what, "join the values: -H 'Accept: a, b'"))
+        headers[name] = value
+    return headers
 
 
 def _header(text: str, project: Project) -> tuple[str, str]:
@@ -79,8 +93,10 @@ def _header(text: str, project: Project) -> tuple[str, str]:
 
 
 def _body(given: dict[str, Any]) -> dict[str, Any]:
+    if given["form"] and given["data"] is not None:
+        raise InvalidInput(Problem("BK508", "-d and --form both say what the body is", "keep one of them"))
     if given["form"]:
-        return {"form": options.pairs("--form", given["form"], "NAME=VALUE")}
+        return {"form": options.lists("--form", given["form"], "NAME=VALUE")}
     if given["data"] is None:
         return {}
     text = content(given["data"])
@@ -88,8 +104,9 @@ def _body(given: dict[str, Any]) -> dict[str, Any]:
     return {"body": text} if isinstance(parsed, str) else {"json": parsed}
 
 
-def command(argv: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
-    asked: dict[str, Any] = {"argv": list(argv)}
+def command(argv: tuple[str, ...], given: dict[str, Any], cwd: str) -> dict[str, Any]:
+    """The program as it was typed, run where it was typed: `cwd` leads there from the new file's folder."""
+    asked: dict[str, Any] = {"argv": list(argv), "cwd": cwd}
     if given["stdin"] is not None:
         asked["stdin"] = content(given["stdin"])
     if given["env"]:
@@ -100,6 +117,12 @@ def command(argv: tuple[str, ...], given: dict[str, Any]) -> dict[str, Any]:
         key: given[key] for key in ("timeout", "parse") if given[key] is not None
     }
     return {"input": asked, "execution": execution}
+
+
+def how_to_allow(program: str) -> str:
+    """A program that the operator has typed runs now; for later runs the configuration has to name it."""
+    name = slug(os.path.basename(program))
+    return f"to compare it, add `commands: {{{name}: [{program}]}}` to baselinekit.yaml, or pass --allow-exec"
 
 
 def content(text: str) -> str:
@@ -147,5 +170,5 @@ def _body_words(body: Json) -> str:
     if isinstance(body, list):
         return f"an array of {len(body)}"
     if isinstance(body, str):
-        return f"a text of {len(body):,} characters"
+        return f"a text of {len(body):,} characters" if body else "nothing in the body"
     return json_type(body)

@@ -23,13 +23,17 @@ def style_of(color: str) -> Style:
         return Style(color == "always", width)
     if os.environ.get("NO_COLOR"):
         return Style(False, width)
-    wanted = bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+    wanted = bool(os.environ.get("FORCE_COLOR")) or (
+        sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    )
     return Style(wanted, width)
 
 
 def show(text: str, err: bool = False) -> None:
     """Print, whatever the encoding of the stream: what it cannot hold is shown as an escape."""
     stream = sys.stderr if err else sys.stdout
+    if stream is None:  # closed by whoever started us
+        return
     encoding = stream.encoding or "utf-8"
     safe = text.encode(encoding, "backslashreplace").decode(encoding)
     click.echo(safe, nl=False, file=stream, color=True)

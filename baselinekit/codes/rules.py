@@ -16,8 +16,8 @@ CODES = {
     ),
     "BK202": Code(
         "a key of tolerance that is neither a switch nor a path",
-        "In `tolerance` a switch takes true or false, and a path takes a mapping of bounds. Below `fields` the\n"
-        "path is known already, so the bounds stand there by themselves:\n\n"
+        "In `tolerance` a switch takes true or false, and a path takes a mapping of bounds. Below `fields`\n"
+        "the path is known already, so the bounds stand there by themselves:\n\n"
         "    tolerance:\n"
         "      allow_additional_fields: true\n"
         "      prices.*: {abs: 0.05}\n"
@@ -26,8 +26,8 @@ CODES = {
     ),
     "BK203": Code(
         "a similarity where nothing is compared by meaning",
-        "`min_similarity` is how alike two texts must be under `type: semantic`. Another type compares texts\n"
-        "exactly and would never look at it. Set the type, for all or for one field:\n\n"
+        "`min_similarity` is how alike two texts must be under `type: semantic`. Another type compares\n"
+        "texts exactly and would never look at it. Set the type, for all or for one field:\n\n"
         "    fields:\n"
         "      summary: {type: semantic, min_similarity: 0.8}",
     ),
@@ -39,16 +39,16 @@ CODES = {
     ),
     "BK205": Code(
         "bounds that no change can keep",
-        "The delta is current minus baseline: a fall is negative, and null or left out means no bound. `abs`\n"
-        "and `rel` are widths around the baseline, 0 or more.\n\n"
+        "The delta is current minus baseline: a fall is negative, and null or left out means no bound.\n"
+        "`abs` and `rel` are widths around the baseline, 0 or more.\n\n"
         "    tolerance:\n"
         "      scores: {min_delta: -0.3, max_delta: null}   # may fall by 0.3, and rise without limit\n"
         "      price: {abs: 0.05}",
     ),
     "BK211": Code(
         "a placeholder that cannot be read",
-        "A placeholder is << name, arguments if it takes some, ? if it may be absent, |null if it may be null,\n"
-        "`as key` if the same key must be the same value everywhere, and >>:\n\n"
+        "A placeholder is << name, arguments if it takes some, ? if it may be absent, |null if it may be\n"
+        "null, `as key` if the same key must be the same value everywhere, and >>:\n\n"
         "    id: <<any_uuid as user>>\n"
         "    name: <<any_string(1, 80)|null>>\n"
         "    nickname: <<any_string?>>\n\n"
@@ -64,7 +64,8 @@ CODES = {
     ),
     "BK213": Code(
         "a placeholder with arguments that it does not take",
-        "The message shows an example of the right ones. A least and a greatest may be left open with null:\n\n"
+        "The message shows an example of the right ones. A least and a greatest may be left open with\n"
+        "null:\n\n"
         "    age: <<any_integer(0, 150)>>\n"
         "    tags: <<any_array(any_string, 1, null)>>\n"
         "    seen: <<any_iso_datetime(5m)>>       # within five minutes of now\n"
@@ -72,61 +73,63 @@ CODES = {
     ),
     "BK214": Code(
         "a regular expression that is none, or too long",
-        "The whole text must match, so ^ and $ around the expression may be left out. Put it in '…', where a\n"
-        "backslash is a backslash; at most 1,000 characters.\n\n"
+        "The whole text must match, so ^ and $ around the expression may be left out. Put it in '…', where\n"
+        "a backslash is a backslash; at most 1,000 characters.\n\n"
         "    order: <<regex('ORD-\\d{8}')>>",
     ),
     "BK215": Code(
         "a regular expression that takes too long",
-        "An expression has one second for a text, and a text at most 1,000,000 characters. Nested repetitions\n"
-        "such as (a+)+ take ages where they do not match; several <<any>> in one long text do, too. What could\n"
-        "not be decided is an error, never a pass. Make it more exact:\n\n"
+        "An expression has one second for a text, and a text at most 1,000,000 characters. Nested\n"
+        "repetitions such as (a+)+ take ages where they do not match; several <<any>> in one long text do,\n"
+        "too. What could not be decided is an error, never a pass. Make it more exact:\n\n"
         "    <<regex('[a-z]+(-[a-z]+)*')>>   instead of   <<regex('([a-z]+-?)+')>>",
     ),
     "BK216": Code(
         "a placeholder that cannot stand inside a text",
-        "An object or an array is never a part of a text, nor is a regular expression that refers back to its\n"
-        "own groups (\\1). Such a placeholder stands alone:\n\n"
+        "An object or an array is never a part of a text, nor is a regular expression that refers back to\n"
+        "its own groups (\\1). Such a placeholder stands alone:\n\n"
         "    items: <<any_array>>\n"
         "    code: <<regex('(.)\\1')>>",
     ),
     "BK217": Code(
         "a placeholder of your own with the name of a built-in one",
-        "Whoever reads <<any_email>> expects what it always means. Choose another name in baselinekit.yaml:\n\n"
+        "Whoever reads <<any_email>> expects what it always means. Choose another name in\n"
+        "baselinekit.yaml:\n\n"
         "    placeholders:\n"
         "      work_email: '[a-z.]+@example\\.com'",
     ),
     "BK221": Code(
         "an array that cannot be paired by this key",
-        "`by` needs a literal value under the key in every element, and no two alike. Otherwise let the order\n"
-        "be free, and the best pairing is found:\n\n"
+        "`by` needs a literal value under the key in every element, and no two alike. Otherwise let the\n"
+        "order be free, and the best pairing is found:\n\n"
         "    arrays:\n"
         "      users: {by: id}\n"
         "      tags: unordered",
     ),
     "BK222": Code(
         "an array mode in an exact comparison",
-        "`type: exact` compares arrays in their order, so there is nothing for the mode to say. Use\n"
-        "`type: structural`, or make only a part exact:\n\n"
+        "`type: exact` compares arrays in their order, so there is nothing for the mode to say. Use `type:\n"
+        "structural`, or make only a part exact:\n\n"
         "    type: structural\n"
         "    arrays: {users: unordered}\n"
         "    fields: {meta: {type: exact}}",
     ),
     "BK223": Code(
         "a baseline without an output",
-        "The file says how to ask and not yet what is right. Capture it once the answer is known to be good:\n\n"
+        "The file says how to ask and not yet what is right. Capture it once the answer is known to be\n"
+        "good:\n\n"
         "    baselinekit capture from baselines/users.yaml",
     ),
     "BK224": Code(
         "rules that ignore everything",
-        "Whatever comes back, this baseline would pass. What could not fail is not a pass. Leave something to\n"
-        "compare: a key, the type of a value, the status.\n\n"
+        "Whatever comes back, this baseline would pass. What could not fail is not a pass. Leave something\n"
+        "to compare: a key, the type of a value, the status.\n\n"
         "    ignore_fields: [body.token, body.expires_at]     # instead of [body]",
     ),
     "BK225": Code(
         "a stored output with parts that its recipe does not give",
-        "A response has status, headers and body; the result of a command has exit_code, stdout, stderr and\n"
-        "files. State those that are to be compared, and the answer's own keys below body:\n\n"
+        "A response has status, headers and body; the result of a command has exit_code, stdout, stderr\n"
+        "and files. State those that are to be compared, and the answer's own keys below body:\n\n"
         "    output:\n"
         "      status: 200\n"
         "      body:\n"
@@ -134,15 +137,15 @@ CODES = {
     ),
     "BK226": Code(
         "a rule that did nothing, or hid too much",
-        "Under --strict-rules a path rule must meet something, and an ignored value must keep its type: a typo\n"
-        "in a path ignores nothing, and a rule that is too broad hides a regression. The message names the rule\n"
-        "and the nearest path that exists. Without --strict-rules it is only a note.",
+        "Under --strict-rules a path rule must meet something, and an ignored value must keep its type: a\n"
+        "typo in a path ignores nothing, and a rule that is too broad hides a regression. The message\n"
+        "names the rule and the nearest path that exists. Without --strict-rules it is only a note.",
     ),
     "BK231": Code(
         "an array with too many ways to pair its rows",
-        "Rows of an unordered array are told apart by what is literal in them. Where too much is a placeholder\n"
-        "or tolerated, every row might go with every other one: above two million pairs nobody decides. Pair\n"
-        "them by a key, or keep their order:\n\n"
+        "Rows of an unordered array are told apart by what is literal in them. Where too much is a\n"
+        "placeholder or tolerated, every row might go with every other one: above two million pairs nobody\n"
+        "decides. Pair them by a key, or keep their order:\n\n"
         "    arrays:\n"
         "      events: {by: id}",
     ),

@@ -1,17 +1,23 @@
 """Arrays whose order counts, templates that describe every element, and arrays paired by a key."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+from baselinekit.compare.align import Pairs, align
+from baselinekit.compare.literal import Literal
 from baselinekit.compare.mode import Mode
-from baselinekit.compare.pairing import Pairs, align, freeze
+from baselinekit.compare.objects import Object
+from baselinekit.compare.pairing import freeze
 from baselinekit.compare.rules import State
 from baselinekit.compare.walk import Link, Mismatch, Node, Walk
 from baselinekit.model.values import Json
-from baselinekit.placeholders.grammar import escape_value, holds_marker
+from baselinekit.placeholders.grammar import escape_value
+from baselinekit.placeholders.kinds import is_number
+
+_MOST_TRIED = 100_000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Ordered:
     """Element by element. Only when one of them differs are the rows aligned, so that one row removed at the
     head is one removed row and not a thousand changed ones."""
@@ -29,22 +35,64 @@ class Ordered:
             return walk.replaced(self, actual, path)
         kept = walk.kept()
         agreed = 0
-        for index, (node, value) in enumerate(zip(self.items, actual, strict=False)):
-            before = walk.count
-            node.walk(value, walk, (path, index))
-            if walk.count != before:
-                break
-            agreed += 1
+        flexible = self._flexible()
+        try:
+            for index, (node, value) in enumerate(zip(self.items, actual, strict=False)):
+                node.walk(value, walk, (path, index))
+                if walk.count != kept.found:
+                    break
+                agreed += 1
+        except Mismatch:
+            if not flexible:
+                raise
         if agreed == len(self.items) == len(actual):
             return self.expected
-        if walk.trial and not self._may_differ_in_length():
+        if walk.trial and not flexible:
             raise Mismatch
         walk.back_to(kept)
         return self._aligned(actual, walk, path, agreed)
 
+    def _flexible(self) -> bool:
+        """Whether another number of elements may pass as well."""
+        return self.open or not self.state.dead or any(node.optional for node in self.items)
+
     def _aligned(self, actual: list[Json], walk: Walk, path: Link, head: int) -> Json:
-        for index in range(head):
-            self.items[index].walk(actual[index], walk, (path, index))  # again, for its bindings
+        pairs = self._without_optional(actual, walk)
+        if pairs is None:
+            for index in range(head):
+                self.items[index].walk(actual[index], walk, (path, index))  # again, for its bindings
+            pairs = self._likely(actual, walk, head)
+        else:
+            head = 0
+        return self._walk_pairs(pairs, actual, walk, path, head)
+
+    def _without_optional(self, actual: list[Json], walk: Walk) -> Pairs | None:
+        """The pairs when leaving out optional elements explains everything; None if it does not."""
+        items = self.items
+        if not any(node.optional for node in items) or len(items) * len(actual) > _MOST_TRIED:
+            return None
+        fits = [[False] * (len(actual) + 1) for _ in range(len(items) + 1)]
+        fits[-1][-1] = True
+        for e in range(len(items) - 1, -1, -1):
+            for a in range(len(actual), -1, -1):
+                skipped = items[e].optional and fits[e + 1][a]
+                fits[e][a] = skipped or (
+                    a < len(actual) and fits[e + 1][a + 1] and walk.matches(items[e], actual[a])
+                )
+        if not fits[0][0]:
+            return None
+        found = Pairs([], [], [])
+        a = 0
+        for e, node in enumerate(items):
+            if a < len(actual) and fits[e + 1][a + 1] and walk.matches(node, actual[a]):
+                found.pairs.append((e, a))
+                a += 1
+            else:
+                found.missing.append(e)
+        return found
+
+    def _likely(self, actual: list[Json], walk: Walk, head: int) -> Pairs:
+        """The pairs that a reader would see: the agreeing head and tail, in between the likeliest."""
         tail = 0
         while tail < min(len(self.items), len(actual)) - head and walk.matches(
             self.items[-1 - tail], actual[-1 - tail]
@@ -53,16 +101,12 @@ class Ordered:
         found = align(
             self.expected[head : len(self.items) - tail],
             actual[head : len(actual) - tail],
-            Ident(self.expected),
+            Ident(self.items),
         )
         pairs = [(n, n) for n in range(head)]
         pairs += [(head + e, head + a) for e, a in found.pairs]
         pairs += [(len(self.items) - n, len(actual) - n) for n in range(tail, 0, -1)]
-        whole = Pairs(pairs, [head + e for e in found.missing], [head + a for a in found.extra])
-        return self._walk_pairs(whole, actual, walk, path, head)
-
-    def _may_differ_in_length(self) -> bool:
-        return self.open or not self.state.dead or any(node.optional for node in self.items)
+        return Pairs(pairs, [head + e for e in found.missing], [head + a for a in found.extra])
 
     def _walk_pairs(self, whole: Pairs, actual: list[Json], walk: Walk, path: Link, head: int) -> Json:
         resolved: dict[int, Json] = {}
@@ -108,14 +152,14 @@ class Ordered:
 
 
 class Ident:
-    """The key by which rows are first aligned: what is literal in them. Where rows are objects with
-    placeholders, the keys that are literal in all of them."""
+    """The key by which rows are first aligned: the values that are literal in every one of them."""
 
-    def __init__(self, rows: list[Json]):
+    def __init__(self, items: Sequence[Node]):
         literal: set[str] | None = None
-        for row in rows:
-            if isinstance(row, dict):
-                keys = {key for key, value in row.items() if not holds_marker(value)}
+        for node in items:
+            if isinstance(node, Object | Literal) and isinstance(node.expected, dict):
+                numbers = node.mode.tolerance is None
+                keys = {key for key, value in node.rest.items() if numbers or not is_number(value)}
                 literal = keys if literal is None else literal & keys
         self._keys = sorted(literal) if literal else None
 
@@ -125,7 +169,7 @@ class Ident:
         return freeze(row)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Each:
     """Every element of the actual array is as one of the templates says: usually there is one."""
 
@@ -152,7 +196,7 @@ class Each:
         return self.expected if walk.count == before else resolved
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Keyed:
     """Elements paired by the value of a key; their order is free."""
 

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from baselinekit.compare import outputs, settings
 from baselinekit.compare.compiler import Compiler
+from baselinekit.compare.order import in_document_order
 from baselinekit.compare.required import missing_keys
 from baselinekit.compare.rules import Automaton, Rule
 from baselinekit.compare.walk import Node, Walk
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.model.baselines import Baseline, Known, Rules
+from baselinekit.model.baselines import Baseline, Known, Rules, Type
 from baselinekit.model.comparison import Comparison, Difference, RuleReport
 from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import Recipe, SkillExecution
@@ -20,35 +21,42 @@ from baselinekit.placeholders.table import Words
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """One baseline's rules and output, ready to be walked. `arrays` says how each array is compared."""
+    """One baseline's rules and output, ready to be walked."""
 
     root: Node
+    form: outputs.Form
     rules: Rules
     known: Known
     path_rules: tuple[Rule, ...]
     required: tuple[tuple[Pattern, Path], ...]
-    hits: frozenset[Rule]
     compiler: Compiler
-    arrays: dict[Path, str]
-    uncompared: int
 
     def compare(self, observation: Observation) -> Comparison:
         """The one walk. An answer that cannot be judged (a limit) is CannotReplay, never a verdict."""
-        walk = Walk(self.compiler.node)
-        walk.hits.update(self.hits)
+        walk = Walk(self.compiler.open)
+        walk.hits.update(self.compiler.hits)
         resolved = self.root.walk(observation.output, walk, None)
-        differences = walk.differences
-        known_missing = {d.path for d in differences if d.kind == "missing"}
+        known_missing = {found.path for found in walk.differences if found.kind == "missing"}
         further = [
-            *(d for d in missing_keys(self.required, observation.output) if d.path not in known_missing),
+            *(found for found in self._missing(observation.output) if found.path not in known_missing),
             *_too_slow(self.rules, self.known, observation),
         ]
         return Comparison(
-            (*differences, *further),
+            (*in_document_order(walk.differences, self.root.expected), *further),
             walk.count + len(further),
             resolved,
             tuple(self._reports(walk)),
         )
+
+    @property
+    def hits(self) -> frozenset[Rule]:
+        """The rules that met something in the stored output."""
+        return frozenset(self.compiler.hits)
+
+    @property
+    def arrays(self) -> dict[Path, str]:
+        """The arrays that are compared in a way of their own."""
+        return self.compiler.arrays
 
     @property
     def type(self) -> str:
@@ -61,6 +69,11 @@ class Matcher:
 
         return explain(self.root.expected, comparison)
 
+    def _missing(self, output: Json) -> Iterator[Difference]:
+        return missing_keys(
+            self.required, output, [path for path, kind in self.form.items() if kind == "headers"]
+        )
+
     def _reports(self, walk: Walk) -> Iterator[RuleReport]:
         met = {rule.at for rule in walk.hits}
         stale = {rule.at: rule for rule in self.path_rules if rule.at not in met}
@@ -72,10 +85,15 @@ class Matcher:
             yield RuleReport(
                 rule.text, "hid", f"{rule.kind}: {rule.text} hid a change of type: {what}", rule.at
             )
-        if self.uncompared:
-            count = f"{self.uncompared} value{'s' if self.uncompared != 1 else ''} other than numbers"
-            what = f"{count}: not compared (type: numeric)"
+        if number := self.compiler.uncompared:
+            what = (
+                f"{number} value{'s' if number != 1 else ''} other than numbers: not compared (type: numeric)"
+            )
             yield RuleReport("numeric", "uncompared", what, ("comparison", "type"))
+        latency = self.rules.latency
+        if latency and latency.max_ratio is not None and _captured(self.known) is None:
+            what = "latency.max_ratio: not compared, baseline.observed.seconds is not on file"
+            yield RuleReport("max_ratio", "uncompared", what, ("comparison", "latency", "max_ratio"))
 
 
 def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
@@ -84,31 +102,26 @@ def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
     if known is None or known.output is ABSENT:
         what = f"{baseline.id} has no stored output yet"
         raise InvalidInput(Problem("BK223", what, "capture it: baselinekit capture from FILE", at=()))
-    output, rules, kind = known.output, baseline.comparison, baseline.current.kind
+    output, rules, form = known.output, baseline.comparison, outputs.form_of(baseline.current)
     compiler = Compiler(words, settings.field_mode)
     problems = compiler.problems
-    problems += outputs.check(output, kind)
+    problems += outputs.check(output, form)
     mode = settings.base_mode(rules, output, problems)
-    path_rules, required = settings.path_rules(rules, output, kind, problems)
+    path_rules, required = settings.path_rules(rules, output, form, problems)
     automaton = Automaton(path_rules)
-    root = outputs.root_node(output, kind, mode, automaton.start, compiler)
+    root = outputs.node_of(output, form, mode, automaton.start, None, compiler)
     unchecked = not compiler.checked and (compiler.hits or compiler.uncompared)
-    if not problems and unchecked and not required:
+    if not problems and unchecked and not required and rules.latency is None:
         what = "the rules ignore everything: this baseline could never fail"
         problems.append(Problem("BK224", what, "leave something to compare", at=("comparison",)))
     if problems:
         raise InvalidInput(*problems)
-    return Matcher(
-        root,
-        rules,
-        known,
-        tuple(path_rules),
-        tuple(required),
-        frozenset(compiler.hits),
-        compiler,
-        compiler.arrays,
-        compiler.uncompared,
-    )
+    return Matcher(root, form, rules, known, tuple(path_rules), tuple(required), compiler)
+
+
+def default_type(output: Json, kind: str) -> Type:
+    """The type that a captured file states, and that one which states none is compared by."""
+    return settings.default_type(output, kind)
 
 
 def compare_values(expected: Json, actual: Json, rules: Rules | None = None) -> Comparison:
@@ -125,13 +138,16 @@ def _too_slow(rules: Rules, known: Known, observation: Observation) -> Iterator[
     if latency.max_seconds is not None and observation.seconds > latency.max_seconds:
         note = f"took {seconds} s, at most {latency.max_seconds} s are allowed"
         yield _latency(latency.max_seconds, seconds, "max_seconds", note)
-    captured = known.observed.seconds if known.observed else None
-    if latency.max_ratio is not None and captured and observation.seconds > captured * latency.max_ratio:
-        allowed = round(captured * latency.max_ratio, 3)
-        note = (
-            f"took {seconds} s, at most {latency.max_ratio} times the {captured} s of the capture are allowed"
-        )
-        yield _latency(allowed, seconds, "max_ratio", note)
+    captured, ratio = _captured(known), latency.max_ratio
+    if ratio is not None and captured is not None and observation.seconds > captured * ratio:
+        note = f"took {seconds} s, at most {ratio} times the {captured} s of the capture are allowed"
+        yield _latency(round(captured * ratio, 3), seconds, "max_ratio", note)
+
+
+def _captured(known: Known) -> float | None:
+    """How long the capture took; what was too quick for its three digits counts as the least of them."""
+    seconds = known.observed.seconds if known.observed else None
+    return None if seconds is None else max(float(seconds), 0.001)
 
 
 def _latency(expected: float, actual: float, name: str, note: str) -> Difference:

@@ -10,9 +10,10 @@ from typing import Any
 from baselinekit.model.comparison import Comparison
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.paths import render
-from baselinekit.placeholders.grammar import holds_marker
+from baselinekit.placeholders.grammar import tokens_in
 
 _MOST_VALUES = 5_000
+_MOST_VALUES_IN_ALL = 20_000
 _MOST_LINES = 40
 _LONGEST_LINE = 300
 
@@ -20,13 +21,21 @@ _LONGEST_LINE = 300
 def explain(expected: Json, comparison: Comparison) -> list[str]:
     """Lines that say in words what changed, bounded in size and therefore in time; what was cut is said."""
     lines: list[str] = []
+    unsaid = 0
+    budget = _MOST_VALUES_IN_ALL
     for path, before, after in _failing(expected, comparison.resolved, ()):
-        if _size(before, _MOST_VALUES) + _size(after, _MOST_VALUES) > _MOST_VALUES:
+        size = _size(before, _MOST_VALUES) + _size(after, _MOST_VALUES)
+        if len(lines) >= _MOST_LINES or size > budget:
+            unsaid += 1
+        elif size > _MOST_VALUES:
             lines.append(f"{render(path)}: too large to explain (more than {_MOST_VALUES:,} values)")
-            continue
-        lines += _worded(path, before, after)
+        else:
+            budget -= size
+            lines += _worded(path, before, after)
     if len(lines) > _MOST_LINES:
         lines[_MOST_LINES:] = [f"… and {len(lines) - _MOST_LINES} more lines"]
+    if unsaid:
+        lines.append(f"… and {unsaid:,} more place{'s' if unsaid != 1 else ''} not explained")
     return [line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE] + " …" for line in lines]
 
 
@@ -46,7 +55,7 @@ def _failing(expected: Json, resolved: Json, path: Path) -> Iterator[tuple[Path,
 
 def _is_template(expected: Json) -> bool:
     """Whether one element of a stored array described every element of the actual one."""
-    return isinstance(expected, list) and len(expected) == 1 and holds_marker(expected)
+    return isinstance(expected, list) and len(expected) == 1 and any(tokens_in(expected))
 
 
 def _worded(path: Path, before: Json, after: Json) -> list[str]:

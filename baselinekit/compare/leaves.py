@@ -9,6 +9,7 @@ from baselinekit.compare.walk import Link, Walk, unroll
 from baselinekit.model.values import Json, json_type
 from baselinekit.paths import render
 from baselinekit.placeholders.grammar import escape, escape_value
+from baselinekit.placeholders.kinds import decimal, is_number
 from baselinekit.placeholders.template import Inline, Placeholder
 
 
@@ -16,16 +17,14 @@ def same_scalar(expected: Json, actual: Json, mode: Mode) -> bool:
     """Equal as the mode sees it: true is never 1; 1 is 1.0 unless types count."""
     if isinstance(expected, str):
         return isinstance(actual, str) and (expected == actual or mode.text(expected) == mode.text(actual))
-    if numeric.is_number(expected):
-        if not numeric.is_number(actual) or (
-            mode.typed and isinstance(expected, int) != isinstance(actual, int)
-        ):
+    if is_number(expected):
+        if not is_number(actual) or (mode.typed and isinstance(expected, int) != isinstance(actual, int)):
             return False
-        return bool(expected == actual or numeric.exact(expected) == numeric.exact(actual))
+        return bool(expected == actual) or decimal(expected) == decimal(actual)
     return expected is actual
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Scalar:
     """A literal text, number, boolean or null. `expected` is what the file says, escapes and all."""
 
@@ -37,8 +36,8 @@ class Scalar:
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         tolerance = self.mode.tolerance
-        if tolerance is not None and numeric.is_number(self.value):
-            if not numeric.is_number(actual):
+        if tolerance is not None and is_number(self.value):
+            if not is_number(actual):
                 return walk.replaced(self, actual, path)
             if numeric.within(self.value, actual, tolerance):
                 return self.expected
@@ -50,22 +49,7 @@ class Scalar:
         return walk.replaced(self, actual, path)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Literal:
-    """A subtree that `==` can decide; only when it is unequal, it is looked into."""
-
-    expected: Json
-    mode: Mode
-    at: Link
-    optional: bool = False
-
-    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
-        if actual == self.expected:
-            return self.expected
-        return walk.plain(self.expected, self.mode, self.at).walk(actual, walk, path)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Meaning:
     """A text that may be worded otherwise."""
 
@@ -90,7 +74,7 @@ class Meaning:
         return escape(actual)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Stand:
     """A placeholder, or a text with placeholders in it."""
 
@@ -115,7 +99,7 @@ class Stand:
         return ", ".join(f"{key} is {walk.bindings[key]!r} elsewhere" for key in keys if key) or None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Ignored:
     """What a rule takes out of the comparison. With `keep` (ignore_values) the key must still be there."""
 
@@ -137,7 +121,7 @@ class Ignored:
         return self.expected
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Uncompared:
     """A leaf that a numeric comparison does not look at."""
 
@@ -149,7 +133,7 @@ class Uncompared:
         return self.expected
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class AnyElements:
     """An array whose elements are all ignored: any of them, and any number, will do."""
 
@@ -163,17 +147,18 @@ class AnyElements:
         return self.expected if isinstance(actual, list) else walk.replaced(self, actual, path)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class MediaType:
     """A `content-type`: one without parameters matches any parameters."""
 
     expected: str
+    value: str
     at: Link
     optional: bool = False
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         if isinstance(actual, str):
-            before, after = _media_type(self.expected), _media_type(actual)
+            before, after = _media_type(self.value), _media_type(actual)
             if before == after or (len(before) == 1 and before[0] == after[0]):
                 return self.expected
         return walk.replaced(self, actual, path)

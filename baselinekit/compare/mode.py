@@ -8,6 +8,7 @@ from baselinekit.model.baselines import Options, Tolerance, Type
 Specificity = tuple[int, int, int]
 ANYWHERE: Specificity = (-99, 0, 0)
 
+BOUNDS = frozenset(f.name for f in fields(Tolerance))
 FLAGS = frozenset(f.name for f in fields(Options)) - {"ignore_values", "require_keys"}
 """The switches that may stand among the paths of `tolerance`."""
 
@@ -44,6 +45,15 @@ class Mode:
             and not (self.allow_missing_fields or self.trim_whitespace or self.normalize_newlines)
         )
 
+    @property
+    def only_equal_rows_match(self) -> bool:
+        """Whether a row of literal values can match equal rows alone."""
+        return (
+            self.literal_keys_decide
+            and self.allow_field_reordering
+            and not (self.allow_additional_fields or self.typed or self.tolerance is not None)
+        )
+
     def text(self, text: str) -> str:
         """A text as it counts."""
         if self.normalize_newlines and "\r" in text:
@@ -52,22 +62,23 @@ class Mode:
             text = text.strip()
         return text if self.case_sensitive else text.casefold()
 
-    def tolerating(self, tolerance: Tolerance, rule: str, specificity: Specificity) -> "Mode":
+    def changed(
+        self, type: Type, *sources: Options | dict[str, bool] | None, min_similarity: float | None = None
+    ) -> "Mode":
+        """With another type, and what the sources state, the later ones last."""
+        stated: dict[str, Any] = {}
+        if type != self.type:
+            stated = {"type": type, "normalize_newlines": type == "exact"}
+        if min_similarity is not None:
+            stated["min_similarity"] = min_similarity
+        for source in sources:
+            if isinstance(source, Options):
+                source = {name: value for name in FLAGS if (value := getattr(source, name)) is not None}
+            stated |= source or {}
+        return replace(self, **stated) if stated else self
+
+    def tolerating(self, tolerance: Tolerance | None, rule: str, specificity: Specificity) -> "Mode":
         """The mode below a tolerance's path, unless a more exact path has already set another."""
         if specificity < self.tolerance_specificity:
             return self
         return replace(self, tolerance=tolerance, tolerance_rule=rule, tolerance_specificity=specificity)
-
-
-def mode_of(
-    type: Type, *sources: Options | dict[str, bool] | None, min_similarity: float | None = None
-) -> Mode:
-    """A type's defaults, changed by what the sources state, the later ones last."""
-    stated: dict[str, Any] = {}
-    for source in sources:
-        if isinstance(source, Options):
-            source = {name: value for name in FLAGS if (value := getattr(source, name)) is not None}
-        stated.update(source or {})
-    stated.setdefault("normalize_newlines", type == "exact")
-    similarity = DEFAULT_SIMILARITY if min_similarity is None else float(min_similarity)
-    return replace(Mode(type=type, min_similarity=similarity), **stated)

@@ -1,76 +1,107 @@
-"""The outputs that have parts. Of these only the parts that a baseline states are compared."""
+"""The form of an output: whether it has parts, of which only those that a baseline states are compared, and
+where it holds response headers, whose names ignore case."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Literal
 
 from baselinekit.compare.compiler import Compiler
-from baselinekit.compare.leaves import MediaType, Stand
+from baselinekit.compare.leaves import MediaType, Scalar
 from baselinekit.compare.mode import Mode
 from baselinekit.compare.objects import Headers, Object
-from baselinekit.compare.rules import DEAD, State
-from baselinekit.compare.walk import Link, Node
+from baselinekit.compare.rules import State
+from baselinekit.compare.walk import Link, Node, unroll
 from baselinekit.errors import Problem, nearest
-from baselinekit.model.values import Json, json_type
+from baselinekit.model.recipes import HttpFlow, Recipe
+from baselinekit.model.values import Json, Path, json_type
+from baselinekit.paths import Pattern
 
-PARTS = {
-    "http": ("status", "headers", "body"),
-    "command": ("exit_code", "stdout", "stderr", "files"),
-}
+RESPONSE = ("status", "headers", "body")
+_RESULT = ("exit_code", "stdout", "stderr", "files")
+
+Form = dict[Path, Literal["response", "result", "headers", "names"]]
+"""What stands where in an output."""
 
 
-def check(output: Json, kind: str) -> Iterator[Problem]:
+def form_of(recipe: Recipe) -> Form:
+    """A response, the result of a command, what a flow collects by name, or nothing in particular."""
+    if recipe.kind == "command":
+        return {(): "result"}
+    if recipe.kind != "http":
+        return {}
+    flow = recipe.input
+    if not isinstance(flow, HttpFlow) or flow.collect is None:
+        return {(): "response", ("headers",): "headers"}
+    form: Form = {(): "names"}
+    steps = {step.name for step in flow.steps}
+    wanted = (
+        flow.collect if isinstance(flow.collect, dict) else dict(zip(flow.collect, flow.collect, strict=True))
+    )
+    for name, step in wanted.items():
+        if step in steps or step.isdigit():
+            form |= {(name,): "response", (name, "headers"): "headers"}
+    return form
+
+
+def is_response(form: Form) -> bool:
+    return form.get(()) == "response"
+
+
+def check(output: Json, form: Form) -> Iterator[Problem]:
     """Whether a stored output has the form that its recipe gives."""
-    parts = PARTS.get(kind)
-    if parts is None or (kind == "http" and _collected(output)):
-        return
-    where = ("baseline", "output")
-    if not isinstance(output, dict):
-        what = f"the output of {kind} is an object with {', '.join(parts)}, not {json_type(output)}"
-        yield Problem("BK225", what, f"state at least one of them: {parts[0]}: …", at=where)
-        return
-    for key in output:
-        if key not in parts:
-            mend = nearest(key, parts) or f"it has {', '.join(parts)}"
-            yield Problem("BK225", f"{key!r} is no part of the output of {kind}", mend, at=(*where, key))
+    for path, kind in form.items():
+        if kind in ("names", "headers"):
+            continue
+        parts = RESPONSE if kind == "response" else _RESULT
+        where = ("baseline", "output", *path)
+        stated = output.get(path[0]) if path and isinstance(output, dict) else output
+        if not isinstance(stated, dict):
+            what = f"a {kind} is an object with {', '.join(parts)}, not {json_type(stated)}"
+            yield Problem("BK225", what, f"state at least one of them: {parts[0]}: …", at=where)
+            continue
+        for key in stated:
+            if key not in parts:
+                mend = nearest(key, parts) or f"it has {', '.join(parts)}"
+                yield Problem("BK225", f"{key!r} is no part of a {kind}", mend, at=(*where, key))
 
 
-def _collected(output: Json) -> bool:
-    """Whether an output is what a flow collected: a mapping of names that holds no part of a response."""
-    return isinstance(output, dict) and bool(output) and not any(part in output for part in PARTS["http"])
+def spelled(pattern: Pattern, output: Json, form: Form) -> Pattern:
+    """The path with the names of headers as the stored output spells them."""
+    for path, kind in form.items():
+        size = len(path)
+        name = pattern.segments[size] if len(pattern.segments) > size else None
+        if kind == "headers" and pattern.segments[:size] == path and isinstance(name, str):
+            stored = output
+            for key in path:
+                stored = stored.get(key) if isinstance(stored, dict) else None
+            same = [key for key in stored or () if key.casefold() == name.casefold()]
+            if same:
+                segments = (*path, same[0], *pattern.segments[size + 1 :])
+                return replace(pattern, segments=segments)
+    return pattern
 
 
-def root_node(output: Json, kind: str, mode: Mode, state: State, compiler: Compiler) -> Node:
-    node = compiler.node(output, mode, state, None, whole=True)
-    if kind not in PARTS or not isinstance(node, Object):
-        return node
-    nodes = tuple((key, _headers(child)) for key, child in node.nodes)
-    plain = dict(node.plain)
-    if "headers" in plain and isinstance(plain["headers"], dict):
-        headers = compiler.node(plain.pop("headers"), mode, DEAD, (None, "headers"), whole=True)
-        nodes = (*nodes, ("headers", _headers(headers)))
-    return Object(
-        node.expected, tuple(plain.items()), node.scalars, nodes, node.mode, node.state, node.at, open=True
+def node_of(value: Json, form: Form, mode: Mode, state: State, at: Link, compiler: Compiler) -> Node:
+    """The node of an output, or of what stands in it at a place that has a form."""
+    path = unroll(at)
+    kind = form.get(path)
+    if kind is None or not isinstance(value, dict):
+        return compiler.node(value, mode, state, at)
+    applied = compiler.applied(value, mode, state, at)
+    if not isinstance(applied, Mode):
+        return applied
+    size = len(value)
+    nodes = tuple(
+        (key, node_of(item, form, applied, state.step(key, item, size), (at, key), compiler))
+        for key, item in value.items()
     )
+    if kind == "headers":
+        nodes = tuple((key, _header(key, node)) for key, node in nodes)
+    fields = Object(value, nodes, {}, None, applied, state, at, open=kind != "names")
+    return Headers(fields) if kind == "headers" else fields
 
 
-def _headers(node: Node) -> Node:
-    if not isinstance(node, Object) or node.at is None or node.at != (None, "headers"):
-        return node
-    at: Link = node.at
-    plain = [(key, value) for key, value in node.plain if not _is_media_type(key)]
-    media = [(key, MediaType(value, (at, key))) for key, value in node.plain if _is_media_type(key)]
-    nodes: list[tuple[str, Node]] = [
-        (key, MediaType(child.expected, child.at) if _is_media_type(key) and _plain_text(child) else child)
-        for key, child in node.nodes
-    ]
-    fields = Object(
-        node.expected, tuple(plain), node.scalars, (*nodes, *media), node.mode, node.state, at, open=True
-    )
-    return Headers(fields)
-
-
-def _is_media_type(name: str) -> bool:
-    return name.casefold() == "content-type"
-
-
-def _plain_text(node: Node) -> bool:
-    return isinstance(node.expected, str) and not isinstance(node, Stand) and not node.optional
+def _header(name: str, node: Node) -> Node:
+    if name.casefold() == "content-type" and isinstance(node, Scalar) and isinstance(node.value, str):
+        return MediaType(node.expected, node.value, node.at)
+    return node

@@ -6,7 +6,7 @@ from typing import Literal
 
 from baselinekit.model.baselines import ArrayMode, FieldRule, Tolerance
 from baselinekit.model.values import Json, Path
-from baselinekit.paths import Pattern, Slice, Where, Wild
+from baselinekit.paths import OneOf, Pattern, Slice, Where, Wild
 
 RuleKind = Literal["ignore_fields", "ignore_values", "tolerance", "arrays", "fields"]
 
@@ -37,9 +37,20 @@ class Here:
 
 
 class State:
-    """Which rules are in play at one place. `dead`: none can apply here or below."""
+    """Which rules are in play at one place. `dead`: none can apply here or below. `names`: the only keys of
+    an object under which anything changes (None: it may change under any)."""
 
-    __slots__ = ("_automaton", "_generic_index", "_next", "_standing", "_valued", "dead", "here")
+    __slots__ = (
+        "_automaton",
+        "_generic_index",
+        "_marks",
+        "_next",
+        "_standing",
+        "_valued",
+        "dead",
+        "here",
+        "names",
+    )
 
     def __init__(self, automaton: "Automaton", standing: tuple[tuple[int, tuple[int, ...]], ...]):
         self._automaton = automaton
@@ -50,9 +61,13 @@ class State:
         self._generic_index = not any(_names_an_index(rule.pattern) for rule in live)
         self.here = _here([r for r, (_, at) in zip(live, standing, strict=True) if r.pattern.done(at)])
         self.dead = self.here is None and not any(_goes_on(automaton, entry) for entry in standing)
+        self.names = frozenset[str]() if self.dead else _names(automaton, standing)
+        self._marks: list[bytes] | None = [] if self.dead else None
 
     def step(self, key: str | int, value: Json, size: int) -> "State":
         """The state below `key`, which holds `value` and has `size - 1` siblings."""
+        if self.dead:
+            return self
         if self._valued:
             return self._advance(key, value, size)
         memo: str | int | None = None if self._generic_index and key.__class__ is int else key
@@ -61,13 +76,22 @@ class State:
             known = self._next[memo] = self._advance(key, value, size)
         return known
 
-    def dead_below(self, key: str | int, value: Json) -> bool:
-        """Whether no rule can apply at `key` or below."""
-        return self.dead or self.step(key, value, 0).dead
-
     def any_element(self) -> "State":
         """The state below any index that no rule names."""
         return self.step(_NO_RULE_NAMES_IT, None, 0)
+
+    def otherwise(self) -> "State":
+        """The state below any key that is not among the names."""
+        return self.step(max(self.names or (), default="") + "\0", None, 0)
+
+    def asleep(self, data: bytes) -> bool:
+        """Whether no rule can apply below, where all names are in these bytes: `**.id` waits for an id."""
+        if self._marks is None:
+            waits = self.here is None and self.names is not None and self.otherwise() is self
+            if not waits or self.names is None or any(name.isdigit() for name in self.names):
+                return False
+            self._marks = [name.encode("utf-8", "surrogatepass") for name in self.names]
+        return not any(mark in data for mark in self._marks)
 
     def _advance(self, key: str | int, value: Json, size: int) -> "State":
         rules = self._automaton.rules
@@ -102,6 +126,18 @@ def _goes_on(automaton: Automaton, entry: tuple[int, tuple[int, ...]]) -> bool:
     return positions[0] < len(automaton.rules[number].pattern.segments)
 
 
+def _names(automaton: Automaton, standing: tuple[tuple[int, tuple[int, ...]], ...]) -> frozenset[str] | None:
+    names: set[str] = set()
+    for number, positions in standing:
+        segments = automaton.rules[number].pattern.segments
+        for segment in (segments[position] for position in positions if position < len(segments)):
+            keys = segment.keys if isinstance(segment, OneOf) else (segment,)
+            if not all(isinstance(key, str) or key is Wild.DEEP for key in keys):
+                return None
+            names.update(key for key in keys if isinstance(key, str))
+    return frozenset(names)
+
+
 def _names_an_index(pattern: Pattern) -> bool:
     return any(
         isinstance(segment, int | Slice | Where)
@@ -121,7 +157,7 @@ def _here(rules: list[Rule]) -> Here | None:
         if kind not in best or rule.pattern.specificity > best[kind].pattern.specificity:
             best[kind] = rule
     ignore = best.get("ignore")
-    comparing = [rule for kind, rule in best.items() if kind in ("tolerance", "fields")]
+    comparing = [rule for kind, rule in best.items() if kind != "ignore"]
     if ignore and any(rule.pattern.specificity > ignore.pattern.specificity for rule in comparing):
         ignore = None
     return Here(tuple(rules), ignore, best.get("tolerance"), best.get("arrays"), best.get("fields"))

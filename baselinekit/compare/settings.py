@@ -1,15 +1,20 @@
 """What a file's `comparison:` says, ready to use: the mode of the whole and the path rules, rooted."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from baselinekit.compare.mode import FLAGS, Mode, mode_of
+from baselinekit.compare.mode import BOUNDS, FLAGS, Mode
+from baselinekit.compare.outputs import RESPONSE, Form, is_response, spelled
 from baselinekit.compare.rules import Rule
 from baselinekit.errors import InvalidInput, Problem, nearest
-from baselinekit.model.baselines import FieldRule, Rules, Tolerance
+from baselinekit.model.baselines import FieldRule, Rules, Tolerance, Type
 from baselinekit.model.values import Json, Path
 from baselinekit.paths import Pattern, parse, roots
+from baselinekit.placeholders.kinds import is_number
 
 _BODY = ("body",)
+_DEFAULT = replace(parse("**"), text="*")
+"""The path of the default tolerance. In a response it is for the body's numbers, not for the status."""
 
 
 def base_mode(rules: Rules, output: Json, problems: list[Problem]) -> Mode:
@@ -30,25 +35,28 @@ def base_mode(rules: Rules, output: Json, problems: list[Problem]) -> Mode:
         problems.append(
             Problem("BK203", what, "set the type, or leave it out", at=("comparison", "min_similarity"))
         )
-    return mode_of(type, rules.options, flags, min_similarity=_similarity(rules.min_similarity))
+    return Mode().changed(type, rules.options, flags, min_similarity=_similarity(rules.min_similarity))
 
 
 def field_mode(rule: FieldRule, where: Rule, outer: Mode) -> Mode:
-    """The mode below a `fields:` rule: its own type's defaults, its own switches and tolerance."""
+    """The mode below a `fields:` rule: the outer one, with its own type, switches and tolerance."""
+    type = rule.type or outer.type
     flags = {
         name: value for name, value in rule.tolerance.items() if name in FLAGS and isinstance(value, bool)
     }
-    mode = mode_of(
-        rule.type or outer.type, rule.options, flags, min_similarity=_similarity(rule.min_similarity)
-    )
+    mode = outer.changed(type, rule.options, flags, min_similarity=_similarity(rule.min_similarity))
     bounds = field_tolerance(rule)
-    return mode.tolerating(bounds, where.text, where.pattern.specificity) if bounds else mode
+    if bounds is not None or type == "exact":  # exact means exact, whatever is tolerated around it
+        mode = mode.tolerating(bounds, where.text, where.pattern.specificity)
+    return mode
 
 
 def field_tolerance(rule: FieldRule) -> Tolerance | None:
     """A field's tolerance is written without a path: `{abs: 0.05}`."""
     stated = {
-        k: v for k, v in rule.tolerance.items() if k not in FLAGS and not isinstance(v, Tolerance | bool)
+        name: value
+        for name, value in rule.tolerance.items()
+        if name in BOUNDS and not isinstance(value, Tolerance | bool)
     }
     return Tolerance(**stated) if stated else None
 
@@ -58,24 +66,24 @@ def _similarity(value: float | None) -> float | None:
 
 
 def path_rules(
-    rules: Rules, output: Json, kind: str, problems: list[Problem]
+    rules: Rules, output: Json, form: Form, problems: list[Problem]
 ) -> tuple[list[Rule], list[tuple[Pattern, Path]]]:
     """The path rules, each from its root, and what `require_keys` asks for."""
     made: list[Rule] = []
     required: list[tuple[Pattern, Path]] = []
     for rule in _stated(rules, problems):
         try:
-            made += [_rooted(rule, root) for root in _roots(rule, output, kind)]
+            for root in _roots(rule.pattern, output, form):
+                made.append(replace(rule, pattern=spelled(_under(rule.pattern, root), output, form)))
         except InvalidInput as error:
-            problems += [Problem(p.code, p.what, p.mend, at=rule.at) for p in error.problems]
+            problems += [replace(problem, at=rule.at) for problem in error.problems]
     for number, text in enumerate(rules.require_keys):
         at: Path = ("comparison", "require_keys", number)
         try:
             pattern = parse(text)
-            starts = _roots(Rule("ignore_fields", text, pattern, at), output, kind)
-            required.append((_under(pattern, starts[0]), at))
+            required.append((_under(pattern, _roots(pattern, output, form)[0]), at))
         except InvalidInput as error:
-            problems += [Problem(p.code, p.what, p.mend, at=at) for p in error.problems]
+            problems += [replace(problem, at=at) for problem in error.problems]
     return made, required
 
 
@@ -86,9 +94,9 @@ def _stated(rules: Rules, problems: list[Problem]) -> Iterator[Rule]:
                 yield Rule(kind, text, pattern, ("comparison", kind, number))
     for text, bounds in rules.tolerance.items():
         at: Path = ("comparison", "tolerance", text)
-        if isinstance(bounds, Tolerance) and (
-            pattern := _parsed("**" if text == "*" else text, at, problems)
-        ):
+        if isinstance(bounds, Tolerance) and (pattern := _parsed(text, at, problems)):
+            pattern = _DEFAULT if text == "*" else pattern
+            problems += _bounds_problems(bounds, at)
             yield Rule("tolerance", text, pattern, at, tolerance=bounds)
     for text, how in rules.arrays.items():
         if pattern := _parsed(text, ("comparison", "arrays", text), problems):
@@ -101,54 +109,63 @@ def _stated(rules: Rules, problems: list[Problem]) -> Iterator[Rule]:
 
 
 def _field_problems(rule: FieldRule, at: Path) -> Iterator[Problem]:
-    known = {"min_delta", "max_delta", "abs", "rel"}
     for name, value in rule.tolerance.items():
         place = (*at, "tolerance", name)
-        if isinstance(value, Tolerance) or (name not in known and name not in FLAGS):
+        if isinstance(value, Tolerance) or name not in BOUNDS | FLAGS:
             what = f"{name!r} cannot stand here: a field's tolerance takes min_delta, max_delta, abs and rel"
-            yield Problem("BK202", what, nearest(name, known | FLAGS), at=place)
+            yield Problem("BK202", what, nearest(name, BOUNDS | FLAGS), at=place)
         elif (name in FLAGS) != isinstance(value, bool):
-            yield Problem(
-                "BK202", f"{name} takes {'true or false' if name in FLAGS else 'a number'}", at=place
-            )
+            what = f"{name} takes {'true or false' if name in FLAGS else 'a number'}"
+            yield Problem("BK202", what, at=place)
+    if bounds := field_tolerance(rule):
+        yield from _bounds_problems(bounds, (*at, "tolerance"))
+
+
+def _bounds_problems(bounds: Tolerance, at: Path) -> Iterator[Problem]:
+    """Bounds that no number could ever keep."""
+    stated = {name: value for name in sorted(BOUNDS) if (value := getattr(bounds, name)) is not None}
+    for name, value in stated.items():
+        if not is_number(value) or (name in ("abs", "rel") and value < 0):
+            yield Problem("BK205", f"{name} is {value}, which no change can keep", at=(*at, name))
+    low, high = stated.get("min_delta"), stated.get("max_delta")
+    if low is not None and high is not None and low > high:
+        what = f"min_delta {low} is more than max_delta {high}: no change can keep both"
+        yield Problem(
+            "BK205", what, "delta is current minus baseline: a fall is negative", at=(*at, "min_delta")
+        )
 
 
 def _parsed(text: str, at: Path, problems: list[Problem]) -> Pattern | None:
     try:
         return parse(text)
     except InvalidInput as error:
-        problems += [Problem(p.code, p.what, p.mend, at=at) for p in error.problems]
+        problems += [replace(problem, at=at) for problem in error.problems]
         return None
 
 
-def _roots(rule: Rule, output: Json, kind: str) -> list[Path]:
+def _roots(pattern: Pattern, output: Json, form: Form) -> list[Path]:
     """From where a path starts, decided on the stored output alone."""
-    if kind != "http":
+    if not is_response(form):
         return [()]
-    if rule.text == "*":
-        return [_BODY]  # the default tolerance is for the body's numbers, not for the status
-    found = roots(rule.pattern, output)
+    if pattern.text == _DEFAULT.text and pattern.segments == _DEFAULT.segments:
+        return [_BODY]
+    found = roots(pattern, output)
     if len(found) == 2:
-        raise InvalidInput(
-            Problem(
-                "BK204",
-                f"{rule.text!r} is both in the response and in its body",
-                f"write body.{rule.text} or $.{rule.text}",
-            )
-        )
+        what = f"{pattern.text!r} is both in the response and in its body"
+        raise InvalidInput(Problem("BK204", what, f"write body.{pattern.text} or $.{pattern.text}"))
     if found:
         return found
-    return [_BODY, ()] if not _outside_body(rule.pattern) else [()]
-
-
-def _outside_body(pattern: Pattern) -> bool:
-    return pattern.segments[0] in ("status", "headers", "body")
-
-
-def _rooted(rule: Rule, root: Path) -> Rule:
-    pattern = _under(rule.pattern, root)
-    return Rule(rule.kind, rule.text, pattern, rule.at, rule.tolerance, rule.arrays, rule.fields)
+    return [()] if pattern.segments[0] in RESPONSE else [_BODY, ()]
 
 
 def _under(pattern: Pattern, root: Path) -> Pattern:
-    return Pattern(pattern.text, (*root, *pattern.segments), pattern.absolute) if root else pattern
+    return replace(pattern, segments=(*root, *pattern.segments)) if root else pattern
+
+
+def default_type(output: Json, kind: str) -> Type:
+    """Texts and bytes are compared exactly, JSON by its structure. Of a response its body decides, of a
+    program what it printed."""
+    part = {"http": "body", "command": "stdout"}.get(kind)
+    told = output.get(part) if part and isinstance(output, dict) else output
+    is_hash = isinstance(told, dict) and told.keys() == {"sha256", "size"}
+    return "exact" if isinstance(told, str) or is_hash else "structural"

@@ -4,27 +4,29 @@ optimally within a bucket. Each row has one partner, so multiplicity counts."""
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
+from baselinekit.compare.align import pair_leftovers
+from baselinekit.compare.leaves import Scalar
+from baselinekit.compare.literal import Literal, identical
 from baselinekit.compare.mode import Mode
 from baselinekit.compare.objects import Object
-from baselinekit.compare.pairing import freeze, match, pair_leftovers, search
+from baselinekit.compare.pairing import freeze, match, search
 from baselinekit.compare.walk import Link, Mismatch, Node, Walk, unroll
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.values import Json
 from baselinekit.paths import render
 from baselinekit.placeholders.grammar import escape_value
+from baselinekit.placeholders.kinds import is_number
 from baselinekit.placeholders.template import Bindings
 
 MOST_PAIRS = 2_000_000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Unordered:
-    """Every row of the baseline has a partner of its own; with `subset` further rows may be there.
-    `literal`: rows without a placeholder or rule in them, which equal values alone can match."""
+    """Every row of the baseline has a partner of its own; with `subset` further rows may be there."""
 
     expected: list[Json]
     items: tuple[Node, ...]
-    literal: tuple[bool, ...]
     mode: Mode
     at: Link
     subset: bool = False
@@ -38,6 +40,7 @@ class Unordered:
         pairs = self._same_literals(actual)
         taken = set(pairs.values())
         rows = [e for e in range(len(self.items)) if e not in pairs]
+        rows.sort(key=lambda e: self.items[e].optional)  # who must have a partner chooses first
         columns = [a for a in range(len(actual)) if a not in taken]
         found = self._match(rows, columns, actual, walk, path)
         resolved: dict[int, Json] = {a: self.expected[e] for e, a in pairs.items()}
@@ -55,17 +58,17 @@ class Unordered:
         return self.expected if walk.count == before else [resolved[a] for a in sorted(resolved)]
 
     def _same_literals(self, actual: list[Json]) -> dict[int, int]:
-        """Literal rows take equal rows: those are all alike, so it does not matter which."""
-        if not self.mode.literal_keys_decide or self.mode.typed or self.mode.tolerance is not None:
+        """Literal rows take equal rows: where those are all alike, it does not matter which."""
+        wanted = {e: key for e, node in enumerate(self.items) if (key := _literal_row(node)) is not None}
+        if not wanted:
             return {}
         places: dict[Hashable, list[int]] = {}
         for a in range(len(actual) - 1, -1, -1):
             places.setdefault(freeze(actual[a]), []).append(a)
-        pairs = {}
-        for e, literal in enumerate(self.literal):
-            if literal and (free := places.get(freeze(self.expected[e]))):
-                pairs[e] = free.pop()
-        return pairs
+        for key, equal in places.items():  # 1 and 1.0 are equal, and not alike for a placeholder
+            if len(equal) > 1 and not all(identical(actual[equal[0]], actual[a]) for a in equal[1:]):
+                places[key] = []
+        return {e: free.pop() for e, key in wanted.items() if (free := places.get(key))}
 
     def _match(
         self, rows: list[int], columns: list[int], actual: list[Json], walk: Walk, path: Link
@@ -88,8 +91,8 @@ class Unordered:
                 known[row] = [a for a in buckets[row] if walk.matches(node, actual[a])]
             return known[row]
 
-        if walk.trial and any(not partners(row) for row in range(len(rows))):
-            return {}
+        if walk.trial and any(not partners(n) and not self.items[e].optional for n, e in enumerate(rows)):
+            raise Mismatch
         if self.bindings and (found := self._consistent(rows, actual, partners, walk)) is not None:
             return found
         return {rows[row]: a for row, a in match(len(rows), len(columns), partners).items()}
@@ -100,7 +103,8 @@ class Unordered:
         buckets = []
         for e in rows:
             node = self.items[e]
-            keys = _literal_keys(node) if self.mode.literal_keys_decide else ()
+            literal = _literal_values(node)
+            keys = tuple(literal)
             if not keys:
                 buckets.append(columns)
                 continue
@@ -111,7 +115,7 @@ class Unordered:
                     if isinstance(row, dict):
                         places.setdefault(tuple(freeze(row.get(key)) for key in keys), []).append(a)
                 by_keys[keys] = places
-            wanted = tuple(freeze(node.expected[key]) for key in keys)
+            wanted = tuple(map(freeze, literal.values()))
             buckets.append(by_keys[keys].get(wanted, []))
         return buckets
 
@@ -156,7 +160,22 @@ class Unordered:
                 resolved[position] = escape_value(actual[position])
 
 
-def _literal_keys(node: Node) -> tuple[str, ...]:
-    if isinstance(node, Object):
-        return tuple(key for key, _ in (*node.plain, *node.scalars))
-    return ()
+def _literal_row(node: Node) -> Hashable | None:
+    """The key of the only rows that can match here, if equal ones alone can."""
+    if isinstance(node, Literal) and node.state.dead and node.mode.only_equal_rows_match:
+        return freeze(node.expected)
+    if isinstance(node, Scalar) and node.mode.only_equal_rows_match and node.value is not None:
+        return freeze(node.value)
+    return None
+
+
+def _literal_values(node: Node) -> dict[str, Json]:
+    """The values that any row matching here has as they are."""
+    if not isinstance(node, Object | Literal) or not node.mode.literal_keys_decide:
+        return {}
+    numbers = node.mode.tolerance is None
+    return {
+        key: value
+        for key, value in node.rest.items()
+        if isinstance(value, str) or (numbers and is_number(value))
+    }

@@ -1,9 +1,9 @@
 """What a walk over the actual output carries with it: the differences found so far, the bindings made."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from baselinekit.compare.rules import DEAD, Rule
+from baselinekit.compare.rules import Rule
 from baselinekit.model.comparison import Difference, Kind
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import escape_value
@@ -40,13 +40,22 @@ class Mismatch(Exception):
     """In a trial: they do not match, and it does not matter how."""
 
 
+class Kept(NamedTuple):
+    """The state to go back to when what was tried turns out to need another look."""
+
+    kept: int
+    found: int
+    bindings: dict[str, Json]
+
+
 class Walk:
     """One walk. In a trial the first difference ends it."""
 
-    __slots__ = ("bindings", "compile", "count", "differences", "hidden", "hits", "trial")
+    __slots__ = ("bindings", "count", "differences", "hidden", "hits", "open", "trial")
 
-    def __init__(self, compile: Callable[..., Node]):
-        self.compile = compile
+    def __init__(self, open: Callable[..., Node]):
+        self.open = open
+        """Makes the node of a literal value, once something else was met."""
         self.differences: list[Difference] = []
         self.count = 0
         self.bindings: dict[str, Json] = {}
@@ -100,15 +109,10 @@ class Walk:
             self.trial = outer
             self.bindings = bindings
 
-    def kept(self) -> tuple[int, int, dict[str, Json]]:
-        """The state to go back to when what was tried turns out to need another look."""
-        return len(self.differences), self.count, dict(self.bindings)
+    def kept(self) -> Kept:
+        return Kept(len(self.differences), self.count, dict(self.bindings))
 
-    def back_to(self, kept: tuple[int, int, dict[str, Json]]) -> None:
-        length, self.count, bindings = kept
-        del self.differences[length:]
-        self.bindings = bindings
-
-    def plain(self, expected: Json, mode: Any, at: Link) -> Node:
-        """The node of a literal subtree, which is only compiled when `==` has found it unequal."""
-        return self.compile(expected, mode, DEAD, at, whole=True)
+    def back_to(self, kept: Kept) -> None:
+        del self.differences[kept.kept :]
+        self.count = kept.found
+        self.bindings = dict(kept.bindings)

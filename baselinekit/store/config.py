@@ -10,6 +10,7 @@ from baselinekit.documents.text import decode
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.config import Config, Variable
 from baselinekit.model.values import Json, Path
+from baselinekit.placeholders.table import names as built_in_names
 from baselinekit.store.checks import check_base_url
 from baselinekit.store.files import MAX_BYTES, read
 from baselinekit.store.locating import place_problems
@@ -18,6 +19,7 @@ from baselinekit.variables import NAME as VARIABLE_NAME
 
 NAME = "baselinekit.yaml"
 
+_HOST = re.compile(r"(?:https?://)?(?:\*\.)?(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]|::1)(?::\d{1,5})?/?")
 _PLACEHOLDER_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _DECLARATION = frozenset(field.name for field in fields(Variable))
 _LATER = ("models", "thresholds", "limits", "notify")
@@ -96,10 +98,17 @@ def _problems(config: Config) -> Iterator[Problem]:
     for name, environment in config.environments.items():
         yield from check_base_url(environment.base_url, ("environments", name, "base_url"))
         yield from _variable_problems(environment.variables, ("environments", name, "variables"))
-    for name in config.placeholders:
-        if not _PLACEHOLDER_NAME.fullmatch(name):
-            mend = "small letters, digits and `_`, the first a letter"
-            yield Problem("BK108", f"{name!r} is no placeholder name", mend, at=("placeholders", name))
+    yield from _placeholder_problems(config.placeholders)
+    for number, host in enumerate(config.allow_hosts or ()):
+        if not _HOST.fullmatch(host):
+            what = f"{host!r} is no host: it can never match"
+            yield Problem(
+                "BK108", what, "such as api.example.com or 127.0.0.1:8080", at=("allow_hosts", number)
+            )
+    if config.http.timeout is not None and config.http.timeout <= 0:
+        yield Problem(
+            "BK108", "a timeout is more than 0 seconds", "leave it out for 30", at=("http", "timeout")
+        )
     for name, skill in config.skills.items():
         if (skill.command is None) == (skill.python is None):
             what = "a skill is a `command` or a `python` callable"
@@ -113,6 +122,24 @@ def _problems(config: Config) -> Iterator[Problem]:
             yield Problem("BK108", "the command names no program", "such as [mytool]", at=("commands", name))
     if config.inline_limit < 0:
         yield Problem("BK108", "inline_limit is below 0", "a number of bytes", at=("inline_limit",))
+
+
+def _placeholder_problems(stated: dict[str, str]) -> Iterator[Problem]:
+    if not stated:
+        return
+    from baselinekit.placeholders.pattern import compiled  # it brings the regex package along
+
+    for name, pattern in stated.items():
+        here = ("placeholders", name)
+        if not _PLACEHOLDER_NAME.fullmatch(name):
+            mend = "small letters, digits and `_`, the first a letter"
+            yield Problem("BK108", f"{name!r} is no placeholder name", mend, at=here)
+        elif name in built_in_names():
+            yield Problem("BK217", f"{name!r} is a built-in placeholder", "choose another name", at=here)
+        try:
+            compiled(pattern)
+        except InvalidInput as error:
+            yield from (replace(problem, at=here) for problem in error.problems)
 
 
 def _variable_problems(stated: dict[str, Json], at: Path) -> Iterator[Problem]:

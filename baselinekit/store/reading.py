@@ -113,7 +113,19 @@ def _load_one(data: bytes, file: str, root: str, loaded: _Loaded) -> None:
         try:
             loaded.baselines.append(_with_output(baseline, file, root))
         except (InvalidInput, Refused) as error:
-            loaded.keep(error)
+            loaded.keep(_where_it_is_named(error, source, root))
+
+
+def _where_it_is_named(error: BaselinekitError, source: Source, root: str) -> BaselinekitError:
+    """What is wrong with the file of an output is told where it is named, unless the fault is inside."""
+    here = locate(source, ("baseline", "output_file"), root)
+    return type(error)(
+        *(p if p.place and p.place.line else replace(p, place=here, what=_named(p)) for p in error.problems)
+    )
+
+
+def _named(problem: Problem) -> str:
+    return f"{problem.place}: {problem.what}" if problem.place else problem.what
 
 
 def _documents(data: bytes, file: str) -> list[Json]:

@@ -13,7 +13,7 @@ from baselinekit.documents.marks import MAPPING, SCALAR, Marks, mark
 from baselinekit.documents.splice import apply, value_at
 from baselinekit.documents.text import decode, encode
 from baselinekit.documents.yamltypes import scalar
-from baselinekit.errors import InvalidInput, NotRecorded, Refused
+from baselinekit.errors import InvalidInput, NotRecorded, Place, Refused
 from baselinekit.model.baselines import Source
 from baselinekit.model.edits import Edit
 from baselinekit.model.values import Json, Path
@@ -41,8 +41,8 @@ def record(marks: Sequence[Mark], root: str, now: str, daily: bool = False) -> l
             work = _Work(file, body, language(file), now, daily)
             for number, targets in _found(marks, data, work).items():
                 body = work.edited(body, number, targets)
-        except (InvalidInput, Refused) as error:
-            raise NotRecorded(*error.problems) from None
+        except (InvalidInput, Refused, NotRecorded) as error:
+            raise NotRecorded(*(problem.placed(Place(file)) for problem in error.problems)) from None
         new = encode(body, bom)
         if new != data:
             atomic.replace_file(root, file, new)

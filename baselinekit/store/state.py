@@ -41,9 +41,9 @@ def cannot_write(name: str, error: OSError) -> Problem:
         errno.ENOSPC: "the disk is full: make room, then run again",
         errno.EDQUOT: "your quota is used up: make room, then run again",
         errno.EFBIG: "the file would grow over the limit of this system or shell (ulimit -f)",
-        errno.EACCES: "make the folder writable, or run with --no-record",
-        errno.EPERM: "make the folder writable, or run with --no-record",
-        errno.EROFS: "the file system is read-only: run with --no-record",
+        errno.EACCES: "make the folder writable (compare can do without: --no-record)",
+        errno.EPERM: "make the folder writable (compare can do without: --no-record)",
+        errno.EROFS: "the file system is read-only (compare can do without writing: --no-record)",
         errno.EIO: "the disk reports an error: check it before anything else",
     }
     words = (os.strerror(error.errno) if error.errno else str(error)).lower()

@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from baselinekit.compare.dispatch import compile_baseline
+from baselinekit.compare.dispatch import compile_baseline, default_type
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
 from baselinekit.model.baselines import Baseline, Known
 from baselinekit.model.observation import Observation
@@ -48,19 +49,20 @@ def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: W
     if not wishes.allow_secrets:
         _refuse_in_recipe(project, record["current"])
     store.refuse_taken(draft.id, project.root, project.folders)
-    checked(project, draft, way)
-    found = _observed(project, draft, wishes, way)
+    group = wishes.group or group_of(draft, project)
+    folder = os.path.join(project.folders[0], group)
+    with _standing(os.path.join(project.root, folder)):
+        replaying.check(draft.current, project.setting(folder, way.doors))
+        found = _observed(project, draft, wishes, way, folder)
     ordered: dict[str, Any] = {
         **{key: record[key] for key in ("id", "name", "description") if key in record},
         **({"baseline_version": wishes.version} if wishes.version else {}),
         "baseline": found.mapping,
         "current": record["current"],
-        "comparison": {"type": "exact" if isinstance(found.output, str) else "structural"}
-        | record.get("comparison", {}),
+        "comparison": {"type": default_type(found.output, draft.current.kind)} | record.get("comparison", {}),
         "metadata": {**record.get("metadata", {}), "last_passed": None, "failure_count": 0},
     }
-    group = wishes.group or group_of(draft, project)
-    schema = schemafile.reference(project.root, os.path.join(project.folders[0], group))
+    schema = schemafile.reference(project.root, folder)
     file = store.write_new(
         ordered, group, project.root, project.folders[0], project.config.inline_limit, schema
     )
@@ -88,7 +90,7 @@ def capture_into(project: Project, draft: Baseline, wishes: Wishes, way: Way) ->
         raise InvalidInput(
             *located(draft, [Problem("BK520", what, "remove its `baseline:` first")], project.root)
         )
-    found = _observed(project, draft, wishes, way)
+    found = _observed(project, draft, wishes, way, os.path.dirname(draft.source.file))
     store.add_baseline(draft.source, found.mapping, project.root, project.config.inline_limit)
     return Captured(draft.id, draft.source.file, found.output, found.seconds, found.notes)
 
@@ -102,17 +104,30 @@ class _Found:
 
 
 def checked(project: Project, draft: Baseline, way: Way) -> None:
-    """Whether the recipe can work at all, before anything is asked."""
+    """Whether the recipe of a file can work at all, before anything is asked."""
     try:
         replaying.check(draft.current, project.setting_of(draft, way.doors))
     except (InvalidInput, Refused) as error:
-        if draft.source.file:
-            raise type(error)(*located(draft, error.problems, project.root)) from None
+        raise type(error)(*located(draft, error.problems, project.root)) from None
+
+
+@contextmanager
+def _standing(folder: str) -> Iterator[None]:
+    """The folder of a baseline that is still to be written: what it runs finds it there, and finds there what
+    it needs. If nothing comes of it, no empty folder is left."""
+    there = os.path.isdir(folder)
+    os.makedirs(folder, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        if not there:
+            with suppress(OSError):
+                os.removedirs(folder)
         raise
 
 
-def _observed(project: Project, draft: Baseline, wishes: Wishes, way: Way) -> _Found:
-    observation = replaying.replay(draft.current, project.setting_of(draft, way.doors))
+def _observed(project: Project, draft: Baseline, wishes: Wishes, way: Way, folder: str) -> _Found:
+    observation = replaying.replay(draft.current, project.setting(folder, way.doors))
     _refuse_errors(draft, observation, wishes)
     words = words_of(project, draft)
     templating = Templating(words.scope)
@@ -122,7 +137,7 @@ def _observed(project: Project, draft: Baseline, wishes: Wishes, way: Way) -> _F
     if not wishes.allow_secrets:
         _refuse_secrets(project, output)
     known = Known(output=output)
-    _must_pass(replace(draft, baseline=known), observation, project)
+    unmet = _must_pass(replace(draft, baseline=known), observation, project)
     environment = replaying.capture_environment(
         project.root, project.config.environment, way.doors.execute, project.folders
     )
@@ -135,7 +150,7 @@ def _observed(project: Project, draft: Baseline, wishes: Wishes, way: Way) -> _F
     }
     if draft.comparison.latency is not None:
         mapping["observed"] = {"seconds": round(observation.seconds, 3)}
-    return _Found(output, mapping, observation.seconds, tuple(templating.notes()))
+    return _Found(output, mapping, observation.seconds, (*templating.notes(), *unmet))
 
 
 def _refuse_errors(draft: Baseline, observation: Observation, wishes: Wishes) -> None:
@@ -208,8 +223,9 @@ def _set(value: Json, path: tuple[str | int, ...], new: Json) -> Json:
     return {key: _set(item, rest, new) if key == first else item for key, item in value.items()}
 
 
-def _must_pass(candidate: Baseline, observation: Observation, project: Project) -> None:
-    """What is stored must accept what was seen: a rule or a placeholder that does not is found now."""
+def _must_pass(candidate: Baseline, observation: Observation, project: Project) -> list[str]:
+    """What is stored must accept what was seen: a rule or a placeholder that does not is found now. What
+    is told are rules that met nothing."""
     comparison = compile_baseline(candidate, words_of(project, candidate)).compare(observation)
     latency = [d for d in comparison.differences if (d.rule or "").startswith("latency.")]
     if comparison.count > len(latency):
@@ -217,6 +233,7 @@ def _must_pass(candidate: Baseline, observation: Observation, project: Project) 
         seen = "nothing" if first.actual is ABSENT else repr(first.actual)
         what = f"{render(first.path)}: {first.expected!r} does not accept what was seen: {seen}"
         raise InvalidInput(Problem("BK524", what, "choose another placeholder or rule"))
+    return [report.what for report in comparison.reports if report.kind == "stale"]
 
 
 def group_of(draft: Baseline, project: Project) -> str:

@@ -68,7 +68,7 @@ def compare(
         failures += result.outcome in ("failed", "error")
         return policy.maxfail is None or failures < policy.maxfail
 
-    def work(pair: tuple[Baseline, Matcher]) -> Result:
+    def work(pair: tuple[Baseline, Matcher | None]) -> Result:
         result = judge.result(*pair)
         if policy.record != "never" and result.outcome in ("passed", "failed"):
             recorder.add(store.Mark(pair[0].source, result.outcome == "passed"))
@@ -126,15 +126,18 @@ def load_partly(project: Project, paths: Sequence[str]) -> tuple[list[Baseline],
 
 def prepare(
     project: Project, chosen: Iterable[Baseline], doors: Doors, broken: BaselinekitError | None = None
-) -> list[tuple[Baseline, Matcher]]:
+) -> list[tuple[Baseline, Matcher | None]]:
     """Compile every baseline and ask whether its recipe can work; all that is wrong, also what was `broken`
     before, is one error."""
-    prepared: list[tuple[Baseline, Matcher]] = []
+    prepared: list[tuple[Baseline, Matcher | None]] = []
     problems: list[Problem] = []
     refused: list[Problem] = []
     if broken is not None:
         (refused if isinstance(broken, Refused) else problems).extend(broken.problems)
     for baseline in chosen:
+        if baseline.baseline is None:  # nothing to compare with yet: told among the results
+            prepared.append((baseline, None))
+            continue
         try:
             matcher = compile_baseline(baseline, words_of(project, baseline))
             replaying.check(baseline.current, project.setting_of(baseline, doors))

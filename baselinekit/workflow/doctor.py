@@ -39,6 +39,8 @@ def examine(project: Project, paths: Sequence[str], doors: Doors) -> Findings:
     for baseline in baselines:
         if baseline.baseline is None:
             drafts += 1
+            mend = f"baselinekit capture from {baseline.source.file}"
+            notes += located(baseline, [Problem("BK223", "no stored output yet", mend)], project.root)
         else:
             problems += _problems(project, baseline)
         try:
@@ -63,6 +65,9 @@ def _problems(project: Project, baseline: Baseline) -> list[Problem]:
 def portrait(project: Project, baseline: Baseline, doors: Doors) -> Iterator[str]:
     """How one baseline is read: what is asked, the arrays, where the rules start, the placeholders."""
     matcher = prepare(project, [baseline], doors)[0][1]
+    if matcher is None:
+        yield f"{baseline.id} has no stored output yet: baselinekit capture from {baseline.source.file}"
+        return
     title = f": {baseline.name}" if baseline.name else ""
     yield f"{baseline.id}{title}"
     yield f"  file      {baseline.source.file}"

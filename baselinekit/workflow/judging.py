@@ -1,5 +1,6 @@
 """One baseline, replayed and judged: what it was, where it differs, what is around it."""
 
+import shlex
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -36,10 +37,16 @@ class Judge:
         self.environment_seen: dict[str, Json] = {}
         self.warnings: set[str] = set()
 
-    def result(self, baseline: Baseline, matcher: Matcher) -> Result:
+    def result(self, baseline: Baseline, matcher: Matcher | None) -> Result:
         """The result of one baseline. Nothing that goes wrong here stops the others."""
         if baseline.metadata.skip is not None:
             return self._result(baseline, outcome="skipped", reason=baseline.metadata.skip)
+        if matcher is None:
+            capture = f"baselinekit capture from {shlex.quote(baseline.source.file)}"
+            reason = f"it has no stored output yet: {capture}"
+            return self._result(
+                baseline, outcome="unscored", reason=reason, code="BK223", line=self._place(baseline).line
+            )
         try:
             setting = self._project.setting_of(baseline, self._doors)
             observation = replaying.replay(baseline.current, setting)

@@ -12,7 +12,7 @@ from baselinekit.model.values import Json
 from baselinekit.placeholders.table import Words
 from baselinekit.replay.dispatch import Doors, Setting
 from baselinekit.store import config as configuration
-from baselinekit.trust import Trust, origins_in
+from baselinekit.trust import Trust, check_inside, origins_in
 from baselinekit.variables import Redactor, Scope, Secret, parse_env_file
 
 
@@ -61,6 +61,10 @@ class Project:
     def setting_of(self, baseline: Baseline, doors: Doors) -> Setting:
         return self.setting(os.path.dirname(baseline.source.file), doors)
 
+    def way_back(self, group: str) -> str:
+        """The way from the folder of a new baseline to where the operator is."""
+        return os.path.relpath(os.path.realpath(self.cwd), os.path.join(self.root, self.folders[0], group))
+
     @property
     def folders(self) -> list[str]:
         """Where baselines are looked for when nobody names a place."""
@@ -74,6 +78,7 @@ def open_project(operator: Operator) -> Project:
     config = configuration.load_config(path) if path else Config()
     root = os.path.realpath(configuration.project_root(path, operator.cwd))
     chosen = _environment(config, operator.environment)
+    _check_folders(config, root)
     scope = _scope(config, chosen, operator)
     base_url = scope.expand(chosen.base_url or config.base_url, ("base_url",))
     named = (*scope.values.values(), base_url, operator.base_url)
@@ -94,6 +99,13 @@ def open_project(operator: Operator) -> Project:
         override_base_url=operator.base_url,
         cwd=operator.cwd,
     )
+
+
+def _check_folders(config: Config, root: str) -> None:
+    """Baselines are looked for, and written, inside the project only."""
+    named = [config.baselines] if isinstance(config.baselines, str) else config.baselines
+    for folder in named:
+        check_inside(root, os.path.realpath(os.path.join(root, folder)), f"baselines: {folder}")
 
 
 def _environment(config: Config, name: str | None) -> Environment:

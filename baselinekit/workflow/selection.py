@@ -46,13 +46,17 @@ def _nothing(baselines: Sequence[Baseline], wanted: Selection) -> tuple[str, str
         return "there are no baselines here", "capture one: baselinekit capture http GET URL"
     if wanted.among is not None and not wanted.among:
         return "nothing failed last time", "leave out --lf to compare everything"
+    if wanted.among is not None and not any(baseline.id in wanted.among for baseline in baselines):
+        return "what did not pass last time is not here any more", "leave out --lf to compare everything"
+    if wanted.among is not None:
+        return "none of those that did not pass last time is selected", "leave out --lf, or the other choices"
     of = f"none of the {len(baselines)} baselines is selected"
     if wanted.ids:
         return of, nearest(wanted.ids[0], [baseline.id for baseline in baselines])
     tags = sorted({tag for baseline in baselines for tag in baseline.metadata.tags})
     if wanted.tags and tags:
         return of, nearest(wanted.tags[0], tags) or f"the tags are {', '.join(tags)}"
-    return of, "ask for less"
+    return of, "`baselinekit doctor` lists what is there; -k takes words of the id, the name or a tag"
 
 
 def _expression(text: str) -> Test:

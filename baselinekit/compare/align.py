@@ -1,0 +1,195 @@
+"""Which rows of two arrays a reader would set beside each other: wording alone, no verdict hangs on it."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from baselinekit.compare.pairing import freeze
+from baselinekit.model.values import Json
+
+_MOST_ALIGNED = 40_000
+_LIKELY_KEYS = ("id", "uuid", "key", "code", "sku", "slug", "name", "email", "number", "url", "path", "title")
+
+
+class Pairs(NamedTuple):
+    """Pairs of (expected, actual) positions, and the positions that have no partner."""
+
+    pairs: list[tuple[int, int]]
+    missing: list[int]
+    extra: list[int]
+
+
+def likeness(expected: Json, actual: Json) -> float:
+    """From 0 to 1, how much two rows look like the same one: by their scalar values, identifying keys above
+    all. A hint for the wording of differences; no verdict hangs on it."""
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        weight = score = 0.0
+        for key, value in expected.items():
+            heavy = 4.0 if key in _LIKELY_KEYS and not isinstance(value, dict | list) else 1.0
+            weight += heavy
+            if key in actual:
+                other = actual[key]
+                score += heavy if value == other else heavy * 0.1 * (value.__class__ is other.__class__)
+        weight += sum(key not in expected for key in actual)
+        return score / weight if weight else 1.0
+    if isinstance(expected, list) and isinstance(actual, list):
+        longest = max(len(expected), len(actual))
+        return sum(a == b for a, b in zip(expected, actual, strict=False)) / longest if longest else 1.0
+    return float(expected == actual)
+
+
+def align(expected: Sequence[Json], actual: Sequence[Json], ident: Callable[[Json], Hashable]) -> Pairs:
+    """Pair rows whose order counts: equal ones first (by `ident`), then by an identifying key, then the rest
+    of each gap by place or by likeness."""
+    result = Pairs([], [], [])
+    for e1, e2, a1, a2 in _gaps(
+        [ident(row) for row in expected], [ident(row) for row in actual], result.pairs
+    ):
+        key = _identifying_key(expected[e1:e2], actual[a1:a2])
+        if key is None:
+            _pair_gap(expected, actual, (e1, e2, a1, a2), result)
+            continue
+        names = [freeze(row[key]) for row in expected[e1:e2]], [freeze(row[key]) for row in actual[a1:a2]]
+        inner: list[tuple[int, int]] = []
+        for f1, f2, b1, b2 in _gaps(*names, inner):
+            _drop_gap(range(e1 + f1, e1 + f2), range(a1 + b1, a1 + b2), result)
+        result.pairs.extend((e1 + e, a1 + a) for e, a in inner)
+    result.pairs.sort()
+    return result
+
+
+Gap = tuple[int, int, int, int]
+"""A stretch of expected rows and one of actual rows, between two that are equal."""
+
+
+def _gaps(before: Sequence[Hashable], after: Sequence[Hashable], pairs: list[tuple[int, int]]) -> list[Gap]:
+    """Append the equal positions to `pairs`; return the stretches between them."""
+    gaps: list[Gap] = []
+    e1 = a1 = 0
+    for e2, a2 in [*_anchors(before, after), (len(before), len(after))]:
+        while e1 < e2 and a1 < a2 and before[e1] == after[a1]:
+            pairs.append((e1, a1))
+            e1, a1 = e1 + 1, a1 + 1
+        tail = 0
+        while e1 < e2 - tail and a1 < a2 - tail and before[e2 - tail - 1] == after[a2 - tail - 1]:
+            tail += 1
+            pairs.append((e2 - tail, a2 - tail))
+        gaps += _core(before, after, (e1, e2 - tail, a1, a2 - tail), pairs)
+        if e2 < len(before) and a2 < len(after):
+            pairs.append((e2, a2))
+        e1, a1 = e2 + 1, a2 + 1
+    return gaps
+
+
+def _core(
+    before: Sequence[Hashable], after: Sequence[Hashable], gap: Gap, pairs: list[tuple[int, int]]
+) -> list[Gap]:
+    """What is left between equal rows; looked into closely where that is not too much work."""
+    e1, e2, a1, a2 = gap
+    if (e2 - e1) * (a2 - a1) > _MOST_ALIGNED:
+        return [gap]
+    gaps = []
+    matcher = SequenceMatcher(None, before[e1:e2], after[a1:a2], autojunk=False)
+    for tag, f1, f2, b1, b2 in matcher.get_opcodes():
+        if tag == "equal":
+            pairs.extend(zip(range(e1 + f1, e1 + f2), range(a1 + b1, a1 + b2), strict=True))
+        else:
+            gaps.append((e1 + f1, e1 + f2, a1 + b1, a1 + b2))
+    return gaps
+
+
+def _anchors(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[int, int]]:
+    """Rows that occur once on both sides, as many as stand in the same order."""
+    times = Counter(before), Counter(after)
+    places = {row: a for a, row in enumerate(after) if times[1][row] == 1}
+    common = [(e, places[row]) for e, row in enumerate(before) if times[0][row] == 1 and row in places]
+    ends: list[int] = []
+    last: list[int] = []
+    came_from: list[int] = []
+    for number, (_, a) in enumerate(common):
+        length = bisect_left(ends, a)
+        came_from.append(last[length - 1] if length else -1)
+        ends[length : length + 1] = [a]
+        last[length : length + 1] = [number]
+    chain = []
+    number = last[-1] if last else -1
+    while number >= 0:
+        chain.append(common[number])
+        number = came_from[number]
+    return chain[::-1]
+
+
+def _identifying_key(expected: Sequence[Json], actual: Sequence[Json]) -> str | None:
+    """A key that names each row on both sides and that at least one row of each has in common."""
+    rows = [*expected, *actual]
+    if not expected or not actual or not all(isinstance(row, dict) for row in rows):
+        return None
+    for key in _LIKELY_KEYS:
+        if all(isinstance(row.get(key), str | int) for row in rows):
+            before = {freeze(row[key]) for row in expected}
+            after = {freeze(row[key]) for row in actual}
+            distinct = len(before) == len(expected) and len(after) == len(actual)
+            if distinct and before & after:
+                return key
+    return None
+
+
+def _pair_gap(expected: Sequence[Json], actual: Sequence[Json], gap: Gap, result: Pairs) -> None:
+    e1, e2, a1, a2 = gap
+    rows, columns = e2 - e1, a2 - a1
+    if rows == columns or rows * columns > _MOST_ALIGNED:
+        shared = min(rows, columns)
+        result.pairs.extend((e1 + n, a1 + n) for n in range(shared))
+        result.missing.extend(range(e1 + shared, e2))
+        result.extra.extend(range(a1 + shared, a2))
+        return
+    _by_likeness(expected, actual, gap, result)
+
+
+def _by_likeness(expected: Sequence[Json], actual: Sequence[Json], gap: Gap, result: Pairs) -> None:
+    """The alignment of greatest total likeness."""
+    e1, e2, a1, a2 = gap
+    best = [[0.0] * (a2 - a1 + 1) for _ in range(e2 - e1 + 1)]
+    like = [[likeness(expected[e], actual[a]) for a in range(a1, a2)] for e in range(e1, e2)]
+    for e in range(e2 - e1 - 1, -1, -1):
+        for a in range(a2 - a1 - 1, -1, -1):
+            paired = best[e + 1][a + 1] + like[e][a] if like[e][a] > 0 else 0.0
+            best[e][a] = max(best[e + 1][a], best[e][a + 1], paired)
+    e = a = 0
+    while e < e2 - e1 and a < a2 - a1:
+        if like[e][a] > 0 and best[e][a] == best[e + 1][a + 1] + like[e][a]:
+            result.pairs.append((e1 + e, a1 + a))
+            e, a = e + 1, a + 1
+        elif best[e][a] == best[e + 1][a]:
+            result.missing.append(e1 + e)
+            e += 1
+        else:
+            result.extra.append(a1 + a)
+            a += 1
+    _drop_gap(range(e1 + e, e2), range(a1 + a, a2), result)
+
+
+def _drop_gap(missing: range, extra: range, result: Pairs) -> None:
+    result.missing.extend(missing)
+    result.extra.extend(extra)
+
+
+def pair_leftovers(expected: Sequence[Json], actual: Sequence[Json], most: int = 50) -> list[tuple[int, int]]:
+    """The likeliest pairs among rows that found no partner, best first; beyond `most` rows nobody looks."""
+    scored = sorted(
+        (
+            (-likeness(row, other), e, a)
+            for e, row in enumerate(expected[:most])
+            for a, other in enumerate(actual[:most])
+        ),
+    )
+    pairs: list[tuple[int, int]] = []
+    used: Counter[tuple[str, int]] = Counter()
+    for score, e, a in scored:
+        if score < 0 and not used["e", e] and not used["a", a]:
+            used["e", e] += 1
+            used["a", a] += 1
+            pairs.append((e, a))
+    return pairs

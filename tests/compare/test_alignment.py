@@ -1,0 +1,159 @@
+"""Long arrays: what a reader would call one change is one difference, nothing takes quadratic time, and all
+differences are counted."""
+
+import random
+import time
+from typing import Any
+
+import pytest
+import ruled
+
+from baselinekit.compare.align import align
+from baselinekit.compare.pairing import freeze, match
+from baselinekit.compare.walk import MOST_KEPT
+from baselinekit.errors import CannotReplay
+from baselinekit.model.values import Json
+
+
+def rows(count: int, **more: Json) -> list[Json]:
+    return [{"id": n, "name": f"row {n}", "tags": [n, "x"], **more} for n in range(count)]
+
+
+def test_one_row_removed_at_the_head_of_a_thousand_is_one_difference() -> None:
+    assert ruled.shown(ruled.compare(rows(1000), rows(1000)[1:])) == [["[0]", "missing"]]
+    loose = [{**row, "at": "<<any_string>>"} for row in rows(1000)]
+    found = ruled.compare(loose, rows(1000, at="now")[1:])
+    assert ruled.shown(found) == [["[0]", "missing"]]
+    assert found.resolved == loose[1:]
+
+
+def test_one_row_inserted_in_the_middle_is_one_difference() -> None:
+    changed = [*rows(500), {"id": -1}, *rows(1000)[500:]]
+    assert ruled.shown(ruled.compare(rows(1000), changed)) == [["[500]", "extra"]]
+
+
+def test_one_row_moved_is_one_difference() -> None:
+    changed = rows(1000)
+    changed.insert(900, changed.pop(100))
+    found = ruled.compare(rows(1000), changed)
+    assert ruled.shown(found) == [["[900]", "order"]]
+    assert found.differences[0].at == (100,)
+    assert found.differences[0].note == "moved from [100]"
+
+
+def test_several_changes_are_as_many_differences() -> None:
+    changed = rows(1000)
+    changed[700]["name"] = "other"  # type: ignore[index]
+    del changed[400]
+    changed.insert(50, {"id": "new"})
+    assert ruled.shown(ruled.compare(rows(1000), changed)) == [
+        ["[400]", "missing"], ["[700].name", "value"], ["[50]", "extra"],
+    ]  # fmt: skip
+
+
+def test_rows_that_changed_all_over_are_paired_by_a_likely_key() -> None:
+    before = [{"id": n, "v": n} for n in range(300)]
+    after = [{"id": n, "v": n + 1000} for n in range(10, 300)]
+    found = ruled.shown(ruled.compare(before, after))
+    assert found[:10] == [[f"[{n}]", "missing"] for n in range(10)]
+    assert found[10:] == [[f"[{n}].v", "value"] for n in range(290)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "pairs"),
+    [
+        ("abcd", "abcd", "aa bb cc dd"),
+        ("abcd", "bcd", "bb cc dd"),
+        ("abab", "baba", "aa bb aa"),
+        ("aaab", "aab", "aa aa bb"),
+        ("abc", "xbz", "ax bb cz"),
+        ("", "abc", ""),
+        ("abc", "", ""),
+    ],
+)
+def test_align(before: str, after: str, pairs: str) -> None:
+    found = align(before, after, freeze)
+    assert " ".join(before[e] + after[a] for e, a in found.pairs) == pairs
+    assert sorted([e for e, _ in found.pairs] + found.missing) == list(range(len(before)))
+    assert sorted([a for _, a in found.pairs] + found.extra) == list(range(len(after)))
+
+
+def test_an_alignment_is_one_of_each_row_in_order() -> None:
+    chance = random.Random(5)
+    for _ in range(300):
+        before = [chance.randint(0, 9) for _ in range(chance.randint(0, 30))]
+        after = [row for row in before if chance.random() < 0.8] + [chance.randint(0, 9)]
+        found = align(before, after, freeze)
+        assert found.pairs == sorted(found.pairs)
+        assert [a for _, a in found.pairs] == sorted(a for _, a in found.pairs)
+        assert sorted([e for e, _ in found.pairs] + found.missing) == list(range(len(before)))
+        assert sorted([a for _, a in found.pairs] + found.extra) == list(range(len(after)))
+
+
+HOSTILE: list[tuple[str, list[Json], list[Json], dict[str, Any]]] = [
+    ("few values, shifted", [0, 1] * 10_000, [1, 0] * 10_000 + [7], {}),
+    ("all alike", [0] * 20_000, [0] * 19_000, {}),
+    ("nothing in common", list(range(20_000)), list(range(-1, -20_000, -1)), {}),
+    ("reversed", list(range(10_000)), list(range(10_000, 0, -1)), {}),
+    ("rows with nothing in common", rows(5_000), [{"key": n} for n in range(5_000)], {}),
+    ("unordered, shuffled", rows(10_000), rows(10_000)[::-1], {"arrays": {"$": "unordered"}}),
+    ("unordered, loose", [{**r, "at": "<<any>>"} for r in rows(10_000)], rows(10_000, at=1)[::-1],
+     {"arrays": {"$": "unordered"}}),
+    ("unordered, all changed", rows(3_000), [{"k": n} for n in range(3_000)], {"arrays": {"$": "subset"}}),
+    ("unordered, too few partners", ["<<any>>"] * 1_200, [1] * 600, {"arrays": {"$": "unordered"}}),
+    ("by key", rows(10_000), rows(10_000)[::-1], {"arrays": {"$": {"by": "id"}}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "before", "after", "rules"), HOSTILE, ids=[case[0] for case in HOSTILE])
+def test_long_arrays_take_no_quadratic_time(
+    name: str, before: list[Json], after: list[Json], rules: dict[str, Any]
+) -> None:
+    """F55."""
+    began = time.perf_counter()
+    ruled.compare(before, after, rules)
+    assert time.perf_counter() - began < 8
+
+
+def test_differences_are_counted_completely_and_the_first_of_them_kept() -> None:
+    """F09."""
+    before = {f"k{n:05}": n for n in range(12_345)}
+    after = {key: value + 1 for key, value in before.items()}
+    found = ruled.compare(before, after)
+    assert found.count == 12_345
+    assert len(found.differences) == MOST_KEPT == 10_000
+    assert found.differences[0].path == ("k00000",)
+    assert found.resolved == after
+    assert not found.passed
+
+
+def test_rows_that_nothing_tells_apart_are_an_error_and_no_verdict() -> None:
+    many = [{"at": "<<any_integer>>"}] * 1_500
+    with pytest.raises(CannotReplay, match=r"BK231 .*body\.rows.* has too many rows"):
+        ruled.compare({"body": {"rows": many}}, {"body": {"rows": [{"at": 1}] * 1_500}},
+                      {"arrays": {"body.rows": "unordered"}})  # fmt: skip
+
+
+def test_bindings_that_cannot_be_settled_are_an_error_and_no_verdict() -> None:
+    stored = [{"a": f"<<any as k{n}>>"} for n in range(9)] + [{"a": "<<any as k0>>"}]
+    actual = [{"a": n} for n in range(10)]
+    with pytest.raises(CannotReplay, match=r"BK231 .* too many ways to bind"):
+        ruled.compare(stored, actual, {"arrays": {"$": "unordered"}})
+
+
+def test_a_matching_is_as_large_as_can_be() -> None:
+    chance = random.Random(7)
+    for _ in range(200):
+        size = chance.randint(1, 6)
+        edges = {row: [c for c in range(size) if chance.random() < 0.4] for row in range(size)}
+        found = match(size, size, edges.__getitem__)
+        assert all(column in edges[row] for row, column in found.items())
+        assert len(set(found.values())) == len(found)
+        assert len(found) == _largest(edges, 0, frozenset())
+
+
+def _largest(edges: dict[int, list[int]], row: int, taken: frozenset[int]) -> int:
+    if row == len(edges):
+        return 0
+    without = _largest(edges, row + 1, taken)
+    return max([without, *(1 + _largest(edges, row + 1, taken | {c}) for c in edges[row] if c not in taken)])

@@ -1,0 +1,55 @@
+"""The wording of what changed: it follows the verdict, never makes it, and is bounded."""
+
+import time
+from typing import Any
+
+import pytest
+import ruled
+
+from baselinekit.model.observation import Observation
+from baselinekit.model.values import Json
+
+
+def lines(expected: Json, actual: Json, rules: dict[str, Any] | None = None) -> list[str]:
+    ready = ruled.matcher(expected, rules)
+    return ready.explain(ready.compare(Observation(actual, 0.0)))
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "said"),
+    [
+        ({"a": 1}, {"a": 1}, []),
+        ({"a": 1}, {"a": 2}, ["a: changed from 1 to 2"]),
+        ({"a": 1}, {"a": "1"}, ['a: changed from 1 (number) to "1" (string)']),
+        ({"a": True}, {"a": 1}, ["a: changed from true (boolean) to 1 (number)"]),
+        ({"a": {"b": 1}}, {"a": {"b": 1, "c": 2}}, ["a.c: added 2"]),
+        ({"a": {"b": 1, "c": 2}}, {"a": {"b": 1}}, ["a.c: removed 2"]),
+        ({"a": ["x", "y"]}, {"a": ["x"]}, ['a[1]: removed "y"']),
+        ({"id": "<<any_integer>>", "n": 1}, {"id": 5, "n": 2}, ["n: changed from 1 to 2"]),
+        ({"rows": [{"id": "<<any>>", "n": 1}]}, {"rows": [{"id": 5, "n": 1}, {"id": 6, "n": 2}]},
+         ["rows[1].n: changed from 1 to 2"]),
+    ],
+)  # fmt: skip
+def test_what_is_said(expected: Json, actual: Json, said: list[str]) -> None:
+    assert lines(expected, actual) == said
+
+
+def test_what_a_rule_let_pass_is_not_said() -> None:
+    rules = {"ignore_fields": ["at"], "tolerance": {"n": {"abs": 1}}}
+    assert lines({"at": 1, "n": 5, "x": 1}, {"at": 2, "n": 6, "x": 2}, rules) == ["x: changed from 1 to 2"]
+
+
+def test_it_is_bounded_and_says_what_it_left_out() -> None:
+    """F55."""
+    began = time.perf_counter()
+    many = {f"k{n}": n for n in range(2_000)}
+    said = lines(many, {key: value + 1 for key, value in many.items()})
+    assert len(said) == 41
+    assert said[-1] == "… and 1,960 more places not explained"
+    said = lines({"a": list(range(6_000)), "b": 1}, {"a": list(range(1, 6_001)), "b": 2})
+    assert said == ["a: too large to explain (more than 5,000 values)", "b: changed from 1 to 2"]
+    said = lines({"a": "x" * 5_000}, {"a": "y" * 5_000})
+    assert [len(line) for line in said] == [302]
+    worst = {f"k{n}": [n, *range(2_000)] for n in range(30)}
+    lines(worst, {key: value[::-1] for key, value in worst.items()})
+    assert time.perf_counter() - began < 10

@@ -1,0 +1,96 @@
+"""Laws that hold for every JSON value: nothing differs from itself, and comparing changes nothing."""
+
+import copy
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import ruled
+from hypothesis import given, settings, strategies as st
+
+from baselinekit.compare.literal import bytes_of, identical
+from baselinekit.model.values import Json
+from baselinekit.placeholders.grammar import escape_value
+from baselinekit.placeholders.kinds import same
+
+TEXTS = st.one_of(
+    st.text(max_size=6),
+    st.lists(
+        st.sampled_from(["<<", "any", ">>", "\\", "{{any_", "}}", "<", "(", "'", "x", "\r\n", " "]),
+        max_size=7,
+    ).map("".join),
+)
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.sampled_from([0, 1, -0.0, 2**53 + 1, Decimal("1e400"), Decimal("0.1000000000000000055"), 10**300])
+    | TEXTS,
+    lambda below: st.lists(below, max_size=4) | st.dictionaries(TEXTS, below, max_size=4),
+    max_leaves=12,
+)
+WAYS: list[dict[str, Any]] = [
+    {},
+    {"type": "exact"},
+    {"type": "numeric"},
+    {"type": "semantic"},
+    {"options": {"allow_field_reordering": False}},
+    {"options": {"case_sensitive": False, "trim_whitespace": True}},
+    {"tolerance": {"*": {"abs": 0}}},
+    {"ignore_fields": ["**.nothing"]},
+    {"arrays": {"**": "unordered"}},
+    {"arrays": {"**": "subset"}},
+]
+
+
+@given(JSON)
+@settings(max_examples=150)
+@pytest.mark.parametrize("way", WAYS, ids=json.dumps)
+def test_nothing_differs_from_itself(way: dict[str, Any], value: Json) -> None:
+    if way.get("type") == "numeric":
+        value = [value, 7]  # a baseline without a number could not fail
+    written = escape_value(value)
+    before = copy.deepcopy((written, value))
+    found = ruled.compare(written, value, way)
+    assert (found.passed, found.count, found.differences) == (True, 0, ())
+    assert found.resolved is written
+    assert repr((written, value)) == repr(before)
+
+
+@given(JSON, JSON)
+@settings(max_examples=500)
+def test_two_values_differ_unless_they_are_the_same(left: Json, right: Json) -> None:
+    before = copy.deepcopy((left, right))
+    assert ruled.compare(escape_value(left), right).passed == same(left, right)
+    found = ruled.compare(escape_value(left), right)
+    again = ruled.compare(found.resolved, right)
+    assert again.passed
+    assert repr((left, right)) == repr(before)
+
+
+@given(JSON, JSON)
+@settings(max_examples=500)
+def test_equal_bytes_are_equal_values(left: Json, right: Json) -> None:
+    assert identical(left, copy.deepcopy(left)) == (
+        bytes_of(left) is not None or not isinstance(left, dict | list)
+    )
+    if identical(left, right):
+        assert same(left, right)
+        assert repr(left) == repr(right) or left == 0  # -0.0 is 0.0
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ([1], [True]),
+        ([1], [1.0]),
+        ([0], [False]),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        ([2**70], [2.0**70]),
+    ],
+)
+def test_bytes_tell_types_and_the_order_of_keys(left: Json, right: Json) -> None:
+    assert left == right
+    assert bytes_of(left) != bytes_of(right)

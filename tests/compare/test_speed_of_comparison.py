@@ -1,0 +1,62 @@
+"""Compiling and walking an equal document takes time in proportion to its size."""
+
+import gc
+import time
+from typing import Any
+
+import pytest
+import ruled
+
+from baselinekit.model.observation import Observation
+from baselinekit.model.values import Json
+
+UUID = "0190163d-8694-739b-aea5-966c26f8ad91"
+WAYS: list[tuple[str, bool, dict[str, Any]]] = [
+    ("literal", False, {}),
+    ("placeholders", True, {}),
+    ("rules", False, {"ignore_fields": ["users.*.seen", "**.etag"], "tolerance": {"users.*.n": {"abs": 1}}}),
+    ("both", True, {"ignore_fields": ["users.*.seen"], "ignore_values": ["users.*.tags"]}),
+    ("unordered", True, {"arrays": {"users": "unordered"}}),
+    ("by", True, {"arrays": {"users": {"by": "n"}}}),
+    ("exact", False, {"type": "exact"}),
+    ("numeric", False, {"type": "numeric"}),
+]
+
+
+def document(count: int, loose: bool) -> Json:
+    return {
+        "users": [
+            {
+                "id": "<<any_uuid>>" if loose else UUID,
+                "n": n,
+                "name": f"user {n}",
+                "active": n % 2 == 0,
+                "tags": ["a", "b", 1],
+                "address": {"city": "Paris", "zip": str(n)},
+                "seen": "<<any_iso_datetime>>" if loose else "2024-01-15T10:30:00Z",
+            }
+            for n in range(count)
+        ]
+    }
+
+
+def seconds(count: int, loose: bool, rules: dict[str, Any]) -> float:
+    stored, actual = document(count, loose), document(count, False)
+    best = float("inf")
+    for _ in range(3):
+        gc.collect()
+        began = time.perf_counter()
+        assert ruled.matcher(stored, rules).compare(Observation(actual, 0.0)).passed
+        best = min(best, time.perf_counter() - began)
+    return best
+
+
+@pytest.mark.parametrize(("name", "loose", "rules"), WAYS, ids=[way[0] for way in WAYS])
+def test_four_times_the_size_takes_at_most_six_times_as_long(
+    name: str, loose: bool, rules: dict[str, Any]
+) -> None:
+    for _ in range(3):  # another process may have had the processor
+        ratio = seconds(4_000, loose, rules) / seconds(1_000, loose, rules)
+        if ratio < 6:
+            return
+    pytest.fail(f"{name}: {ratio:.1f} times")
