@@ -1,7 +1,7 @@
 """The expected output, compiled to nodes in one pass. What is literal and no rule touches stays as it is:
 most of a document costs little to compile and next to nothing to walk."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from baselinekit.compare.arrays import Each, Keyed, Ordered
@@ -102,7 +102,9 @@ class Compiler:
 
     def _object(self, value: dict[str, Json], mode: Mode, state: State, at: Link, whole: bool) -> Node:
         """Nodes where they are needed; the rest stays literal."""
-        if mode.type == "numeric" or state.names is None:
+        if mode.type == "numeric":
+            return self._numbers(value, mode, state, at)
+        if state.names is None:
             return self._looked_into(value, mode, state, at)
         size = len(value)
         names = state.names
@@ -130,15 +132,31 @@ class Compiler:
         return Object(value, tuple(nodes.items()), rest, data, mode, state, at)
 
     def _looked_into(self, value: dict[str, Json], mode: Mode, state: State, at: Link) -> Node:
-        """An object with a node for every key: any of them may matter to a rule, or (numeric) none."""
+        """An object with a node for every key: to a rule any of them may matter."""
         size = len(value)
         nodes = {
             key: self.node(item, mode, state.step(key, item, size), (at, key)) for key, item in value.items()
         }
-        if mode.type == "numeric" and at is not None and _no_numbers(nodes.values()):
-            return Uncompared(value, at)
         rest, data = _without(value, nodes)
-        return Object(value, tuple(nodes.items()), rest, data, mode, state, at, open=mode.type == "numeric")
+        return Object(value, tuple(nodes.items()), rest, data, mode, state, at)
+
+    def _numbers(self, value: dict[str, Json], mode: Mode, state: State, at: Link) -> Node:
+        """An object of which only the numbers are compared."""
+        size = len(value)
+        nodes: dict[str, Node] = {}
+        rest: dict[str, Json] = {}
+        for key, item in value.items():
+            below = state.step(key, item, size)
+            if below.here is None and is_number(item):
+                rest[key] = item
+                continue
+            node = self.node(item, mode, below, (at, key))
+            if not isinstance(node, Uncompared):
+                nodes[key] = node
+        if at is not None and not nodes and not rest:
+            return Uncompared(value, at)
+        self.checked += bool(rest)
+        return Object(value, tuple(nodes.items()), rest, None, mode, state, at, open=True)
 
     def _array(self, value: list[Json], mode: Mode, state: State, at: Link, whole: bool) -> Node:
         if not state.dead and (here := state.any_element().here) is not None and here.ignore is not None:
@@ -163,7 +181,7 @@ class Compiler:
         items = tuple(
             self.node(item, mode, state.step(n, item, size), (at, n)) for n, item in enumerate(value)
         )
-        if mode.type == "numeric" and at is not None and _no_numbers(items):
+        if mode.type == "numeric" and at is not None and all(isinstance(node, Uncompared) for node in items):
             return Uncompared(value, at)
         self.checked += not value
         return self._array_node(value, items, how or "ordered", mode, state, at)
@@ -198,11 +216,6 @@ class Compiler:
     def _problem(self, error: InvalidInput, at: Link) -> None:
         path = ("baseline", "output", *unroll(at))
         self.problems += [Problem(p.code, p.what, p.mend, p.place, path) for p in error.problems]
-
-
-def _no_numbers(nodes: Iterable[Node]) -> bool:
-    """Whether nothing below is compared, so that it need not even be there."""
-    return all(isinstance(node, Uncompared) for node in nodes)
 
 
 def _holds_containers(value: list[Json]) -> bool:

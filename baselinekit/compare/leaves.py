@@ -8,7 +8,7 @@ from baselinekit.compare.rules import Rule
 from baselinekit.compare.walk import Link, Walk, unroll
 from baselinekit.model.values import Json, json_type
 from baselinekit.paths import render
-from baselinekit.placeholders.grammar import escape, escape_value
+from baselinekit.placeholders.grammar import escape, escape_value, has_marker
 from baselinekit.placeholders.kinds import decimal, is_number
 from baselinekit.placeholders.template import Inline, Placeholder
 
@@ -114,11 +114,16 @@ class Ignored:
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         walk.hits.add(self.rule)
-        before, after = json_type(self.expected), json_type(actual)
-        written = isinstance(self.expected, str) and ("<<" in self.expected or "{{any_" in self.expected)
-        if before != after and not written and "null" not in (before, after) and not walk.trial:
-            walk.hidden.setdefault(self.rule, f"{render(unroll(path))} was {before}, is {after}")
+        if actual.__class__ is not self.expected.__class__ and not walk.trial:
+            self._look(actual, walk, path)
         return self.expected
+
+    def _look(self, actual: Json, walk: Walk, path: Link) -> None:
+        """Whether the rule hides more than another value."""
+        before, after = json_type(self.expected), json_type(actual)
+        written = isinstance(self.expected, str) and has_marker(self.expected)
+        if before != after and not written and "null" not in (before, after):
+            walk.hidden.setdefault(self.rule, f"{render(unroll(path))} was {before}, is {after}")
 
 
 @dataclass(slots=True, eq=False)

@@ -1,6 +1,6 @@
 """Objects, and the response headers among them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from baselinekit.compare.literal import bytes_of, identical
 from baselinekit.compare.mode import Mode
@@ -24,7 +24,7 @@ class Object:
     at: Link
     open: bool = False
     optional: bool = False
-    opened: dict[str, Node] = field(default_factory=dict)
+    opened: dict[str, Node] | None = None
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         if actual.__class__ is not dict:
@@ -54,12 +54,18 @@ class Object:
             if got is ABSENT:
                 self._missing(key, value, walk, path, changed)
             elif not identical(value, got):
-                if key not in self.opened:
-                    below = self.state.step(key, value, len(self.expected))
-                    self.opened[key] = walk.open(value, self.mode, below, (self.at, key))
-                resolved = self.opened[key].walk(got, walk, (path, key))
+                resolved = self._node(key, value, walk).walk(got, walk, (path, key))
                 if resolved is not value:
                     changed[key] = resolved
+
+    def _node(self, key: str, value: Json, walk: Walk) -> Node:
+        """The node of a literal value, made when something else than it was met."""
+        if self.opened is None:
+            self.opened = {}
+        if key not in self.opened:
+            below = self.state.step(key, value, len(self.expected))
+            self.opened[key] = walk.open(value, self.mode, below, (self.at, key))
+        return self.opened[key]
 
     def _missing(self, key: str, value: Json, walk: Walk, path: Link, changed: dict[str, Json]) -> None:
         if not self.mode.allow_missing_fields:

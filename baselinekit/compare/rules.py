@@ -45,6 +45,7 @@ class State:
         "_generic_index",
         "_marks",
         "_next",
+        "_otherwise",
         "_standing",
         "_valued",
         "dead",
@@ -63,6 +64,7 @@ class State:
         self.dead = self.here is None and not any(_goes_on(automaton, entry) for entry in standing)
         self.names = frozenset[str]() if self.dead else _names(automaton, standing)
         self._marks: list[bytes] | None = [] if self.dead else None
+        self._otherwise: State | None = self if self.dead else None
 
     def step(self, key: str | int, value: Json, size: int) -> "State":
         """The state below `key`, which holds `value` and has `size - 1` siblings."""
@@ -82,7 +84,9 @@ class State:
 
     def otherwise(self) -> "State":
         """The state below any key that is not among the names."""
-        return self.step(max(self.names or (), default="") + "\0", None, 0)
+        if self._otherwise is None:
+            self._otherwise = self.step(max(self.names or (), default="") + "\0", None, 0)
+        return self._otherwise
 
     def asleep(self, data: bytes) -> bool:
         """Whether no rule can apply below, where all names are in these bytes: `**.id` waits for an id."""

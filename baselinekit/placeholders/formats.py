@@ -14,6 +14,7 @@ _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOST = rf"{_LABEL}(?:\.{_LABEL}){{0,10}}"
 _DATE = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 _CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:[.,][0-9]{1,9})?)?"
+_LEAP_SECOND = re.compile(r"(?<=:[0-9]{2}:)60")
 _ZONE = r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])"
 _ISO_DURATION = (
     r"P(?=[0-9T])(?:[0-9]+W|(?:[0-9]+Y)?(?:[0-9]+M)?(?:[0-9]+D)?"
@@ -85,21 +86,25 @@ def _datetime(args: Args, now: float) -> Kind:
 
     def check(text: str) -> bool:
         moment = _moment(text)
-        if moment is None:
-            return False
-        return span is None or abs(moment - now) <= span
+        return moment is not None and (span is None or abs(_seconds(moment) - now) <= span)
 
     return texts(rf"{_DATE}[Tt ]{_CLOCK}{_ZONE}?", check)
 
 
-def _moment(text: str) -> float | None:
-    """Seconds since 1970; a time without a zone counts as UTC; None for a day that does not exist."""
-    leap = re.sub(r"(?<=:\d\d:)60", "59", text)
+def _moment(text: str) -> datetime | None:
+    """None for a day that does not exist."""
     try:
-        moment = datetime.fromisoformat(re.sub(r"([.,]\d{6})\d+", r"\1", leap).upper())
-        moment += timedelta(seconds=leap != text)
+        return datetime.fromisoformat(text)
+    except ValueError:  # or it is spelled in a way that this reader does not know
+        leap = _LEAP_SECOND.sub("59", text).upper()
+    try:
+        return datetime.fromisoformat(leap) + timedelta(seconds=leap != text.upper())
     except (ValueError, OverflowError):
         return None
+
+
+def _seconds(moment: datetime) -> float:
+    """Seconds since 1970; a time without a zone counts as UTC."""
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 from baselinekit.escape import one_line
 from baselinekit.model.comparison import Kind
 from baselinekit.model.results import Result, Spot
-from baselinekit.model.values import Json, Path, json_type
+from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.paths import Wild, render
 from baselinekit.report.textdiff import unified
 from baselinekit.report.values import cut_line, pair
@@ -172,7 +172,7 @@ def _sides(spot: Spot) -> tuple[Line, ...]:
             return tuple(_text_lines(changed))
     expected, actual = pair(spot.expected, spot.actual, with_types=spot.kind == "type")
     lines = []
-    if spot.kind != "extra":
+    if spot.kind != "extra" and spot.expected is not ABSENT:
         lines.append(Line("gone", f"- {expected}"))
     if spot.kind != "missing":
         lines.append(Line("came", f"+ {actual}"))

@@ -65,7 +65,7 @@ def failure(result: Result, style: Style, verbose: bool = False) -> str:
 
 
 def _heading(result: Result, style: Style) -> Iterator[str]:
-    word = style.paint(f"{result.outcome.upper():<8}", _OUTCOME_COLOURS[result.outcome])
+    word = style.paint(f"{result.outcome.upper():<7} ", _OUTCOME_COLOURS[result.outcome])
     title = cut_line(result.name or "", 200)
     if result.criticality:
         title = f"{title} ({one_line(result.criticality)})".strip()
@@ -150,6 +150,11 @@ def next_commands(report: Report) -> list[str]:
         commands.append("baselinekit compare --lf -v")
     codes = {result.code: None for result in report.results if result.outcome == "error" and result.code}
     commands += [f"baselinekit explain {code}" for code in codes]
+    drafts = sorted({result.file for result in report.results if result.code == "BK223"})
+    if drafts:
+        commands.append(
+            f"baselinekit capture from {' '.join(one_line(shlex.quote(file)) for file in drafts[:5])}"
+        )
     return commands[:_MOST_COMMANDS]
 
 

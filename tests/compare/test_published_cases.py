@@ -27,8 +27,8 @@ CASES: list[tuple[str, Json, Json, dict[str, Any], bool]] = [
     ("deepdiff: a text is no number", [1, "1"], ["1", "1"], UNORDERED, False),
     ("deepdiff: nested lists keep their multiplicity", [[1, 1], [2]], [[2], [1]], UNORDERED, False),
     # Karate
-    ("karate: contains only with a loose matcher before a strict one", ["<<any>>", 1], [1, 2], UNORDERED, True),
-    ("karate: contains only with a loose matcher after it", [1, "<<any>>"], [2, 1], UNORDERED, True),
+    ("karate: contains only, loose before strict", ["<<any>>", 1], [1, 2], UNORDERED, True),
+    ("karate: contains only, strict before loose", [1, "<<any>>"], [2, 1], UNORDERED, True),
     ("karate: contains only refuses more", [1, 2], [1, 2, 3], UNORDERED, False),
     ("karate: contains", [3, 1], [1, 2, 3], SUBSET, True),
     ("karate: contains deep", {"a": [{"b": 1}]}, {"a": [{"b": 1, "c": 2}, {"b": 3}], "d": 1}, SUBSET, True),
@@ -53,7 +53,7 @@ CASES: list[tuple[str, Json, Json, dict[str, Any], bool]] = [
      {"options": {"allow_additional_fields": True}}, True),
     ("json-unit: IGNORING_EXTRA_ARRAY_ITEMS", [1, 2], [2, 5, 1], SUBSET, True),
     ("json-unit: tolerance", {"a": 1.0}, {"a": 1.009}, {"tolerance": {"*": {"abs": 0.01}}}, True),
-    ("json-unit: tolerance zero is equality by value", {"a": 1}, {"a": 1.00}, {"tolerance": {"*": {"abs": 0}}}, True),
+    ("json-unit: tolerance zero", {"a": 1}, {"a": 1.00}, {"tolerance": {"*": {"abs": 0}}}, True),
     ("json-unit: missing is not null", {"a": None}, {}, {}, False),
     ("json-unit: options for one path alone", {"a": [1, 2], "b": [1, 2]}, {"a": [2, 1], "b": [2, 1]},
      {"arrays": {"a": "unordered"}}, False),
@@ -69,8 +69,8 @@ CASES: list[tuple[str, Json, Json, dict[str, Any], bool]] = [
     ("jd: a list is not a set", [1, 2], [2, 1], {}, False),
     ("jd: an empty object is no null", {"a": {}}, {"a": None}, {}, False),
     # dirty-equals: a greedy list whose verdict hangs on the order
-    ("dirty-equals: greedy one way", ["<<any_integer>>", "<<any_integer(1, 5)>>"], [3, 9], UNORDERED, True),
-    ("dirty-equals: greedy the other way", ["<<any_integer(1, 5)>>", "<<any_integer>>"], [3, 9], UNORDERED, True),
+    ("dirty-equals: loose first", ["<<any_integer>>", "<<any_integer(1, 5)>>"], [3, 9], UNORDERED, True),
+    ("dirty-equals: strict first", ["<<any_integer(1, 5)>>", "<<any_integer>>"], [3, 9], UNORDERED, True),
     # keploy: a whole array matched by its first element
     ("keploy: three times one is not one, two, three", [1, 1, 1], [1, 2, 3], UNORDERED, False),
     # Hoverfly: added fields
