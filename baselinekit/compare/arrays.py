@@ -35,7 +35,6 @@ class Ordered:
             return walk.replaced(self, actual, path)
         kept = walk.kept()
         agreed = 0
-        flexible = self._flexible()
         try:
             for index, (node, value) in enumerate(zip(self.items, actual, strict=False)):
                 node.walk(value, walk, (path, index))
@@ -43,11 +42,10 @@ class Ordered:
                     break
                 agreed += 1
         except Mismatch:
-            if not flexible:
-                raise
+            pass  # in a trial; another alignment may still match
         if agreed == len(self.items) == len(actual):
             return self.expected
-        if walk.trial and not flexible:
+        if walk.trial and not self._flexible():
             raise Mismatch
         walk.back_to(kept)
         return self._aligned(actual, walk, path, agreed)

@@ -25,6 +25,7 @@ class Matcher:
 
     root: Node
     form: outputs.Form
+    type: Type
     rules: Rules
     known: Known
     path_rules: tuple[Rule, ...]
@@ -57,11 +58,6 @@ class Matcher:
     def arrays(self) -> dict[Path, str]:
         """The arrays that are compared in a way of their own."""
         return self.compiler.arrays
-
-    @property
-    def type(self) -> str:
-        """The comparison's type, also where the file leaves it to the output."""
-        return self.rules.type or ("exact" if isinstance(self.known.output, str) else "structural")
 
     def explain(self, comparison: Comparison) -> list[str]:
         """The differences in words, for who asks for more."""
@@ -106,17 +102,19 @@ def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
     compiler = Compiler(words, settings.field_mode)
     problems = compiler.problems
     problems += outputs.check(output, form)
-    mode = settings.base_mode(rules, output, problems)
+    mode = settings.base_mode(rules, output, baseline.current.kind, problems)
     path_rules, required = settings.path_rules(rules, output, form, problems)
     automaton = Automaton(path_rules)
     root = outputs.node_of(output, form, mode, automaton.start, None, compiler)
-    unchecked = not compiler.checked and (compiler.hits or compiler.uncompared)
+    states_nothing = bool(form) and output in ({}, {"headers": {}})
+    unchecked = not compiler.checked and (compiler.hits or compiler.uncompared or states_nothing)
     if not problems and unchecked and not required and rules.latency is None:
-        what = "the rules ignore everything: this baseline could never fail"
+        what = "the output states nothing" if states_nothing else "the rules ignore everything"
+        what += ": this baseline could never fail"
         problems.append(Problem("BK224", what, "leave something to compare", at=("comparison",)))
     if problems:
         raise InvalidInput(*problems)
-    return Matcher(root, form, rules, known, tuple(path_rules), tuple(required), compiler)
+    return Matcher(root, form, mode.type, rules, known, tuple(path_rules), tuple(required), compiler)
 
 
 def default_type(output: Json, kind: str) -> Type:

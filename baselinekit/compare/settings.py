@@ -17,8 +17,8 @@ _DEFAULT = replace(parse("**"), text="*")
 """The path of the default tolerance. In a response it is for the body's numbers, not for the status."""
 
 
-def base_mode(rules: Rules, output: Json, problems: list[Problem]) -> Mode:
-    """The mode at the root. Texts are compared exactly unless the file says otherwise."""
+def base_mode(rules: Rules, output: Json, kind: str, problems: list[Problem]) -> Mode:
+    """The mode at the root: the type that the file states, or the one that goes with the output."""
     flags = {}
     for name, value in rules.tolerance.items():
         if not isinstance(value, bool):
@@ -29,7 +29,7 @@ def base_mode(rules: Rules, output: Json, problems: list[Problem]) -> Mode:
             mend = nearest(name, FLAGS) or "a path takes a mapping: {min_delta, max_delta, abs, rel}"
             what = f"{name!r} is no switch of a comparison"
             problems.append(Problem("BK202", what, mend, at=("comparison", "tolerance", name)))
-    type = rules.type or ("exact" if isinstance(output, str) else "structural")
+    type = rules.type or default_type(output, kind)
     if rules.min_similarity is not None and type != "semantic":
         what = "min_similarity belongs to type: semantic"
         problems.append(

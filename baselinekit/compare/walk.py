@@ -4,12 +4,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from baselinekit.compare.rules import Rule
+from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.comparison import Difference, Kind
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import escape_value
 
 MOST_KEPT = 10_000
 """Differences are counted completely; this many are kept."""
+
+_MOST_TRIALS = 5_000_000
 
 Link = tuple[Any, str | int] | None
 """A path while it is walked: the parent's path and the last key. Only a difference unrolls it."""
@@ -51,7 +54,7 @@ class Kept(NamedTuple):
 class Walk:
     """One walk. In a trial the first difference ends it."""
 
-    __slots__ = ("bindings", "count", "differences", "hidden", "hits", "open", "trial")
+    __slots__ = ("bindings", "count", "differences", "hidden", "hits", "open", "trial", "trials")
 
     def __init__(self, open: Callable[..., Node]):
         self.open = open
@@ -62,6 +65,7 @@ class Walk:
         self.hits: set[Rule] = set()
         self.hidden: dict[Rule, str] = {}
         self.trial = False
+        self.trials = 0
 
     def differ(
         self,
@@ -97,6 +101,10 @@ class Walk:
 
     def bindings_after(self, node: Node, actual: Json) -> dict[str, Json] | None:
         """The bindings as they would stand after a value has passed here; None if it would not."""
+        self.trials += 1
+        if self.trials > _MOST_TRIALS:
+            what = "its arrays in arrays can be paired in too many ways"
+            raise CannotReplay(Problem("BK231", what, "pair their rows by a key: arrays: {path: {by: id}}"))
         outer, self.trial = self.trial, True
         bindings = self.bindings
         self.bindings = dict(bindings)

@@ -141,6 +141,16 @@ def test_bindings_that_cannot_be_settled_are_an_error_and_no_verdict() -> None:
         ruled.compare(stored, actual, {"arrays": {"$": "unordered"}})
 
 
+def test_arrays_in_arrays_do_not_take_for_ever() -> None:
+    inner = ["<<any_integer>>"] * 20
+    stored = {"rows": [{"inner": [*inner, f"<<one_of({n})>>"]} for n in range(1_200)]}
+    actual = {"rows": [{"inner": [*range(20), -1]} for _ in range(1_200)]}
+    began = time.perf_counter()
+    with pytest.raises(CannotReplay, match=r"BK231 .* too many ways"):
+        ruled.compare(stored, actual, {"arrays": {"rows": "unordered", "rows.*.inner": "unordered"}})
+    assert time.perf_counter() - began < 60
+
+
 def test_a_matching_is_as_large_as_can_be() -> None:
     chance = random.Random(7)
     for _ in range(200):

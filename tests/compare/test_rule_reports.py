@@ -8,6 +8,7 @@ import ruled
 from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.errors import InvalidInput
 from baselinekit.model.baselines import Baseline, Known
+from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import Words
 
@@ -199,3 +200,10 @@ def test_the_type_follows_the_output() -> None:
         "exact", "structural", "structural", "structural",
     ]  # fmt: skip
     assert ruled.matcher("text", {"type": "semantic"}).type == "semantic"
+
+
+@pytest.mark.parametrize("output", [{}, {"headers": {}}])
+def test_an_output_that_states_nothing_could_never_fail(output: dict[str, object]) -> None:
+    recipe = Recipe(HttpRequest(endpoint="/x"), HttpExecution("http"))
+    with pytest.raises(InvalidInput, match="BK224 the output states nothing"):
+        compile_baseline(Baseline("x", recipe, baseline=Known(output=output)), Words())
