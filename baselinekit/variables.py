@@ -126,7 +126,9 @@ class Scope:
 
 def as_text(value: Json) -> str:
     """A value as it reads inside a text."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return (
+        str(value) if isinstance(value, str | Decimal) else json.dumps(value, ensure_ascii=False, default=str)
+    )
 
 
 def names_in(value: Any) -> Iterator[str]:

@@ -45,9 +45,7 @@ class Templating:
             return escape(text)
         result, position = "", 0
         for match in self._pattern.finditer(text):
-            before = escape(text[position : match.start()])
-            if before.endswith("\\"):
-                before = f"{before[:-1]}<<one_of('\\')>>"  # a backslash right before << would be an escape
+            before = escape(text[position : match.start()], followed=True)
             name = self._names[match[0]]
             self._used.add(name)
             result += f"{before}<<var({name})>>"
