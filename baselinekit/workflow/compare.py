@@ -14,7 +14,7 @@ from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import Doors
 from baselinekit.store import baselines as store
 from baselinekit.workflow.judging import Judge
-from baselinekit.workflow.pool import Pool
+from baselinekit.workflow.pool import AHEAD, Pool
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.recording import Recorder
 from baselinekit.workflow.selection import Selection, select
@@ -74,7 +74,8 @@ def compare(
             recorder.add(store.Mark(pair[0].source, result.outcome == "passed"))
         return result
 
-    pool = Pool(policy.jobs, work, way.cancel)
+    ahead = AHEAD if policy.maxfail is None else 1  # who wants to stop soon has nothing begun in advance
+    pool = Pool(policy.jobs, work, way.cancel, ahead)
     results = pool.run(prepared, finished)
     recorder.close()
     why = "interrupted" if pool.interrupted else f"not run: --maxfail {policy.maxfail} was reached"

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 Done = TypeVar("Done")
-_AHEAD = 4
+AHEAD = 4
 """How many pieces of work may wait for each worker: enough to keep it busy, and few to call back."""
 
 
@@ -15,8 +15,11 @@ class Pool(Generic[Item, Done]):
     calling thread, and answers whether to go on. A Ctrl-C cancels what is under way (`cancel`) and keeps
     what is done."""
 
-    def __init__(self, jobs: int, work: Callable[[Item], Done], cancel: Callable[[], None]):
+    def __init__(
+        self, jobs: int, work: Callable[[Item], Done], cancel: Callable[[], None], ahead: int = AHEAD
+    ):
         self._jobs = jobs
+        self._most = jobs * ahead
         self._work = work
         self._cancel = cancel
         self.interrupted = False
@@ -30,7 +33,7 @@ class Pool(Generic[Item, Done]):
         executor = ThreadPoolExecutor(self._jobs, thread_name_prefix="replay")
         try:
             while True:
-                while going and len(running) < self._jobs * _AHEAD:
+                while going and len(running) < self._most:
                     index = next(waiting, None)
                     if index is None:
                         break

@@ -43,11 +43,11 @@ def document(count: int, loose: bool) -> Json:
 def seconds(count: int, loose: bool, rules: dict[str, Any]) -> float:
     stored, actual = document(count, loose), document(count, False)
     best = float("inf")
-    for _ in range(3):
+    for _ in range(5):
         gc.collect()
-        began = time.perf_counter()
+        began = time.thread_time()
         assert ruled.matcher(stored, rules).compare(Observation(actual, 0.0)).passed
-        best = min(best, time.perf_counter() - began)
+        best = min(best, time.thread_time() - began)
     return best
 
 

@@ -90,12 +90,12 @@ CATASTROPHES = [
 
 @pytest.mark.parametrize(("text", "value"), CATASTROPHES, ids=[text for text, _ in CATASTROPHES])
 def test_a_slow_expression_ends_in_time_and_is_no_verdict(text: str, value: str) -> None:
-    """F22."""
+    """F22. The limit counts the processor's time, so that a busy machine makes no error of a pass."""
     compiled = template(text)
-    began = time.perf_counter()
+    began = time.process_time()
     with suppress(CannotReplay):
         assert not compiled.accepts(value, {})
-    assert time.perf_counter() - began < 2.5
+    assert time.process_time() - began < 2.5
 
 
 def test_a_catastrophe_is_noticed_and_other_threads_go_on() -> None:
