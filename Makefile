@@ -5,11 +5,12 @@ BIN = .venv/bin
 READY = .venv/ready
 
 .DEFAULT_GOAL = help
-.PHONY: help demo test format clean
+.PHONY: help demo test lowest format clean
 
 help:
 	@echo "make demo     see it work: a small service, its baselines, and an upgrade that breaks them"
 	@echo "make test     format, lint, types, tests, our own baselines: all that CI does"
+	@echo "make lowest   the tests against the oldest versions that setup.cfg allows (Python 3.11)"
 	@echo "make format   put the code into its form"
 	@echo "make clean    remove what the other targets made"
 
@@ -25,12 +26,19 @@ test: $(READY)
 	@echo "== tests, the documents and our own baselines among them"
 	@$(BIN)/pytest -n auto --maxprocesses 4
 
+LOWEST = $(shell sed -n '/^install_requires/,/^\[/s/^ *\([A-Za-z-]*\)>=\([0-9.]*\).*/\1==\2/p' setup.cfg)
+
+lowest:
+	@python3.11 -m venv --clear .venv-lowest
+	@.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' $(LOWEST)
+	@.venv-lowest/bin/pytest -n auto --maxprocesses 4
+
 format: $(READY)
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
 clean:
-	@rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .baselinekit .coverage*
+	@rm -rf .venv .venv-lowest build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .baselinekit .coverage*
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): setup.cfg pyproject.toml

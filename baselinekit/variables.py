@@ -174,8 +174,9 @@ def _character(char: str) -> str:
     escape = "".join(rf"\\{{1,4}}u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
     entity = rf"&(?:#{ord(char)}|#x0*{ord(char):x}|{_ENTITIES.get(char, 'none')});"
     short = r"|\+" if char == " " else rf"|\\{{1,4}}{_SHORT[char]}" if char in _SHORT else ""
-    # Bounded runs of backslashes: a text of nothing else must not take quadratic time.
-    return rf"(?:\\{{0,4}}{re.escape(char)}|(?i:{percent}|{escape}|{entity}){short})"
+    # Encoded forms first: `%25` must not be taken for a bare `%` that leaves its 25 behind. And bounded runs
+    # of backslashes: a text of nothing else must not take quadratic time.
+    return rf"(?:(?i:{percent}|{escape}|{entity})|\\{{0,4}}{re.escape(char)}{short})"
 
 
 class Redactor:

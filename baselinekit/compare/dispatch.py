@@ -13,7 +13,6 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.baselines import Baseline, Known, Rules, Type
 from baselinekit.model.comparison import Comparison, Difference, RuleReport
 from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import Recipe, SkillExecution
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.paths import Pattern, suggest
 from baselinekit.placeholders.table import Words
@@ -48,11 +47,6 @@ class Matcher:
             resolved,
             tuple(self._reports(walk)),
         )
-
-    @property
-    def hits(self) -> frozenset[Rule]:
-        """The rules that met something in the stored output."""
-        return frozenset(self.compiler.hits)
 
     @property
     def arrays(self) -> dict[Path, str]:
@@ -120,13 +114,6 @@ def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
 def default_type(output: Json, kind: str) -> Type:
     """The type that a captured file states, and that one which states none is compared by."""
     return settings.default_type(output, kind)
-
-
-def compare_values(expected: Json, actual: Json, rules: Rules | None = None) -> Comparison:
-    """Two bare values under some rules: what a grader, and a test of the rules, asks for."""
-    recipe = Recipe(None, SkillExecution("skill", "value"))
-    baseline = Baseline("value", recipe, baseline=Known(output=expected), comparison=rules or Rules())
-    return compile_baseline(baseline, Words()).compare(Observation(actual, 0.0))
 
 
 def _too_slow(rules: Rules, known: Known, observation: Observation) -> Iterator[Difference]:

@@ -9,7 +9,7 @@ from baselinekit.compare.walk import Link, Walk, unroll
 from baselinekit.model.values import Json, json_type
 from baselinekit.paths import render
 from baselinekit.placeholders.grammar import escape, escape_value, has_marker
-from baselinekit.placeholders.kinds import decimal, is_number
+from baselinekit.placeholders.kinds import is_number, same_number
 from baselinekit.placeholders.template import Inline, Placeholder
 
 
@@ -20,7 +20,7 @@ def same_scalar(expected: Json, actual: Json, mode: Mode) -> bool:
     if is_number(expected):
         if not is_number(actual) or (mode.typed and isinstance(expected, int) != isinstance(actual, int)):
             return False
-        return bool(expected == actual) or decimal(expected) == decimal(actual)
+        return same_number(expected, actual)
     return expected is actual
 
 

@@ -1,16 +1,12 @@
 """Mode: how values are compared at one place of a document, its defaults filled in."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from baselinekit.model.baselines import Options, Tolerance, Type
+from baselinekit.model.baselines import FLAGS, Options, Tolerance, Type
 
 Specificity = tuple[int, int, int]
 ANYWHERE: Specificity = (-99, 0, 0)
-
-BOUNDS = frozenset(f.name for f in fields(Tolerance))
-FLAGS = frozenset(f.name for f in fields(Options)) - {"ignore_values", "require_keys"}
-"""The switches that may stand among the paths of `tolerance`."""
 
 DEFAULT_SIMILARITY = 0.8
 

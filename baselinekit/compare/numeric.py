@@ -2,7 +2,7 @@
 
 from decimal import Context, Decimal
 
-from baselinekit.model.baselines import Tolerance
+from baselinekit.model.baselines import BOUNDS, Tolerance
 from baselinekit.model.values import Json
 from baselinekit.placeholders.kinds import EXACT, between, decimal, delta
 
@@ -25,9 +25,7 @@ def within(expected: Json, actual: Json, tolerance: Tolerance) -> bool:
 def worded(expected: Json, actual: Json, tolerance: Tolerance) -> str:
     """Why a number is out of tolerance, for the reader of the report."""
     bounds = ", ".join(
-        f"{name} {getattr(tolerance, name)}"
-        for name in ("min_delta", "max_delta", "abs", "rel")
-        if getattr(tolerance, name) is not None
+        f"{name} {getattr(tolerance, name)}" for name in BOUNDS if getattr(tolerance, name) is not None
     )
     return f"changed by {_signed(delta(expected, actual))}, allowed: {bounds}"
 

@@ -16,9 +16,10 @@ _MOST_TRIES = 20_000
 
 def freeze(value: Json) -> Hashable:
     """A value as a key: equal values have equal keys, 1 and 1.0 the same, true and 1 not."""
+    key: Hashable = value
     kind = value.__class__
     if kind is str or value is None:
-        return value  # type: ignore[no-any-return]
+        return key
     if kind is bool:
         return (bool, value)
     if kind is dict:
@@ -27,7 +28,7 @@ def freeze(value: Json) -> Hashable:
         return (list, *map(freeze, value))
     if kind is Decimal and isfinite(value) and decimal(float(value)) == value:
         return float(value)
-    return value  # type: ignore[no-any-return]
+    return key
 
 
 def match(rows: int, columns: int, candidates: Callable[[int], Sequence[int]]) -> dict[int, int]:

@@ -165,7 +165,3 @@ def _here(rules: list[Rule]) -> Here | None:
     if ignore and any(rule.pattern.specificity > ignore.pattern.specificity for rule in comparing):
         ignore = None
     return Here(tuple(rules), ignore, best.get("tolerance"), best.get("arrays"), best.get("fields"))
-
-
-DEAD = Automaton([]).start
-"""Where no rule is in play."""

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from baselinekit.compare.mode import BOUNDS, FLAGS, Mode
+from baselinekit.compare.mode import Mode
 from baselinekit.compare.outputs import RESPONSE, Form, is_response, spelled
 from baselinekit.compare.rules import Rule
 from baselinekit.errors import InvalidInput, Problem, nearest
-from baselinekit.model.baselines import FieldRule, Rules, Tolerance, Type
+from baselinekit.model.baselines import BOUNDS, FLAGS, FieldRule, Rules, Tolerance, Type
 from baselinekit.model.values import Json, Path
 from baselinekit.paths import Pattern, parse, roots
 from baselinekit.placeholders.kinds import is_number
@@ -111,9 +111,9 @@ def _stated(rules: Rules, problems: list[Problem]) -> Iterator[Rule]:
 def _field_problems(rule: FieldRule, at: Path) -> Iterator[Problem]:
     for name, value in rule.tolerance.items():
         place = (*at, "tolerance", name)
-        if isinstance(value, Tolerance) or name not in BOUNDS | FLAGS:
+        if isinstance(value, Tolerance) or name not in FLAGS.union(BOUNDS):
             what = f"{name!r} cannot stand here: a field's tolerance takes min_delta, max_delta, abs and rel"
-            yield Problem("BK202", what, nearest(name, BOUNDS | FLAGS), at=place)
+            yield Problem("BK202", what, nearest(name, FLAGS.union(BOUNDS)), at=place)
         elif (name in FLAGS) != isinstance(value, bool):
             what = f"{name} takes {'true or false' if name in FLAGS else 'a number'}"
             yield Problem("BK202", what, at=place)
@@ -123,7 +123,7 @@ def _field_problems(rule: FieldRule, at: Path) -> Iterator[Problem]:
 
 def _bounds_problems(bounds: Tolerance, at: Path) -> Iterator[Problem]:
     """Bounds that no number could ever keep."""
-    stated = {name: value for name in sorted(BOUNDS) if (value := getattr(bounds, name)) is not None}
+    stated = {name: value for name in BOUNDS if (value := getattr(bounds, name)) is not None}
     for name, value in stated.items():
         if not is_number(value) or (name in ("abs", "rel") and value < 0):
             yield Problem("BK205", f"{name} is {value}, which no change can keep", at=(*at, name))

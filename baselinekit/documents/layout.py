@@ -14,6 +14,7 @@ from baselinekit.model.values import Json
 _STEP = re.compile(r"^( *)(?:- )?[^\s#-][^\n]*:[ \t]*\r?\n( +)[^\s#-]", re.MULTILINE)
 _JSON_STEP = re.compile(r"^[\[{][ \t]*\r?\n([ \t]+)", re.MULTILINE)
 _ANCHOR = re.compile(r"&\S+[ \t]*")
+_LINE_END = re.compile(r"[\r\n]|\Z")
 
 
 class Splice(NamedTuple):
@@ -165,7 +166,7 @@ class Layout:
         return index - max(self.body.rfind("\n", 0, index), self.body.rfind("\r", 0, index)) - 1
 
     def _line_end(self, index: int) -> int:
-        match = re.compile(r"[\r\n]|\Z").search(self.body, index)
+        match = _LINE_END.search(self.body, index)
         return match.start() if match else len(self.body)
 
     def _step(self) -> int:

@@ -1,6 +1,6 @@
 """Where something stands in a file: the nodes along the wanted paths, found in one pass over its events.
 
-The events come from YAML (store/yamlfile.py) or JSON (store/jsonfile.py); both are read alike.
+The events come from YAML (yamlfile.py) or JSON (jsonfile.py); both are read alike.
 """
 
 from collections.abc import Iterable, Iterator

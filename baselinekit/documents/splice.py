@@ -33,10 +33,10 @@ def apply(
         layout = Layout(body, language, siblings)
         pairs = zip(chains, edits, strict=True)
         return _spliced(body, [layout.replace(chain, edit.value) for chain, edit in pairs])
-    value = language.load(body, "")[document]
+    documents = language.load(body, "")
     for plainly in (False, True):
         layout = Layout(body, language, siblings, plainly)
-        text = _attempt(body, edits, document, marks, value, layout)
+        text = _attempt(edits, documents, document, marks, layout)
         if text is not None:
             return text
     paths = ", ".join(".".join(map(str, edit.path)) for edit in edits)
@@ -65,18 +65,18 @@ def _is_simple(body: str, chain: list[Node], edit: Edit) -> bool:
 
 
 def _attempt(
-    body: str, edits: Sequence[Edit], document: int, marks: Marks, value: Json, layout: Layout
+    edits: Sequence[Edit], documents: Sequence[Json], document: int, marks: Marks, layout: Layout
 ) -> str | None:
     """The edited text, if it reads back as the file with exactly these edits."""
-    before = layout.language.load(body, "")
+    wanted = list(documents)
     try:
         for edit in edits:
-            before[document] = with_value(before[document], edit.path, edit.value)
-        text = _spliced(body, _plan(marks, edits, value, layout))
+            wanted[document] = with_value(wanted[document], edit.path, edit.value)
+        text = _spliced(layout.body, _plan(marks, edits, documents[document], layout))
         after = layout.language.load(text, "")
     except (BaselinekitError, _Unplannable):
         return None
-    return text if canonical(after) == canonical(before) else None
+    return text if canonical(after) == canonical(wanted) else None
 
 
 class _Unplannable(Exception):

@@ -9,7 +9,8 @@ from typing import Any, Literal
 from baselinekit.documents.literals import fraction, whole
 from baselinekit.model.values import Json
 
-_DEEPEST = 64
+MAX_DEPTH = 64
+"""Levels of nesting, of whatever is read or written here."""
 
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 
@@ -37,7 +38,7 @@ def decode(text: str) -> Json:
         raise NotJson("syntax", error.msg, text, error.pos) from None
     except (_Fault, RecursionError):
         raise _first_fault(text) from None
-    if text.count("[") + text.count("{") > _DEEPEST and _is_deep(value):
+    if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(value):
         raise _first_fault(text)
     return value
 
@@ -97,7 +98,7 @@ _DECODER = json.JSONDecoder(
 
 def _is_deep(value: Json) -> bool:
     level = [value]
-    for _ in range(_DEEPEST):
+    for _ in range(MAX_DEPTH):
         level = [
             child
             for parent in level
@@ -119,7 +120,7 @@ def _first_fault(text: str) -> NotJson:
         what = ""
         if token in "{[":
             keys.append(set() if token == "{" else None)
-            kind, what = "deep", f"nested deeper than {_DEEPEST} levels" if len(keys) > _DEEPEST else ""
+            kind, what = "deep", f"nested deeper than {MAX_DEPTH} levels" if len(keys) > MAX_DEPTH else ""
         elif token in "}]":
             del keys[-1:]
         elif token[0] == '"':

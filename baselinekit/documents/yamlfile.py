@@ -21,13 +21,13 @@ from yaml.events import (
 )
 
 from baselinekit.documents.marks import ALIAS, DOCUMENT, END, MAPPING, SCALAR, SEQUENCE, Event, key_index
+from baselinekit.documents.strictjson import MAX_DEPTH
 from baselinekit.documents.surrogates import shelter
 from baselinekit.documents.text import place, refuse_conflict, repeated_key
 from baselinekit.documents.yamltypes import NUMBER_STARTS, WORDS, number, scalar
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.model.values import Json, json_type
 
-MAX_DEPTH = 64
 MAX_NODES = 200_000
 MAX_EXPANDED = 10_000
 MAX_ANCHORS = 1_000

@@ -37,5 +37,5 @@ def number(text: str) -> Json:
         whole(text[2:] if len(text) > 1_000 else "0")
         return int(text, 0)
     if _NO_NUMBER.fullmatch(text):
-        raise ValueError(f"{text}, which is no number that JSON knows,")
+        raise ValueError(f"{text}, which is no number that JSON knows")
     return text

@@ -7,10 +7,10 @@ import re
 from decimal import Decimal
 
 from baselinekit.documents.literals import written
+from baselinekit.documents.strictjson import MAX_DEPTH
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
 
-MAX_DEPTH = 64
 STEP = 2
 
 _LONGEST_SIMPLE_KEY = 900  # a reader looks 1,024 characters ahead for the colon

@@ -2,7 +2,7 @@
 
 These classes are also the schema of the file (store/validate.py reads it off them)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal
 
 from baselinekit.model.recipes import Recipe, Seconds
@@ -63,6 +63,12 @@ class Options:
     normalize_newlines: bool | None = None
     ignore_values: list[str] | None = None
     require_keys: list[str] | None = None
+
+
+FLAGS = frozenset(f.name for f in fields(Options)) - {"ignore_values", "require_keys"}
+"""The switches that may stand among the paths of `tolerance`."""
+
+BOUNDS = tuple(f.name for f in fields(Tolerance))
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,11 @@ def between(number: Json, low: Json, high: Json) -> bool:
     return (low is None or exact >= decimal(low)) and (high is None or exact <= decimal(high))
 
 
+def same_number(left: Json, right: Json) -> bool:
+    """Equal by value: `==` in C is right when it says yes, but takes 0.1 for more digits than are written."""
+    return bool(left == right) or decimal(left) == decimal(right)
+
+
 def same(left: Json, right: Json) -> bool:
     """Equal as JSON, numbers by their value: true is never 1."""
     if isinstance(left, dict):
@@ -72,7 +77,7 @@ def same(left: Json, right: Json) -> bool:
     if isinstance(left, list):
         return isinstance(right, list) and len(left) == len(right) and all(map(same, left, right))
     if is_number(left) and is_number(right):
-        return bool(left == right) or decimal(left) == decimal(right)
+        return same_number(left, right)
     return left.__class__ is right.__class__ and bool(left == right)
 
 
@@ -83,9 +88,10 @@ def bad_args(name: str, why: str, example: str) -> InvalidInput:
 def take(name: str, args: Args, example: str, *wanted: Callable[[Json], bool]) -> list[Json]:
     """The arguments, each checked, those left out as None."""
     if len(args) > len(wanted):
-        raise bad_args(
-            name, f"takes at most {len(wanted)} arguments" if wanted else "takes no arguments", example
-        )
+        most = len(wanted)
+        plural = "s" if most > 1 else ""
+        why = f"takes at most {most} argument{plural}" if most else "takes no arguments"
+        raise bad_args(name, why, example)
     for arg, fits in zip(args, wanted, strict=False):
         if arg is not None and not fits(arg):
             raise bad_args(name, f"cannot take {str(arg)!r}", example)

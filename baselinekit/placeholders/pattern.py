@@ -31,11 +31,11 @@ def compiled(pattern: str, longest: int | None = _LONGEST_PATTERN) -> Any:
 def full_match(pattern: Any, text: str) -> Any:
     """The match of the whole text, or None; what takes too long can be neither."""
     if len(text) > _LONGEST_TEXT:
-        raise _limit(f"a text of {len(text):,} characters is over the limit of {_LONGEST_TEXT:,}", pattern)
+        raise _limit(pattern, f"is given a text of {len(text):,} characters, and at most {_LONGEST_TEXT:,}")
     try:
         return pattern.fullmatch(text, timeout=SECONDS, concurrent=True)
     except TimeoutError:
-        raise _limit(f"takes longer than {SECONDS:g} s", pattern) from None
+        raise _limit(pattern, f"takes longer than {SECONDS:g} s") from None
 
 
 def unanchored(pattern: str) -> str:
@@ -47,6 +47,6 @@ def unanchored(pattern: str) -> str:
     return pattern
 
 
-def _limit(why: str, pattern: Any) -> CannotReplay:
+def _limit(pattern: Any, why: str) -> CannotReplay:
     shown = str(pattern.pattern)[:80]
-    return CannotReplay(Problem("BK215", f"the regular expression {shown!r}: {why}", "make it simpler"))
+    return CannotReplay(Problem("BK215", f"the regular expression {shown!r} {why}", "make it simpler"))

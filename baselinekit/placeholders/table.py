@@ -123,18 +123,13 @@ def _array(args: Args, words: Words) -> Kind:
 def _one_of(args: Args, words: Words) -> Kind:
     if not args:
         raise bad_args("one_of", "needs at least one value", "one_of(active, 'on hold', 3)")
-    texts = {written(arg): arg for arg in args}
+    texts = {as_text(arg): arg for arg in args}
 
     def accepts(value: Json) -> bool:
         return any(same(value, arg) for arg in args)
 
     inline = "|".join(formats.literal(text) for text in sorted(texts, key=len, reverse=True))
     return Kind(accepts, inline, texts.get)
-
-
-def written(value: Json) -> str:
-    """A value as it reads inside a text."""
-    return str(value) if isinstance(value, Decimal) else as_text(value)
 
 
 def _regex_args(args: Args, words: Words) -> Kind:
@@ -172,7 +167,7 @@ def _text_test(name: str, test: Callable[[str, str], bool], inline: str) -> Call
 
 
 def _length(args: Args, words: Words) -> Kind:
-    low, high = bounds("length", args, "length(3) or length(1, 10)", count)
+    low, high = bounds("length", args, "length(1, 10)", count)
     if low is None:
         raise bad_args("length", "needs a number", "length(3)")
     high = low if len(args) == 1 else high
@@ -191,7 +186,7 @@ def _variable(token: Token, scope: Scope) -> Kind:
     if len(token.args) != 1 or not isinstance(token.args[0], str):
         raise bad_args("var", "takes the name of a variable", "var(base_url)")
     value = scope.lookup(token.args[0])
-    return Kind(lambda actual: same(actual, value), formats.literal(written(value)), lambda text: value)
+    return Kind(lambda actual: same(actual, value), formats.literal(as_text(value)), lambda text: value)
 
 
 def _plain(kind: Kind, name: str) -> Callable[[Args, Words], Kind]:

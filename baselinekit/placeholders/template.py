@@ -10,7 +10,8 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import Token, has_marker, split
 from baselinekit.placeholders.kinds import Kind, same
-from baselinekit.placeholders.table import Words, kind_of, written
+from baselinekit.placeholders.table import Words, kind_of
+from baselinekit.variables import as_text
 
 _OPEN_ENDED = re.compile(r"[*+]|\{\d+,\}")
 _GROUP = "baselinekit_{}"
@@ -73,7 +74,7 @@ def bound(token: Token, value: Json, bindings: Bindings) -> bool:
     if isinstance(known, Piece) and not isinstance(value, Piece):
         bindings[token.key] = value  # now it is known what the part of a text was
     if isinstance(known, Piece) or isinstance(value, Piece):
-        return written(known) == written(value)
+        return as_text(known) == as_text(value)
     return same(known, value)
 
 

@@ -2,18 +2,15 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import fields
 from datetime import datetime
 from urllib.parse import urlsplit
 
 from baselinekit.errors import Problem, nearest
-from baselinekit.model.baselines import FieldRule, Known, Metadata, Options, Rules, Tolerance
+from baselinekit.model.baselines import BOUNDS, FLAGS, FieldRule, Known, Metadata, Rules, Tolerance
 from baselinekit.model.recipes import CommandInput, HttpExecution, HttpFlow, HttpRequest, Recipe
 from baselinekit.model.values import ABSENT, Path
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-FLAGS = frozenset(field.name for field in fields(Options)) - {"ignore_values", "require_keys"}
-BOUNDS = tuple(field.name for field in fields(Tolerance))
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _BODIES = ("json", "body", "form", "files")
@@ -80,14 +77,10 @@ def check_recipe(recipe: Recipe) -> Iterator[Problem]:
     elif isinstance(asked, CommandInput) and not (asked.argv and asked.argv[0]):
         yield Problem("BK108", "`argv` names no program", "such as [mytool, --version]", at=(*at, "argv"))
     if isinstance(execution, HttpExecution):
-        yield from _check_url(execution.base_url, ("current", "execution", "base_url"))
+        yield from check_url(execution.base_url, ("current", "execution", "base_url"))
         yield from _check_headers(execution.headers, ("current", "execution", "headers"))
     if execution.timeout is not None and execution.timeout <= 0:
         yield _not_positive(("current", "execution", "timeout"))
-
-
-def check_base_url(url: str | None, at: Path) -> Iterator[Problem]:
-    yield from _check_url(url, at)
 
 
 def _check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
@@ -116,13 +109,13 @@ def _check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
 
 def _check_target(name: str, text: str, at: Path) -> Iterator[Problem]:
     if name == "url":
-        yield from _check_url(text, at)
+        yield from check_url(text, at)
     elif not text.startswith(("/", "{{")):
         mend = f"put the whole address under `url`: {text}" if "://" in text else f"such as /{text}"
         yield Problem("BK108", f"`{name}` must start with `/`", mend, at=at)
 
 
-def _check_url(url: str | None, at: Path) -> Iterator[Problem]:
+def check_url(url: str | None, at: Path) -> Iterator[Problem]:
     if url is None or url.startswith("{{"):
         return
     try:

@@ -11,7 +11,7 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.config import Config, Variable
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import names as built_in_names
-from baselinekit.store.checks import check_base_url
+from baselinekit.store.checks import check_url
 from baselinekit.store.files import MAX_BYTES, read
 from baselinekit.store.locating import place_problems
 from baselinekit.store.validate import check
@@ -93,10 +93,10 @@ def _is_declaration(value: Json) -> bool:
 
 
 def _problems(config: Config) -> Iterator[Problem]:
-    yield from check_base_url(config.base_url, ("base_url",))
+    yield from check_url(config.base_url, ("base_url",))
     yield from _variable_problems(config.variables, ("variables",))
     for name, environment in config.environments.items():
-        yield from check_base_url(environment.base_url, ("environments", name, "base_url"))
+        yield from check_url(environment.base_url, ("environments", name, "base_url"))
         yield from _variable_problems(environment.variables, ("environments", name, "variables"))
     yield from _placeholder_problems(config.placeholders)
     for number, host in enumerate(config.allow_hosts or ()):
