@@ -89,11 +89,12 @@ def run(args: Sequence[str] | None = None) -> int:
         _say("interrupted")
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go_of_stdout()
         return _SIGPIPE
     except OSError as error:
         shown = f" {error.filename}" if error.filename else ""
         _say(f"BK120{shown}: {(error.strerror or str(error)).lower()}: mend that and run again")
+        _let_go_of_stdout()
         return 3
     except Exception as fault:
         if os.environ.get("BASELINEKIT_TRACEBACK"):
@@ -101,6 +102,12 @@ def run(args: Sequence[str] | None = None) -> int:
         where = "set BASELINEKIT_TRACEBACK=1 to see where, and please report it"
         _say(f"BK399 internal error: {type(fault).__name__}: {fault}: {where}")
         return 3
+
+
+def _let_go_of_stdout() -> None:
+    """What could not be written stays in the stream's buffer: the interpreter must not try again at exit."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(text: str) -> None:

@@ -1,0 +1,107 @@
+"""What a shell and a terminal see: completion, help, colours, a closed pipe."""
+
+from pathlib import Path
+
+import pytest
+from console import console
+
+BASELINES = """\
+- id: users-list
+  name: All of them
+  baseline: {output: {status: 200}}
+  current: {input: {endpoint: /u}, execution: {type: http}}
+  metadata: {tags: [slow]}
+- id: orders-list
+  baseline: {output: {status: 200}}
+  current: {input: {endpoint: /o}, execution: {type: http}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("baselinekit compare --id u", ["plain,users-list,All of them"]),
+        ("baselinekit compare --tag s", ["plain,slow"]),
+        ("baselinekit explain or", ["plain,orders-list"]),
+        ("baselinekit comp", ["plain,compare"]),
+    ],
+)
+def test_the_shell_is_offered_ids_and_tags(words: str, offered: list[str], tmp_path: Path) -> None:
+    with console(tmp_path / "project") as here:
+        (here.folder / "baselines").mkdir()
+        (here.folder / "baselines/a.yaml").write_text(BASELINES)
+        count = len(words.split()) - 1
+        ran = here.run(
+            f"COMP_WORDS='{words}' COMP_CWORD={count} _BASELINEKIT_COMPLETE=zsh_complete baselinekit"
+        )
+    lines = ran.stdout.split("\n")
+    found = [
+        ",".join(filter(lambda text: text not in ("", "_"), lines[n : n + 3]))
+        for n in range(0, len(lines) - 1, 3)
+    ]
+    assert [line.split(",")[:2] for line in found] == [line.split(",")[:2] for line in offered]
+
+
+def test_completion_says_nothing_where_files_are_broken(tmp_path: Path) -> None:
+    with console(tmp_path / "project") as here:
+        (here.folder / "baselines").mkdir()
+        (here.folder / "baselines/a.yaml").write_text("id: [")
+        words = "COMP_WORDS='baselinekit compare --id ' COMP_CWORD=3 _BASELINEKIT_COMPLETE=bash_complete"
+        ran = here.run(f"{words} baselinekit")
+    assert (ran.stdout.strip(), ran.stderr) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "coloured"),
+    [
+        ("baselinekit compare", False),
+        ("FORCE_COLOR=1 baselinekit compare", True),
+        ("FORCE_COLOR=1 NO_COLOR=1 baselinekit compare", False),
+        ("NO_COLOR=1 baselinekit compare --color always", True),
+        ("FORCE_COLOR=1 baselinekit compare --color never", False),
+    ],
+)
+def test_colours_when_they_are_wanted(words: str, coloured: bool, tmp_path: Path) -> None:
+    with console(tmp_path / "project") as here:
+        (here.folder / "baselines").mkdir()
+        (here.folder / "baselines/a.yaml").write_text(BASELINES)
+        ran = here.run(f"{words} --base-url http://127.0.0.1:9")
+    assert ("\x1b[" in ran.stdout) == coloured
+    assert "2 errors" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    "command", ["", "compare", "capture", "capture http", "doctor", "explain", "demo", "init"]
+)
+def test_every_command_has_help(command: str, tmp_path: Path) -> None:
+    with console(tmp_path / "project") as here:
+        ran = here.run(f"baselinekit {command} --help")
+    assert ran.exit_code == 0
+    assert ran.stdout.startswith(f"Usage: baselinekit {command}".rstrip())
+    assert max(map(len, ran.stdout.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("command", ["compare -q", "compare --json", "schema", "explain BK101"])
+def test_an_output_that_takes_nothing_is_an_error_without_a_traceback(command: str, tmp_path: Path) -> None:
+    with console(tmp_path / "project") as here:
+        (here.folder / "baselines").mkdir()
+        (here.folder / "baselines/a.yaml").write_text(BASELINES)
+        ran = here.run(
+            f"baselinekit {command} --base-url http://127.0.0.1:9 > /dev/full".replace(
+                "schema --base-url http://127.0.0.1:9", "schema"
+            )
+        )
+    assert ran.exit_code == 3
+    assert "Traceback" not in ran.stderr
+    assert "no space left" in ran.stderr
+
+
+def test_init_writes_what_doctor_accepts(tmp_path: Path) -> None:
+    with console(tmp_path / "project") as here:
+        ran = here.run("baselinekit init --base-url http://127.0.0.1:8000")
+        assert ran.exit_code == 0
+        assert "next: baselinekit capture http GET /users" in ran.stdout
+        assert here.run("baselinekit doctor").exit_code == 0
+        again = here.run("baselinekit init")
+    assert again.exit_code == 2
+    assert "is there already" in again.stderr
