@@ -11,6 +11,7 @@ A *failed* comparison is no exception: it is a value (model/results.py). An exce
 problems, one or many, so that every error of every file is reported at once.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 
@@ -89,7 +90,7 @@ class NothingSelected(BaselinekitError):
     exit_code = 5
 
 
-def nearest(word: str, known: "list[str] | tuple[str, ...] | set[str] | frozenset[str]") -> str:
+def nearest(word: str, known: Iterable[str]) -> str:
     """`did you mean 'x'?`, or nothing when nothing is near."""
     from difflib import get_close_matches
 

@@ -48,7 +48,8 @@ CODES = {
         "a file over one of the limits",
         "A file of baselines may have 2 MB, 64 levels of nesting, 200,000 values, 1,000 anchors, aliases\n"
         "that expand to 10,000 values, and numbers of 1,000 digits. A file like that comes from an\n"
-        "accident or an attack more often than from need. A large output can stand in a file of its own,\n"
+        "accident or an attack more often than from need. NaN and the infinities are no numbers of JSON:\n"
+        "write them as texts, in quotes. A large output can stand in a file of its own,\n"
         "up to 64 MB:\n\n"
         "    baseline:\n"
         "      output_file: users-list.output.json",

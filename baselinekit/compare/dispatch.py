@@ -49,6 +49,11 @@ class Matcher:
         )
 
     @property
+    def hits(self) -> frozenset[Rule]:
+        """The rules that met something in the stored output."""
+        return frozenset(self.compiler.hits)
+
+    @property
     def arrays(self) -> dict[Path, str]:
         """The arrays that are compared in a way of their own."""
         return self.compiler.arrays

@@ -40,6 +40,10 @@ class Response:
     body: bytes
     seconds: float = 0.0
 
+    def header(self, name: str) -> str:
+        """The first header of this name, in whatever case it came; empty when there is none."""
+        return next((value for known, value in self.headers if known.lower() == name), "")
+
 
 @dataclass(frozen=True, slots=True)
 class Run:

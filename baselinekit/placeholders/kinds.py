@@ -62,7 +62,7 @@ def between(number: Json, low: Json, high: Json) -> bool:
 
 
 def same_number(left: Json, right: Json) -> bool:
-    """Equal by value: `==` in C is right when it says yes, but takes 0.1 for more digits than are written."""
+    """Equal by their written digits. `==` is quick, and says no of a float and a Decimal written alike."""
     return bool(left == right) or decimal(left) == decimal(right)
 
 

@@ -31,7 +31,7 @@ def compiled(pattern: str, longest: int | None = _LONGEST_PATTERN) -> Any:
 def full_match(pattern: Any, text: str) -> Any:
     """The match of the whole text, or None; what takes too long can be neither."""
     if len(text) > _LONGEST_TEXT:
-        raise _limit(pattern, f"is given a text of {len(text):,} characters, and at most {_LONGEST_TEXT:,}")
+        raise _limit(pattern, f"is given {len(text):,} characters, over the limit of {_LONGEST_TEXT:,}")
     try:
         return pattern.fullmatch(text, timeout=SECONDS, concurrent=True)
     except TimeoutError:

@@ -41,7 +41,7 @@ def http_output(response: Response, keep: list[str]) -> dict[str, Json]:
 def interpret(response: Response) -> Json:
     if not response.body:
         return ""
-    stated = next((value for name, value in response.headers if name.lower() == "content-type"), "")
+    stated = response.header("content-type")
     kind = stated.partition(";")[0].strip().lower()
     charset = _CHARSET.search(stated)
     text = as_text_by(response.body, charset[1] if charset else "utf-8")

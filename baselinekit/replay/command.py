@@ -5,13 +5,13 @@ import re
 from typing import cast
 
 from baselinekit.documents.strictjson import NotJson, decode, to_bytes
-from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
+from baselinekit.errors import InvalidInput, Problem, Refused
 from baselinekit.model.observation import Finished, Observation, Run
 from baselinekit.model.recipes import CommandExecution, CommandInput, Recipe
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replay.body import text_or_hash
 from baselinekit.replay.children import child_environment, configured_argv, program_at, said_last
-from baselinekit.replay.files import inside, read_regular
+from baselinekit.replay.files import inside, read_if_there
 from baselinekit.replay.setting import Setting, cannot, invalid
 from baselinekit.replay.undefined import undefined_in
 from baselinekit.variables import as_text
@@ -40,7 +40,7 @@ def replay_command(recipe: Recipe, setting: Setting) -> Observation:
         "stderr": text_or_hash(finished.stderr),
     }
     if asked.files:
-        output["files"] = {path: _file(os.path.join(run.cwd, path), path, setting) for path in asked.files}
+        output["files"] = {path: _file(path, run.cwd, setting) for path in asked.files}
     return Observation(output, finished.seconds)
 
 
@@ -109,13 +109,7 @@ def _stdout(finished: Finished, execution: CommandExecution, asked: CommandInput
         raise cannot("BK307", what, "leave out `parse: json`, if it writes text") from None
 
 
-def _file(path: str, shown: str, setting: Setting) -> Json:
+def _file(path: str, cwd: str, setting: Setting) -> Json:
     """The content of a file that the program was to write; null when there is none."""
-    try:
-        return text_or_hash(read_regular(inside(setting.surroundings, path), shown))
-    except FileNotFoundError:
-        return None
-    except BaselinekitError:
-        raise
-    except (OSError, ValueError) as error:
-        raise CannotReplay(Problem("BK325", f"the file {shown!r} cannot be read: {error}")) from None
+    content = read_if_there(setting.surroundings, path, cwd)
+    return None if content is None else text_or_hash(content)

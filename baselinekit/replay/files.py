@@ -11,23 +11,30 @@ from baselinekit.trust import check_inside
 _LARGEST = 10_000_000
 
 
-def inside(surroundings: Surroundings, path: str) -> str:
-    """Where a path leads that is relative to the baseline's folder, links followed; Refused outside the
-    project."""
-    found = os.path.realpath(os.path.join(surroundings.folder, path))
+def inside(surroundings: Surroundings, path: str, folder: str = "") -> str:
+    """Where a path leads that starts at a folder, else at the baseline's own, links followed; Refused outside
+    the project."""
+    found = os.path.realpath(os.path.join(folder or surroundings.folder, path))
     check_inside(os.path.realpath(surroundings.root), found, path)
     return found
 
 
-def read_bytes(surroundings: Surroundings, path: str) -> bytes:
+def read_if_there(surroundings: Surroundings, path: str, folder: str = "") -> bytes | None:
     try:
-        return read_regular(inside(surroundings, path), path)
+        return _read_regular(inside(surroundings, path, folder), path)
     except FileNotFoundError:
-        folder = os.path.relpath(surroundings.folder, surroundings.root)
-        where = "the project's folder" if folder == "." else f"{folder}/"
-        raise cannot("BK325", f"the file {path!r} does not exist", f"paths start at {where}") from None
+        return None
     except (OSError, ValueError) as error:
         raise _unreadable(path, str(getattr(error, "strerror", None) or error)) from None
+
+
+def read_bytes(surroundings: Surroundings, path: str) -> bytes:
+    content = read_if_there(surroundings, path)
+    if content is None:
+        folder = os.path.relpath(surroundings.folder, surroundings.root)
+        where = "the project's folder" if folder == "." else f"{folder}/"
+        raise cannot("BK325", f"the file {path!r} does not exist", f"paths start at {where}")
+    return content
 
 
 def read_text(surroundings: Surroundings, path: str) -> str:
@@ -37,16 +44,19 @@ def read_text(surroundings: Surroundings, path: str) -> str:
         raise _unreadable(path, "it is no UTF-8 text") from None
 
 
-def read_regular(found: str, path: str) -> bytes:
+def _read_regular(found: str, path: str) -> bytes:
     """The bytes of a file that is one: a pipe or a device would never end (F42)."""
-    descriptor = os.open(found, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    with open(found, "rb", opener=_without_waiting) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise _unreadable(path, "it is no regular file")
         content = file.read(_LARGEST + 1)
     if len(content) > _LARGEST:
         raise _unreadable(path, f"it is larger than {_LARGEST:,} bytes")
     return content
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _unreadable(path: str, why: str) -> CannotReplay:

@@ -59,7 +59,7 @@ def problems_of_collect(flow: HttpFlow) -> list[Problem]:
     problems = []
     for where, name, path in wanted:
         if name not in names:
-            mend = nearest(name, set(names)) or f"there are {', '.join(names)}"
+            mend = nearest(name, names) or f"there are {', '.join(names)}"
             problems.append(Problem("BK312", f"no step is called {name!r}", mend, at=where))
         elif path:
             problems += problems_of_path(path, where)

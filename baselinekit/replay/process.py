@@ -39,10 +39,10 @@ class Processes:
         try:
             with _Talk(process, run, started + run.timeout, self._cancelled) as talk:
                 talk.to_the_end()
-                exit_code = _end(process, signal.SIGKILL)
+                exit_code = _end(process)
                 return Finished(exit_code, bytes(talk.out), talk.tail(), time.monotonic() - started)
         finally:
-            _end(process, signal.SIGKILL)
+            _end(process)
             with self._changed:
                 self._running.discard(process.pid)
                 self._changed.notify_all()
@@ -117,13 +117,13 @@ class _Talk:
             if ended_at is not None and time.monotonic() > ended_at + _AFTER_EXIT:
                 return  # something that it started still holds its pipes
             if self._selector.get_map():
-                self._move_what_waits(_GLANCE)
+                self._move_what_waits()
             elif ended_at is None:
                 time.sleep(pause)  # it usually ends right after its pipes
                 pause = min(2 * pause, _GLANCE)
 
-    def _move_what_waits(self, patience: float) -> None:
-        for key, _ in self._selector.select(patience):
+    def _move_what_waits(self) -> None:
+        for key, _ in self._selector.select(_GLANCE):
             self._move(key.fileobj)  # type: ignore[arg-type]  # only pipes are registered
 
     def tail(self) -> bytes:
@@ -180,9 +180,9 @@ def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> N
         os.killpg(process.pid, number)
 
 
-def _end(process: subprocess.Popen[bytes], number: signal.Signals) -> int:
+def _end(process: subprocess.Popen[bytes]) -> int:
     """Kill what is left of the group, and collect the program."""
     if process.returncode is None:
-        _signal_group(process, number)
+        _signal_group(process, signal.SIGKILL)
         process.wait()
     return process.returncode

@@ -14,7 +14,7 @@ _HARMLESS = frozenset(("accept", "accept-encoding", "content-type", "user-agent"
 
 
 def is_redirect(response: Response) -> bool:
-    return response.status in _STATUSES and bool(_location(response))
+    return response.status in _STATUSES and bool(response.header("location"))
 
 
 def redirected(request: Request, response: Response) -> Request:
@@ -44,13 +44,9 @@ def too_many(limit: int) -> CannotReplay:
 
 
 def _target(request: Request, response: Response) -> str:
-    location = _location(response)
+    location = response.header("location")
     try:
         return normal(urljoin(request.url, location.strip()))
     except (InvalidInput, ValueError):
         what = f"a redirect ({response.status}) to {shown(location)[:200]!r}, which cannot be followed"
         raise cannot("BK308", what) from None
-
-
-def _location(response: Response) -> str:
-    return next((value for name, value in response.headers if name.lower() == "location"), "")

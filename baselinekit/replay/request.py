@@ -15,7 +15,7 @@ from baselinekit.model.recipes import Auth, HttpExecution, HttpRequest, Surround
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.replay.files import inside, read_bytes
 from baselinekit.replay.setting import Setting, invalid
-from baselinekit.replay.urls import url_of
+from baselinekit.replay.urls import pairs_of, url_of
 from baselinekit.variables import as_text
 
 DEFAULT_TIMEOUT = 30.0
@@ -152,26 +152,18 @@ def _content(step: HttpRequest, surroundings: Surroundings, at: Path) -> tuple[b
     if step.files is not None:
         return _multipart(step, surroundings)
     if step.form is not None:
-        return urlencode(_pairs(step.form)).encode(), "application/x-www-form-urlencoded"
+        return urlencode(pairs_of(step.form)).encode(), "application/x-www-form-urlencoded"
     if isinstance(step.body, str):
         return step.body.encode("utf-8", "replace"), ""
     value = step.json if step.json is not ABSENT else step.body
     return (b"", "") if value is ABSENT else (to_bytes(value), "application/json")
 
 
-def _pairs(form: dict[str, Json]) -> list[tuple[str, str]]:
-    return [
-        (name, as_text(item))
-        for name, value in form.items()
-        for item in (value if isinstance(value, list) else [value])
-    ]
-
-
 def _multipart(step: HttpRequest, surroundings: Surroundings) -> tuple[bytes, str]:
     import mimetypes
 
     parts = []
-    for name, value in _pairs(dict(step.form or {})):
+    for name, value in pairs_of(dict(step.form or {})):
         parts.append((f'form-data; name="{_in_quotes(name)}"', "", value.encode("utf-8", "replace")))
     for name, path in (step.files or {}).items():
         path = as_text(path)

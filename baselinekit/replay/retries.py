@@ -54,7 +54,7 @@ def _backoff(tries: int) -> float:
 
 def _retry_after(response: Response) -> float | None:
     """Seconds, or a date."""
-    stated = next((value.strip() for name, value in response.headers if name.lower() == "retry-after"), "")
+    stated = response.header("retry-after").strip()
     if stated.isascii() and stated.isdigit() and len(stated) < 10:
         return float(stated)
     from email.utils import parsedate_to_datetime

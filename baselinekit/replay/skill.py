@@ -65,7 +65,7 @@ def _declared(name: str, setting: Setting) -> Skill:
     skills = setting.surroundings.skills
     at = (*_EXECUTION, "skill_name")
     if name not in skills:
-        mend = nearest(name, set(skills)) or "declare it in baselinekit.yaml"
+        mend = nearest(name, skills) or "declare it in baselinekit.yaml"
         example = f"skills: {{{name}: {{command: [PROGRAM]}}}}"
         raise invalid("BK324", f"no skill is called {name!r}", f"{mend} ({example})", at)
     skill = skills[name]

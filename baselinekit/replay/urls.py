@@ -48,19 +48,24 @@ def url_of(step: HttpRequest, execution: HttpExecution, surroundings: Surroundin
 def _with_params(url: str, params: dict[str, Json]) -> str:
     if not params:
         return url
-    pairs = [
-        (name, "" if item is None else as_text(item))
-        for name, value in params.items()
-        for item in (value if isinstance(value, list) else [value])
-    ]
+    pairs = pairs_of(params)
     address = url.partition("#")[0]
     return f"{address}{'&' if '?' in address else '?'}{urlencode(pairs)}" if pairs else address
+
+
+def pairs_of(values: dict[str, Json]) -> list[tuple[str, str]]:
+    """Names with their values as they are sent; a name with a list of them comes once for each."""
+    return [
+        (name, "" if item is None else as_text(item))
+        for name, value in values.items()
+        for item in (value if isinstance(value, list) else [value])
+    ]
 
 
 def normal(url: str, at: Path = ()) -> str:
     """A URL in its one spelling, or InvalidInput: http(s), no credentials, a plain host, ASCII."""
     if _CONTROL.search(url):
-        raise invalid("BK311", f"a control character in the URL {url!r}", "take it out", at)
+        raise invalid("BK311", f"a control character in the URL {shown(url)!r}", "take it out", at)
     try:
         parts = urlsplit(url)
         port = parts.port

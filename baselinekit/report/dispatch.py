@@ -28,6 +28,6 @@ def form_of(path: str) -> Form:
         if name.endswith(ending):
             return form
     ending = name[name.rindex(".") :] if "." in name else name
-    mend = nearest(ending, set(_FORMS)) or "name it x.json, x.junit.xml or x.md"
+    mend = nearest(ending, _FORMS) or "name it x.json, x.junit.xml or x.md"
     known = ", ".join(_FORMS)
     raise InvalidInput(Problem("BK503", f"the ending of {path!r} says no form of report ({known})", mend))

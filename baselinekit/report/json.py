@@ -6,6 +6,7 @@ only when they say something. A side of a difference that is not there has no ke
 from baselinekit.model.results import Report, Result, Spot
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.paths import render as render_path
+from baselinekit.report.differences import count
 from baselinekit.report.encode import encode
 
 FORMAT = "baselinekit.results/1"
@@ -61,7 +62,7 @@ def _result(result: Result) -> dict[str, Json]:
         "verdict": result.verdict,
         "reason": result.reason,
         "code": result.code,
-        "difference_count": max(result.difference_count, len(result.differences)),
+        "difference_count": count(result),
         "differences": [_difference(spot) for spot in result.differences],
         "attempts": result.attempts,
         "observed": {"seconds": round(result.seconds, 6)},

@@ -10,6 +10,7 @@ import os
 import re
 import socket
 import stat
+from collections.abc import Sequence
 
 from baselinekit.errors import InvalidInput, NotRecorded, Place, Problem
 from baselinekit.store import state
@@ -44,7 +45,7 @@ def exists(file: str) -> Problem:
     return Problem("BK113", "there is a file already", mend, Place(file))
 
 
-def sweep(root: str, folders: "tuple[str, ...]" = ()) -> int:
+def sweep(root: str, folders: Sequence[str] = ()) -> int:
     """Remove the temporaries of processes that are gone, and say how many there were."""
     count = 0
     for folder in (os.path.join(root, state.NAME, "tmp"), *folders):
@@ -156,6 +157,5 @@ def _alive(pid: int) -> bool:
 
 
 def _remove(path: str) -> None:
-    if path:
-        with contextlib.suppress(OSError):
-            os.unlink(path)
+    with contextlib.suppress(OSError):
+        os.unlink(path)

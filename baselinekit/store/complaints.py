@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from baselinekit.documents.splice import value_at
 from baselinekit.errors import Problem, nearest
 from baselinekit.model.values import Json, Path
 from baselinekit.store.schema import keys_at
@@ -24,6 +25,9 @@ _EXPECTED = {
     "none_required": "null",
 }
 _LONGEST_SHOWN = 40
+
+KINDS = ("http", "command", "skill")
+"""The recipes that can be replayed."""
 
 
 class Complaint(NamedTuple):
@@ -52,7 +56,7 @@ def found(value: Json, name: str | int = "") -> str:
         Decimal: "number with more digits than a float holds",
     }
     kind = kinds.get(type(value), "number")
-    if str(name) in ("password", "token") or is_secret_header(str(name)):
+    if is_secret_header(str(name)):
         return f"a {kind}" if kind != "integer" else "an integer"
     shown = repr(value) if isinstance(value, str) else str(value).lower()
     return f"{shown if len(shown) <= _LONGEST_SHOWN else shown[:_LONGEST_SHOWN] + '…'} ({kind})"
@@ -75,7 +79,7 @@ class _Explainer:
                 key = ((*loc, *complaint.loc[:depth]), (*at, *path))
                 unions.setdefault(key, []).append(complaint._replace(loc=complaint.loc[depth:]))
         for (union_loc, path), members in unions.items():
-            problems += self.union(members, union_loc, path, _at(value, path[len(at) :]))
+            problems += self.union(members, union_loc, path, value_at(value, path[len(at) :]))
         return problems
 
     def one(self, complaint: Complaint, loc: Path, at: Path, value: Json) -> list[Problem]:
@@ -122,9 +126,10 @@ def kind_problem(current: Json, at: Path) -> Problem:
     if kind == "prompt":
         what = "recipes of type 'prompt' cannot be replayed by this version yet"
         return Problem("BK115", what, "leave the file out of the selection for now", at=where)
+    known = f"one of {', '.join(KINDS)}"
     if kind is None:
-        return Problem("BK104", "the key 'type' is missing", "one of http, command, skill", at=where)
-    mend = nearest(str(kind), ["http", "command", "skill"]) or "one of http, command, skill"
+        return Problem("BK104", "the key 'type' is missing", known, at=where)
+    mend = nearest(str(kind), KINDS) or known
     return Problem("BK105", f"unknown type {found(kind)}", mend, at=where)
 
 
@@ -148,12 +153,6 @@ def _leads(value: Json, step: str | int) -> bool:
     if isinstance(value, dict):
         return step in value
     return isinstance(value, list) and isinstance(step, int) and step < len(value)
-
-
-def _at(value: Json, path: Path) -> Json:
-    for step in path:
-        value = value[step]
-    return value
 
 
 def _mismatch(complaints: Sequence[Complaint], at: Path, value: Json) -> Problem:

@@ -3,21 +3,23 @@
 import json
 import os
 
-from baselinekit.errors import NotRecorded
+from baselinekit.documents import jsonfile
+from baselinekit.documents.text import decode
+from baselinekit.errors import BaselinekitError, NotRecorded
 from baselinekit.model.results import Report
 from baselinekit.store import atomic, state
+from baselinekit.store.files import MAX_OUTPUT_BYTES, read
 
-_NAME = "last-run.json"
+_FILE = os.path.join(state.NAME, "last-run.json")
 
 
 def not_passed(root: str) -> frozenset[str]:
     """The ids; none when nobody has compared yet, or when what was kept cannot be read."""
     try:
-        with open(os.path.join(root, state.NAME, _NAME), encoding="utf-8") as file:
-            kept = json.load(file)
-    except (OSError, ValueError):
+        kept = jsonfile.load(decode(read(root, _FILE, MAX_OUTPUT_BYTES), _FILE).body, _FILE)
+    except BaselinekitError:
         return frozenset()
-    return frozenset(kept) if isinstance(kept, list) else frozenset()
+    return frozenset(id for id in kept if isinstance(id, str)) if isinstance(kept, list) else frozenset()
 
 
 def remember(root: str, report: Report) -> None:
@@ -28,6 +30,6 @@ def remember(root: str, report: Report) -> None:
     ids = sorted((not_passed(root) - covered) | failed)
     try:
         state.folder(root)
-        atomic.replace_file(root, os.path.join(state.NAME, _NAME), json.dumps(ids).encode(), sync=False)
+        atomic.replace_file(root, _FILE, json.dumps(ids).encode(), sync=False)
     except NotRecorded:
         return

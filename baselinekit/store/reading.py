@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from baselinekit.documents.languages import language
+from baselinekit.documents.splice import value_at
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.model.baselines import Baseline, Source
@@ -46,10 +46,8 @@ def parse_record(record: dict[str, Json], root: str) -> Baseline:
 
 def read_record(source: Source, root: str) -> dict[str, Json]:
     """A record as its file states it, nothing added and nothing left out."""
-    value: Any = _documents(read(root, source.file), source.file)[source.document]
-    for step in source.at:
-        value = value[step]
-    return dict(value)
+    document = _documents(read(root, source.file), source.file)[source.document]
+    return dict(value_at(document, source.at))
 
 
 def refuse_taken(id: str, root: str, files: Sequence[str]) -> None:
@@ -61,8 +59,7 @@ def refuse_taken(id: str, root: str, files: Sequence[str]) -> None:
         except BaselinekitError:
             continue
         for source, raw in found:
-            about = raw.get("metadata") if source.form == "response" else raw
-            taken = about.get("id") if isinstance(about, dict) else None
+            taken = records.id_of(raw, source)
             if isinstance(taken, str) and taken.casefold() == id.casefold():
                 what = (
                     f"the id {id!r} is taken"

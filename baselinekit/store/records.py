@@ -65,6 +65,12 @@ def form(raw: dict[str, Json]) -> Form:
     return "response" if harness.recognises(raw) else "native"
 
 
+def id_of(raw: dict[str, Json], source: Source) -> Json:
+    """What stands where a record has its id, before anyone has checked it."""
+    about = raw.get("metadata") if source.form == "response" else raw
+    return about.get("id") if isinstance(about, dict) else None
+
+
 def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Problem]]:
     """A record by its form: the baseline, and what is wrong with it, with paths as they stand there."""
     return harness.read(raw, source) if source.form == "response" else native.read(raw, source)

@@ -4,6 +4,7 @@ a mapping may have."""
 from typing import Any
 
 from baselinekit.model.values import Path
+from baselinekit.store.checks import ID
 
 _TAGS = {
     "<http>": "HttpCurrent",
@@ -49,7 +50,7 @@ def baseline_file_schema(record: dict[str, Any]) -> dict[str, Any]:
     whole = _without_titles({key: value for key, value in record.items() if key != "$defs"})
     if "$ref" not in whole:
         parts["Record"] = whole
-    parts["Record"]["properties"]["id"]["pattern"] = "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"
+    parts["Record"]["properties"]["id"]["pattern"] = f"^{ID.pattern}$"
     one = {"$ref": "#/$defs/Record"}
     several = {"type": "array", "items": one}
     return {

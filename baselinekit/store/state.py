@@ -1,5 +1,6 @@
 """The folder `.baselinekit/`: what a run leaves for the next one, and nothing that belongs into git."""
 
+import errno
 import os
 import stat
 
@@ -35,8 +36,6 @@ def _make(root: str, path: str) -> None:
 
 def cannot_write(name: str, error: OSError) -> Problem:
     """Why something could not be written, in words that say what to do."""
-    import errno
-
     mends = {
         errno.ENOSPC: "the disk is full: make room, then run again",
         errno.EDQUOT: "your quota is used up: make room, then run again",

@@ -22,10 +22,9 @@ from baselinekit.model.recipes import (
     SkillExecution,
 )
 from baselinekit.model.values import ABSENT, STRICT, Json
-from baselinekit.store.complaints import Complaint, problems_of
+from baselinekit.store.complaints import KINDS, Complaint, problems_of
 from baselinekit.store.schema import baseline_file_schema
 
-KINDS = ("http", "command", "skill")
 T = TypeVar("T")
 
 

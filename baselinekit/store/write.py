@@ -2,7 +2,6 @@
 
 import os
 import posixpath
-import re
 from collections.abc import Sequence
 
 from baselinekit.documents import yamlwrite
@@ -14,7 +13,7 @@ from baselinekit.model.baselines import Source
 from baselinekit.model.edits import Edit
 from baselinekit.model.values import Json
 from baselinekit.store import atomic, outputs, reading, records
-from baselinekit.store.checks import check_id
+from baselinekit.store.checks import ID, check_id
 from baselinekit.store.dialects import harness
 from baselinekit.store.discover import discover
 from baselinekit.store.files import read, resolve
@@ -22,7 +21,6 @@ from baselinekit.store.locating import locate
 from baselinekit.store.lock import lock
 from baselinekit.store.state import cannot_write
 
-_GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _AFTER = ("baseline", "current", "test_case", "comparison", "metadata", "grader")
 
 
@@ -39,7 +37,7 @@ def write_new(
     has its keys in the order in which they are to stand; `schema` is what editors find the schema by."""
     id = record["id"]
     problems = list(check_id(id))
-    if not _GROUP.fullmatch(group):
+    if not ID.fullmatch(group):
         mend = "letters, digits, `.`, `_` and `-`, the first a letter or a digit"
         problems.append(Problem("BK108", f"{group!r} cannot be the name of a group", mend))
     if problems:
@@ -73,8 +71,7 @@ def add_baseline(source: Source, baseline: dict[str, Json], root: str, inline_li
         if records.digest(raw) != source.digest.partition("-")[2]:
             what = f"{file} changed since it was read"
             raise NotRecorded(Problem("BK122", what, "run again"))
-        about = raw.get("metadata") if source.form == "response" else raw
-        id = str(about.get("id")) if isinstance(about, dict) else ""
+        id = str(records.id_of(raw, source))
         known, beside = _kept_short(baseline, file, id, root, inline_limit)
         if source.form == "response":
             known = harness.mapping(known)

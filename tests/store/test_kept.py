@@ -8,7 +8,7 @@ import pytest
 from storehelp import write
 
 from baselinekit.errors import InvalidInput, NotRecorded
-from baselinekit.store import pending
+from baselinekit.store import lastrun, pending
 from baselinekit.store.results import write_text
 
 
@@ -59,3 +59,20 @@ def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     write(tmp_path, "file", "")
     with pytest.raises(NotRecorded, match=r"BK120"):
         write_text(str(tmp_path / "file/report.md"), "x")
+
+
+@pytest.mark.parametrize(
+    ("kept", "ids"),
+    [
+        ('["a", "b"]', {"a", "b"}),
+        ('["a", ["b"], {}, 1]', {"a"}),
+        ('{"a": 1}', set()),
+        ("[" * 100_000, set()),
+        ("no JSON", set()),
+        ('"\\ud800', set()),
+    ],
+)
+def test_a_last_run_that_is_damaged_is_no_obstacle(tmp_path: Path, kept: str, ids: set[str]) -> None:
+    assert lastrun.not_passed(str(tmp_path)) == frozenset()
+    write(tmp_path, ".baselinekit/last-run.json", kept)
+    assert lastrun.not_passed(str(tmp_path)) == ids
