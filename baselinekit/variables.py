@@ -87,7 +87,10 @@ class Scope:
             raise InvalidInput(Problem("BK504", f"{what}, which is not set", "set it, or pass --var", at=at))
         if name not in self.values:
             known = sorted({*self.values, *self.secrets})
-            mend = nearest(name, known) or f"pass --var {name}=…, or declare it under `variables:`"
+            mend = (
+                nearest(name, known)
+                or f"pass --var {name}=… (or --secret {name}), or declare it under `variables:`"
+            )
             raise InvalidInput(Problem("BK501", f"the variable {{{{{name}}}}} is not defined", mend, at=at))
         return self.values[name]
 

@@ -114,6 +114,7 @@ def http(words: tuple[str, ...], **given: Any) -> int:
     """
     project = options.project_of(given)
     current = recipes.http(words, given, project)
+    project = project.naming(str(current["execution"].get("base_url", "")))  # the operator has typed it
     return _new(project, current, recipes.http_id(current), given)
 
 

@@ -219,16 +219,25 @@ class Keyed:
                 resolved[index] = escape_value(value)
             else:
                 places[name] = index
+        pairs: dict[int, int] = {}
         for e, node in enumerate(self.items):
             a = places.pop(self._name(node.expected), None)
             if a is None:
                 walk.missing(node.expected, (self.at, e), (path, e))
             else:
+                pairs[e] = a
                 resolved[a] = node.walk(actual[a], walk, (path, a))
         for a in places.values():
             walk.extra(actual[a], (path, a), self.at)
             resolved[a] = escape_value(actual[a])
-        return self.expected if walk.count == before else [resolved[a] for a in sorted(resolved)]
+        return self.expected if walk.count == before else in_authors_order(resolved, pairs)
 
     def _name(self, row: Json) -> Hashable:
         return freeze(row[self.key]) if isinstance(row, dict) and self.key in row else None
+
+
+def in_authors_order(resolved: dict[int, Json], pairs: dict[int, int]) -> list[Json]:
+    """The rows of an array whose order is free, those of the baseline where the author has them, then the
+    further ones: what only stands elsewhere is no change."""
+    place = {a: e for e, a in pairs.items()}
+    return [resolved[a] for a in sorted(resolved, key=lambda a: (a not in place, place.get(a, a)))]

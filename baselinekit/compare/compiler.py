@@ -15,7 +15,7 @@ from baselinekit.compare.walk import Link, Node, unroll
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.baselines import ArrayMode, By, FieldRule
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.grammar import has_marker, holds_marker, tokens_in
+from baselinekit.placeholders.grammar import describes_many, has_marker, holds_marker, tokens_in
 from baselinekit.placeholders.kinds import is_number
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
@@ -174,7 +174,7 @@ class Compiler:
             what = f"an exact comparison keeps the order of arrays, {self._shown(how)!r} has no meaning in it"
             self._problem(InvalidInput(Problem("BK222", what, "use type: structural")), at)
         if how is None and mode.type in ("structural", "semantic") and len(value) == 1:
-            how = "each" if any(tokens_in(value[0])) else None
+            how = "each" if describes_many(value[0]) else None
         if how is not None:
             self.arrays[unroll(at)] = self._shown(how)
         size = len(value)

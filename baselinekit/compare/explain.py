@@ -10,7 +10,7 @@ from typing import Any
 from baselinekit.model.comparison import Comparison
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.paths import render
-from baselinekit.placeholders.grammar import tokens_in
+from baselinekit.placeholders.grammar import describes_many
 
 _MOST_VALUES = 5_000
 _MOST_VALUES_IN_ALL = 20_000
@@ -55,7 +55,7 @@ def _failing(expected: Json, resolved: Json, path: Path) -> Iterator[tuple[Path,
 
 def _is_template(expected: Json) -> bool:
     """Whether one element of a stored array described every element of the actual one."""
-    return isinstance(expected, list) and len(expected) == 1 and any(tokens_in(expected))
+    return isinstance(expected, list) and len(expected) == 1 and describes_many(expected)
 
 
 def _worded(path: Path, before: Json, after: Json) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from baselinekit.compare.align import pair_leftovers
+from baselinekit.compare.arrays import in_authors_order
 from baselinekit.compare.leaves import Scalar
 from baselinekit.compare.literal import Literal, identical
 from baselinekit.compare.mode import Mode
@@ -47,7 +48,7 @@ class Unordered:
         for e, a in sorted(found.items()):
             resolved[a] = self.items[e].walk(actual[a], walk, (path, a))
         used = set(found.values())
-        self._leftovers(
+        likely = self._leftovers(
             [e for e in rows if e not in found],
             [a for a in columns if a not in used],
             actual,
@@ -55,7 +56,9 @@ class Unordered:
             path,
             resolved,
         )
-        return self.expected if walk.count == before else [resolved[a] for a in sorted(resolved)]
+        if walk.count == before:
+            return self.expected
+        return in_authors_order(resolved, {**pairs, **found, **likely})
 
     def _same_literals(self, actual: list[Json]) -> dict[int, int]:
         """Literal rows take equal rows: where those are all alike, it does not matter which."""
@@ -142,7 +145,8 @@ class Unordered:
         walk: Walk,
         path: Link,
         resolved: dict[int, Json],
-    ) -> None:
+    ) -> dict[int, int]:
+        """Tell what has no partner, and of that the likeliest pairs by what differs in them."""
         missing = [e for e in missing if not self.items[e].optional]
         if walk.trial and (missing or (extra and not self.subset)):
             raise Mismatch
@@ -158,6 +162,7 @@ class Unordered:
             if a not in found and not self.subset:
                 walk.extra(actual[position], (path, position), self.at)
                 resolved[position] = escape_value(actual[position])
+        return {missing[e]: extra[a] for e, a in likely}
 
 
 def _literal_row(node: Node) -> Hashable | None:

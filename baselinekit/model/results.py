@@ -12,7 +12,8 @@ OUTCOMES: tuple[Outcome, ...] = ("failed", "error", "unscored", "skipped", "pass
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A difference as it is reported: with the file and the line of the expected value."""
+    """A difference as it is reported: with the file and the line of the expected value. `at` leads to it in
+    the record, for whoever finds the line."""
 
     path: Path
     kind: Kind
@@ -22,11 +23,12 @@ class Spot:
     line: int | None
     rule: str | None = None
     note: str | None = None
+    at: Path = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one baseline."""
+    """What became of one baseline. `at` leads to what it is about in the record: all of it, or a rule."""
 
     id: str
     file: str
@@ -48,6 +50,7 @@ class Result:
     environment_drift: dict[str, tuple[Json, Json]] = field(default_factory=dict)
     recipe_hash: str = ""
     resolved: Json = None
+    at: Path = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,7 @@ class Report:
         summary = self.summary
         if self.interrupted:
             return 130
-        if any(result.code and result.code.startswith("BK4") for result in self.results):
+        if any(result.verdict == "refused" for result in self.results):
             return 4
         if summary.failed:
             return 1

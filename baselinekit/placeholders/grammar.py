@@ -55,6 +55,12 @@ def tokens_in(value: Json) -> Iterator[Token]:
                 yield from (part for part in split(text) if isinstance(part, Token))
 
 
+def describes_many(value: Json) -> bool:
+    """Whether a value can describe others than itself: it holds a placeholder, and not only `<<var(name)>>`,
+    which is one value under another name."""
+    return any(token.name != "var" for token in tokens_in(value))
+
+
 def texts_in(value: Json) -> Iterator[str]:
     """Every text of a value; keys are never placeholders."""
     if isinstance(value, str):

@@ -28,12 +28,18 @@ _JSON = re.compile(r"application/(.*\+)?json|[a-z]+/.*\+json")
 _CHARSET = re.compile(r"""(?i);\s*charset\s*=\s*["']?([^"';\s]+)""")
 
 
+KEPT = ["content-type"]
+"""The headers that are kept when nobody says which."""
+
+
 def http_output(response: Response, keep: list[str]) -> dict[str, Json]:
     """An answer as `{status, headers, body}`, of the headers those that are kept."""
     headers: dict[str, str] = {}
     for name, value in response.headers:
         lower = name.lower()
         headers[lower] = f"{headers[lower]}, {value}" if lower in headers else value
+    if keep == KEPT and 300 <= response.status < 400:
+        keep = [*keep, "location"]  # all that such an answer says
     kept = {lower: headers[lower] for name in keep if (lower := name.lower()) in headers}
     return {"status": response.status, "headers": kept, "body": interpret(response)}
 

@@ -46,7 +46,7 @@ def _alike(old: list[str], new: list[str], step: int) -> int:
 
 def _hunks(old: list[str], new: list[str], start: int) -> list[str]:
     lines = []
-    for group in SequenceMatcher(None, old, new).get_grouped_opcodes(_CONTEXT):
+    for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(_CONTEXT):
         lines.append(f"@@ line {start + group[0][1] + 1} @@")
         for tag, old_start, old_end, new_start, new_end in group:
             if tag == "equal":

@@ -2,7 +2,7 @@
 
 from baselinekit.store.atomic import sweep
 from baselinekit.store.discover import discover
-from baselinekit.store.locating import locate, locate_all
+from baselinekit.store.locating import locate, locate_all, locate_each
 from baselinekit.store.reading import load, load_partly, load_texts, parse_record, read_record
 from baselinekit.store.record import Mark, record
 from baselinekit.store.write import add_baseline, refuse_taken, write_new
@@ -16,6 +16,7 @@ __all__ = [
     "load_texts",
     "locate",
     "locate_all",
+    "locate_each",
     "parse_record",
     "read_record",
     "record",

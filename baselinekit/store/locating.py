@@ -1,11 +1,12 @@
 """From a path in a baseline to file, line and column: the file is parsed again, but only when asked."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from baselinekit.documents import jsonfile
 from baselinekit.documents.languages import language
-from baselinekit.documents.marks import MAPPING, SEQUENCE, Node, mark
+from baselinekit.documents.marks import MAPPING, SEQUENCE, Marks, Node, mark
 from baselinekit.documents.text import decode, place
 from baselinekit.errors import BaselinekitError, Place, Problem
 from baselinekit.model.baselines import Source
@@ -24,11 +25,23 @@ def locate(source: Source, path: Path, root: str) -> Place:
 
 def locate_all(source: Source, paths: Sequence[Path], root: str) -> list[Place]:
     """The same for many paths of one baseline, at the price of one."""
-    try:
-        body = decode(files.read(root, source.file), source.file).body
-        return _places(body, source, paths, root)
-    except BaselinekitError:
-        return [Place(source.file)] * len(paths)
+    return locate_each([(source, paths)], root)[0]
+
+
+def locate_each(wanted: Sequence[tuple[Source, Sequence[Path]]], root: str) -> list[list[Place]]:
+    """The same for many baselines: each file is parsed once, however many of them it holds."""
+    found = [[Place(source.file)] * len(paths) for source, paths in wanted]
+    documents: dict[tuple[str, int], list[int]] = {}
+    for number, (source, _) in enumerate(wanted):
+        documents.setdefault((source.file, source.document), []).append(number)
+    for (file, document), numbers in documents.items():
+        with suppress(BaselinekitError):
+            body = decode(files.read(root, file), file).body
+            steps = [path for number in numbers for path in _steps(*wanted[number])]
+            marks = mark(language(file).events(body), document, steps)
+            for number in numbers if marks.root else ():
+                found[number] = _places(marks, body, *wanted[number], root)
+    return found
 
 
 def place_problems(
@@ -45,26 +58,27 @@ def place_problems(
     return [problem for _, problem in sorted(placed, key=lambda pair: pair[0])]
 
 
-def _places(body: str, source: Source, paths: Sequence[Path], root: str) -> list[Place]:
-    wanted = [records.place_in(source, path) for path in paths]
-    instead = [_in_options(source, path) for path in paths]
-    output_file = records.place_in(source, _OUTPUT_FILE)
-    events = language(source.file).events(body)
-    marks = mark(events, source.document, [*wanted, *instead, output_file])
-    if not marks.root:
-        return [Place(source.file)] * len(paths)
-    found = marks.reach(output_file)
+def _steps(source: Source, paths: Sequence[Path]) -> Iterator[Path]:
+    """Every way into the document that finding these paths may take."""
+    yield records.place_in(source, _OUTPUT_FILE)
+    for path in paths:
+        yield records.place_in(source, path)
+        yield _in_options(source, path)
+
+
+def _places(marks: Marks, body: str, source: Source, paths: Sequence[Path], root: str) -> list[Place]:
+    found = marks.reach(records.place_in(source, _OUTPUT_FILE))
     beside = found[0][-1].value if not found[1] else None
     inside = [path[2:] for path in paths if path[:2] == _OUTPUT] if beside else []
     there = iter(_in_output(source, beside, inside, root) if beside else [])
     places = []
-    for path, first, second in zip(paths, wanted, instead, strict=True):
+    for path in paths:
         if beside and path[:2] == _OUTPUT:
             places.append(next(there))
             continue
-        nodes, rest = marks.reach(first)
-        if rest and not marks.reach(second)[1]:
-            nodes = marks.reach(second)[0]
+        nodes, rest = marks.reach(records.place_in(source, path))
+        if rest and not marks.reach(_in_options(source, path))[1]:
+            nodes = marks.reach(_in_options(source, path))[0]
         places.append(place(source.file, body, _index(nodes[-1])))
     return places
 

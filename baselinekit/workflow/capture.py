@@ -15,9 +15,9 @@ from baselinekit.paths import children, find, parse, render, roots, suggest
 from baselinekit.replay import dispatch as replaying
 from baselinekit.store import baselines as store, schemafile
 from baselinekit.variables import secret_shape
-from baselinekit.workflow.compare import Way, located, words_of
+from baselinekit.workflow.compare import Way, located
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.templating import Templating, secrets_in, with_names
+from baselinekit.workflow.templating import Templating, arrays_of_one, secrets_in, with_names
 
 _FIRST_SERVER_ERROR = 500
 
@@ -54,19 +54,27 @@ def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: W
     with _standing(os.path.join(project.root, folder)):
         replaying.check(draft.current, project.setting(folder, way.doors))
         found = _observed(project, draft, wishes, way, folder)
+    comparison = {"type": default_type(found.output, draft.current.kind)} | record.get("comparison", {})
+    singles = [render(path) for path in arrays_of_one(found.output)]
+    if singles and comparison["type"] != "exact":
+        comparison["arrays"] = dict.fromkeys(singles, "ordered")
     ordered: dict[str, Any] = {
         **{key: record[key] for key in ("id", "name", "description") if key in record},
         **({"baseline_version": wishes.version} if wishes.version else {}),
         "baseline": found.mapping,
         "current": record["current"],
-        "comparison": {"type": default_type(found.output, draft.current.kind)} | record.get("comparison", {}),
+        "comparison": comparison,
         "metadata": {**record.get("metadata", {}), "last_passed": None, "failure_count": 0},
     }
     schema = schemafile.reference(project.root, folder)
     file = store.write_new(
         ordered, group, project.root, project.folders[0], project.config.inline_limit, schema
     )
-    return Captured(draft.id, file, found.output, found.seconds, found.notes)
+    notes = [
+        f"{path} holds one element and stays so; without its `ordered`, that describes every element"
+        for path in singles
+    ]
+    return Captured(draft.id, file, found.output, found.seconds, (*found.notes, *notes))
 
 
 def capture_all(
@@ -129,7 +137,7 @@ def _standing(folder: str) -> Iterator[None]:
 def _observed(project: Project, draft: Baseline, wishes: Wishes, way: Way, folder: str) -> _Found:
     observation = replaying.replay(draft.current, project.setting(folder, way.doors))
     _refuse_errors(draft, observation, wishes)
-    words = words_of(project, draft)
+    words = project.words_of(draft)
     templating = Templating(words.scope)
     output = templating.template(observation.output)
     for text, placeholder in wishes.placeholders.items():
@@ -226,7 +234,7 @@ def _set(value: Json, path: tuple[str | int, ...], new: Json) -> Json:
 def _must_pass(candidate: Baseline, observation: Observation, project: Project) -> list[str]:
     """What is stored must accept what was seen: a rule or a placeholder that does not is found now. What
     is told are rules that met nothing."""
-    comparison = compile_baseline(candidate, words_of(project, candidate)).compare(observation)
+    comparison = compile_baseline(candidate, project.words_of(candidate)).compare(observation)
     latency = [d for d in comparison.differences if (d.rule or "").startswith("latency.")]
     if comparison.count > len(latency):
         first = next(d for d in comparison.differences if d not in latency)
@@ -240,9 +248,7 @@ def group_of(draft: Baseline, project: Project) -> str:
     """The folder of a new baseline: the host that it asks, the skill or the program that it runs."""
     current = draft.current
     if current.kind == "http":
-        base = (
-            words_of(project, draft).scope.values.get("base_url") or getattr(current.input, "url", "") or ""
-        )
+        base = project.words_of(draft).scope.values.get("base_url") or getattr(current.input, "url", "") or ""
         return str(base).split("://")[-1].split("/")[0].rsplit("@")[-1].split(":")[0] or "http"
     if current.kind == "skill":
         return str(getattr(current.execution, "skill_name", "skill"))

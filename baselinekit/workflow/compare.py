@@ -9,7 +9,6 @@ from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, Refused
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.results import Outcome, Report, Result
-from baselinekit.placeholders.table import Words
 from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import Doors
 from baselinekit.store import baselines as store
@@ -18,6 +17,9 @@ from baselinekit.workflow.pool import AHEAD, Pool
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.recording import Recorder
 from baselinekit.workflow.selection import Selection, select
+
+_MOST_LOCATED = 1_000
+"""Differences of one baseline whose lines are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ def compare(
     pool = Pool(policy.jobs, work, way.cancel, ahead)
     results = pool.run(prepared, finished)
     recorder.close()
+    results = with_lines(results, prepared, project.root)
     why = "interrupted" if pool.interrupted else f"not run: --maxfail {policy.maxfail} was reached"
     return Report(
         id=f"compare-{started.replace(':', '').replace('-', '')}",
@@ -117,7 +120,6 @@ def load(project: Project, paths: Sequence[str]) -> list[Baseline]:
 
 def load_partly(project: Project, paths: Sequence[str]) -> tuple[list[Baseline], BaselinekitError | None]:
     """What can be read, and what is wrong with the rest. What a killed run left behind is cleared away."""
-    store.sweep(project.root)
     named = [folder for folder in project.folders if os.path.isdir(os.path.join(project.root, folder))]
     if paths:
         below = [os.path.realpath(os.path.join(project.cwd, path)) for path in paths]
@@ -140,7 +142,7 @@ def prepare(
             prepared.append((baseline, None))
             continue
         try:
-            matcher = compile_baseline(baseline, words_of(project, baseline))
+            matcher = compile_baseline(baseline, project.words_of(baseline))
             replaying.check(baseline.current, project.setting_of(baseline, doors))
             prepared.append((baseline, matcher))
         except BaselinekitError as error:
@@ -160,20 +162,32 @@ def located(baseline: Baseline, problems: Iterable[Problem], root: str) -> list[
     return [problem.placed(place) for problem, place in zip(listed, places, strict=True)]
 
 
+def with_lines(
+    results: Sequence[Result | None], prepared: Sequence[tuple[Baseline, object]], root: str
+) -> list[Result | None]:
+    """The results with the lines that they are about, found once all is recorded: a record that gains its
+    first `last_passed` moves what stands below it."""
+    told = [n for n, result in enumerate(results) if result and result.outcome not in ("passed", "skipped")]
+    wanted = []
+    for n in told:
+        result = results[n]
+        spots = result.differences[:_MOST_LOCATED] if result else ()
+        wanted.append((prepared[n][0].source, [result.at if result else (), *(spot.at for spot in spots)]))
+    placed = list(results)
+    for n, (own, *places) in zip(told, store.locate_each(wanted, root), strict=True):
+        result = results[n]
+        if result is not None:
+            spots = tuple(
+                replace(spot, file=place.file, line=place.line)
+                for spot, place in zip(result.differences, places, strict=False)
+            )
+            placed[n] = replace(
+                result, line=own.line, differences=(*spots, *result.differences[len(spots) :])
+            )
+    return placed
+
+
 def not_run(baseline: Baseline, why: str) -> Result:
     return Result(
         baseline.id, baseline.source.file, None, baseline.current.kind, "skipped", reason=why, verdict="limit"
     )
-
-
-def words_of(project: Project, baseline: Baseline) -> Words:
-    """What placeholders mean for one baseline: `<<var(base_url)>>` is the address that it asks."""
-    scope = project.scope
-    base = (
-        project.override_base_url or getattr(baseline.current.execution, "base_url", None) or project.base_url
-    )
-    if baseline.current.kind != "http" or base is None or "base_url" in scope.values:
-        return project.words
-    if project.override_base_url is None:
-        base = scope.expand(base, ("current", "execution", "base_url"))
-    return replace(project.words, scope=scope.with_saved({"base_url": str(base).rstrip("/")}))

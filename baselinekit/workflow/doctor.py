@@ -12,7 +12,7 @@ from baselinekit.paths import Wild, children, render
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import Doors
-from baselinekit.workflow.compare import load_partly, located, prepare, words_of
+from baselinekit.workflow.compare import load_partly, located, prepare
 from baselinekit.workflow.judging import target_of
 from baselinekit.workflow.project import Project
 
@@ -54,7 +54,7 @@ def examine(project: Project, paths: Sequence[str], doors: Doors) -> Findings:
 
 def _problems(project: Project, baseline: Baseline) -> list[Problem]:
     try:
-        compile_baseline(baseline, words_of(project, baseline))
+        compile_baseline(baseline, project.words_of(baseline))
     except BaselinekitError as error:
         return [
             p for p in located(baseline, error.problems, project.root) if p.code not in _ASKED_OF_OPERATOR

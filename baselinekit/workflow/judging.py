@@ -1,12 +1,13 @@
 """One baseline, replayed and judged: what it was, where it differs, what is around it."""
 
+import re
 import shlex
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from baselinekit.compare.dispatch import Matcher
-from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Place, Problem
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.comparison import Comparison, Difference
 from baselinekit.model.observation import Observation
@@ -15,11 +16,11 @@ from baselinekit.model.results import Result, Spot
 from baselinekit.model.values import Json
 from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import Doors
-from baselinekit.store import baselines as store, pending
-from baselinekit.variables import as_text
+from baselinekit.store import pending
+from baselinekit.variables import Scope, as_text
 from baselinekit.workflow.project import Project
 
-_MOST_LOCATED = 1_000
+_VARIABLE = re.compile(r"<<var\(([A-Za-z_][\w.-]*)\)>>")
 
 
 class Judge:
@@ -44,9 +45,7 @@ class Judge:
         if matcher is None:
             capture = f"baselinekit capture from {shlex.quote(baseline.source.file)}"
             reason = f"it has no stored output yet: {capture}"
-            return self._result(
-                baseline, outcome="unscored", reason=reason, code="BK223", line=self._place(baseline).line
-            )
+            return self._result(baseline, outcome="unscored", reason=reason, code="BK223")
         try:
             setting = self._project.setting_of(baseline, self._doors)
             observation = replaying.replay(baseline.current, setting)
@@ -90,18 +89,15 @@ class Judge:
     ) -> Result:
         mask = self._project.redactor.mask_value
         resolved = mask(comparison.resolved)
-        recipe_hash = replaying.recipe_hash(baseline.current)
-        self._keep(baseline, {"id": baseline.id, "recipe_hash": recipe_hash, "resolved": resolved})
+        self._keep(baseline, resolved)
         lines = matcher.explain(comparison) if self._explain else []
-        spots = tuple(self._spots(baseline, comparison.differences))
         count = comparison.count
         return self._result(
             baseline,
             outcome="failed",
             reason=f"{count:,} difference{'s' if count != 1 else ''}",
-            line=self._place(baseline).line,
             target=target_of(baseline.current, self._project),
-            differences=spots,
+            differences=tuple(self._spots(baseline, comparison.differences)),
             difference_count=count,
             explanation=tuple(mask(lines)),
             notes=notes,
@@ -113,14 +109,14 @@ class Judge:
 
     def _error(self, baseline: Baseline, error: BaselinekitError) -> Result:
         problem = error.problems[0]
-        place = store.locate(baseline.source, problem.at or (), self._project.root)
         mend = f": {problem.mend}" if problem.mend else ""
         return self._result(
             baseline,
             outcome="error",
             reason=self._project.redactor.mask(problem.what + mend),
             code=problem.code,
-            line=place.line,
+            verdict="refused" if isinstance(error, Refused) else None,
+            at=problem.at or (),
             target=target_of(baseline.current, self._project),
         )
 
@@ -135,32 +131,42 @@ class Judge:
             **{"line": None, **found},  # type: ignore[arg-type]  # the callers above name fields of Result
         )
 
-    def _place(self, baseline: Baseline) -> Place:
-        return store.locate(baseline.source, (), self._project.root)
-
     def _spots(self, baseline: Baseline, differences: tuple[Difference, ...]) -> Iterator[Spot]:
-        """The differences with the file and line of what was expected."""
+        """The differences as they are reported. Their lines are found when nothing is written any more."""
         mask = self._project.redactor.mask_value
-        located = differences[:_MOST_LOCATED]
-        inside = [_in_file(difference) for difference in located]
-        places = store.locate_all(baseline.source, inside, self._project.root)
-        for number, difference in enumerate(differences):
-            place = places[number] if number < len(places) else None
+        scope = self._project.words_of(baseline).scope
+        for difference in differences:
             yield Spot(
                 path=difference.path,
                 kind=difference.kind,
-                expected=mask(difference.expected),
+                expected=mask(self._with_values(difference, scope)),
                 actual=mask(difference.actual),
-                file=place.file if place else baseline.source.file,
-                line=place.line if place else None,
+                file=baseline.source.file,
+                line=None,
                 rule=difference.rule,
                 note=mask(difference.note),
+                at=_in_file(difference),
             )
 
-    def _keep(self, baseline: Baseline, payload: dict[str, Json]) -> None:
+    @staticmethod
+    def _with_values(difference: Difference, scope: Scope) -> Json:
+        """A text with `<<var(name)>>` in it as it was compared: what a variable stands for is no change."""
+        expected = difference.expected
+        if not isinstance(expected, str) or not isinstance(difference.actual, str):
+            return expected
+        return _VARIABLE.sub(
+            lambda match: as_text(scope.values[match[1]]) if match[1] in scope.values else match[0], expected
+        )
+
+    def _keep(self, baseline: Baseline, resolved: Json) -> None:
         """What came back is kept, for whoever approves exactly what was seen. A checkout that cannot be
         written is no reason to fail."""
-        payload["captured_at"] = self._timestamp()
+        payload = {
+            "id": baseline.id,
+            "recipe_hash": replaying.recipe_hash(baseline.current),
+            "resolved": resolved,
+            "captured_at": self._timestamp(),
+        }
         try:
             pending.save(self._project.root, baseline.id, payload)
         except BaselinekitError as error:

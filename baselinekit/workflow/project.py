@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.model.baselines import Baseline
@@ -44,6 +44,7 @@ class Project:
     words: Words
     base_url: str | None
     override_base_url: str | None
+    commands: Mapping[str, Command]
     cwd: str
 
     def setting(self, folder: str, doors: Doors) -> Setting:
@@ -54,12 +55,28 @@ class Project:
             base_url=self.base_url,
             override_base_url=self.override_base_url,
             skills=self.config.skills,
-            commands={name: _command(spec) for name, spec in self.config.commands.items()},
+            commands=self.commands,
         )
         return Setting(surroundings, self.scope, self.trust, self.redactor, self.config.http, doors)
 
     def setting_of(self, baseline: Baseline, doors: Doors) -> Setting:
         return self.setting(os.path.dirname(baseline.source.file), doors)
+
+    def words_of(self, baseline: Baseline) -> Words:
+        """What placeholders mean for one baseline: `<<var(base_url)>>` is the address that it asks."""
+        base = (
+            self.override_base_url or getattr(baseline.current.execution, "base_url", None) or self.base_url
+        )
+        if baseline.current.kind != "http" or base is None or "base_url" in self.scope.values:
+            return self.words
+        if self.override_base_url is None:
+            base = self.scope.expand(base, ("current", "execution", "base_url"))
+        return replace(self.words, scope=self.scope.with_saved({"base_url": str(base).rstrip("/")}))
+
+    def naming(self, url: str) -> "Project":
+        """The project in which the operator has named this origin as well."""
+        named = self.trust.named_origins | origins_in([url])
+        return replace(self, trust=replace(self.trust, named_origins=named))
 
     def way_back(self, group: str) -> str:
         """The way from the folder of a new baseline to where the operator is."""
@@ -97,6 +114,7 @@ def open_project(operator: Operator) -> Project:
         words=Words(own=config.placeholders, scope=scope, now=operator.now),
         base_url=base_url,
         override_base_url=operator.base_url,
+        commands={name: _command(spec) for name, spec in config.commands.items()},
         cwd=operator.cwd,
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from baselinekit.model.values import Json, Path
 from baselinekit.paths import children
-from baselinekit.placeholders.grammar import escape, has_marker
+from baselinekit.placeholders.grammar import describes_many, escape, has_marker
 from baselinekit.variables import Redactor, Scope, is_secret_header, is_secret_key, secret_shape
 
 _SHORTEST_VALUE = 8
@@ -51,6 +51,14 @@ class Templating:
             result += f"{before}<<var({name})>>"
             position = match.end()
         return result + escape(text[position:])
+
+
+def arrays_of_one(output: Json, path: Path = ()) -> Iterator[Path]:
+    """Arrays of one element that holds a placeholder: on file they would describe arrays of any length."""
+    if isinstance(output, list) and len(output) == 1 and describes_many(output[0]):
+        yield path
+    for key, child in children(output):
+        yield from arrays_of_one(child, (*path, key))
 
 
 def with_names(value: Json, scope: Scope) -> Json:

@@ -1,5 +1,7 @@
 """Where a baseline was captured, and what of that is no longer so when it fails."""
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from little_api import LittleApi
 GIT = "git -c user.name=x -c user.email=x@example.com"
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
 def test_a_failure_tells_what_changed_since_the_capture(tmp_path: Path) -> None:
     with console(tmp_path / "project") as here, LittleApi({"/x": {"n": 2}}) as api:
         config = here.folder / "baselinekit.yaml"
@@ -104,3 +107,68 @@ def test_a_secret_is_shown_nowhere(tmp_path: Path) -> None:
             everything += path.read_text(errors="replace") if path.is_file() else ""
     assert "s3cr3t" not in everything
     assert "you sent ***" in everything
+
+
+def test_an_array_of_one_is_captured_as_an_array_of_one(tmp_path: Path) -> None:
+    one = {"id": "123e4567-e89b-42d3-a456-426614174000", "n": 1}
+    with console(tmp_path / "project") as here, LittleApi({}) as api:
+        links = [f"{api.url}/a"]
+        api.says("/x", {"items": [one], "links": links})
+        words = "--placeholder 'items.*.id=<<any_uuid>>' --id x --group g"
+        captured = here.run(f"baselinekit capture {api.url}/x {words}")
+        assert captured.exit_code == 0
+        assert "body.items holds one element and stays so" in captured.stdout
+        assert here.run("baselinekit compare").exit_code == 0
+        api.says("/x", {"items": [one, one], "links": links})
+        assert here.run("baselinekit compare").exit_code == 1
+        api.says("/x", {"items": [one], "links": links * 2})
+        assert here.run("baselinekit compare").exit_code == 1
+
+
+def test_where_a_redirect_leads_is_guarded(tmp_path: Path) -> None:
+    with (
+        console(tmp_path / "project") as here,
+        LittleApi({"/old": (301, "text/plain\r\nLocation: /new", b"")}) as api,
+    ):
+        assert here.run(f"baselinekit capture {api.url}/old --id old --group g").exit_code == 0
+        assert "location: /new" in (here.folder / "baselines/g/old.yaml").read_text()
+        api.says("/old", (301, "text/plain\r\nLocation: /evil", b""))
+        failed = here.run("baselinekit compare")
+    assert failed.exit_code == 1
+    assert "headers.location" in failed.stdout
+
+
+@pytest.mark.parametrize("jobs", [1, 8])
+def test_lines_are_those_of_the_file_as_it_is_afterwards(jobs: int, tmp_path: Path) -> None:
+    with console(tmp_path / "project") as here, LittleApi({"/x": {"n": 0}}) as api:
+        (here.folder / "baselines").mkdir()
+        file = here.folder / "baselines/list.yaml"
+        file.write_text(
+            "".join(
+                f"- id: r{n}\n  baseline: {{output: {{body: {{n: 1}}}}}}\n"
+                "  current: {input: {endpoint: /x}, execution: {type: http}}\n"
+                for n in range(6)
+            )
+        )
+        ran = here.run(f"baselinekit compare -j {jobs} --json --base-url {api.url}")
+        lines = file.read_text().splitlines()
+        results = json.loads(ran.stdout.replace("{seconds}", "0"))["results"]
+    for result in results:
+        assert lines[result["line"] - 1] == f"- id: {result['id']}"
+        assert "n: 1" in lines[result["differences"][0]["line"] - 1]
+
+
+def test_what_a_variable_stands_for_is_no_line_of_a_diff(tmp_path: Path) -> None:
+    def text(last: str) -> tuple[int, str, bytes]:
+        return 200, "text/plain", f"see {api.url}/a\nsame\n{last}\n".encode()
+
+    with console(tmp_path / "project") as here, LittleApi({}) as api:
+        api.says("/t", text("before"))
+        assert here.run(f"baselinekit capture {api.url}/t --id t --group g").exit_code == 0
+        assert "<<var(base_url)>>" in (here.folder / "baselines/g/t.yaml").read_text()
+        api.says("/t", text("after"))
+        failed = here.run("baselinekit compare")
+    assert [line.strip() for line in failed.stdout.splitlines() if line.strip()[:2] in ("- ", "+ ")] == [
+        "- before",
+        "+ after",
+    ]
