@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,9 +13,11 @@ from baselinekit.cli import options, recipes, screen
 from baselinekit.cli.doors import real_way
 from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem
 from baselinekit.model.values import Json
+from baselinekit.variables import names_in
 from baselinekit.workflow.capture import Captured, Wishes, capture_all, capture_new, checked
 from baselinekit.workflow.compare import load
 from baselinekit.workflow.project import Project
+from baselinekit.workflow.templating import with_names
 
 
 class Kinds(click.Group):
@@ -221,7 +224,8 @@ def _new(
         record["metadata"]["tags"] = list(given["tags"])
     with real_way() as way:
         captured = capture_new(project, record, _wishes(given), way)
-    _tell([replace(captured, notes=(*captured.notes, *notes))], given)
+    more = _needed_again(project, record["current"])
+    _tell([replace(captured, notes=(*captured.notes, *notes))], given, more)
     return 0
 
 
@@ -244,7 +248,21 @@ def _wishes(given: dict[str, Any]) -> Wishes:
     )
 
 
-def _tell(captured: list[Captured], given: dict[str, Any]) -> None:
+def _needed_again(project: Project, current: dict[str, Any]) -> list[str]:
+    """What a compare has to be told as well, because no configuration says it."""
+    scope, words = project.scope, []
+    used = set(names_in(with_names(current, scope))) - set(project.config.variables)
+    for name in sorted(used & set(scope.secrets)):
+        words += ["--secret", name]
+    base = current["execution"].get("base_url")
+    if words and base:
+        words += ["--base-url", base]
+    for name in sorted(used & set(scope.values)):
+        words += ["--var", f"{name}={scope.values[name]}"]
+    return words
+
+
+def _tell(captured: list[Captured], given: dict[str, Any], more: Sequence[str] = ()) -> None:
     if given["as_json"]:
         screen.line(
             json.dumps([{"id": c.id, "file": c.file, "seconds": round(c.seconds, 3)} for c in captured])
@@ -254,7 +272,8 @@ def _tell(captured: list[Captured], given: dict[str, Any]) -> None:
             screen.line(told(one))
             for note in one.notes:
                 screen.line(f"  note: {screen.safe(note)}")
-        screen.line("next: baselinekit compare" + (f" --id {captured[0].id}" if len(captured) == 1 else ""))
+        words = ["--id", captured[0].id] if len(captured) == 1 else []
+        screen.line(f"next: {screen.safe(shlex.join(['baselinekit', 'compare', *words, *more]))}")
 
 
 def told(one: Captured) -> str:

@@ -15,6 +15,7 @@ from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.kinds import is_number
 
 _MOST_TRIED = 100_000
+_FREE = "; `arrays` can let the order be free"
 
 
 @dataclass(slots=True, eq=False)
@@ -117,7 +118,12 @@ class Ordered:
                 resolved[a] = self.items[e].walk(actual[a], walk, (path, a))
         for e, a in moved.items():
             walk.differ(
-                (path, a), "order", self.expected[e], actual[a], (self.at, e), note=f"moved from [{e}]"
+                (path, a),
+                "order",
+                self.expected[e],
+                actual[a],
+                (self.at, e),
+                note=f"moved from [{e}]{_FREE}",
             )
             resolved[a] = self.expected[e]
         for e in whole.missing:

@@ -27,7 +27,7 @@ _REMARKS: dict[Kind, str] = {
     "extra": "not in the baseline",
     "value": "",
     "type": "another type",
-    "order": "another order",
+    "order": "in another order",
     "count": "another length",
     "tolerance": "outside its tolerance",
     "similarity": "not similar enough",
@@ -171,6 +171,8 @@ def _sides(spot: Spot) -> tuple[Line, ...]:
         if changed:
             return tuple(_text_lines(changed))
     expected, actual = pair(spot.expected, spot.actual, with_types=spot.kind == "type")
+    if spot.kind == "order" and expected == actual:
+        return (Line("dim", f"= {expected}"),)  # the same row, elsewhere: the remark says from where
     lines = []
     if spot.kind != "extra" and spot.expected is not ABSENT:
         lines.append(Line("gone", f"- {expected}"))

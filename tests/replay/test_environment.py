@@ -1,5 +1,6 @@
 """Where a baseline was captured, and the short name of a recipe."""
 
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -20,6 +21,8 @@ EXECUTE = Processes().execute
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
+    if shutil.which("git") is None:
+        pytest.skip("there is no git here")
     root = tmp_path / "checkout"
     (root / "baselines").mkdir(parents=True)
     for name in ("a.py", "baselines/b.yaml"):
@@ -59,6 +62,8 @@ def test_f45_the_checkout_s_configuration_runs_nothing(checkout: Path) -> None:
 
 def test_without_git_or_a_commit_it_is_left_out(tmp_path: Path, checkout: Path) -> None:
     assert "git" not in capture_environment(str(tmp_path), {}, EXECUTE)
+    if shutil.which("git") is None:
+        pytest.skip("there is no git here")
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     assert "git" not in capture_environment(str(tmp_path), {}, EXECUTE)
 

@@ -172,3 +172,16 @@ def test_what_a_variable_stands_for_is_no_line_of_a_diff(tmp_path: Path) -> None
         "- before",
         "+ after",
     ]
+
+
+def test_the_next_command_after_a_capture_with_a_secret_works(tmp_path: Path) -> None:
+    with console(tmp_path / "project") as here, LittleApi({"/me": {"name": "ada"}}) as api:
+        header = "-H 'Authorization: Bearer {{tok}}'"
+        typed = f"baselinekit capture {api.url}/me {header} --secret tok --id me --group g"
+        captured = here.run(f"export tok=a-long-secret; {typed}")
+        assert captured.exit_code == 0, captured.stderr
+        command = (
+            captured.stdout.split("next: ")[1].strip().replace("127.0.0.1:{port}", api.url.split("//")[1])
+        )
+        assert "--secret tok" in command
+        assert here.run(f"export tok=a-long-secret; {command}").exit_code == 0
