@@ -59,6 +59,7 @@ class _Work:
     now: str
     daily: bool
     notes: list[str] = field(default_factory=list)
+    read: tuple[str, list[Json]] | None = None
 
     def edited(self, body: str, document: int, targets: Sequence[tuple[Path, bool]]) -> str:
         """The text with these verdicts in it. Cases that share something are edited one by one."""
@@ -98,9 +99,15 @@ class _Work:
         if not rest and node.kind == SCALAR and node.style in ("", '"', "'"):
             return node.value if node.style else scalar(node.value)
         try:
-            return value_at(self.language.load(body, self.file)[document], path)
+            return value_at(self.values(body)[document], path)
         except (KeyError, TypeError):
             return None
+
+    def values(self, body: str) -> list[Json]:
+        """What a text holds; the same text is read once, however many cases ask."""
+        if self.read is None or self.read[0] is not body:
+            self.read = body, self.language.load(body, self.file)
+        return self.read[1]
 
     def is_newer(self, last: Json) -> bool:
         """Whether now is worth writing where `last` stands."""
