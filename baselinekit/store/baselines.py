@@ -3,7 +3,7 @@
 from baselinekit.store.atomic import sweep
 from baselinekit.store.discover import discover
 from baselinekit.store.locating import locate, locate_all, locate_each
-from baselinekit.store.reading import load, load_partly, load_texts, parse_record, read_record
+from baselinekit.store.reading import load, load_partly, parse_record, read_record
 from baselinekit.store.record import Mark, record
 from baselinekit.store.write import add_baseline, refuse_taken, write_new
 
@@ -13,7 +13,6 @@ __all__ = [
     "discover",
     "load",
     "load_partly",
-    "load_texts",
     "locate",
     "locate_all",
     "locate_each",

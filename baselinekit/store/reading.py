@@ -1,6 +1,6 @@
 """Files to baselines: all of them, or everything that is wrong in any of them, with file, line and column."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from baselinekit.documents.languages import language
@@ -16,24 +16,15 @@ from baselinekit.store.locating import locate, place_problems
 
 def load(files: Sequence[str], root: str) -> list[Baseline]:
     """The baselines of these files, in their order."""
-    return _or_raise(load_partly(files, root))
+    baselines, error = load_partly(files, root)
+    if error is not None:
+        raise error
+    return baselines
 
 
 def load_partly(files: Sequence[str], root: str) -> tuple[list[Baseline], BaselinekitError | None]:
     """What can be read, and what is wrong with the rest: for who has more to find fault with."""
     return _load_all(files, lambda file: read(root, file), root)
-
-
-def load_texts(texts: Mapping[str, str], root: str) -> list[Baseline]:
-    """The same from texts that are at hand already, such as the standard input."""
-    return _or_raise(_load_all(list(texts), lambda file: texts[file].encode("utf-8", "surrogatepass"), root))
-
-
-def _or_raise(loaded: tuple[list[Baseline], BaselinekitError | None]) -> list[Baseline]:
-    baselines, error = loaded
-    if error is not None:
-        raise error
-    return baselines
 
 
 def parse_record(record: dict[str, Json], root: str) -> Baseline:

@@ -16,7 +16,6 @@ from baselinekit.model.values import ABSENT
 from baselinekit.store.baselines import (
     discover,
     load,
-    load_texts,
     locate,
     locate_all,
     parse_record,
@@ -96,8 +95,6 @@ def test_every_form_of_a_file(tmp_path: Path) -> None:
         (0, ()),
     ]
     assert [locate(b.source, ("id",), str(tmp_path)).line for b in baselines] == [1, 1, 2, 2, 6, 2, 5, 1]
-    texts = {"-": f"id: z\n{CURRENT}\n"}
-    assert load_texts(texts, str(tmp_path))[0].source.file == "-"
     assert read_record(baselines[6].source, str(tmp_path))["id"] == "g"
 
 

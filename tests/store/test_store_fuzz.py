@@ -5,11 +5,12 @@ import random
 import time
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings, strategies as st
 from storehelp import EXAMPLES
 
 from baselinekit.errors import InvalidInput, Refused
-from baselinekit.store.baselines import load_texts
+from baselinekit.store.baselines import load
 from baselinekit.store.reading import _load_one, _Loaded
 
 SEEDS = [
@@ -100,7 +101,9 @@ def test_a_broken_file_is_an_error_and_nothing_else(tmp_path: Path) -> None:
         st.sampled_from([bit.decode("utf-8", "replace") for bit in BITS if len(bit) < 100]), max_size=12
     ).map("".join)
 )
-def test_any_text_is_a_baseline_or_an_error(text: str) -> None:
+def test_any_text_is_a_baseline_or_an_error(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("any")
     for name in ("f.yaml", "f.json"):
+        (folder / name).write_bytes(text.encode("utf-8", "surrogatepass"))
         with contextlib.suppress(InvalidInput, Refused):
-            load_texts({name: text}, ".")
+            load([name], str(folder))
