@@ -101,7 +101,7 @@ def test_a_broken_file_is_an_error_and_nothing_else(tmp_path: Path) -> None:
         st.sampled_from([bit.decode("utf-8", "replace") for bit in BITS if len(bit) < 100]), max_size=12
     ).map("".join)
 )
-def test_any_text_is_a_baseline_or_an_error(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_any_text_is_a_baseline_or_an_error(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     folder = tmp_path_factory.mktemp("any")
     for name in ("f.yaml", "f.json"):
         (folder / name).write_bytes(text.encode("utf-8", "surrogatepass"))
