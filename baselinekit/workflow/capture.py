@@ -14,6 +14,7 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.paths import children, find, parse, render, roots, suggest
 from baselinekit.replay import dispatch as replaying
 from baselinekit.store import baselines as store, schemafile
+from baselinekit.trust import check_inside
 from baselinekit.variables import secret_shape
 from baselinekit.workflow.compare import Way, located
 from baselinekit.workflow.project import Project
@@ -51,25 +52,26 @@ def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: W
     store.refuse_taken(draft.id, project.root, project.folders)
     group = wishes.group or group_of(draft, project)
     folder = os.path.join(project.folders[0], group)
+    check_inside(project.root, os.path.realpath(os.path.join(project.root, folder)), f"--group {group}")
     with _standing(os.path.join(project.root, folder)):
         replaying.check(draft.current, project.setting(folder, way.doors))
         found = _observed(project, draft, wishes, way, folder)
-    comparison = {"type": default_type(found.output, draft.current.kind)} | record.get("comparison", {})
-    singles = [render(path) for path in arrays_of_one(found.output)]
-    if singles and comparison["type"] != "exact":
-        comparison["arrays"] = dict.fromkeys(singles, "ordered")
-    ordered: dict[str, Any] = {
-        **{key: record[key] for key in ("id", "name", "description") if key in record},
-        **({"baseline_version": wishes.version} if wishes.version else {}),
-        "baseline": found.mapping,
-        "current": record["current"],
-        "comparison": comparison,
-        "metadata": {**record.get("metadata", {}), "last_passed": None, "failure_count": 0},
-    }
-    schema = schemafile.reference(project.root, folder)
-    file = store.write_new(
-        ordered, group, project.root, project.folders[0], project.config.inline_limit, schema
-    )
+        comparison = {"type": default_type(found.output, draft.current.kind)} | record.get("comparison", {})
+        singles = [render(path) for path in arrays_of_one(found.output) if comparison["type"] != "exact"]
+        if singles:
+            comparison["arrays"] = dict.fromkeys(singles, "ordered")
+        ordered: dict[str, Any] = {
+            **{key: record[key] for key in ("id", "name", "description") if key in record},
+            **({"baseline_version": wishes.version} if wishes.version else {}),
+            "baseline": found.mapping,
+            "current": record["current"],
+            "comparison": comparison,
+            "metadata": {**record.get("metadata", {}), "last_passed": None, "failure_count": 0},
+        }
+        schema = schemafile.reference(project.root, folder)
+        file = store.write_new(
+            ordered, group, project.root, project.folders[0], project.config.inline_limit, schema
+        )
     notes = [
         f"{path} holds one element and stays so; without its `ordered`, that describes every element"
         for path in singles

@@ -1,6 +1,7 @@
 """JSON as the standard means it."""
 
 import json
+import sys
 from decimal import Decimal
 from typing import Any
 
@@ -51,11 +52,15 @@ def test_values(text: str, value: Any) -> None:
         assert (found, type(found)) == (value, type(value))
 
 
+COMMA = 7 if sys.version_info >= (3, 13) else 8
+"""Newer Pythons point at the comma itself, older ones at what should have followed it."""
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         pytest.param("", "Expecting value at byte 0", id="nothing"),
-        pytest.param('{"a": 1,}', "at byte ", id="a comma too many"),
+        pytest.param('{"a": 1,}', f"at byte {COMMA}", id="a comma too many"),
         pytest.param('{"ä": 1} x', "Extra data at byte 10", id="bytes, not characters"),
         pytest.param(
             '{"a": 1, "b": {"a": 1, "a": 2}}', "the key 'a' for the second time at byte 23", id="F27"

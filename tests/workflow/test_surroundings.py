@@ -185,3 +185,15 @@ def test_the_next_command_after_a_capture_with_a_secret_works(tmp_path: Path) ->
         )
         assert "--secret tok" in command
         assert here.run(f"export tok=a-long-secret; {command}").exit_code == 0
+
+
+@pytest.mark.parametrize(("group", "exit_code"), [("../../out", 4), ("a b", 2), (".git", 4)])
+def test_a_group_is_a_folder_of_the_project_and_leaves_nothing_behind(
+    group: str, exit_code: int, tmp_path: Path
+) -> None:
+    with console(tmp_path / "project") as here, LittleApi({"/x": {"n": 1}}) as api:
+        before = sorted(path for path in tmp_path.rglob("*") if ".baselinekit" not in str(path))
+        ran = here.run(f"baselinekit capture {api.url}/x --id x --group '{group}'")
+        after = sorted(path for path in tmp_path.rglob("*") if ".baselinekit" not in str(path))
+    assert ran.exit_code == exit_code, ran.stderr
+    assert after == before
