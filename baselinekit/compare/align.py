@@ -41,23 +41,30 @@ def likeness(expected: Json, actual: Json) -> float:
 
 
 def align(expected: Sequence[Json], actual: Sequence[Json], ident: Callable[[Json], Hashable]) -> Pairs:
-    """Pair rows whose order counts: equal ones first (by `ident`), then by an identifying key, then the rest
-    of each gap by place or by likeness."""
+    """Pair rows whose order counts: by an identifying key, else equal ones first (by `ident`), and the rest
+    of each gap by its key, by place or by likeness."""
     result = Pairs([], [], [])
-    for e1, e2, a1, a2 in _gaps(
-        [ident(row) for row in expected], [ident(row) for row in actual], result.pairs
-    ):
-        key = _identifying_key(expected[e1:e2], actual[a1:a2])
-        if key is None:
-            _pair_gap(expected, actual, (e1, e2, a1, a2), result)
-            continue
-        names = [freeze(row[key]) for row in expected[e1:e2]], [freeze(row[key]) for row in actual[a1:a2]]
-        inner: list[tuple[int, int]] = []
-        for f1, f2, b1, b2 in _gaps(*names, inner):
-            _drop_gap(range(e1 + f1, e1 + f2), range(a1 + b1, a1 + b2), result)
-        result.pairs.extend((e1 + e, a1 + a) for e, a in inner)
+    whole = (0, len(expected), 0, len(actual))
+    if not _by_key(expected, actual, whole, result):
+        before, after = [ident(row) for row in expected], [ident(row) for row in actual]
+        for gap in _gaps(before, after, result.pairs):
+            if not _by_key(expected, actual, gap, result):
+                _pair_gap(expected, actual, gap, result)
     result.pairs.sort()
     return result
+
+
+def _by_key(expected: Sequence[Json], actual: Sequence[Json], gap: "Gap", result: Pairs) -> bool:
+    e1, e2, a1, a2 = gap
+    key = _identifying_key(expected[e1:e2], actual[a1:a2])
+    if key is None:
+        return False
+    names = [freeze(row[key]) for row in expected[e1:e2]], [freeze(row[key]) for row in actual[a1:a2]]
+    inner: list[tuple[int, int]] = []
+    for f1, f2, b1, b2 in _gaps(*names, inner):
+        _drop_gap(range(e1 + f1, e1 + f2), range(a1 + b1, a1 + b2), result)
+    result.pairs.extend((e1 + e, a1 + a) for e, a in inner)
+    return True
 
 
 Gap = tuple[int, int, int, int]
@@ -66,6 +73,9 @@ Gap = tuple[int, int, int, int]
 
 def _gaps(before: Sequence[Hashable], after: Sequence[Hashable], pairs: list[tuple[int, int]]) -> list[Gap]:
     """Append the equal positions to `pairs`; return the stretches between them."""
+    if before == after:
+        pairs.extend((n, n) for n in range(len(before)))
+        return []
     gaps: list[Gap] = []
     e1 = a1 = 0
     for e2, a2 in [*_anchors(before, after), (len(before), len(after))]:
@@ -122,16 +132,16 @@ def _anchors(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tupl
 
 
 def _identifying_key(expected: Sequence[Json], actual: Sequence[Json]) -> str | None:
-    """A key that names each row on both sides and that at least one row of each has in common."""
+    """A key that names each row on both sides and that most of them have in common."""
     rows = [*expected, *actual]
     if not expected or not actual or not all(isinstance(row, dict) for row in rows):
         return None
     for key in _LIKELY_KEYS:
-        if all(isinstance(row.get(key), str | int) for row in rows):
+        if key in rows[0] and all(isinstance(row.get(key), str | int) for row in rows):
             before = {freeze(row[key]) for row in expected}
             after = {freeze(row[key]) for row in actual}
             distinct = len(before) == len(expected) and len(after) == len(actual)
-            if distinct and before & after:
+            if distinct and 2 * len(before & after) >= min(len(before), len(after)):
                 return key
     return None
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from baselinekit.compare.align import Pairs, align
 from baselinekit.compare.literal import Literal
@@ -11,7 +12,7 @@ from baselinekit.compare.pairing import freeze
 from baselinekit.compare.rules import State
 from baselinekit.compare.walk import Link, Mismatch, Node, Walk
 from baselinekit.model.values import Json
-from baselinekit.placeholders.grammar import escape_value
+from baselinekit.placeholders.grammar import escape_value, holds_marker
 from baselinekit.placeholders.kinds import is_number
 
 _MOST_TRIED = 100_000
@@ -91,21 +92,42 @@ class Ordered:
         return found
 
     def _likely(self, actual: list[Json], walk: Walk, head: int) -> Pairs:
-        """The pairs that a reader would see: the agreeing head and tail, in between the likeliest."""
-        tail = 0
-        while tail < min(len(self.items), len(actual)) - head and walk.matches(
-            self.items[-1 - tail], actual[-1 - tail]
-        ):
-            tail += 1
-        found = align(
-            self.expected[head : len(self.items) - tail],
-            actual[head : len(actual) - tail],
-            Ident(self.items),
-        )
-        pairs = [(n, n) for n in range(head)]
-        pairs += [(head + e, head + a) for e, a in found.pairs]
-        pairs += [(len(self.items) - n, len(actual) - n) for n in range(tail, 0, -1)]
-        return Pairs(pairs, [head + e for e in found.missing], [head + a for a in found.extra])
+        """The pairs that a reader would see: what agrees where it stands, and in between the likeliest."""
+        found = Pairs([(n, n) for n in range(head)], [], [])
+        ident = Ident(self.items)
+        for e1, e2, a1, a2 in self._stretches(actual, walk, head, found.pairs):
+            inner = align(self.expected[e1:e2], actual[a1:a2], ident)
+            found.pairs.extend((e1 + e, a1 + a) for e, a in inner.pairs)
+            found.missing.extend(e1 + e for e in inner.missing)
+            found.extra.extend(a1 + a for a in inner.extra)
+        found.pairs.sort()
+        return found
+
+    def _stretches(
+        self, actual: list[Json], walk: Walk, head: int, pairs: list[tuple[int, int]]
+    ) -> list[tuple[int, int, int, int]]:
+        """Where the rows disagree: one stretch between the agreeing head and tail, or, of as many rows as
+        there were, several. What agrees is appended to the pairs."""
+        rows, columns = len(self.items), len(actual)
+        if rows != columns:
+            tail = 0
+            while tail < min(rows, columns) - head and walk.matches(self.items[-1 - tail], actual[-1 - tail]):
+                tail += 1
+                pairs.append((rows - tail, columns - tail))
+            return [(head, rows - tail, head, columns - tail)]
+        stretches = []
+        begin = head
+        for n in range(head, rows):
+            node = self.items[n]
+            agrees = node.equals if isinstance(node, Literal) else partial(walk.matches, node)
+            if n > head and agrees(actual[n]):
+                pairs.append((n, n))
+                if begin < n:
+                    stretches.append((begin, n, begin, n))
+                begin = n + 1
+        if begin < rows:
+            stretches.append((begin, rows, begin, rows))
+        return stretches
 
     def _walk_pairs(self, whole: Pairs, actual: list[Json], walk: Walk, path: Link, head: int) -> Json:
         resolved: dict[int, Json] = {}
@@ -156,20 +178,22 @@ class Ordered:
 
 
 class Ident:
-    """The key by which rows are first aligned: the values that are literal in every one of them."""
+    """The key by which rows are first aligned: the values that are literal in every one of them, scalar ones
+    if there are any."""
 
     def __init__(self, items: Sequence[Node]):
-        literal: set[str] | None = None
-        for node in items:
-            if isinstance(node, Object | Literal) and isinstance(node.expected, dict):
-                numbers = node.mode.tolerance is None
-                keys = {key for key, value in node.rest.items() if numbers or not is_number(value)}
-                literal = keys if literal is None else literal & keys
-        self._keys = sorted(literal) if literal else None
+        rows = [node for node in items if isinstance(node, Object | Literal)]
+        keys = set(rows[0].rest) if rows else set()
+        for taken in {id(node.shape): node.shape.taken for node in rows if isinstance(node, Object)}.values():
+            keys -= taken
+        if rows and rows[0].mode.tolerance is not None:
+            keys = {key for key in keys if not is_number(rows[0].rest[key])}
+        plain = {key for key in keys if not isinstance(rows[0].rest[key], dict | list)}
+        self._keys = sorted(plain or keys)
 
     def __call__(self, row: Json) -> Hashable:
         if self._keys and isinstance(row, dict):
-            return tuple(freeze(row.get(key)) for key in self._keys)
+            return tuple([freeze(row.get(key)) for key in self._keys])
         return freeze(row)
 
 
@@ -240,6 +264,16 @@ class Keyed:
 
     def _name(self, row: Json) -> Hashable:
         return freeze(row[self.key]) if isinstance(row, dict) and self.key in row else None
+
+
+def no_key(rows: list[Json], key: str) -> str | None:
+    """Why rows cannot be paired by a key."""
+    names = [row.get(key) if isinstance(row, dict) else None for row in rows]
+    if any(name is None or holds_marker(name) or isinstance(name, dict | list) for name in names):
+        return f"the array cannot be paired by {key!r}: not every element has a literal {key}"
+    if len({freeze(name) for name in names}) != len(names):
+        return f"the array cannot be paired by {key!r}: two elements have the same {key}"
+    return None
 
 
 def in_authors_order(resolved: dict[int, Json], pairs: dict[int, int]) -> list[Json]:

@@ -4,21 +4,23 @@ most of a document costs little to compile and next to nothing to walk."""
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from baselinekit.compare.arrays import Each, Keyed, Ordered
+from baselinekit.compare.arrays import Each, Keyed, Ordered, no_key
 from baselinekit.compare.leaves import AnyElements, Ignored, Meaning, Scalar, Stand, Uncompared
-from baselinekit.compare.literal import Literal, bytes_of, may_hold_marker
+from baselinekit.compare.literal import Literal, bytes_of, literal_bytes, shows_more
 from baselinekit.compare.mode import Mode
-from baselinekit.compare.objects import Object
+from baselinekit.compare.objects import Object, Shape
 from baselinekit.compare.rules import Rule, State
 from baselinekit.compare.unordered import Unordered
 from baselinekit.compare.walk import Link, Node, unroll
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.baselines import ArrayMode, By, FieldRule
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.grammar import describes_many, has_marker, holds_marker, tokens_in
+from baselinekit.placeholders.grammar import describes_many, has_marker, tokens_in
 from baselinekit.placeholders.kinds import is_number
 from baselinekit.placeholders.table import Words
-from baselinekit.placeholders.template import Inline, Placeholder, compile_text
+from baselinekit.placeholders.template import Inline, Placeholder, binds, compile_text
+
+_MOST_SHAPES = 8
 
 
 @dataclass(slots=True)
@@ -35,6 +37,7 @@ class Compiler:
     checked: int = 0
     uncompared: int = 0
     templates: dict[str, str | Placeholder | Inline] = field(default_factory=dict)
+    shapes: dict[tuple[int, int], list[Shape]] = field(default_factory=dict)
 
     def node(self, value: Json, mode: Mode, state: State, at: Link) -> Node:
         """The node of a value, by the rules that apply right here."""
@@ -77,9 +80,12 @@ class Compiler:
 
     def _text(self, value: str, mode: Mode, at: Link) -> Node:
         literal = self._template(value, at) if has_marker(value) else value
-        if not isinstance(literal, str):
-            self.checked += 1
-            return Stand(value, literal, at)
+        if isinstance(literal, str):
+            return self._literal_text(value, literal, mode, at)
+        self.checked += 1
+        return Stand(value, literal, at)
+
+    def _literal_text(self, value: str, literal: str, mode: Mode, at: Link) -> Node:
         if mode.type == "numeric":
             return self._uncompared(value, at)
         self.checked += 1
@@ -101,35 +107,86 @@ class Compiler:
         return Uncompared(value, at)
 
     def _object(self, value: dict[str, Json], mode: Mode, state: State, at: Link, whole: bool) -> Node:
-        """Nodes where they are needed; the rest stays literal."""
+        """The shape of an earlier row, if it fits; else nodes where they are needed."""
         if mode.type == "numeric":
             return self._numbers(value, mode, state, at)
         if state.names is None:
             return self._looked_into(value, mode, state, at)
-        size = len(value)
-        names = state.names
-        nodes: dict[str, Node] = {  # before anything else, so that arrays find the bindings made
-            key: self._text(item, mode, (at, key))
-            for key, item in value.items()
-            if item.__class__ is str and ("<<" in item or "{{any_" in item) and key not in names
-        }
-        if names:
-            for key, item in value.items():
-                if key in names:
-                    nodes[key] = self.node(item, mode, state.step(key, item, size), (at, key))
-        rest, data = _without(value, nodes)
-        below = state.otherwise()
-        if data is None or may_hold_marker(data) or not below.asleep(data):
-            for key, item in rest.items():
-                if item.__class__ is dict or item.__class__ is list:
-                    node = self.node(item, mode, below, (at, key))
-                    if not isinstance(node, Literal):
-                        nodes[key] = node
-            rest, data = _without(value, nodes)
+        if whole:
+            return Object(value, Shape(mode, state), (), None, at, stated=value)
+        shapes = self.shapes.setdefault((id(mode), id(state)), [])
+        for shape in shapes:
+            row = self._alike(value, shape, at)
+            if row is not None:
+                return row
+        if not shows_more(value, state.names):
+            data = self._literal_bytes(value, state)
+            if data is not None:
+                self.checked += 1
+                return Literal(value, data, mode, state, at)
+        shape, nodes, rest = self._shape(value, mode, state, at)
         self.checked += bool(rest) or not value
-        if not nodes and not whole and data is not None:
-            return Literal(value, data, mode, state, at)
-        return Object(value, tuple(nodes.items()), rest, data, mode, state, at)
+        data = bytes_of(rest)
+        if data is not None and len(rest) < len(value):
+            shapes[_MOST_SHAPES - 1 :] = []
+            shapes.insert(0, shape)
+        return Object(value, shape, nodes, data, at, stated=rest)
+
+    def _alike(self, value: dict[str, Json], shape: Shape, at: Link) -> Object | None:
+        rest = shape.literal_part(value)
+        if rest is None or (data := self._literal_bytes(rest, shape.state)) is None:
+            return None
+        self.checked += 1
+        if not shape.deeper:
+            return Object(value, shape, (), data, at)
+        mode, state, size = shape.mode, shape.state, len(value)
+        nodes = tuple(
+            (key, self.node(value[key], mode, state.step(key, value[key], size), (at, key)))
+            for key in shape.deeper
+        )
+        return Object(value, shape, nodes, data, at)
+
+    @staticmethod
+    def _literal_bytes(rest: dict[str, Json], state: State) -> bytes | None:
+        """The bytes of an object in which no placeholder stands and that no rule touches."""
+        if state.names and not state.names.isdisjoint(rest):
+            return None
+        data = literal_bytes(rest)
+        return data if data is not None and state.otherwise().asleep(data) else None
+
+    def _shape(
+        self, value: dict[str, Json], mode: Mode, state: State, at: Link
+    ) -> tuple[Shape, tuple[tuple[str, Node], ...], dict[str, Json]]:
+        """The shape of an object, the nodes below it, and what is literal."""
+        size, names, below = len(value), state.names or (), state.otherwise()
+        texts, ignored, nodes = [], [], {}
+        rest = value.copy()
+        for key, item in value.items():
+            if key not in names and item.__class__ is str and has_marker(item):
+                del rest[key]
+                template = self._template(item, (at, key))
+                if isinstance(template, str):
+                    nodes[key] = self._literal_text(item, template, mode, (at, key))
+                else:
+                    self.checked += 1
+                    texts.append((key, item, template.alone, template))
+        for key in [key for key in value if key in names]:
+            node = self.node(value[key], mode, state.step(key, value[key], size), (at, key))
+            del rest[key]
+            if isinstance(node, Ignored):
+                ignored.append((key, value[key].__class__, node.rule, node.keep))
+            else:
+                nodes[key] = node
+        more = shows_more(rest, names) or self._literal_bytes(rest, state) is None
+        containers = tuple(rest.items()) if more else ()
+        for key, item in containers:
+            if item.__class__ is dict or item.__class__ is list:
+                node = self.node(item, mode, below, (at, key))
+                if not isinstance(node, Literal):
+                    nodes[key] = node
+                    del rest[key]
+        shape = Shape(mode, state, texts=tuple(texts), ignored=tuple(ignored), deeper=tuple(nodes))
+        return shape, tuple(nodes.items()), rest
 
     def _looked_into(self, value: dict[str, Json], mode: Mode, state: State, at: Link) -> Node:
         """An object with a node for every key: to a rule any of them may matter."""
@@ -137,8 +194,7 @@ class Compiler:
         nodes = {
             key: self.node(item, mode, state.step(key, item, size), (at, key)) for key, item in value.items()
         }
-        rest, data = _without(value, nodes)
-        return Object(value, tuple(nodes.items()), rest, data, mode, state, at)
+        return Object(value, Shape(mode, state), tuple(nodes.items()), bytes_of({}), at, stated={})
 
     def _numbers(self, value: dict[str, Json], mode: Mode, state: State, at: Link) -> Node:
         """An object of which only the numbers are compared."""
@@ -156,7 +212,7 @@ class Compiler:
         if at is not None and not nodes and not rest:
             return Uncompared(value, at)
         self.checked += bool(rest)
-        return Object(value, tuple(nodes.items()), rest, None, mode, state, at, open=True)
+        return Object(value, Shape(mode, state, open=True), tuple(nodes.items()), None, at, stated=rest)
 
     def _array(self, value: list[Json], mode: Mode, state: State, at: Link, whole: bool) -> Node:
         if not state.dead and (here := state.any_element().here) is not None and here.ignore is not None:
@@ -165,9 +221,12 @@ class Compiler:
             return AnyElements(value, here.ignore, at)
         here = state.here
         how = here.arrays.arrays if here is not None and here.arrays is not None else None
-        if how is None and not whole and mode.type != "numeric" and not _holds_containers(value):
-            data = bytes_of(value)
-            if data is not None and not may_hold_marker(data) and state.asleep(data):
+        if whole:
+            return self._opened_array(value, mode, state, at)
+        below = state.any_element().names or ()
+        if how is None and mode.type != "numeric" and not shows_more(value, below):
+            data = literal_bytes(value)
+            if data is not None and state.asleep(data):
                 self.checked += 1
                 return Literal(value, data, mode, state, at)
         if how is not None and mode.type == "exact":
@@ -177,14 +236,31 @@ class Compiler:
             how = "each" if describes_many(value[0]) else None
         if how is not None:
             self.arrays[unroll(at)] = self._shown(how)
-        size = len(value)
-        items = tuple(
-            self.node(item, mode, state.step(n, item, size), (at, n)) for n, item in enumerate(value)
-        )
+        items = self._items(value, mode, state, at)
         if mode.type == "numeric" and at is not None and all(isinstance(node, Uncompared) for node in items):
             return Uncompared(value, at)
         self.checked += not value
         return self._array_node(value, items, how or "ordered", mode, state, at)
+
+    def _items(self, value: list[Json], mode: Mode, state: State, at: Link) -> tuple[Node, ...]:
+        below, size = state.same_below, len(value)
+        if below is not None and below.here is None:
+            return tuple([self._by_kind(item, mode, below, (at, n), False) for n, item in enumerate(value)])
+        return tuple(
+            [self.node(item, mode, state.step(n, item, size), (at, n)) for n, item in enumerate(value)]
+        )
+
+    def _opened_array(self, value: list[Json], mode: Mode, state: State, at: Link) -> Node:
+        """An array that was found literal: so is all that it holds."""
+        size = len(value)
+        items: list[Node] = []
+        for n, item in enumerate(value):
+            below, place = state.step(n, item, size), (at, n)
+            if item.__class__ is dict or item.__class__ is list:
+                items.append(Literal(item, None, mode, below, place))
+            else:
+                items.append(self._by_kind(item, mode, below, place, True))
+        return Ordered(value, tuple(items), mode, state, at)
 
     def _array_node(
         self, value: list[Json], items: tuple[Node, ...], how: ArrayMode, mode: Mode, state: State, at: Link
@@ -192,22 +268,13 @@ class Compiler:
         if how == "each" and items:
             return Each(value, items, mode, at)
         if isinstance(how, By):
-            self._check_key(value, how.by, at)
+            if what := no_key(value, how.by):
+                self._problem(InvalidInput(Problem("BK221", what, "use unordered, or another key")), at)
             return Keyed(value, items, how.by, mode, at)
         if how in ("unordered", "subset"):
-            bindings = any(token.key for token in tokens_in(value))
+            bindings = any(map(binds, self.templates.values())) and any(t.key for t in tokens_in(value))
             return Unordered(value, items, mode, at, subset=how == "subset", bindings=bindings)
         return Ordered(value, items, mode, state, at, open=mode.type == "numeric")
-
-    def _check_key(self, value: list[Json], key: str, at: Link) -> None:
-        names = [item.get(key) if isinstance(item, dict) else None for item in value]
-        if any(name is None or holds_marker(name) or isinstance(name, dict | list) for name in names):
-            what = f"the array cannot be paired by {key!r}: not every element has a literal {key}"
-        elif len({str(name) for name in names}) != len(names):
-            what = f"the array cannot be paired by {key!r}: two elements have the same {key}"
-        else:
-            return
-        self._problem(InvalidInput(Problem("BK221", what, "use unordered, or another key")), at)
 
     @staticmethod
     def _shown(how: ArrayMode) -> str:
@@ -216,13 +283,3 @@ class Compiler:
     def _problem(self, error: InvalidInput, at: Link) -> None:
         path = ("baseline", "output", *unroll(at))
         self.problems += [Problem(p.code, p.what, p.mend, p.place, path) for p in error.problems]
-
-
-def _holds_containers(value: list[Json]) -> bool:
-    """Rows are asked one by one: most have something to look into, if one has."""
-    return bool(value) and value[0].__class__ in (dict, list)
-
-
-def _without(value: dict[str, Json], nodes: dict[str, Node]) -> tuple[dict[str, Json], bytes | None]:
-    rest = {key: item for key, item in value.items() if key not in nodes} if nodes else value
-    return rest, bytes_of(rest)

@@ -89,6 +89,9 @@ class Stand:
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         if self.template.accepts(actual, walk.bindings):
             return self.expected
+        return self.refuse(actual, walk, path)
+
+    def refuse(self, actual: Json, walk: Walk, path: Link) -> Json:
         walk.differ(path, "value", self.expected, actual, self.at, note=self._binding(walk))
         return escape_value(actual)
 

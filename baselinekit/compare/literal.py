@@ -4,14 +4,18 @@ marshal writes the type of every number and the order of every key. It is as fas
 true for 1. Other bytes are no difference yet: only then a value is looked into."""
 
 import marshal
+import re
+from collections.abc import Container
 from dataclasses import dataclass
 
 from baselinekit.compare.mode import Mode
 from baselinekit.compare.rules import State
 from baselinekit.compare.walk import Link, Node, Walk
 from baselinekit.model.values import Json
+from baselinekit.placeholders.grammar import has_marker
 
 _WITHOUT_REFERENCES = 2
+_PLACEHOLDER = re.compile(rb"\\<<|<<[a-z][a-z0-9_]*(?:[(?|]|>>|[^!-~])")
 
 
 def bytes_of(value: Json) -> bytes | None:
@@ -22,27 +26,54 @@ def bytes_of(value: Json) -> bytes | None:
         return None
 
 
-def may_hold_marker(data: bytes) -> bool:
-    """Whether any text in it could hold a placeholder, or an escape of one."""
-    return b"<<" in data or b"{{any_" in data
+def literal_bytes(value: Json) -> bytes | None:
+    """The bytes of a value; None if any text in it holds a placeholder, or an escape of one. Two bytes of a
+    number may look like the beginning of one, so what follows is looked at as well."""
+    data = bytes_of(value)
+    if data is None or b"{{any_" in data or (b"<<" in data and _PLACEHOLDER.search(data)):
+        return None
+    return data
+
+
+def shows_more(value: Json, names: Container[str]) -> bool:
+    """Whether the first things in a value already show that it is not literal, or has such a name in it: then
+    nobody need read all of it to find out. A guess that only saves time."""
+    while value:
+        if value.__class__ is list:
+            value = value[0]
+        elif value.__class__ is dict:
+            inner = None
+            for key, item in value.items():
+                kind = item.__class__
+                if key in names or (kind is str and has_marker(item)):
+                    return True
+                if inner is None and (kind is dict or kind is list):
+                    inner = item
+            value = inner
+        else:
+            return value.__class__ is str and has_marker(value)
+    return False
 
 
 def identical(left: Json, right: Json) -> bool:
     """Equal with every type, and the keys in the same order. False says nothing yet."""
     if left.__class__ is not right.__class__:
         return False
+    if left != right:
+        return False
     if left.__class__ is dict or left.__class__ is list:
         data = bytes_of(left)
         return data is not None and data == bytes_of(right)
-    return bool(left == right)
+    return True
 
 
 @dataclass(slots=True, eq=False)
 class Literal:
-    """A literal object or array. `opened`: its node, made when something else than this was met."""
+    """A literal object or array, with its bytes where they are known. `opened`: its node, made when something
+    else than this was met."""
 
     expected: Json
-    data: bytes
+    data: bytes | None
     mode: Mode
     state: State
     at: Link
@@ -53,8 +84,13 @@ class Literal:
     def rest(self) -> dict[str, Json]:
         return self.expected if isinstance(self.expected, dict) else {}
 
+    def equals(self, actual: Json) -> bool:
+        if self.data is None:
+            return identical(self.expected, actual)
+        return actual.__class__ is self.expected.__class__ and bytes_of(actual) == self.data
+
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
-        if actual.__class__ is self.expected.__class__ and bytes_of(actual) == self.data:
+        if self.equals(actual):
             return self.expected
         if self.opened is None:
             self.opened = walk.open(self.expected, self.mode, self.state, self.at)

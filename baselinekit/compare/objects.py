@@ -1,59 +1,122 @@
 """Objects, and the response headers among them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from baselinekit.compare.leaves import Ignored, Stand
 from baselinekit.compare.literal import bytes_of, identical
 from baselinekit.compare.mode import Mode
-from baselinekit.compare.rules import State
+from baselinekit.compare.rules import Rule, State
 from baselinekit.compare.walk import Link, Node, Walk
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import escape_value
+from baselinekit.placeholders.template import Inline, Placeholder
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """What objects that are alike share, so that a thousand rows do not make a thousand times the same nodes:
+    the keys that hold a placeholder (and which), the keys that a rule ignores (and the type found there), the
+    keys with nodes of their own. `open`: further keys do not matter."""
+
+    mode: Mode
+    state: State
+    open: bool = False
+    texts: tuple[tuple[str, str, Callable[[Json], bool] | None, Placeholder | Inline], ...] = ()
+    ignored: tuple[tuple[str, type, Rule, bool], ...] = ()
+    deeper: tuple[str, ...] = ()
+
+    @property
+    def taken(self) -> set[str]:
+        """The keys that are not of the literal part."""
+        return {text[0] for text in self.texts} | {key[0] for key in self.ignored} | {*self.deeper}
+
+    def literal_part(self, row: dict[str, Json]) -> dict[str, Json] | None:
+        """What is left of a row of this shape; None if it has another one."""
+        rest = row.copy()
+        for key, text, _, _ in self.texts:
+            if rest.pop(key, None) != text:
+                return None
+        for key, kind, _, _ in self.ignored:
+            if rest.pop(key, ABSENT).__class__ is not kind:
+                return None
+        for key in self.deeper:
+            if rest.pop(key, ABSENT) is ABSENT:
+                return None
+        return rest
 
 
 @dataclass(slots=True, eq=False)
 class Object:
-    """An object: `nodes` under the keys where a placeholder or a rule asks for more, `rest` where the values
-    are literal, with its bytes. `open`: further keys do not matter."""
+    """An object: its shape, `nodes` under the keys where that is not enough, and the bytes of the rest, which
+    is literal."""
 
     expected: dict[str, Json]
+    shape: Shape
     nodes: tuple[tuple[str, Node], ...]
-    rest: dict[str, Json]
     data: bytes | None
-    mode: Mode
-    state: State
     at: Link
-    open: bool = False
+    stated: dict[str, Json] | None = None
     optional: bool = False
     opened: dict[str, Node] | None = None
+
+    @property
+    def mode(self) -> Mode:
+        return self.shape.mode
+
+    @property
+    def rest(self) -> dict[str, Json]:
+        """The literal part, made when it is looked into."""
+        if self.stated is None:
+            taken = self.shape.taken
+            self.stated = {key: value for key, value in self.expected.items() if key not in taken}
+        return self.stated
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         if actual.__class__ is not dict:
             return walk.replaced(self, actual, path)
+        shape = self.shape
         changed: dict[str, Json] = {}
-        left = actual
-        if self.nodes:
-            left = actual.copy()
-            for key, node in self.nodes:
-                got = left.pop(key, ABSENT)
-                if got is not ABSENT:
-                    resolved = node.walk(got, walk, (path, key))
-                    if resolved is not node.expected:
-                        changed[key] = resolved
-                elif not node.optional:
-                    self._missing(key, node.expected, walk, path, changed)
+        left = actual.copy()
+        for key, _, accepts, template in shape.texts:
+            got = left.pop(key, ABSENT)
+            if got is ABSENT:
+                if not template.optional:
+                    self._missing(key, self.expected[key], walk, path, changed)
+            elif not (template.accepts(got, walk.bindings) if accepts is None else accepts(got)):
+                stand = Stand(self.expected[key], template, (self.at, key))
+                changed[key] = stand.refuse(got, walk, (path, key))
+        for key, kind, rule, keep in shape.ignored:
+            got = left.pop(key, ABSENT)
+            if got.__class__ is kind:
+                walk.hits.add(rule)
+            elif got is not ABSENT:
+                Ignored(self.expected[key], rule, (self.at, key), keep).walk(got, walk, (path, key))
+            elif keep:
+                self._missing(key, self.expected[key], walk, path, changed)
+        for key, node in self.nodes:
+            got = left.pop(key, ABSENT)
+            if got is not ABSENT:
+                resolved = node.walk(got, walk, (path, key))
+                if resolved is not node.expected:
+                    changed[key] = resolved
+            elif not node.optional:
+                self._missing(key, node.expected, walk, path, changed)
         if self.data is None or bytes_of(left) != self.data:
             self._literal(left, walk, path, changed)
             if not left.keys() <= self.rest.keys():
                 self._further(left, actual, walk, path, changed)
-        moved = not self.mode.allow_field_reordering and self._order(actual, walk, path)
+        moved = not shape.mode.allow_field_reordering and self._order(actual, walk, path)
         return self._resolved(actual, changed, moved) if changed or moved else self.expected
 
     def _literal(self, left: dict[str, Json], walk: Walk, path: Link, changed: dict[str, Json]) -> None:
         for key, value in self.rest.items():
             got = left.get(key, ABSENT)
+            if got.__class__ is value.__class__ and got == value and identical(value, got):
+                continue
             if got is ABSENT:
                 self._missing(key, value, walk, path, changed)
-            elif not identical(value, got):
+            else:
                 resolved = self._node(key, value, walk).walk(got, walk, (path, key))
                 if resolved is not value:
                     changed[key] = resolved
@@ -63,12 +126,12 @@ class Object:
         if self.opened is None:
             self.opened = {}
         if key not in self.opened:
-            below = self.state.step(key, value, len(self.expected))
-            self.opened[key] = walk.open(value, self.mode, below, (self.at, key))
+            below = self.shape.state.step(key, value, len(self.expected))
+            self.opened[key] = walk.open(value, self.shape.mode, below, (self.at, key))
         return self.opened[key]
 
     def _missing(self, key: str, value: Json, walk: Walk, path: Link, changed: dict[str, Json]) -> None:
-        if not self.mode.allow_missing_fields:
+        if not self.shape.mode.allow_missing_fields:
             walk.missing(value, (self.at, key), (path, key))
             changed[key] = ABSENT
 
@@ -81,13 +144,14 @@ class Object:
         changed: dict[str, Json],
     ) -> None:
         """What the actual object has beyond the baseline."""
-        allowed = self.open or self.mode.allow_additional_fields
-        if allowed and self.state.dead:
+        shape = self.shape
+        allowed = shape.open or shape.mode.allow_additional_fields
+        if allowed and shape.state.dead:
             return
         for key, value in left.items():
             if key in self.rest:
                 continue
-            here = self.state.step(key, value, len(actual)).here
+            here = shape.state.step(key, value, len(actual)).here
             if here is not None:
                 walk.hits.update(here.rules)
             if not allowed and (here is None or here.ignore is None):
@@ -104,7 +168,7 @@ class Object:
 
     def _resolved(self, actual: dict[str, Json], changed: dict[str, Json], moved: bool) -> dict[str, Json]:
         resolved = {**self.expected, **changed}
-        if moved or not self.mode.allow_field_reordering:
+        if moved or not self.shape.mode.allow_field_reordering:
             resolved = {key: resolved[key] for key in actual if key in resolved} | resolved
         return {key: value for key, value in resolved.items() if value is not ABSENT}
 

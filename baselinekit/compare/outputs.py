@@ -8,7 +8,7 @@ from typing import Literal
 from baselinekit.compare.compiler import Compiler
 from baselinekit.compare.leaves import MediaType, Scalar
 from baselinekit.compare.mode import Mode
-from baselinekit.compare.objects import Headers, Object
+from baselinekit.compare.objects import Headers, Object, Shape
 from baselinekit.compare.rules import State
 from baselinekit.compare.walk import Link, Node, unroll
 from baselinekit.errors import Problem, nearest
@@ -97,7 +97,7 @@ def node_of(value: Json, form: Form, mode: Mode, state: State, at: Link, compile
     )
     if kind == "headers":
         nodes = tuple((key, _header(key, node)) for key, node in nodes)
-    fields = Object(value, nodes, {}, None, applied, state, at, open=kind != "names")
+    fields = Object(value, Shape(applied, state, open=kind != "names"), nodes, None, at, stated={})
     return Headers(fields) if kind == "headers" else fields
 
 

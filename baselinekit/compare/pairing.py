@@ -4,7 +4,6 @@ wrong: a loose row would take the only partner of a strict one."""
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal
-from math import isfinite
 
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.values import Json
@@ -12,6 +11,9 @@ from baselinekit.placeholders.kinds import decimal
 from baselinekit.placeholders.template import Bindings
 
 _MOST_TRIES = 20_000
+_WHOLE = 2**53
+"""Below it a float is the number that it is written as, if that is a whole one."""
+_MOST_DIGITS = 2_000
 
 
 def freeze(value: Json) -> Hashable:
@@ -26,9 +28,19 @@ def freeze(value: Json) -> Hashable:
         return (dict, frozenset((key, freeze(item)) for key, item in value.items()))
     if kind is list:
         return (list, *map(freeze, value))
-    if kind is Decimal and isfinite(value) and decimal(float(value)) == value:
-        return float(value)
-    return key
+    return key if kind is int else _by_digits(value)
+
+
+def _by_digits(number: float | Decimal) -> Hashable:
+    """Two numbers written otherwise are never one key, as they might be to `==` if their types differ."""
+    if number.__class__ is float and -_WHOLE < number < _WHOLE:
+        return number
+    exact = decimal(number)
+    if not exact.is_finite() or exact.adjusted() > _MOST_DIGITS:
+        return Decimal, str(exact)
+    if exact == exact.to_integral_value():
+        return int(exact)
+    return float(exact) if decimal(float(exact)) == exact else (Decimal, exact)
 
 
 def match(rows: int, columns: int, candidates: Callable[[int], Sequence[int]]) -> dict[int, int]:

@@ -78,6 +78,11 @@ class State:
             known = self._next[memo] = self._advance(key, value, size)
         return known
 
+    @property
+    def same_below(self) -> "State | None":
+        """The one state below all elements of an array, where no rule tells them apart."""
+        return self.any_element() if self._generic_index and not self._valued else None
+
     def any_element(self) -> "State":
         """The state below any index that no rule names."""
         return self.step(_NO_RULE_NAMES_IT, None, 0)
@@ -95,7 +100,7 @@ class State:
             if not waits or self.names is None or any(name.isdigit() for name in self.names):
                 return False
             self._marks = [name.encode("utf-8", "surrogatepass") for name in self.names]
-        return not any(mark in data for mark in self._marks)
+        return not any(map(data.__contains__, self._marks))
 
     def _advance(self, key: str | int, value: Json, size: int) -> "State":
         rules = self._automaton.rules

@@ -62,8 +62,11 @@ def between(number: Json, low: Json, high: Json) -> bool:
 
 
 def same_number(left: Json, right: Json) -> bool:
-    """Equal by their written digits. `==` is quick, and says no of a float and a Decimal written alike."""
-    return bool(left == right) or decimal(left) == decimal(right)
+    """Equal by their written digits. Between two types `==` would ask for the binary value instead: for the
+    float 1e23 that is another whole number than the one it is written as."""
+    if left.__class__ is right.__class__:
+        return bool(left == right)
+    return decimal(left) == decimal(right)
 
 
 def same(left: Json, right: Json) -> bool:

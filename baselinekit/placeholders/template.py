@@ -35,6 +35,11 @@ class Placeholder:
     def optional(self) -> bool:
         return self.token.optional
 
+    @property
+    def alone(self) -> Callable[[Json], bool] | None:
+        """The whole test, where neither a binding nor a null has a say in it."""
+        return None if self.token.key or self.token.nullable else self.kind.accepts
+
     def accepts(self, value: Json, bindings: Bindings) -> bool:
         if value is None and self.token.nullable:
             return True
@@ -49,6 +54,7 @@ class Inline:
     kinds: tuple[Kind, ...]
     match: Callable[[str], Any]
     optional: bool = False
+    alone: None = None
 
     def accepts(self, value: Json, bindings: Bindings) -> bool:
         found = self.match(value) if isinstance(value, str) else None
@@ -64,6 +70,13 @@ class Inline:
             if not bound(token, Piece(read) if isinstance(read, str) else read, bindings):
                 return False
         return True
+
+
+def binds(template: str | Placeholder | Inline) -> bool:
+    """Whether a binding is in it."""
+    if isinstance(template, Inline):
+        return any(token.key for token in template.tokens)
+    return isinstance(template, Placeholder) and template.token.key is not None
 
 
 def bound(token: Token, value: Json, bindings: Bindings) -> bool:
