@@ -152,7 +152,7 @@ class Compiler:
         if state.names and not state.names.isdisjoint(rest):
             return None
         data = literal_bytes(rest)
-        return data if data is not None and state.otherwise().asleep(data) else None
+        return data if data is None or state.dead or state.otherwise().asleep(data) else None
 
     def _shape(
         self, value: dict[str, Json], mode: Mode, state: State, at: Link

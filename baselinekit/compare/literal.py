@@ -29,8 +29,11 @@ def bytes_of(value: Json) -> bytes | None:
 def literal_bytes(value: Json) -> bytes | None:
     """The bytes of a value; None if any text in it holds a placeholder, or an escape of one. Two bytes of a
     number may look like the beginning of one, so what follows is looked at as well."""
-    data = bytes_of(value)
-    if data is None or b"{{any_" in data or (b"<<" in data and _PLACEHOLDER.search(data)):
+    try:
+        data = marshal.dumps(value, _WITHOUT_REFERENCES)
+    except ValueError:
+        return None
+    if b"{{any_" in data or (b"<<" in data and _PLACEHOLDER.search(data)):
         return None
     return data
 

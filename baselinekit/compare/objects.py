@@ -112,7 +112,9 @@ class Object:
     def _literal(self, left: dict[str, Json], walk: Walk, path: Link, changed: dict[str, Json]) -> None:
         for key, value in self.rest.items():
             got = left.get(key, ABSENT)
-            if got.__class__ is value.__class__ and got == value and identical(value, got):
+            kind = value.__class__
+            same = got.__class__ is kind and got == value
+            if same and ((kind is not dict and kind is not list) or identical(value, got)):
                 continue
             if got is ABSENT:
                 self._missing(key, value, walk, path, changed)
@@ -170,7 +172,9 @@ class Object:
         resolved = {**self.expected, **changed}
         if moved or not self.shape.mode.allow_field_reordering:
             resolved = {key: resolved[key] for key in actual if key in resolved} | resolved
-        return {key: value for key, value in resolved.items() if value is not ABSENT}
+        if any(value is ABSENT for value in changed.values()):
+            return {key: value for key, value in resolved.items() if value is not ABSENT}
+        return resolved
 
 
 @dataclass(slots=True, eq=False)
