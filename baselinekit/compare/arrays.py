@@ -35,36 +35,41 @@ class Ordered:
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         if not isinstance(actual, list):
             return walk.replaced(self, actual, path)
-        kept = walk.kept()
-        agreed = 0
-        try:
-            for index, (node, value) in enumerate(zip(self.items, actual, strict=False)):
-                node.walk(value, walk, (path, index))
-                if walk.count != kept.found:
-                    break
-                agreed += 1
-        except Mismatch:
-            pass  # in a trial; another alignment may still match
+        start = dict(walk.bindings) if walk.bound else walk.bindings
+        agreed, bindings = self._agreeing(actual, walk, path)
         if agreed == len(self.items) == len(actual):
             return self.expected
-        if walk.trial and not self._flexible():
+        if walk.halting and not self._flexible():
             raise Mismatch
-        walk.back_to(kept)
-        return self._aligned(actual, walk, path, agreed)
+        walk.bindings = start
+        pairs = self._without_optional(actual, walk)
+        if pairs is not None:
+            return self._walk_pairs(pairs, actual, walk, path, 0)
+        if walk.halting and not self.open and self.state.dead:
+            raise Mismatch
+        walk.bindings = bindings
+        return self._walk_pairs(self._likely(actual, walk, agreed), actual, walk, path, agreed)
+
+    def _agreeing(self, actual: list[Json], walk: Walk, path: Link) -> tuple[int, dict[str, Json]]:
+        """How many rows agree from the head on, and the bindings after them. The first that does not is not
+        looked at any closer: it may get another partner."""
+        outer, walk.halting = walk.halting, True
+        agreed, bindings = 0, walk.bindings
+        try:
+            for node, value in zip(self.items, actual, strict=False):
+                if walk.bound:
+                    bindings = dict(walk.bindings)
+                node.walk(value, walk, (path, agreed))
+                agreed += 1
+        except Mismatch:
+            return agreed, bindings
+        finally:
+            walk.halting = outer
+        return agreed, walk.bindings
 
     def _flexible(self) -> bool:
         """Whether another number of elements may pass as well."""
         return self.open or not self.state.dead or any(node.optional for node in self.items)
-
-    def _aligned(self, actual: list[Json], walk: Walk, path: Link, head: int) -> Json:
-        pairs = self._without_optional(actual, walk)
-        if pairs is None:
-            for index in range(head):
-                self.items[index].walk(actual[index], walk, (path, index))  # again, for its bindings
-            pairs = self._likely(actual, walk, head)
-        else:
-            head = 0
-        return self._walk_pairs(pairs, actual, walk, path, head)
 
     def _without_optional(self, actual: list[Json], walk: Walk) -> Pairs | None:
         """The pairs when leaving out optional elements explains everything; None if it does not."""
@@ -92,7 +97,12 @@ class Ordered:
         return found
 
     def _likely(self, actual: list[Json], walk: Walk, head: int) -> Pairs:
-        """The pairs that a reader would see: what agrees where it stands, and in between the likeliest."""
+        """The pairs that a reader would see: what agrees where it stands, and in between the likeliest. Where
+        further elements do not matter the place alone decides, since the verdict would hang on it."""
+        rows, columns = len(self.items), len(actual)
+        if self.open:
+            shared = min(rows, columns)
+            return Pairs([(n, n) for n in range(shared)], [*range(shared, rows)], [*range(shared, columns)])
         found = Pairs([(n, n) for n in range(head)], [], [])
         ident = Ident(self.items)
         for e1, e2, a1, a2 in self._stretches(actual, walk, head, found.pairs):
@@ -170,10 +180,13 @@ class Ordered:
         moved: dict[int, int] = {}
         free = whole.extra[:50]
         for e in whole.missing[:50]:
-            hit = next((a for a in free if walk.matches(self.items[e], actual[a])), None)
-            if hit is not None:
-                moved[e] = hit
-                free.remove(hit)
+            for a in free:
+                bindings = walk.bindings_after(self.items[e], actual[a])
+                if bindings is not None:
+                    walk.bindings = bindings
+                    moved[e] = a
+                    free.remove(a)
+                    break
         return moved
 
 

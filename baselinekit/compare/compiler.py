@@ -39,6 +39,11 @@ class Compiler:
     templates: dict[str, str | Placeholder | Inline] = field(default_factory=dict)
     shapes: dict[tuple[int, int], list[Shape]] = field(default_factory=dict)
 
+    @property
+    def bound(self) -> bool:
+        """Whether a binding has been met."""
+        return any(map(binds, self.templates.values()))
+
     def node(self, value: Json, mode: Mode, state: State, at: Link) -> Node:
         """The node of a value, by the rules that apply right here."""
         applied = self.applied(value, mode, state, at)
@@ -272,7 +277,7 @@ class Compiler:
                 self._problem(InvalidInput(Problem("BK221", what, "use unordered, or another key")), at)
             return Keyed(value, items, how.by, mode, at)
         if how in ("unordered", "subset"):
-            bindings = any(map(binds, self.templates.values())) and any(t.key for t in tokens_in(value))
+            bindings = self.bound and any(token.key for token in tokens_in(value))
             return Unordered(value, items, mode, at, subset=how == "subset", bindings=bindings)
         return Ordered(value, items, mode, state, at, open=mode.type == "numeric")
 

@@ -33,7 +33,7 @@ class Matcher:
 
     def compare(self, observation: Observation) -> Comparison:
         """The one walk. An answer that cannot be judged (a limit) is CannotReplay, never a verdict."""
-        walk = Walk(self.compiler.open)
+        walk = Walk(self.compiler.open, self.compiler.bound)
         walk.hits.update(self.compiler.hits)
         resolved = self.root.walk(observation.output, walk, None)
         known_missing = {found.path for found in walk.differences if found.kind == "missing"}

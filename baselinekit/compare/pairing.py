@@ -11,6 +11,7 @@ from baselinekit.placeholders.kinds import decimal
 from baselinekit.placeholders.template import Bindings
 
 _MOST_TRIES = 20_000
+_END = -1
 _WHOLE = 2**53
 """Below it a float is the number that it is written as, if that is a whole one."""
 _MOST_DIGITS = 2_000
@@ -88,23 +89,27 @@ def _augment(
 
 
 def search(
-    rows: int,
+    optional: Sequence[bool],
+    least: int,
     candidates: Callable[[int], Sequence[int]],
     attempt: Callable[[int, int, Bindings], Bindings | None],
     bindings: Bindings,
 ) -> dict[int, int] | None:
-    """A matching of all rows under which the bindings agree, the row with the fewest partners first; None if
-    there is none. `attempt` gives the bindings after a pair, or None. Too many tries are an error: a guess
-    would be no verdict."""
-    order = sorted(range(rows), key=lambda row: len(candidates(row)))
-    chosen: list[int] = []
+    """A matching of all rows, the optional ones if they can, and of at least so many columns, under which the
+    bindings agree; None if there is none. The row with the fewest partners comes first. `attempt` gives the
+    bindings after a pair, or None. Too many tries are an error: a guess would be no verdict."""
+    rows = len(optional)
+    order = sorted(range(rows), key=lambda row: (optional[row], len(candidates(row))))
+    choices = [[*candidates(row), None] if optional[row] else [*candidates(row)] for row in order]
+    chosen: list[int | None] = []
     states = [bindings]
-    untried = [iter(candidates(order[0]))] if order else []
+    untried = [iter(choices[0])] if order else []
     tries = 0
-    while len(chosen) < rows:
-        column = next(untried[-1], None)
-        if column is None:
-            untried.pop()
+    while len(chosen) < rows or rows - chosen.count(None) < least:
+        column = next(untried[-1], _END) if len(chosen) < rows else _END
+        if column is _END:
+            if len(chosen) < rows:
+                untried.pop()
             if not chosen:
                 return None
             chosen.pop()
@@ -114,10 +119,22 @@ def search(
         if tries > _MOST_TRIES:
             what = "there are too many ways to bind the rows of an unordered array"
             raise CannotReplay(Problem("BK231", what, "pair them by a key: arrays: {path: {by: id}}"))
-        after = None if column in chosen else attempt(order[len(chosen)], column, states[-1])
+        after = _after(column, chosen, states[-1], attempt, order[len(chosen)])
         if after is not None:
             chosen.append(column)
             states.append(after)
             if len(chosen) < rows:
-                untried.append(iter(candidates(order[len(chosen)])))
-    return dict(zip(order, chosen, strict=True))
+                untried.append(iter(choices[len(chosen)]))
+    return {row: column for row, column in zip(order, chosen, strict=True) if column is not None}
+
+
+def _after(
+    column: int | None,
+    chosen: list[int | None],
+    bindings: Bindings,
+    attempt: Callable[[int, int, Bindings], Bindings | None],
+    row: int,
+) -> Bindings | None:
+    if column is None:
+        return bindings  # an optional row goes without
+    return None if column in chosen else attempt(row, column, bindings)

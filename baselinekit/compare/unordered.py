@@ -45,8 +45,9 @@ class Unordered:
         columns = [a for a in range(len(actual)) if a not in taken]
         found = self._match(rows, columns, actual, walk, path)
         resolved: dict[int, Json] = {a: self.expected[e] for e, a in pairs.items()}
-        for e, a in sorted(found.items()):
-            resolved[a] = self.items[e].walk(actual[a], walk, (path, a))
+        if walk.bound or not walk.halting:  # else they have been walked, and leave nothing behind
+            for e, a in sorted(found.items()):
+                resolved[a] = self.items[e].walk(actual[a], walk, (path, a))
         used = set(found.values())
         likely = self._leftovers(
             [e for e in rows if e not in found],
@@ -94,9 +95,12 @@ class Unordered:
                 known[row] = [a for a in buckets[row] if walk.matches(node, actual[a])]
             return known[row]
 
-        if walk.trial and any(not partners(n) and not self.items[e].optional for n, e in enumerate(rows)):
+        if walk.halting and any(not partners(n) and not self.items[e].optional for n, e in enumerate(rows)):
             raise Mismatch
-        if self.bindings and (found := self._consistent(rows, actual, partners, walk)) is not None:
+        if (
+            self.bindings
+            and (found := self._consistent(rows, len(columns), actual, partners, walk)) is not None
+        ):
             return found
         return {rows[row]: a for row, a in match(len(rows), len(columns), partners).items()}
 
@@ -123,7 +127,12 @@ class Unordered:
         return buckets
 
     def _consistent(
-        self, rows: list[int], actual: list[Json], partners: Callable[[int], Sequence[int]], walk: Walk
+        self,
+        rows: list[int],
+        columns: int,
+        actual: list[Json],
+        partners: Callable[[int], Sequence[int]],
+        walk: Walk,
     ) -> dict[int, int] | None:
         """A matching under which every binding has one value, searched with a bound on the tries."""
 
@@ -134,7 +143,8 @@ class Unordered:
             finally:
                 walk.bindings = outer
 
-        found = search(len(rows), partners, attempt, walk.bindings)
+        optional = [self.items[e].optional for e in rows]
+        found = search(optional, 0 if self.subset else columns, partners, attempt, walk.bindings)
         return None if found is None else {rows[row]: column for row, column in found.items()}
 
     def _leftovers(
@@ -148,7 +158,7 @@ class Unordered:
     ) -> dict[int, int]:
         """Tell what has no partner, and of that the likeliest pairs by what differs in them."""
         missing = [e for e in missing if not self.items[e].optional]
-        if walk.trial and (missing or (extra and not self.subset)):
+        if walk.halting and (missing or (extra and not self.subset)):
             raise Mismatch
         likely = pair_leftovers([self.expected[e] for e in missing], [actual[a] for a in extra])
         for e, a in likely:

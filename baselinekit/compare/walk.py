@@ -1,7 +1,7 @@
 """What a walk over the actual output carries with it: the differences found so far, the bindings made."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from baselinekit.compare.rules import Rule
 from baselinekit.errors import CannotReplay, Problem
@@ -13,6 +13,7 @@ MOST_KEPT = 10_000
 """Differences are counted completely; this many are kept."""
 
 _MOST_TRIALS = 5_000_000
+_MOST_KNOWN = 100_000
 
 Link = tuple[Any, str | int] | None
 """A path while it is walked: the parent's path and the last key. Only a difference unrolls it."""
@@ -40,32 +41,41 @@ class Node(Protocol):
 
 
 class Mismatch(Exception):
-    """In a trial: they do not match, and it does not matter how."""
-
-
-class Kept(NamedTuple):
-    """The state to go back to when what was tried turns out to need another look."""
-
-    kept: int
-    found: int
-    bindings: dict[str, Json]
+    """While a walk is halting: they do not match, and it does not matter how."""
 
 
 class Walk:
-    """One walk. In a trial the first difference ends it."""
+    """One walk. While it is `halting` the first difference ends it; in a `trial` nothing is reported either,
+    since what is tried need not belong together."""
 
-    __slots__ = ("bindings", "count", "differences", "hidden", "hits", "open", "trial", "trials")
+    __slots__ = (
+        "_known",
+        "bindings",
+        "bound",
+        "count",
+        "differences",
+        "halting",
+        "hidden",
+        "hits",
+        "open",
+        "trial",
+        "trials",
+    )
 
-    def __init__(self, open: Callable[..., Node]):
+    def __init__(self, open: Callable[..., Node], bound: bool = True):
         self.open = open
         """Makes the node of a literal value, once something else was met."""
+        self.bound = bound
+        """Whether there are bindings anywhere: then a match hangs on what was met before."""
         self.differences: list[Difference] = []
         self.count = 0
         self.bindings: dict[str, Json] = {}
         self.hits: set[Rule] = set()
         self.hidden: dict[Rule, str] = {}
+        self.halting = False
         self.trial = False
         self.trials = 0
+        self._known: dict[tuple[int, int], tuple[Node, Json, bool]] = {}
 
     def differ(
         self,
@@ -77,7 +87,7 @@ class Walk:
         rule: str | None = None,
         note: str | None = None,
     ) -> None:
-        if self.trial:
+        if self.halting:
             raise Mismatch
         self.count += 1
         if len(self.differences) < MOST_KEPT:
@@ -96,8 +106,18 @@ class Walk:
         self.differ(path, "extra", ABSENT, actual, at, note=note)
 
     def matches(self, node: Node, actual: Json) -> bool:
-        """Whether a value would pass here, with the bindings as they stand."""
-        return self.bindings_after(node, actual) is not None
+        """Whether a value would pass here, with the bindings as they stand. Inside a trial the answer is
+        kept: trials in trials would ask again and again."""
+        if self.bound or not self.halting:
+            return self.bindings_after(node, actual) is not None
+        key = (id(node), id(actual))
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) > _MOST_KNOWN:
+                self._known.clear()
+            found = self.bindings_after(node, actual) is not None
+            known = self._known[key] = (node, actual, found)  # both are kept, or another would get their ids
+        return known[2]
 
     def bindings_after(self, node: Node, actual: Json) -> dict[str, Json] | None:
         """The bindings as they would stand after a value has passed here; None if it would not."""
@@ -105,7 +125,8 @@ class Walk:
         if self.trials > _MOST_TRIALS:
             what = "its arrays in arrays can be paired in too many ways"
             raise CannotReplay(Problem("BK231", what, "pair their rows by a key: arrays: {path: {by: id}}"))
-        outer, self.trial = self.trial, True
+        outer = self.trial, self.halting
+        self.trial = self.halting = True
         bindings = self.bindings
         self.bindings = dict(bindings)
         try:
@@ -114,13 +135,5 @@ class Walk:
         except Mismatch:
             return None
         finally:
-            self.trial = outer
+            self.trial, self.halting = outer
             self.bindings = bindings
-
-    def kept(self) -> Kept:
-        return Kept(len(self.differences), self.count, dict(self.bindings))
-
-    def back_to(self, kept: Kept) -> None:
-        del self.differences[kept.kept :]
-        self.count = kept.found
-        self.bindings = dict(kept.bindings)
