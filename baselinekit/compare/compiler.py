@@ -2,11 +2,14 @@
 most of a document costs little to compile and next to nothing to walk."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from baselinekit.compare.arrays import Each, Keyed, Ordered, no_key
+from baselinekit.compare.columns import Alike, columns_of
 from baselinekit.compare.leaves import AnyElements, Ignored, Meaning, Scalar, Stand, Uncompared
-from baselinekit.compare.literal import Literal, bytes_of, literal_bytes, shows_more
+from baselinekit.compare.literal import Literal, bytes_of, literal_bytes, shows_more, untouched_bytes
 from baselinekit.compare.mode import Mode
 from baselinekit.compare.objects import Object, Shape
 from baselinekit.compare.rules import Rule, State
@@ -97,15 +100,13 @@ class Compiler:
         return (Meaning if mode.type == "semantic" else Scalar)(value, literal, mode, at)
 
     def _template(self, text: str, at: Link) -> str | Placeholder | Inline:
-        found = self.templates.get(text)
-        if found is None:
+        if text not in self.templates:
             try:
-                found = compile_text(text, self.words)
+                self.templates[text] = compile_text(text, self.words)
             except InvalidInput as error:
                 self._problem(error, at)
                 return text
-            self.templates[text] = found
-        return found
+        return self.templates[text]
 
     def _uncompared(self, value: Json, at: Link) -> Node:
         self.uncompared += 1
@@ -125,7 +126,7 @@ class Compiler:
             if row is not None:
                 return row
         if not shows_more(value, state.names):
-            data = self._literal_bytes(value, state)
+            data = untouched_bytes(value, state)
             if data is not None:
                 self.checked += 1
                 return Literal(value, data, mode, state, at)
@@ -139,7 +140,7 @@ class Compiler:
 
     def _alike(self, value: dict[str, Json], shape: Shape, at: Link) -> Object | None:
         rest = shape.literal_part(value)
-        if rest is None or (data := self._literal_bytes(rest, shape.state)) is None:
+        if rest is None or (data := untouched_bytes(rest, shape.state)) is None:
             return None
         self.checked += 1
         if not shape.deeper:
@@ -150,14 +151,6 @@ class Compiler:
             for key in shape.deeper
         )
         return Object(value, shape, nodes, data, at)
-
-    @staticmethod
-    def _literal_bytes(rest: dict[str, Json], state: State) -> bytes | None:
-        """The bytes of an object in which no placeholder stands and that no rule touches."""
-        if state.names and not state.names.isdisjoint(rest):
-            return None
-        data = literal_bytes(rest)
-        return data if data is None or state.dead or state.otherwise().asleep(data) else None
 
     def _shape(
         self, value: dict[str, Json], mode: Mode, state: State, at: Link
@@ -182,7 +175,7 @@ class Compiler:
                 ignored.append((key, value[key].__class__, node.rule, node.keep))
             else:
                 nodes[key] = node
-        more = shows_more(rest, names) or self._literal_bytes(rest, state) is None
+        more = shows_more(rest, names) or untouched_bytes(rest, state) is None
         containers = tuple(rest.items()) if more else ()
         for key, item in containers:
             if item.__class__ is dict or item.__class__ is list:
@@ -235,17 +228,36 @@ class Compiler:
                 self.checked += 1
                 return Literal(value, data, mode, state, at)
         if how is not None and mode.type == "exact":
-            what = f"an exact comparison keeps the order of arrays, {self._shown(how)!r} has no meaning in it"
+            what = f"an exact comparison keeps the order of arrays, {str(how)!r} has no meaning in it"
             self._problem(InvalidInput(Problem("BK222", what, "use type: structural")), at)
         if how is None and mode.type in ("structural", "semantic") and len(value) == 1:
             how = "each" if describes_many(value[0]) else None
         if how is not None:
-            self.arrays[unroll(at)] = self._shown(how)
-        items = self._items(value, mode, state, at)
-        if mode.type == "numeric" and at is not None and all(isinstance(node, Uncompared) for node in items):
-            return Uncompared(value, at)
+            self.arrays[unroll(at)] = str(how)
+        if isinstance(how, By) and (why := no_key(value, how.by)):
+            self._problem(InvalidInput(Problem("BK221", why, "use unordered, or another key")), at)
         self.checked += not value
-        return self._array_node(value, items, how or "ordered", mode, state, at)
+        return self._alike_rows(value, how, mode, state, at) or self._rows(value, how, mode, state, at)
+
+    def _alike_rows(
+        self, value: list[Json], how: ArrayMode | None, mode: Mode, state: State, at: Link
+    ) -> Node | None:
+        below = state.same_below
+        if below is None or how == "each" or mode.type == "numeric" or not mode.allow_field_reordering:
+            return None
+        columns = columns_of(value, below, self._known)
+        if columns is None:
+            return None
+        self.hits |= columns.rules
+        self.checked += 1
+        return Alike(value, columns, partial(self._rows, value, how, mode, state, at), at)
+
+    def _known(self, text: str) -> str | Placeholder | Inline:
+        """What a text stands for; itself when that cannot be said, which is told where its node is made."""
+        if text not in self.templates:
+            with suppress(InvalidInput):
+                self.templates[text] = compile_text(text, self.words)
+        return self.templates.get(text, text)
 
     def _items(self, value: list[Json], mode: Mode, state: State, at: Link) -> tuple[Node, ...]:
         below, size = state.same_below, len(value)
@@ -267,23 +279,19 @@ class Compiler:
                 items.append(self._by_kind(item, mode, below, place, True))
         return Ordered(value, tuple(items), mode, state, at)
 
-    def _array_node(
-        self, value: list[Json], items: tuple[Node, ...], how: ArrayMode, mode: Mode, state: State, at: Link
-    ) -> Node:
+    def _rows(self, value: list[Json], how: ArrayMode | None, mode: Mode, state: State, at: Link) -> Node:
+        """An array with a node for each of its rows."""
+        items = self._items(value, mode, state, at)
+        if mode.type == "numeric" and at is not None and all(isinstance(node, Uncompared) for node in items):
+            return Uncompared(value, at)
         if how == "each" and items:
             return Each(value, items, mode, at)
         if isinstance(how, By):
-            if what := no_key(value, how.by):
-                self._problem(InvalidInput(Problem("BK221", what, "use unordered, or another key")), at)
             return Keyed(value, items, how.by, mode, at)
         if how in ("unordered", "subset"):
             bindings = self.bound and any(token.key for token in tokens_in(value))
             return Unordered(value, items, mode, at, subset=how == "subset", bindings=bindings)
         return Ordered(value, items, mode, state, at, open=mode.type == "numeric")
-
-    @staticmethod
-    def _shown(how: ArrayMode) -> str:
-        return f"by {how.by}" if isinstance(how, By) else how
 
     def _problem(self, error: InvalidInput, at: Link) -> None:
         path = ("baseline", "output", *unroll(at))

@@ -38,6 +38,14 @@ def literal_bytes(value: Json) -> bytes | None:
     return data
 
 
+def untouched_bytes(value: dict[str, Json], state: State) -> bytes | None:
+    """The bytes of an object in which no placeholder stands and that no rule touches."""
+    if state.names and not state.names.isdisjoint(value):
+        return None
+    data = literal_bytes(value)
+    return data if data is None or state.dead or state.otherwise().asleep(data) else None
+
+
 def shows_more(value: Json, names: Container[str]) -> bool:
     """Whether the first things in a value already show that it is not literal, or has such a name in it: then
     nobody need read all of it to find out. A guess that only saves time."""

@@ -9,6 +9,7 @@ from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import ABSENT, STRICT, Json, Path
 
 Number = int | float
+Span = tuple[int, int]
 Type = Literal["exact", "structural", "numeric", "semantic"]
 
 
@@ -79,6 +80,9 @@ class By:
 
     by: str
 
+    def __str__(self) -> str:
+        return f"by {self.by}"
+
 
 ArrayMode = Literal["ordered", "unordered", "each", "subset"] | By
 
@@ -141,13 +145,15 @@ class Metadata:
 @dataclass(frozen=True, slots=True)
 class Source:
     """Where a baseline is written: a file, which of its documents, and where in that document. `digest` is
-    of the bytes that were read, `form` of the two forms the one it is written in."""
+    of the bytes that were read, `form` of the two forms the one it is written in. `spans`: where in the text
+    its `last_passed` and its `failure_count` stand, as far as each is a plain scalar."""
 
     file: str
     document: int = 0
     at: Path = ()
     form: Literal["native", "response"] = "native"
     digest: str = ""
+    spans: tuple[Span | None, Span | None] = (None, None)
 
 
 @dataclass(frozen=True, slots=True)

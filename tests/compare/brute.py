@@ -1,277 +1,337 @@
-"""A comparer that tries everything: slow, simple, and written without a look at the real one. And random
-pairs of small documents with random rules for both."""
+"""A comparer that tries everything: slow, simple, and written without a look at the real one."""
 
-import random
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations, permutations
 from typing import Any
 
 from baselinekit.model.values import Json, Path
 
+Steps = tuple[str, ...]
+"""The path of a rule: `*` is any step, a leading `**` any way there."""
+
+
+def is_number(value: Json) -> bool:
+    return value is not None and not isinstance(value, bool | str | list | dict)
+
+
+def exactly(number: Any) -> Fraction:
+    """The number that its digits say."""
+    return Fraction(str(number))
+
+
 ACCEPTS: dict[str, Callable[[Json], bool]] = {
     "<<any>>": lambda value: True,
     "<<any?>>": lambda value: True,
     "<<any_integer>>": lambda value: type(value) is int,
     "<<any_integer?>>": lambda value: type(value) is int,
+    "<<any_float>>": lambda value: is_number(value) and type(value) is not int,
+    "<<any_number(1, 2)>>": lambda value: is_number(value) and 1 <= exactly(value) <= 2,
+    "<<number(2 ± 0.5)>>": lambda value: is_number(value) and 1.5 <= exactly(value) <= 2.5,
     "<<any_string>>": lambda value: type(value) is str,
+    "<<any_string(2)?|null>>": lambda value: value is None or (type(value) is str and len(value) >= 2),
     "<<any_string|null>>": lambda value: value is None or type(value) is str,
-    "<<one_of(1, a)>>": lambda value: value == "a" or (_number(value) and value == 1),
+    "<<any_null>>": lambda value: value is None,
+    "<<any_object>>": lambda value: type(value) is dict,
+    "<<any_array>>": lambda value: type(value) is list,
+    "<<one_of(1, a)>>": lambda value: value == "a" or (is_number(value) and exactly(value) == 1),
+    "<<one_of(true)>>": lambda value: value is True,
     "{{any_boolean}}": lambda value: type(value) is bool,
     "x<<any_string>>": lambda value: type(value) is str and value.startswith("x"),
+    "<<any_integer>>b": lambda value: type(value) is str and value[:-1].isdigit() and value[-1] == "b",
+    "<<regex('x?a')>>": lambda value: value in ("a", "xa"),
+    "<<length(1)>>": lambda value: type(value) in (str, list, dict) and len(value) == 1,
 }
-LITERAL = {r"\<<any>>": "<<any>>"}
+BINDS = {"<<any as k>>": "k", "<<any_integer as k>>": "k", "<<any as m>>": "m"}
+LITERAL = {r"\<<any>>": "<<any>>", r"\{{any_null}}": "{{any_null}}"}
 
-SCALARS: list[Json] = [None, True, False, 0, 1, 2, 3, 1.0, 2.5, "a", "A", "b", "", "xa", "<<any>>"]
-MODES = ["unordered"] * 3 + ["subset", "each", "ordered"]
+NOWHERE = (-99, 0, 0)
+Bindings = dict[str, Json]
+
+
+class Undecided(Exception):
+    """What the documents leave open."""
 
 
 @dataclass
 class Given:
-    """Rules, their paths as tuples with `*` for any step and a leading `**` for any way there."""
+    """Rules as a file states them, the paths as steps."""
 
     type: str = "structural"
-    additional: bool = False
-    missing: bool = False
-    empty: bool = False
-    any_case: bool = False
-    ignore_fields: list[tuple[str, ...]] = field(default_factory=list)
-    ignore_values: list[tuple[str, ...]] = field(default_factory=list)
-    arrays: dict[tuple[str, ...], str] = field(default_factory=dict)
-    tolerance: dict[tuple[str, ...], float] = field(default_factory=dict)
+    options: dict[str, bool] = field(default_factory=dict)
+    ignore_fields: list[Steps] = field(default_factory=list)
+    ignore_values: list[Steps] = field(default_factory=list)
+    arrays: dict[Steps, Any] = field(default_factory=dict)
+    tolerance: dict[Steps, dict[str, Any]] = field(default_factory=dict)
+    fields: dict[Steps, dict[str, Any]] = field(default_factory=dict)
 
     def rules(self) -> dict[str, Any]:
-        return {
-            "type": self.type,
-            "options": {
-                "allow_additional_fields": self.additional,
-                "allow_missing_fields": self.missing,
-                "allow_empty_arrays": self.empty,
-                "case_sensitive": not self.any_case,
-            },
-            "ignore_fields": [_text(path) for path in self.ignore_fields],
-            "ignore_values": [_text(path) for path in self.ignore_values],
-            "arrays": {_text(path): how for path, how in self.arrays.items()},
-            "tolerance": {_text(path): {"abs": width} for path, width in self.tolerance.items()},
-        }
+        stated: dict[str, Any] = {"type": self.type}
+        if self.options:
+            stated["options"] = self.options
+        for name in ("ignore_fields", "ignore_values"):
+            if paths := getattr(self, name):
+                stated[name] = [_text(path) for path in paths]
+        for name in ("arrays", "tolerance", "fields"):
+            if rules := getattr(self, name):
+                stated[name] = {_text(path): rule for path, rule in rules.items()}
+        return stated
 
-    def matches(self, expected: Json, actual: Json, path: Path = ()) -> bool:
+
+@dataclass(frozen=True)
+class Way:
+    """How a place is compared: the type, and what the numbers may do, set by a path so exact."""
+
+    type: str
+    bounds: dict[str, Any] | None = None
+    exactness: tuple[int, int, int] = NOWHERE
+
+    def within(self, bounds: dict[str, Any] | None, exactness: tuple[int, int, int]) -> "Way":
+        return self if exactness < self.exactness else replace(self, bounds=bounds, exactness=exactness)
+
+
+@dataclass
+class Brute:
+    """`matches` says whether there is any way at all to read the actual value as the expected one."""
+
+    given: Given
+
+    def matches(self, expected: Json, actual: Json) -> bool:
+        start = Way(self.given.type)
+        return next(self._ways(expected, actual, (), start, {}), None) is not None
+
+    def _on(self, option: str) -> bool:
+        return self.given.options.get(option, option in ("allow_field_reordering", "case_sensitive"))
+
+    def _ways(
+        self, expected: Json, actual: Json, path: Path, way: Way, known: Bindings
+    ) -> Iterator[Bindings]:
+        """Every set of bindings under which the two match."""
         if self._ignored(path):
-            return True
+            yield known
+            return
+        way = self._way(path, way)
         if isinstance(expected, str) and expected in ACCEPTS:
-            return ACCEPTS[expected](actual)
-        if isinstance(expected, dict):
-            return isinstance(actual, dict) and self._objects(expected, actual, path)
-        if isinstance(expected, list):
-            return isinstance(actual, list) and self._arrays(expected, actual, path)
+            if ACCEPTS[expected](actual):
+                yield known
+        elif isinstance(expected, str) and expected in BINDS:
+            if "integer" not in expected or type(actual) is int:
+                key = BINDS[expected]
+                if key not in known or _same(known[key], actual):
+                    yield known if key in known else {**known, key: actual}
+        elif path and not self._compared(expected, path, way):
+            yield known
+        elif isinstance(expected, dict):
+            if isinstance(actual, dict):
+                yield from self._objects(expected, actual, path, way, known)
+        elif isinstance(expected, list):
+            if isinstance(actual, list):
+                yield from self._arrays(expected, actual, path, way, known)
+        elif self._scalars(expected, actual, way):
+            yield known
+
+    def _way(self, path: Path, way: Way) -> Way:
+        fields = _most_exact(self.given.fields, path)
+        if fields is not None:
+            rule = self.given.fields[fields]
+            way = replace(way, type=rule.get("type", way.type))
+            if "tolerance" in rule or way.type == "exact":
+                way = way.within(rule.get("tolerance"), _exactness(fields))
+        tolerance = _most_exact(self.given.tolerance, path)
+        if tolerance is not None:
+            way = way.within(self.given.tolerance[tolerance], _exactness(tolerance))
+        return way
+
+    def _scalars(self, expected: Json, actual: Json, way: Way) -> bool:
         if isinstance(expected, str):
-            expected = LITERAL.get(expected, expected)
-            same_case = isinstance(actual, str) and expected.casefold() == actual.casefold()
-            return isinstance(actual, str) and (expected == actual or (self.any_case and same_case))
-        if _number(expected):
-            return _number(actual) and self._numbers(expected, actual, path)
-        return expected is actual
+            text = LITERAL.get(expected, expected)
+            return isinstance(actual, str) and self._text(text, way) == self._text(actual, way)
+        if not is_number(expected):
+            return expected is actual
+        if not is_number(actual):
+            return False
+        if way.bounds is not None:
+            return _tolerated(exactly(expected), exactly(actual), way.bounds)
+        alike = way.type != "exact" or isinstance(expected, int) == isinstance(actual, int)
+        return alike and exactly(expected) == exactly(actual)
 
-    def _numbers(self, expected: Any, actual: Any, path: Path) -> bool:
-        widths = [
-            width
-            for pattern, width in self.tolerance.items()
-            if any(_leads(pattern, path[:size]) for size in range(len(path) + 1))
-        ]
-        if widths:
-            return abs(Fraction(str(actual)) - Fraction(str(expected))) <= Fraction(str(widths[0]))
-        return expected == actual and (self.type != "exact" or type(expected) is type(actual))
+    def _text(self, text: str, way: Way) -> str:
+        if way.type == "exact":
+            text = text.replace("\r\n", "\n")
+        if self._on("trim_whitespace"):
+            text = text.strip()
+        return text if self._on("case_sensitive") else text.casefold()
 
-    def _objects(self, expected: dict[str, Json], actual: dict[str, Json], path: Path) -> bool:
+    def _objects(
+        self, expected: dict[str, Json], actual: dict[str, Json], path: Path, way: Way, known: Bindings
+    ) -> Iterator[Bindings]:
         for key, value in expected.items():
-            below = (*path, key)
-            if key in actual:
-                if not self.matches(value, actual[key], below):
-                    return False
-            elif not (self.missing or self._optional(value, below)):
-                return False
-        further = [key for key in actual if key not in expected]
-        return self.additional or all(self._ignored((*path, key)) for key in further)
+            may_miss = self._on("allow_missing_fields") or self._optional(value, (*path, key), way)
+            if key not in actual and not may_miss:
+                return
+        for key in actual:
+            allowed = self._on("allow_additional_fields") or way.type == "numeric"
+            if key not in expected and not allowed and not self._ignored((*path, key)):
+                return
+        shared = [key for key in expected if key in actual]
+        if not self._on("allow_field_reordering") and shared != [key for key in actual if key in expected]:
+            return
+        pairs = [(value, actual[key], (*path, key)) for key, value in expected.items() if key in actual]
+        yield from self._all(pairs, way, known)
 
-    def _optional(self, value: Json, path: Path) -> bool:
+    def _all(self, pairs: list[tuple[Json, Json, Path]], way: Way, known: Bindings) -> Iterator[Bindings]:
+        if not pairs:
+            yield known
+            return
+        expected, actual, path = pairs[0]
+        for after in self._ways(expected, actual, path, way, known):
+            yield from self._all(pairs[1:], way, after)
+
+    def _optional(self, value: Json, path: Path, way: Way) -> bool:
         if self._ignored(path):
-            return bool(self.ignore_fields)
-        return isinstance(value, str) and value.endswith("?>>")
+            return self._most_exact_of(self.given.ignore_fields, path) >= self._most_exact_of(
+                self.given.ignore_values, path
+            )
+        if isinstance(value, str) and (value in ACCEPTS or value in BINDS):
+            return "?>>" in value or "?|" in value
+        return not self._compared(value, path, way)
+
+    def _compared(self, value: Json, path: Path, way: Way) -> bool:
+        """Whether there is anything to look at in a value: a numeric comparison has no eyes for the rest."""
+        way = self._way(path, way)
+        if way.type != "numeric" or self._ignored(path):
+            return True
+        if isinstance(value, dict | list):
+            steps = value.items() if isinstance(value, dict) else enumerate(value)
+            all_ignored = isinstance(value, list) and self._ignored((*path, 10**9))
+            return all_ignored or any(self._compared(item, (*path, key), way) for key, item in steps)
+        return is_number(value) or (isinstance(value, str) and (value in ACCEPTS or value in BINDS))
 
     def _ignored(self, path: Path) -> bool:
         """Unless a rule that compares is more exact."""
-        hiding = [p for p in (*self.ignore_fields, *self.ignore_values) if _leads(p, path)]
-        comparing = [p for p in (*self.arrays, *self.tolerance) if _leads(p, path)]
-        return bool(hiding) and max(map(_exactness, hiding)) >= max(
-            map(_exactness, comparing), default=(-9, 0)
-        )
+        given = self.given
+        hiding = self._most_exact_of([*given.ignore_fields, *given.ignore_values], path)
+        comparing = self._most_exact_of([*given.arrays, *given.tolerance, *given.fields], path)
+        return hiding > NOWHERE and hiding >= comparing
 
-    def _arrays(self, expected: list[Json], actual: list[Json], path: Path) -> bool:
+    def _most_exact_of(self, rules: list[Steps], path: Path) -> tuple[int, int, int]:
+        return max((_exactness(steps) for steps in rules if _leads(steps, path)), default=NOWHERE)
+
+    def _arrays(
+        self, expected: list[Json], actual: list[Json], path: Path, way: Way, known: Bindings
+    ) -> Iterator[Bindings]:
         if self._ignored((*path, 10**9)):
-            return True
-        ways = [pattern for pattern in self.arrays if _leads(pattern, path)]
-        how = self.arrays[max(ways, key=_exactness)] if ways else None
+            yield known
+            return
+        rule = _most_exact(self.given.arrays, path)
+        how = self.given.arrays[rule] if rule is not None else None
         if how is None:
-            template = self.type == "structural" and len(expected) == 1 and _holds_placeholder(expected)
+            template = way.type == "structural" and len(expected) == 1 and _holds_placeholder(expected)
             how = "each" if template else "ordered"
-        if how == "each" and expected:
-            if not actual:
-                return self.empty
-            return all(
-                any(self.matches(expected[e], value, (*path, e)) for e in range(len(expected)))
-                for value in actual
+        if isinstance(how, dict):
+            yield from self._by(how["by"], expected, actual, path, way, known)
+        elif how == "each" and expected:
+            if actual or self._on("allow_empty_arrays"):
+                yield from self._each(expected, actual, path, way, known)
+        else:
+            if way.type == "numeric" and not (
+                how == "ordered" and len(expected) == len(actual) and all(map(is_number, expected))
+            ):
+                raise Undecided
+            for pairs in self._pairings(how, expected, actual, path, way):
+                yield from self._all(pairs, way, known)
+
+    def _each(
+        self, templates: list[Json], rows: list[Json], path: Path, way: Way, known: Bindings
+    ) -> Iterator[Bindings]:
+        """The first template that fits an element is the one."""
+        for row in rows:
+            fitting = (
+                after
+                for number, template in enumerate(templates)
+                for after in self._ways(template, row, (*path, number), way, known)
             )
+            found = next(fitting, None)
+            if found is None:
+                return
+            known = found
+        yield known
+
+    def _by(
+        self, key: str, expected: list[Json], actual: list[Json], path: Path, way: Way, known: Bindings
+    ) -> Iterator[Bindings]:
+        """Each row of either side has a partner, and one alone, with an equal value under the key."""
+        if len(expected) != len(actual) or not all(isinstance(row, dict) and key in row for row in actual):
+            return
+        pairs = []
+        for number, row in enumerate(expected):
+            partners = [other for other in actual if _same(row[key], other[key])]
+            if len(partners) != 1:
+                return
+            pairs.append((row, partners[0], (*path, number)))
+        yield from self._all(pairs, way, known)
+
+    def _pairings(
+        self, how: str, expected: list[Json], actual: list[Json], path: Path, way: Way
+    ) -> Iterator[list[tuple[Json, Json, Path]]]:
         free = how in ("unordered", "subset")
-        must = [e for e in range(len(expected)) if not self._optional(expected[e], (*path, e))]
-        may = [e for e in range(len(expected)) if e not in must]
+        must = [n for n in range(len(expected)) if not self._optional(expected[n], (*path, n), way)]
+        may = [n for n in range(len(expected)) if n not in must]
         for size in range(len(may) + 1):
             for some in combinations(may, size):
                 chosen = sorted([*must, *some])
-                if how == "subset" and not some:
-                    orders: Any = permutations(range(len(actual)), len(chosen))
-                elif len(chosen) != len(actual):
+                if len(chosen) > len(actual) or (how != "subset" and len(chosen) != len(actual)):
                     continue
-                else:
-                    orders = permutations(range(len(actual))) if free else [range(len(actual))]
-                for order in orders:
-                    if all(
-                        self.matches(expected[e], actual[a], (*path, e))
-                        for e, a in zip(chosen, order, strict=True)
-                    ):
-                        return True
-        return False
+                places = range(len(actual))
+                for order in permutations(places, len(chosen)) if free else [places]:
+                    yield [(expected[e], actual[a], (*path, e)) for e, a in zip(chosen, order, strict=True)]
 
 
-def _text(path: tuple[str, ...]) -> str:
+def _text(path: Steps) -> str:
     return ".".join(path) or "$"
 
 
-def _number(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _same(left: Json, right: Json) -> bool:
+    """Equal as JSON."""
+    if is_number(left) and is_number(right):
+        return exactly(left) == exactly(right)
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(_same, left, right))
+    return type(left) is type(right) and bool(left == right)
 
 
-def _leads(pattern: tuple[str, ...], path: Path) -> bool:
-    if pattern[:1] == ("**",):
-        return any(_leads(pattern[1:], path[start:]) for start in range(len(path) + 1))
-    return len(pattern) == len(path) and all(
-        step in ("*", str(key)) for step, key in zip(pattern, path, strict=True)
+def _tolerated(expected: Fraction, actual: Fraction, bounds: dict[str, Any]) -> bool:
+    change = actual - expected
+    if "min_delta" in bounds and change < exactly(bounds["min_delta"]):
+        return False
+    if "max_delta" in bounds and change > exactly(bounds["max_delta"]):
+        return False
+    widths = [exactly(bounds["abs"])] if "abs" in bounds else []
+    widths += [exactly(bounds["rel"]) * abs(expected)] if "rel" in bounds else []
+    return not widths or abs(change) <= max(widths)
+
+
+def _most_exact(rules: dict[Steps, Any], path: Path) -> Steps | None:
+    leading = [steps for steps in rules if _leads(steps, path)]
+    return max(leading, key=_exactness) if leading else None
+
+
+def _leads(steps: Steps, path: Path) -> bool:
+    if steps[:1] == ("**",):
+        return any(_leads(steps[1:], path[start:]) for start in range(len(path) + 1))
+    return len(steps) == len(path) and all(
+        step in ("*", str(key)) for step, key in zip(steps, path, strict=True)
     )
 
 
-def _exactness(pattern: tuple[str, ...]) -> tuple[int, int]:
-    return -pattern.count("**"), sum(step not in ("*", "**") for step in pattern)
+def _exactness(steps: Steps) -> tuple[int, int, int]:
+    return -steps.count("**"), sum(step not in ("*", "**") for step in steps), len(steps)
 
 
 def _holds_placeholder(value: Json) -> bool:
     if isinstance(value, dict | list):
         return any(map(_holds_placeholder, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, str) and value in ACCEPTS
-
-
-class Maker:
-    """Random pairs: most of the actual ones are made out of the expected one, and then perhaps spoilt."""
-
-    def __init__(self, seed: int):
-        self.random = random.Random(seed)
-
-    def pair(self) -> tuple[Given, Json, Json]:
-        given = Given(
-            type=self.random.choice(["structural"] * 4 + ["exact"]),
-            additional=self.random.random() < 0.25,
-            missing=self.random.random() < 0.1,
-            empty=self.random.random() < 0.3,
-            any_case=self.random.random() < 0.15,
-        )
-        expected = self.expected(3, (), given)
-        actual = self.actual(expected, given)
-        if self.random.random() < 0.6:
-            for _ in range(self.random.randint(1, 2)):
-                actual = self.spoilt(actual)
-        if self.random.random() < 0.3:
-            self._ignore(given)
-        return given, expected, actual
-
-    def _ignore(self, given: Given) -> None:
-        key = self.random.choice("abcd")
-        path = self.random.choice([(key,), ("**", key), ("*", key), (key, "*"), (key, "*", "a")])
-        self.random.choice([given.ignore_fields, given.ignore_values]).append(path)
-
-    def scalar(self) -> Json:
-        return self.random.choice(
-            [None, True, False, 0, 1, 2, 3, 1.0, 2.5, "a", "A", "b", "", "xa", "<<any>>"]
-        )
-
-    def expected(self, depth: int, path: tuple[str, ...], given: Given) -> Json:
-        roll = self.random.random()
-        if depth and roll < 0.35:
-            size = self.random.randint(0, 3)
-            if roll < 0.2 and given.type != "exact":
-                given.arrays.setdefault(
-                    path, self.random.choice(["unordered"] * 3 + ["subset", "each", "ordered"])
-                )
-            row = self.expected(depth - 1, (*path, "*"), given)
-            return [
-                row if self.random.random() < 0.3 else self.expected(depth - 1, (*path, "*"), given)
-                for _ in range(size)
-            ]
-        if depth and roll < 0.65:
-            keys = self.random.sample("abcd", self.random.randint(0, 3))
-            return {key: self.expected(depth - 1, (*path, key), given) for key in keys}
-        if path and not given.tolerance and roll < 0.7:
-            given.tolerance[path] = self.random.choice([0.5, 1, 2])
-        if roll < 0.85:
-            value = self.scalar()
-            return (
-                {text: written for written, text in LITERAL.items()}.get(value, value)
-                if isinstance(value, str)
-                else value
-            )
-        return self.random.choice(list(ACCEPTS))
-
-    def actual(self, expected: Json, given: Given) -> Json:
-        """Something that the expected value probably accepts."""
-        if isinstance(expected, dict):
-            kept = {
-                key: self.actual(value, given)
-                for key, value in expected.items()
-                if not (isinstance(value, str) and value.endswith("?>>") and self.random.random() < 0.5)
-            }
-            keys = list(kept)
-            self.random.shuffle(keys)
-            return {key: kept[key] for key in keys}
-        if isinstance(expected, list):
-            rows = [
-                self.actual(row, given)
-                for row in expected
-                if not (isinstance(row, str) and row.endswith("?>>") and self.random.random() < 0.5)
-            ]
-            if self.random.random() < 0.5:
-                self.random.shuffle(rows)
-            if rows and self.random.random() < 0.2:
-                rows.append(self.actual(self.random.choice(expected), given))
-            return rows
-        if isinstance(expected, str) and expected in ACCEPTS:
-            fitting = [value for value in (self.scalar() for _ in range(20)) if ACCEPTS[expected](value)]
-            return fitting[0] if fitting else "x"
-        if _number(expected) and self.random.random() < 0.2:
-            return expected + self.random.choice([-1, 0.5, 1, 0.0])
-        return LITERAL.get(expected, expected) if isinstance(expected, str) else expected
-
-    def spoilt(self, value: Json) -> Json:
-        """One random change somewhere."""
-        if isinstance(value, dict) and value and self.random.random() < 0.8:
-            key = self.random.choice(list(value))
-            return {**value, key: self.spoilt(value[key])}
-        if isinstance(value, list) and value and self.random.random() < 0.8:
-            at = self.random.randrange(len(value))
-            return [*value[:at], self.spoilt(value[at]), *value[at + 1 :]]
-        if isinstance(value, dict):
-            kept = {key: item for key, item in value.items() if self.random.random() < 0.6}
-            return (
-                kept if self.random.random() < 0.5 else {**value, self.random.choice("abcd"): self.scalar()}
-            )
-        if isinstance(value, list):
-            kept_rows = [row for row in value if self.random.random() < 0.6]
-            return kept_rows if self.random.random() < 0.5 else [*value, self.scalar()]
-        return self.scalar()
+    return isinstance(value, str) and (value in ACCEPTS or value in BINDS)

@@ -1,0 +1,158 @@
+"""Rows that are all alike, judged by their columns: one pass in C over a thousand of them, where a node for
+each would cost more than reading them did. What does not pass so is looked into row by row."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+from baselinekit.compare.literal import bytes_of, literal_bytes, shows_more
+from baselinekit.compare.rules import Rule, State
+from baselinekit.compare.walk import Link, Node, Walk
+from baselinekit.model.values import Json
+from baselinekit.placeholders.grammar import has_marker
+from baselinekit.placeholders.template import Inline, Placeholder
+
+Template = Callable[[str], str | Placeholder | Inline]
+Column = Callable[[Any], Any]
+"""Takes the value of one column out of a row, or those of several."""
+
+_FEWEST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What all rows have in common: as many keys, under the same ones the same placeholder or ignored type,
+    objects with columns of their own, and the bytes of everything else."""
+
+    keys: int
+    texts: tuple[tuple[Column, Callable[[Json], bool]], ...]
+    ignored: tuple[tuple[Column, type], ...]
+    nested: tuple[tuple[Column, "Columns"], ...]
+    rest: Column | None
+    data: bytes | None
+    rules: frozenset[Rule]
+
+    def fit(self, rows: Sequence[Json]) -> bool:
+        """Whether these rows pass, one by one. False says nothing yet."""
+        if {*map(type, rows)} != {dict} or {*map(len, rows)} != {self.keys}:
+            return False
+        try:
+            return (
+                (self.rest is None or bytes_of([*map(self.rest, rows)]) == self.data)
+                and all({*map(type, map(column, rows))} == {kind} for column, kind in self.ignored)
+                and all(all(map(accepts, map(column, rows))) for column, accepts in self.texts)
+                and all(below.fit([*map(column, rows)]) for column, below in self.nested)
+            )
+        except KeyError:
+            return False
+
+
+def columns_of(rows: Sequence[Json], state: State, template: Template) -> Columns | None:
+    """The columns of rows, in the state in which each of them is met; None if they are not that much alike,
+    or more than placeholders and ignored values is in them."""
+    first = rows[0] if len(rows) >= _FEWEST else None
+    if not isinstance(first, dict) or state.names is None or state.here is not None:
+        return None
+    if {*map(type, rows)} != {dict} or {*map(len, rows)} != {len(first)}:
+        return None
+    try:
+        return _Sorted(rows, first, state, template).columns()
+    except (KeyError, _OfTheirOwn):
+        return None
+
+
+class _OfTheirOwn(Exception):
+    """A row has something of its own."""
+
+
+class _Sorted:
+    """The columns of rows by what is to be done with them."""
+
+    def __init__(self, rows: Sequence[Json], first: dict[str, Json], state: State, template: Template):
+        self._rows, self._state, self._template = rows, state, template
+        self._texts: list[tuple[Column, Callable[[Json], bool]]] = []
+        self._ignored: list[tuple[Column, type]] = []
+        self._nested: list[tuple[Column, Columns]] = []
+        self._rules: set[Rule] = set()
+        self._keys = len(first)
+        self._rest = [key for key, item in first.items() if not self._taken(key, item)]
+
+    def columns(self) -> Columns:
+        rest = itemgetter(*self._rest) if self._rest else None
+        data = None
+        if rest is not None:
+            data = literal_bytes([*map(rest, self._rows)])
+            if data is None or not self._state.otherwise().asleep(data):
+                raise _OfTheirOwn
+        return Columns(
+            self._keys,
+            tuple(self._texts),
+            tuple(self._ignored),
+            tuple(self._nested),
+            rest,
+            data,
+            frozenset(self._rules),
+        )
+
+    def _taken(self, key: str, item: Json) -> bool:
+        names = self._state.names or ()
+        if key in names:
+            self._ruled(key, item)
+        elif isinstance(item, str) and has_marker(item):
+            self._placeholder(key, item)
+        elif isinstance(item, dict) and shows_more(item, self._state.otherwise().names or ()):
+            self._look_below(key, self._state.otherwise())
+        else:
+            return False
+        return True
+
+    def _ruled(self, key: str, item: Json) -> None:
+        below = self._state.step(key, item, self._keys)
+        if below.here is None and isinstance(item, dict):
+            self._look_below(key, below)
+            return
+        column = itemgetter(key)
+        if below.here is None or below.here.ignore is None or {*self._types(column)} != {type(item)}:
+            raise _OfTheirOwn
+        self._rules.update(below.here.rules)
+        self._ignored.append((column, type(item)))
+
+    def _types(self, column: Column) -> Iterator[type]:
+        return map(type, map(column, self._rows))
+
+    def _placeholder(self, key: str, text: str) -> None:
+        column = itemgetter(key)
+        found = self._template(text)
+        accepts = None if isinstance(found, str) else found.alone
+        if accepts is None or [*map(column, self._rows)].count(text) != len(self._rows):
+            raise _OfTheirOwn
+        self._texts.append((column, accepts))
+
+    def _look_below(self, key: str, state: State) -> None:
+        column = itemgetter(key)
+        below = columns_of([*map(column, self._rows)], state, self._template)
+        if below is None:
+            raise _OfTheirOwn
+        self._rules |= below.rules
+        self._nested.append((column, below))
+
+
+@dataclass(slots=True, eq=False)
+class Alike:
+    """An array of rows that are all alike. `make` gives the node that looks into each of them."""
+
+    expected: list[Json]
+    columns: Columns
+    make: Callable[[], Node]
+    at: Link
+    optional: bool = False
+    opened: Node | None = None
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        if actual.__class__ is list and len(actual) == len(self.expected) and self.columns.fit(actual):
+            walk.hits.update(self.columns.rules)
+            return self.expected
+        if self.opened is None:
+            self.opened = self.make()
+        return self.opened.walk(actual, walk, path)
