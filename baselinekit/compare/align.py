@@ -10,6 +10,7 @@ from baselinekit.compare.pairing import freeze
 from baselinekit.model.values import Json
 
 _MOST_ALIGNED = 40_000
+_MOST_SCORED = 50
 _LIKELY_KEYS = ("id", "uuid", "key", "code", "sku", "slug", "name", "email", "number", "url", "path", "title")
 
 
@@ -54,12 +55,29 @@ def align(expected: Sequence[Json], actual: Sequence[Json], ident: Callable[[Jso
     return result
 
 
+def same_rows(expected: Sequence[Json], actual: Sequence[Json]) -> bool:
+    """Whether each row stands where it stood, as some key that names the rows tells."""
+    first = expected[0] if expected else None
+    if not isinstance(first, dict) or {*map(type, expected), *map(type, actual)} != {dict}:
+        return False
+    for key in _LIKELY_KEYS:
+        if isinstance(first.get(key), str | int):
+            names = [row.get(key) for row in expected]
+            if names == [row.get(key) for row in actual] and {*map(type, names)} <= {str, int}:
+                return len({*names}) == len(names)
+    return False
+
+
+def _names(rows: Sequence[Json], key: str) -> list[Hashable]:
+    return [freeze(row[key]) for row in rows]
+
+
 def _by_key(expected: Sequence[Json], actual: Sequence[Json], gap: "Gap", result: Pairs) -> bool:
     e1, e2, a1, a2 = gap
     key = _identifying_key(expected[e1:e2], actual[a1:a2])
     if key is None:
         return False
-    names = [freeze(row[key]) for row in expected[e1:e2]], [freeze(row[key]) for row in actual[a1:a2]]
+    names = _names(expected[e1:e2], key), _names(actual[a1:a2], key)
     inner: list[tuple[int, int]] = []
     for f1, f2, b1, b2 in _gaps(*names, inner):
         _drop_gap(range(e1 + f1, e1 + f2), range(a1 + b1, a1 + b2), result)
@@ -134,12 +152,11 @@ def _anchors(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tupl
 def _identifying_key(expected: Sequence[Json], actual: Sequence[Json]) -> str | None:
     """A key that names each row on both sides and that most of them have in common."""
     rows = [*expected, *actual]
-    if not expected or not actual or not all(isinstance(row, dict) for row in rows):
+    if not expected or not actual or {*map(type, rows)} != {dict}:
         return None
     for key in _LIKELY_KEYS:
-        if key in rows[0] and all(isinstance(row.get(key), str | int) for row in rows):
-            before = {freeze(row[key]) for row in expected}
-            after = {freeze(row[key]) for row in actual}
+        if key in rows[0] and {type(row.get(key)) for row in rows} <= {str, int}:
+            before, after = {*_names(expected, key)}, {*_names(actual, key)}
             distinct = len(before) == len(expected) and len(after) == len(actual)
             if distinct and 2 * len(before & after) >= min(len(before), len(after)):
                 return key
@@ -186,13 +203,17 @@ def _drop_gap(missing: range, extra: range, result: Pairs) -> None:
     result.extra.extend(extra)
 
 
-def pair_leftovers(expected: Sequence[Json], actual: Sequence[Json], most: int = 50) -> list[tuple[int, int]]:
-    """The likeliest pairs among rows that found no partner, best first; beyond `most` rows nobody looks."""
+def pair_leftovers(expected: Sequence[Json], actual: Sequence[Json]) -> list[tuple[int, int]]:
+    """Pairs among rows that found no partner: by an identifying key, else the likeliest first."""
+    key = _identifying_key(expected, actual)
+    if key is not None:
+        places = {name: a for a, name in enumerate(_names(actual, key))}
+        return [(e, places[name]) for e, name in enumerate(_names(expected, key)) if name in places]
     scored = sorted(
         (
             (-likeness(row, other), e, a)
-            for e, row in enumerate(expected[:most])
-            for a, other in enumerate(actual[:most])
+            for e, row in enumerate(expected[:_MOST_SCORED])
+            for a, other in enumerate(actual[:_MOST_SCORED])
         ),
     )
     pairs: list[tuple[int, int]] = []

@@ -1,10 +1,10 @@
-"""Arrays whose order counts, templates that describe every element, and arrays paired by a key."""
+"""Arrays whose order counts, and templates that describe every element."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from baselinekit.compare.align import Pairs, align
+from baselinekit.compare.align import Pairs, align, same_rows
 from baselinekit.compare.literal import Literal
 from baselinekit.compare.mode import Mode
 from baselinekit.compare.objects import Object
@@ -12,7 +12,7 @@ from baselinekit.compare.pairing import freeze
 from baselinekit.compare.rules import State
 from baselinekit.compare.walk import Link, Mismatch, Node, Walk
 from baselinekit.model.values import Json
-from baselinekit.placeholders.grammar import escape_value, holds_marker
+from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.kinds import is_number
 
 _MOST_TRIED = 100_000
@@ -125,6 +125,8 @@ class Ordered:
                 tail += 1
                 pairs.append((rows - tail, columns - tail))
             return [(head, rows - tail, head, columns - tail)]
+        if same_rows(self.expected[head:], actual[head:]):
+            return [(head, rows, head, columns)]
         stretches = []
         begin = head
         for n in range(head, rows):
@@ -173,6 +175,7 @@ class Ordered:
                 resolved[a] = escape_value(actual[a])
         if walk.count == before:
             return self.expected
+        walk.shuffled |= bool(whole.missing or whole.extra)
         return [resolved[a] for a in sorted(resolved)]
 
     def _moved(self, whole: Pairs, actual: list[Json], walk: Walk) -> dict[int, int]:
@@ -235,62 +238,3 @@ class Each:
                 node = next((item for item in self.items if walk.matches(item, value)), node)
             resolved.append(node.walk(value, walk, (path, index)))
         return self.expected if walk.count == before else resolved
-
-
-@dataclass(slots=True, eq=False)
-class Keyed:
-    """Elements paired by the value of a key; their order is free."""
-
-    expected: list[Json]
-    items: tuple[Node, ...]
-    key: str
-    mode: Mode
-    at: Link
-    optional: bool = False
-
-    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
-        if not isinstance(actual, list):
-            return walk.replaced(self, actual, path)
-        before = walk.count
-        places: dict[Hashable, int] = {}
-        resolved: dict[int, Json] = {}
-        for index, value in enumerate(actual):
-            name = self._name(value)
-            if name is None or name in places:
-                note = f"has no {self.key}" if name is None else f"the second with this {self.key}"
-                walk.extra(value, (path, index), self.at, note)
-                resolved[index] = escape_value(value)
-            else:
-                places[name] = index
-        pairs: dict[int, int] = {}
-        for e, node in enumerate(self.items):
-            a = places.pop(self._name(node.expected), None)
-            if a is None:
-                walk.missing(node.expected, (self.at, e), (path, e))
-            else:
-                pairs[e] = a
-                resolved[a] = node.walk(actual[a], walk, (path, a))
-        for a in places.values():
-            walk.extra(actual[a], (path, a), self.at)
-            resolved[a] = escape_value(actual[a])
-        return self.expected if walk.count == before else in_authors_order(resolved, pairs)
-
-    def _name(self, row: Json) -> Hashable:
-        return freeze(row[self.key]) if isinstance(row, dict) and self.key in row else None
-
-
-def no_key(rows: list[Json], key: str) -> str | None:
-    """Why rows cannot be paired by a key."""
-    names = [row.get(key) if isinstance(row, dict) else None for row in rows]
-    if any(name is None or holds_marker(name) or isinstance(name, dict | list) for name in names):
-        return f"the array cannot be paired by {key!r}: not every element has a literal {key}"
-    if len({freeze(name) for name in names}) != len(names):
-        return f"the array cannot be paired by {key!r}: two elements have the same {key}"
-    return None
-
-
-def in_authors_order(resolved: dict[int, Json], pairs: dict[int, int]) -> list[Json]:
-    """The rows of an array whose order is free, those of the baseline where the author has them, then the
-    further ones: what only stands elsewhere is no change."""
-    place = {a: e for e, a in pairs.items()}
-    return [resolved[a] for a in sorted(resolved, key=lambda a: (a not in place, place.get(a, a)))]

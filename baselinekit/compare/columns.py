@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from baselinekit.compare.literal import bytes_of, literal_bytes, shows_more
+from baselinekit.compare.align import same_rows
+from baselinekit.compare.leaves import Scalar
+from baselinekit.compare.literal import bytes_of, identical, literal_bytes, shows_more
+from baselinekit.compare.mode import Mode
 from baselinekit.compare.rules import Rule, State
 from baselinekit.compare.walk import Link, Node, Walk
 from baselinekit.model.values import Json
@@ -29,23 +32,45 @@ class Columns:
     texts: tuple[tuple[Column, Callable[[Json], bool]], ...]
     ignored: tuple[tuple[Column, type], ...]
     nested: tuple[tuple[Column, "Columns"], ...]
-    rest: Column | None
+    literal: tuple[str, ...]
     data: bytes | None
     rules: frozenset[Rule]
+    below: State
 
     def fit(self, rows: Sequence[Json]) -> bool:
         """Whether these rows pass, one by one. False says nothing yet."""
-        if {*map(type, rows)} != {dict} or {*map(len, rows)} != {self.keys}:
-            return False
         try:
-            return (
-                (self.rest is None or bytes_of([*map(self.rest, rows)]) == self.data)
-                and all({*map(type, map(column, rows))} == {kind} for column, kind in self.ignored)
-                and all(all(map(accepts, map(column, rows))) for column, accepts in self.texts)
-                and all(below.fit([*map(column, rows)]) for column, below in self.nested)
-            )
-        except KeyError:
+            return self._literal_bytes(rows) == self.data and self._fit_elsewhere(rows)
+        except (KeyError, TypeError):
             return False
+
+    def _literal_bytes(self, rows: Sequence[Json]) -> bytes | None:
+        return bytes_of([*map(itemgetter(*self.literal), rows)]) if self.literal else None
+
+    def _fit_elsewhere(self, rows: Sequence[Json]) -> bool:
+        """Whether these rows pass, what is literal in them aside."""
+        return (
+            {*map(type, rows)} == {dict}
+            and {*map(len, rows)} == {self.keys}
+            and all({*map(type, map(column, rows))} == {kind} for column, kind in self.ignored)
+            and all(all(map(accepts, map(column, rows))) for column, accepts in self.texts)
+            and all(below.fit([*map(column, rows)]) for column, below in self.nested)
+        )
+
+    def changed(self, rows: Sequence[Json], others: Sequence[Json]) -> list[tuple[int, str]] | None:
+        """Where the other rows have other literal values, row by row; None if they differ elsewhere."""
+        found = []
+        try:
+            if not self._fit_elsewhere(others):
+                return None
+            for place, key in enumerate(self.literal):
+                before, after = [*map(itemgetter(key), rows)], [*map(itemgetter(key), others)]
+                if not identical(before, after):
+                    pairs = enumerate(zip(before, after, strict=True))
+                    found += [(n, place) for n, (one, other) in pairs if not identical(one, other)]
+        except (KeyError, TypeError):
+            return None
+        return [(n, self.literal[place]) for n, place in sorted(found)]
 
 
 def columns_of(rows: Sequence[Json], state: State, template: Template) -> Columns | None:
@@ -76,23 +101,23 @@ class _Sorted:
         self._nested: list[tuple[Column, Columns]] = []
         self._rules: set[Rule] = set()
         self._keys = len(first)
-        self._rest = [key for key, item in first.items() if not self._taken(key, item)]
+        self._literal = tuple([key for key, item in first.items() if not self._taken(key, item)])
 
     def columns(self) -> Columns:
-        rest = itemgetter(*self._rest) if self._rest else None
-        data = None
-        if rest is not None:
-            data = literal_bytes([*map(rest, self._rows)])
-            if data is None or not self._state.otherwise().asleep(data):
+        data, below = None, self._state.otherwise()
+        if self._literal:
+            data = literal_bytes([*map(itemgetter(*self._literal), self._rows)])
+            if data is None or not below.asleep(data):
                 raise _OfTheirOwn
         return Columns(
             self._keys,
             tuple(self._texts),
             tuple(self._ignored),
             tuple(self._nested),
-            rest,
+            self._literal,
             data,
             frozenset(self._rules),
+            below,
         )
 
     def _taken(self, key: str, item: Json) -> bool:
@@ -140,19 +165,46 @@ class _Sorted:
 
 @dataclass(slots=True, eq=False)
 class Alike:
-    """An array of rows that are all alike. `make` gives the node that looks into each of them."""
+    """An array of rows that are all alike. `make` gives the node that looks into each of them; `ordered`: the
+    rows stay where they are."""
 
     expected: list[Json]
     columns: Columns
+    mode: Mode
+    ordered: bool
     make: Callable[[], Node]
     at: Link
     optional: bool = False
     opened: Node | None = None
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
-        if actual.__class__ is list and len(actual) == len(self.expected) and self.columns.fit(actual):
-            walk.hits.update(self.columns.rules)
-            return self.expected
+        if actual.__class__ is list and len(actual) == len(self.expected):
+            changed: list[tuple[int, str]] | None = None
+            if self.columns.fit(actual):
+                changed = []
+            elif self.ordered and same_rows(self.expected, actual):
+                changed = self.columns.changed(self.expected, actual)
+            if changed is not None:
+                walk.hits.update(self.columns.rules)
+                return self._values(changed, actual, walk, path) if changed else self.expected
         if self.opened is None:
             self.opened = self.make()
         return self.opened.walk(actual, walk, path)
+
+    def _values(self, changed: list[tuple[int, str]], actual: list[Json], walk: Walk, path: Link) -> Json:
+        """The array with other values where it has them, and rows that are what they were everywhere else."""
+        resolved = self.expected
+        for n, key in changed:
+            value, place = self.expected[n][key], ((self.at, n), key)
+            if isinstance(value, dict | list) or self.mode.type == "semantic":
+                node = walk.open(value, self.mode, self.columns.below, place)
+            else:
+                node = Scalar(value, value, self.mode, place)
+            got = node.walk(actual[n][key], walk, ((path, n), key))
+            if got is not value:
+                if resolved is self.expected:
+                    resolved = self.expected.copy()
+                if resolved[n] is self.expected[n]:
+                    resolved[n] = {**self.expected[n]}
+                resolved[n][key] = got
+        return resolved

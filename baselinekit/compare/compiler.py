@@ -6,8 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
-from baselinekit.compare.arrays import Each, Keyed, Ordered, no_key
+from baselinekit.compare.arrays import Each, Ordered
 from baselinekit.compare.columns import Alike, columns_of
+from baselinekit.compare.keyed import Keyed, no_key
 from baselinekit.compare.leaves import AnyElements, Ignored, Meaning, Scalar, Stand, Uncompared
 from baselinekit.compare.literal import Literal, bytes_of, literal_bytes, shows_more, untouched_bytes
 from baselinekit.compare.mode import Mode
@@ -183,7 +184,8 @@ class Compiler:
                 if not isinstance(node, Literal):
                     nodes[key] = node
                     del rest[key]
-        shape = Shape(mode, state, texts=tuple(texts), ignored=tuple(ignored), deeper=tuple(nodes))
+        taken = frozenset(value.keys() - rest.keys())
+        shape = Shape(mode, state, False, tuple(texts), tuple(ignored), tuple(nodes), taken)
         return shape, tuple(nodes.items()), rest
 
     def _looked_into(self, value: dict[str, Json], mode: Mode, state: State, at: Link) -> Node:
@@ -220,7 +222,7 @@ class Compiler:
         here = state.here
         how = here.arrays.arrays if here is not None and here.arrays is not None else None
         if whole:
-            return self._opened_array(value, mode, state, at)
+            return self._alike_rows(value, how, mode, state, at) or self._opened_array(value, mode, state, at)
         below = state.any_element().names or ()
         if how is None and mode.type != "numeric" and not shows_more(value, below):
             data = literal_bytes(value)
@@ -250,7 +252,8 @@ class Compiler:
             return None
         self.hits |= columns.rules
         self.checked += 1
-        return Alike(value, columns, partial(self._rows, value, how, mode, state, at), at)
+        make = partial(self._rows, value, how, mode, state, at)
+        return Alike(value, columns, mode, how in (None, "ordered"), make, at)
 
     def _known(self, text: str) -> str | Placeholder | Inline:
         """What a text stands for; itself when that cannot be said, which is told where its node is made."""

@@ -36,13 +36,16 @@ class Matcher:
         walk = Walk(self.compiler.open, self.compiler.bound)
         walk.hits.update(self.compiler.hits)
         resolved = self.root.walk(observation.output, walk, None)
-        known_missing = {found.path for found in walk.differences if found.kind == "missing"}
+        differences = walk.differences
+        if walk.shuffled:
+            differences = in_document_order(differences, self.root.expected)
+        known_missing = {found.path for found in differences if found.kind == "missing"}
         further = [
             *(found for found in self._missing(observation.output) if found.path not in known_missing),
             *_too_slow(self.rules, self.known, observation),
         ]
         return Comparison(
-            (*in_document_order(walk.differences, self.root.expected), *further),
+            (*differences, *further),
             walk.count + len(further),
             resolved,
             tuple(self._reports(walk)),

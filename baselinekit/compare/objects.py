@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from baselinekit.compare.leaves import Ignored, Stand
+from baselinekit.compare.leaves import Ignored, Scalar, Stand
 from baselinekit.compare.literal import bytes_of, identical
 from baselinekit.compare.mode import Mode
 from baselinekit.compare.rules import Rule, State
@@ -11,6 +11,8 @@ from baselinekit.compare.walk import Link, Node, Walk
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.template import Inline, Placeholder
+
+_PLAIN = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,11 +27,8 @@ class Shape:
     texts: tuple[tuple[str, str, Callable[[Json], bool] | None, Placeholder | Inline], ...] = ()
     ignored: tuple[tuple[str, type, Rule, bool], ...] = ()
     deeper: tuple[str, ...] = ()
-
-    @property
-    def taken(self) -> set[str]:
-        """The keys that are not of the literal part."""
-        return {text[0] for text in self.texts} | {key[0] for key in self.ignored} | {*self.deeper}
+    taken: frozenset[str] = frozenset()
+    """All these keys: those that are not of the literal part."""
 
     def literal_part(self, row: dict[str, Json]) -> dict[str, Json] | None:
         """What is left of a row of this shape; None if it has another one."""
@@ -78,6 +77,7 @@ class Object:
         shape = self.shape
         changed: dict[str, Json] = {}
         left = actual.copy()
+        start = walk.count
         for key, _, accepts, template in shape.texts:
             got = left.pop(key, ABSENT)
             if got is ABSENT:
@@ -102,26 +102,45 @@ class Object:
                     changed[key] = resolved
             elif not node.optional:
                 self._missing(key, node.expected, walk, path, changed)
+        early = walk.count - start and max(len(changed), 1)
+        met = walk.count
         if self.data is None or bytes_of(left) != self.data:
             self._literal(left, walk, path, changed)
             if not left.keys() <= self.rest.keys():
                 self._further(left, actual, walk, path, changed)
+        if early > 1 or (early and walk.count != met):
+            walk.shuffled = True
         moved = not shape.mode.allow_field_reordering and self._order(actual, walk, path)
         return self._resolved(actual, changed, moved) if changed or moved else self.expected
 
     def _literal(self, left: dict[str, Json], walk: Walk, path: Link, changed: dict[str, Json]) -> None:
+        equal = []
         for key, value in self.rest.items():
             got = left.get(key, ABSENT)
             kind = value.__class__
-            same = got.__class__ is kind and got == value
-            if same and ((kind is not dict and kind is not list) or identical(value, got)):
-                continue
-            if got is ABSENT:
+            if got.__class__ is kind and got == value:
+                if kind is dict or kind is list:
+                    equal.append((key, value, got))
+            elif got is ABSENT:
                 self._missing(key, value, walk, path, changed)
             else:
-                resolved = self._node(key, value, walk).walk(got, walk, (path, key))
-                if resolved is not value:
-                    changed[key] = resolved
+                self._differing(key, value, got, walk, path, changed)
+        if equal and not identical([value for _, value, _ in equal], [got for _, _, got in equal]):
+            walk.shuffled = True
+            for key, value, got in equal:  # `==` takes true for 1, deep inside as well
+                self._differing(key, value, got, walk, path, changed)
+
+    def _differing(
+        self, key: str, value: Json, got: Json, walk: Walk, path: Link, changed: dict[str, Json]
+    ) -> None:
+        mode = self.shape.mode
+        if value.__class__ in _PLAIN and mode.type in ("structural", "exact"):
+            node: Node = Scalar(value, value, mode, (self.at, key))
+        else:
+            node = self._node(key, value, walk)
+        resolved = node.walk(got, walk, (path, key))
+        if resolved is not value:
+            changed[key] = resolved
 
     def _node(self, key: str, value: Json, walk: Walk) -> Node:
         """The node of a literal value, made when something else than it was met."""

@@ -7,13 +7,13 @@ from decimal import Decimal
 
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.values import Json
-from baselinekit.placeholders.kinds import decimal
+from baselinekit.placeholders.kinds import EXACT, decimal
 from baselinekit.placeholders.template import Bindings
 
 _MOST_TRIES = 20_000
 _END = -1
 _WHOLE = 2**53
-"""Below it a float is the number that it is written as, if that is a whole one."""
+"""Below it a float is the number that it is written as, if that is a whole one, and no hashes collide."""
 _MOST_DIGITS = 2_000
 
 
@@ -29,19 +29,21 @@ def freeze(value: Json) -> Hashable:
         return (dict, frozenset((key, freeze(item)) for key, item in value.items()))
     if kind is list:
         return (list, *map(freeze, value))
-    return key if kind is int else _by_digits(value)
+    if (kind is int or kind is float) and -_WHOLE < value < _WHOLE:
+        return key
+    return _by_digits(value)
 
 
-def _by_digits(number: float | Decimal) -> Hashable:
-    """Two numbers written otherwise are never one key, as they might be to `==` if their types differ."""
-    if number.__class__ is float and -_WHOLE < number < _WHOLE:
-        return number
+def _by_digits(number: int | float | Decimal) -> Hashable:
+    """A number as it is written: `==` between the types asks for the binary value, and the hashes of long
+    numbers can be made to collide."""
     exact = decimal(number)
     if not exact.is_finite() or exact.adjusted() > _MOST_DIGITS:
         return Decimal, str(exact)
     if exact == exact.to_integral_value():
-        return int(exact)
-    return float(exact) if decimal(float(exact)) == exact else (Decimal, exact)
+        whole = int(exact)
+        return whole if -_WHOLE < whole < _WHOLE else (int, str(whole))
+    return float(exact) if decimal(float(exact)) == exact else (Decimal, str(exact.normalize(EXACT)))
 
 
 def match(rows: int, columns: int, candidates: Callable[[int], Sequence[int]]) -> dict[int, int]:

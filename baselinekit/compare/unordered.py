@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from baselinekit.compare.align import pair_leftovers
-from baselinekit.compare.arrays import in_authors_order
+from baselinekit.compare.keyed import in_authors_order
 from baselinekit.compare.leaves import Scalar
 from baselinekit.compare.literal import Literal, identical
 from baselinekit.compare.mode import Mode
@@ -59,6 +59,7 @@ class Unordered:
         )
         if walk.count == before:
             return self.expected
+        walk.shuffled = True
         return in_authors_order(resolved, {**pairs, **found, **likely})
 
     def _same_literals(self, actual: list[Json]) -> dict[int, int]:

@@ -58,6 +58,7 @@ class Walk:
         "hidden",
         "hits",
         "open",
+        "shuffled",
         "trial",
         "trials",
     )
@@ -69,6 +70,8 @@ class Walk:
         """Whether there are bindings anywhere: then a match hangs on what was met before."""
         self.differences: list[Difference] = []
         self.count = 0
+        self.shuffled = False
+        """Whether differences may have been found in another order than that of the document."""
         self.bindings: dict[str, Json] = {}
         self.hits: set[Rule] = set()
         self.hidden: dict[Rule, str] = {}

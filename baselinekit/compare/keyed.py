@@ -1,0 +1,72 @@
+"""Arrays whose elements are paired by the value of a key; their order is free."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from baselinekit.compare.mode import Mode
+from baselinekit.compare.pairing import freeze
+from baselinekit.compare.walk import Link, Node, Walk
+from baselinekit.model.values import Json
+from baselinekit.placeholders.grammar import escape_value, holds_marker
+
+
+@dataclass(slots=True, eq=False)
+class Keyed:
+    """Elements paired by the value of a key; their order is free."""
+
+    expected: list[Json]
+    items: tuple[Node, ...]
+    key: str
+    mode: Mode
+    at: Link
+    optional: bool = False
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        if not isinstance(actual, list):
+            return walk.replaced(self, actual, path)
+        before = walk.count
+        places: dict[Hashable, int] = {}
+        resolved: dict[int, Json] = {}
+        for index, value in enumerate(actual):
+            name = self._name(value)
+            if name is None or name in places:
+                note = f"has no {self.key}" if name is None else f"the second with this {self.key}"
+                walk.extra(value, (path, index), self.at, note)
+                resolved[index] = escape_value(value)
+            else:
+                places[name] = index
+        pairs: dict[int, int] = {}
+        for e, node in enumerate(self.items):
+            a = places.pop(self._name(node.expected), None)
+            if a is None:
+                walk.missing(node.expected, (self.at, e), (path, e))
+            else:
+                pairs[e] = a
+                resolved[a] = node.walk(actual[a], walk, (path, a))
+        for a in places.values():
+            walk.extra(actual[a], (path, a), self.at)
+            resolved[a] = escape_value(actual[a])
+        if walk.count == before:
+            return self.expected
+        walk.shuffled = True
+        return in_authors_order(resolved, pairs)
+
+    def _name(self, row: Json) -> Hashable:
+        return freeze(row[self.key]) if isinstance(row, dict) and self.key in row else None
+
+
+def no_key(rows: list[Json], key: str) -> str | None:
+    """Why rows cannot be paired by a key."""
+    names = [row.get(key) if isinstance(row, dict) else None for row in rows]
+    if any(name is None or holds_marker(name) or isinstance(name, dict | list) for name in names):
+        return f"the array cannot be paired by {key!r}: not every element has a literal {key}"
+    if len({freeze(name) for name in names}) != len(names):
+        return f"the array cannot be paired by {key!r}: two elements have the same {key}"
+    return None
+
+
+def in_authors_order(resolved: dict[int, Json], pairs: dict[int, int]) -> list[Json]:
+    """The rows of an array whose order is free, those of the baseline where the author has them, then the
+    further ones: what only stands elsewhere is no change."""
+    place = {a: e for e, a in pairs.items()}
+    return [resolved[a] for a in sorted(resolved, key=lambda a: (a not in place, place.get(a, a)))]
