@@ -117,8 +117,9 @@ class Compiler:
         """The shape of an earlier row, if it fits; else nodes where they are needed."""
         if mode.type == "numeric":
             return self._numbers(value, mode, state, at)
-        if state.names is None:
-            return self._looked_into(value, mode, state, at)
+        if state.names is None:  # to a rule any key may matter
+            shape, nodes, rest = self._shape(value, mode, state, at)
+            return Object(value, shape, nodes, bytes_of(rest), at, stated=rest)
         if whole:
             return Object(value, Shape(mode, state), (), None, at, stated=value)
         shapes = self.shapes.setdefault((id(mode), id(state)), [])
@@ -157,7 +158,8 @@ class Compiler:
         self, value: dict[str, Json], mode: Mode, state: State, at: Link
     ) -> tuple[Shape, tuple[tuple[str, Node], ...], dict[str, Json]]:
         """The shape of an object, the nodes below it, and what is literal."""
-        size, names, below = len(value), state.names or (), state.otherwise()
+        size, below = len(value), state.otherwise()
+        names = value.keys() if state.names is None else state.names
         texts, ignored, nodes = [], [], {}
         rest = value.copy()
         for key, item in value.items():
@@ -187,14 +189,6 @@ class Compiler:
         taken = frozenset(value.keys() - rest.keys())
         shape = Shape(mode, state, False, tuple(texts), tuple(ignored), tuple(nodes), taken)
         return shape, tuple(nodes.items()), rest
-
-    def _looked_into(self, value: dict[str, Json], mode: Mode, state: State, at: Link) -> Node:
-        """An object with a node for every key: to a rule any of them may matter."""
-        size = len(value)
-        nodes = {
-            key: self.node(item, mode, state.step(key, item, size), (at, key)) for key, item in value.items()
-        }
-        return Object(value, Shape(mode, state), tuple(nodes.items()), bytes_of({}), at, stated={})
 
     def _numbers(self, value: dict[str, Json], mode: Mode, state: State, at: Link) -> Node:
         """An object of which only the numbers are compared."""
@@ -265,10 +259,12 @@ class Compiler:
     def _items(self, value: list[Json], mode: Mode, state: State, at: Link) -> tuple[Node, ...]:
         below, size = state.same_below, len(value)
         if below is not None and below.here is None:
-            return tuple([self._by_kind(item, mode, below, (at, n), False) for n, item in enumerate(value)])
-        return tuple(
-            [self.node(item, mode, state.step(n, item, size), (at, n)) for n, item in enumerate(value)]
-        )
+            nodes = [self._by_kind(item, mode, below, (at, n), False) for n, item in enumerate(value)]
+        else:
+            nodes = [
+                self.node(item, mode, state.step(n, item, size), (at, n)) for n, item in enumerate(value)
+            ]
+        return tuple(nodes)
 
     def _opened_array(self, value: list[Json], mode: Mode, state: State, at: Link) -> Node:
         """An array that was found literal: so is all that it holds."""
