@@ -5,11 +5,12 @@ BIN = .venv/bin
 READY = .venv/ready
 
 .DEFAULT_GOAL = help
-.PHONY: help demo test lowest format clean
+.PHONY: help demo test bench bench-peers lowest format clean
 
 help:
 	@echo "make demo     see it work: a small service, its baselines, and an upgrade that breaks them"
 	@echo "make test     format, lint, types, tests, our own baselines: all that CI does"
+	@echo "make bench    how fast it is, beside its peers: ten minutes (ONLY=matcher picks, LONG=1 does more)"
 	@echo "make lowest   the tests against the oldest versions that setup.cfg allows (Python 3.11)"
 	@echo "make format   put the code into its form"
 	@echo "make clean    remove what the other targets made"
@@ -26,6 +27,20 @@ test: $(READY)
 	@echo "== tests, the documents and our own baselines among them"
 	@$(BIN)/pytest -n auto --maxprocesses 4
 
+bench: $(READY)
+	@$(BIN)/python -c 'import jsondiff' 2>/dev/null || \
+	    $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -e '.[bench]'
+	@$(BIN)/python -m benchmarks $(addprefix --only ,$(ONLY)) $(if $(LONG),--long) $(if $(QUICK),--quick)
+
+# The versions whose figures are in benchmarks/README.md; install scripts are not run, no browser is fetched.
+PEERS = benchmarks/peers
+
+bench-peers: $(READY)
+	@npm install --prefix $(PEERS) --no-audit --no-fund --ignore-scripts \
+	    newman@6.2.2 stepci@2.8.2 promptfoo@0.121.20
+	@$(BIN)/python -m venv --clear $(PEERS)/venv
+	@$(PEERS)/venv/bin/python -m pip install --quiet --disable-pip-version-check 'tavern==3.7.1' 'pytest<9'
+
 LOWEST = $(shell sed -n '/^install_requires/,/^\[/s/^ *\([A-Za-z-]*\)>=\([0-9.]*\).*/\1==\2/p' setup.cfg)
 
 lowest:
@@ -38,7 +53,7 @@ format: $(READY)
 	@$(BIN)/ruff check --fix .
 
 clean:
-	@rm -rf .venv .venv-lowest build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .baselinekit .coverage*
+	@rm -rf .venv .venv-lowest benchmarks/peers build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .baselinekit .coverage*
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): setup.cfg pyproject.toml

@@ -3,6 +3,7 @@
 BaselinekitError
 ├── InvalidInput       exit 2   a file, a rule or an option that cannot be used
 ├── CannotReplay       exit 3   the target could not be asked, or its answer cannot be judged
+│   └── OutOfBudget    exit 3   it was not asked at all: the limit of the run is reached
 ├── NotRecorded        exit 3   the verdict stands, but it could not be written down
 ├── Refused            exit 4   allowed to nobody but the operator or the configuration
 └── NothingSelected    exit 5   no baseline matched: what could not fail is not a pass
@@ -24,7 +25,8 @@ class Place:
     column: int | None = None
 
     def __str__(self) -> str:
-        return ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+        file = self.file.replace("\n", "\\n").replace("\r", "\\r")  # a name must not begin a line of its own
+        return ":".join(str(part) for part in (file, self.line, self.column) if part is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,15 @@ class CannotReplay(BaselinekitError):
     """The target could not be asked, or its answer cannot be judged."""
 
     exit_code = 3
+
+
+def cannot(code: str, what: str, mend: str = "") -> CannotReplay:
+    """The error, ready to be raised."""
+    return CannotReplay(Problem(code, what, mend))
+
+
+class OutOfBudget(CannotReplay):
+    """Not asked: the run has reached a limit that its owner set. What it was for is skipped, not wrong."""
 
 
 class NotRecorded(BaselinekitError):

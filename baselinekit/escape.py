@@ -4,20 +4,23 @@ import json
 import re
 
 _CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u070f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U00013430-\U0001343f"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+_NOT_ASCII = re.compile("[^\x00-\x7f]")
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|!~&])")
 _LIST = re.compile(r"^\s*(?:([-+=])|(\d{1,9})([.)]))")
 _REFERENCE = re.compile(r"([@#])(?=\w)")
-_RUNNER_COMMAND = re.compile(r"(?m)^(\s*)(::|##\[)")
+_RUNNER_COMMAND = re.compile(r"(?m)^(\s*)::")
+_LOG_COMMAND = re.compile(r"##((?:vso|teamcity)?)\[")
 
 
 def visible(text: str) -> str:
-    """For a terminal: control, bidi and zero-width characters shown as `\\x1b`, `\\u202e`; tab and newline
+    """For a terminal: control, bidi and invisible characters shown as `\\x1b`, `\\u202e`; tab and newline
     stay. Colours come from the tool alone."""
-    return _CONTROLS.sub(_shown, text) if not text.isprintable() else text
+    return text if text.isascii() and text.isprintable() else _CONTROLS.sub(_shown, text)
 
 
 def one_line(text: str) -> str:
@@ -27,12 +30,23 @@ def one_line(text: str) -> str:
 
 def json_string(text: str) -> str:
     """A JSON string that reads back as the text, and that a terminal can be shown as well."""
-    return _CONTROLS.sub(_json_escape, json.dumps(text, ensure_ascii=False))
+    return json_text(json.dumps(text, ensure_ascii=False))
+
+
+def json_text(written: str) -> str:
+    """JSON that means the same, and that a terminal or the runner of a CI job can be shown."""
+    return _LOG_COMMAND.sub(r"##\1\\u005b", _CONTROLS.sub(_json_escape, written))
+
+
+def json_ascii(written: str) -> str:
+    """JSON that means the same, for a stream that holds nothing but ASCII."""
+    return _NOT_ASCII.sub(_json_escape, written)
 
 
 def log(text: str) -> str:
-    """No line that the runner of a CI job would take for a command to itself."""
-    return _RUNNER_COMMAND.sub(r"\1\\\2", text)
+    """No line that the runner of a CI job would take for a command to itself: one form of it counts at the
+    beginning of a line alone, the other wherever it stands."""
+    return _LOG_COMMAND.sub(r"##\1\\[", _RUNNER_COMMAND.sub(r"\1\\::", text))
 
 
 def xml(text: str) -> str:

@@ -128,9 +128,8 @@ def parse(text: str) -> Pattern:
     """Compile a path. What cannot be one is an error that says where it goes wrong."""
     if not text or len(text) > _LONGEST:
         raise _bad(text, "is empty" if not text else f"is longer than {_LONGEST} characters")
-    if text.startswith("$"):
-        return Pattern(text, tuple(_jsonpath(text)), absolute=True)
-    return Pattern(text, tuple(_dotted(text)), absolute=False)
+    absolute = text.startswith("$")
+    return Pattern(text, tuple(_jsonpath(text) if absolute else _dotted(text)), absolute)
 
 
 def _bad(text: str, why: str, mend: str = "") -> InvalidInput:
@@ -139,12 +138,16 @@ def _bad(text: str, why: str, mend: str = "") -> InvalidInput:
 
 def _dotted(text: str) -> Iterator[Segment]:
     position = 0
+    last: Segment | None = None
     while position < len(text):
         match = _DOTTED.match(text, position)
         bracket = match is not None and text[match.start() + bool(match["dot"])] == "["
         if match is None or (bool(match["dot"]) != (position > 0) and not (bracket and not match["dot"])):
             raise _bad(text, f"cannot be read at character {position + 1}", 'quote odd keys: headers."x-id"')
-        yield _dotted_segment(match)
+        segment = _dotted_segment(match)
+        if segment is not Wild.DEEP or segment is not last:  # any number of steps, twice, is any number
+            yield segment
+        last = segment
         position = match.end()
 
 
@@ -250,13 +253,10 @@ def roots(pattern: Pattern, output: Json) -> list[Path]:
     `$…` and `**…` always mean the whole, which has the body in it."""
     if pattern.absolute or pattern.segments[0] is Wild.DEEP:
         return [()]
-    found: list[Path] = []
-    if isinstance(output, dict):
-        if leads_somewhere(pattern, output):
-            found.append(())
-        if leads_somewhere(pattern, output.get("body")):
-            found.append(("body",))
-    return found
+    if not isinstance(output, dict):
+        return []
+    places: list[tuple[Path, Json]] = [((), output), (("body",), output.get("body"))]
+    return [path for path, value in places if leads_somewhere(pattern, value)]
 
 
 def leads_somewhere(pattern: Pattern, value: Json) -> bool:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Place, Problem, nearest
@@ -77,6 +78,8 @@ class Scope:
 
     def with_saved(self, saved: Mapping[str, Json]) -> "Scope":
         """The scope of the next step: what earlier steps saved goes before what was declared."""
+        if not saved:
+            return self
         return Scope({**self.values, **saved}, self.secrets, self.unset)
 
     def lookup(self, name: str, at: Path = ()) -> Json:
@@ -99,14 +102,16 @@ class Scope:
         looked at again. A text that is nothing but `{{name}}` takes the variable's type."""
         if isinstance(value, str):
             return self._expand_text(value, at) if "{{" in value else value
+        if not value or isinstance(value, bool | int | float):
+            return value
         if isinstance(value, dict):
             return {self._key(key, at): self.expand(item, (*at, key)) for key, item in value.items()}
         if isinstance(value, list):
             return [self.expand(item, (*at, index)) for index, item in enumerate(value)]
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+            fields = [(name, getattr(value, name)) for name in _field_names(type(value))]
             changed = {
-                name: new for name, old in fields.items() if (new := self.expand(old, (*at, name))) is not old
+                name: new for name, old in fields if old and (new := self.expand(old, (*at, name))) != old
             }
             return dataclasses.replace(value, **changed) if changed else value
         return value
@@ -127,6 +132,16 @@ class Scope:
         return _TOKEN.sub(one, text)
 
 
+def unexpanded(text: str) -> str:
+    """The text as it is written, so that `expand` gives it back."""
+    return _TOKEN.sub(lambda match: "\\" + match[0], text) if "{{" in text else text
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
 def as_text(value: Json) -> str:
     """A value as it reads inside a text."""
     return (
@@ -137,7 +152,8 @@ def as_text(value: Json) -> str:
 def names_in(value: Any) -> Iterator[str]:
     """Every variable that a value's texts would expand."""
     if isinstance(value, str):
-        yield from (match[2] for match in _TOKEN.finditer(value) if not match[1])
+        if "{{" in value:
+            yield from (match[2] for match in _TOKEN.finditer(value) if not match[1])
     elif isinstance(value, dict):
         for key, item in value.items():
             yield from names_in(key)
@@ -146,8 +162,9 @@ def names_in(value: Any) -> Iterator[str]:
         for item in value:
             yield from names_in(item)
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for f in dataclasses.fields(value):
-            yield from names_in(getattr(value, f.name))
+        for name in _field_names(type(value)):
+            if field := getattr(value, name):
+                yield from names_in(field)
 
 
 def spelling(secret: str) -> str:

@@ -33,11 +33,21 @@ def test_visible_shows_what_a_terminal_would_obey(text: str, shown: str) -> None
     assert escape.visible(text) == shown
 
 
-@given(ANY_TEXT)
-@example("\x85\u2028\u2029")
-def test_visible_leaves_no_control_or_surrogate(text: str) -> None:
-    for character in escape.visible(text).replace("\n", "").replace("\t", ""):
-        assert unicodedata.category(character) not in ("Cc", "Cs")
+SEEN = set("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u0890\u0891\u08e2\U000110bd\U000110cd")
+"""Of the class of invisible characters, and yet signs that one sees: the Arabic number sign, say."""
+
+UNSEEN = set("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\U000e0100\U000e01ef")
+"""Letters and accents by their class, and nothing to look at."""
+
+
+def test_f30_of_all_characters_those_that_cannot_be_seen_are_shown_by_number() -> None:
+    for number in range(0x110000):
+        character = chr(number)
+        unseen = unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp") or character in UNSEEN
+        if unseen and character not in SEEN and character not in "\n\t":
+            assert escape.visible(character).isascii(), hex(number)
+        elif unicodedata.category(character)[0] in "LNPSZ":
+            assert escape.visible(character) == character, hex(number)
 
 
 @given(ANY_TEXT)
@@ -56,11 +66,17 @@ def test_a_json_string_reads_back_and_is_harmless(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["::error::x", "  ::set-output name=a::b", "\t##[error]x", "ok\n ::warning::y"]
+    "line",
+    [
+        *("::error::x", "  ::set-output name=a::b", "\t##[error]x", "ok\n ::warning::y", "\u3000::error::x"),
+        *("so ##[add-mask]x", "so ##vso[task.setvariable variable=a]b", "##teamcity[buildStop]"),
+    ],
 )
 def test_no_line_commands_the_runner(line: str) -> None:
-    assert not re.search(r"(?m)^\s*(::|##\[)", escape.log(line))
-    assert escape.log("a :: b") == "a :: b"
+    assert not re.search(r"(?m)^\s*::|##\w*\[", escape.log(line))
+    assert not re.search(r"##\w*\[", escape.json_string(line))
+    assert json.loads(escape.json_string(line)) == line
+    assert escape.log("a :: b [c] ## d[") == "a :: b [c] ## d["
 
 
 @given(ANY_TEXT)

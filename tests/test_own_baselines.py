@@ -7,7 +7,11 @@ from console import ROOT, console
 
 
 @pytest.mark.parametrize(
-    "command", ["doctor", "compare --base-url {url} --no-record -o {folder}/results.json"]
+    "command",
+    [
+        "doctor --var demo_url={url}",
+        "compare --base-url {url} --var demo_url={url} --no-record -o {folder}/results.json",
+    ],
 )
 def test_our_own_baselines_hold(command: str, tmp_path: Path) -> None:
     with console(tmp_path / "x", "demo") as terminal:

@@ -1,4 +1,4 @@
-"""`baselinekit capture http|skill|command|from`."""
+"""`baselinekit capture http|prompt|skill|command|from`."""
 
 import json
 import os
@@ -9,12 +9,11 @@ from typing import Any
 
 import click
 
-from baselinekit.cli import options, recipes, screen
+from baselinekit.cli import models, options, recipes, screen, wishes
 from baselinekit.cli.doors import real_way
 from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem
-from baselinekit.model.values import Json
 from baselinekit.variables import names_in
-from baselinekit.workflow.capture import Captured, Wishes, capture_all, capture_new, checked
+from baselinekit.workflow.capture import Captured, capture_all, capture_new, checked
 from baselinekit.workflow.compare import load
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.templating import with_names
@@ -39,58 +38,11 @@ def capture() -> None:
 
     \b
     baselinekit capture http GET http://127.0.0.1:8000/users --id users-list
+    baselinekit capture prompt prompts/summary.md --input article=@article.txt
     baselinekit capture skill code-review --param depth=thorough --input diff.json
     baselinekit capture command --id version -- mytool --version
     baselinekit capture from baselines/orders.yaml      (a `current:` without a `baseline:`)
     """
-
-
-def new_baseline_options(command: click.decorators.FC) -> click.decorators.FC:
-    """What a new baseline is called, and how it is to be compared."""
-    for option in reversed(
-        [
-            click.option("--id", "id", metavar="ID", help="Its name; else made from what is asked."),
-            click.option("--group", metavar="FOLDER", help="The folder below baselines/ that it goes to."),
-            click.option("--name", help="A title for people."),
-            click.option("--description", help="What it protects."),
-            click.option("--tag", "tags", multiple=True, help="A tag to select it by."),
-            click.option("--criticality", type=click.Choice(["critical", "high", "medium", "low"])),
-            click.option("--type", "type", type=click.Choice(["exact", "structural", "numeric", "semantic"])),
-            click.option(
-                "--ignore", "ignore", metavar="PATH", multiple=True, help="Leave this out of the comparison."
-            ),
-            click.option(
-                "--tolerance",
-                "tolerance",
-                metavar="PATH=NUMBER",
-                multiple=True,
-                help="How far a number may move.",
-            ),
-        ]
-    ):
-        command = option(command)
-    return command
-
-
-def wish_options(command: click.decorators.FC) -> click.decorators.FC:
-    for option in reversed(
-        [
-            click.option(
-                "--placeholder",
-                "placeholders",
-                metavar="PATH=TEXT",
-                multiple=True,
-                help="Store <<any_uuid>> or the like at a path.",
-            ),
-            click.option("--version", "version", metavar="TEXT", help="The version of what is captured."),
-            click.option("--allow-error-status", is_flag=True, help="Store a 5xx answer as known-good."),
-            click.option("--allow-secrets", is_flag=True, help="Store what looks like a secret."),
-            click.option("--json", "as_json", is_flag=True, help="Say what was captured as JSON."),
-            click.option("-q", "--quiet", is_flag=True, help="Say nothing when all is well."),
-        ]
-    ):
-        command = option(command)
-    return command
 
 
 @capture.command(short_help="An HTTP request.")
@@ -107,8 +59,8 @@ def wish_options(command: click.decorators.FC) -> click.decorators.FC:
 )
 @click.option("--redirects", type=click.IntRange(0, 20), help="Follow so many; the default is none.")
 @click.option("--timeout", type=float, metavar="SECONDS")
-@new_baseline_options
-@wish_options
+@wishes.new_baseline_options
+@wishes.wish_options
 @options.project_options
 def http(words: tuple[str, ...], **given: Any) -> int:
     """Send a request and record status, content-type and body of the answer.
@@ -135,8 +87,9 @@ def http(words: tuple[str, ...], **given: Any) -> int:
     help="The input: JSON, or @FILE, or @-.",
 )
 @click.option("--timeout", type=float, metavar="SECONDS")
-@new_baseline_options
-@wish_options
+@wishes.new_baseline_options
+@wishes.wish_options
+@models.model_options
 @options.project_options
 def skill(skill_name: str, **given: Any) -> int:
     """Run a skill and record its output."""
@@ -151,6 +104,27 @@ def skill(skill_name: str, **given: Any) -> int:
     return _new(project, current, recipes.slug(skill_name), given)
 
 
+@capture.command(short_help="A prompt: what a model answers.")
+@click.argument("file", metavar="FILE")
+@click.option("--input", "inputs", metavar="NAME=VALUE", multiple=True, help="For {{NAME}}; @FILE reads it.")
+@click.option("--inputs-from", metavar="FILE", help="A YAML or JSON file of inputs.")
+@click.option("--model", default="default", show_default=True, help="A name under `models:`.")
+@click.option("--system", metavar="TEXT", help="The system prompt; @FILE reads it.")
+@click.option("--temperature", type=float)
+@click.option("--max-answer", type=click.IntRange(1), metavar="TOKENS", help="How long the answer may be.")
+@click.option("--parse", type=click.Choice(["text", "json"]), help="Read the answer as JSON.")
+@click.option("--timeout", type=float, metavar="SECONDS")
+@wishes.new_baseline_options
+@wishes.wish_options
+@models.model_options
+@options.project_options
+def prompt(file: str, **given: Any) -> int:
+    """Ask a model what FILE says (a template with {{names}}) and record its answer."""
+    project = options.project_of(given)
+    current = recipes.prompt(file, given, project)
+    return _new(project, current, recipes.slug(os.path.splitext(os.path.basename(file))[0]), given)
+
+
 @capture.command(short_help="A program: its exit code and what it prints.")
 @click.argument("argv", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.option("--stdin", metavar="TEXT", help="What it reads: text, or @FILE, or @-.")
@@ -160,8 +134,8 @@ def skill(skill_name: str, **given: Any) -> int:
 )
 @click.option("--parse", type=click.Choice(["text", "json"]), help="Read its output as JSON.")
 @click.option("--timeout", type=float, metavar="SECONDS")
-@new_baseline_options
-@wish_options
+@wishes.new_baseline_options
+@wishes.wish_options
 @options.project_options
 def command(argv: tuple[str, ...], **given: Any) -> int:
     """Run a program (after --) and record how it ends and what it prints."""
@@ -175,7 +149,8 @@ def command(argv: tuple[str, ...], **given: Any) -> int:
 
 @capture.command("from", short_help="Files that have a recipe and no output yet.")
 @click.argument("paths", nargs=-1, required=True, type=click.Path())
-@wish_options
+@wishes.wish_options
+@models.model_options
 @options.project_options
 def from_files(paths: tuple[str, ...], **given: Any) -> int:
     """Replay every baseline below PATHS that has a `current:` and no `baseline:`, and add what comes back."""
@@ -190,9 +165,10 @@ def from_files(paths: tuple[str, ...], **given: Any) -> int:
             Problem("BK509", "there is nothing to capture there", "a file needs an id and a `current:`")
         )
     with real_way() as way:
+        way = models.with_models(way, project, models.kept(given))
         for draft in drafts:
             checked(project, draft, way)
-        captured, problems = capture_all(project, drafts, _wishes(given), way)
+        captured, problems = capture_all(project, drafts, wishes.of(given), way)
     if captured:
         _tell(captured, given)
     if problems:
@@ -207,45 +183,13 @@ def _new(
     given: dict[str, Any],
     notes: Sequence[str] = (),
 ) -> int:
-    record: dict[str, Any] = {"id": given["id"] or default_id}
-    record |= {key: given[key] for key in ("name", "description") if given[key]}
-    record["current"] = current
-    comparison: dict[str, Json] = {}
-    if given["type"]:
-        comparison["type"] = given["type"]
-    if given["ignore"]:
-        comparison["ignore_fields"] = list(given["ignore"])
-    if given["tolerance"]:
-        bounds = options.pairs("--tolerance", given["tolerance"], "PATH=NUMBER")
-        comparison["tolerance"] = {path: {"abs": _number(text)} for path, text in bounds.items()}
-    record["comparison"] = comparison
-    record["metadata"] = {key: given[key] for key in ("criticality",) if given[key]}
-    if given["tags"]:
-        record["metadata"]["tags"] = list(given["tags"])
+    record = wishes.record_of(given, default_id, current)
     with real_way() as way:
-        captured = capture_new(project, record, _wishes(given), way)
+        way = models.with_models(way, project, models.kept(given))
+        captured = capture_new(project, record, wishes.of(given), way)
     more = _needed_again(project, record["current"])
     _tell([replace(captured, notes=(*captured.notes, *notes))], given, more)
     return 0
-
-
-def _number(text: str) -> Json:
-    number = recipes.json_or_text(text)
-    if isinstance(number, bool) or not isinstance(number, int | float) or number < 0:
-        raise InvalidInput(
-            Problem("BK508", f"--tolerance {text!r} is no number", "as in --tolerance price=0.05")
-        )
-    return number
-
-
-def _wishes(given: dict[str, Any]) -> Wishes:
-    return Wishes(
-        placeholders=options.pairs("--placeholder", given["placeholders"], "PATH=TEXT"),
-        version=given["version"],
-        group=given.get("group"),
-        allow_error_status=given["allow_error_status"],
-        allow_secrets=given["allow_secrets"],
-    )
 
 
 def _needed_again(project: Project, current: dict[str, Any]) -> list[str]:
@@ -264,8 +208,9 @@ def _needed_again(project: Project, current: dict[str, Any]) -> list[str]:
 
 def _tell(captured: list[Captured], given: dict[str, Any], more: Sequence[str] = ()) -> None:
     if given["as_json"]:
-        screen.line(
+        screen.show_json(
             json.dumps([{"id": c.id, "file": c.file, "seconds": round(c.seconds, 3)} for c in captured])
+            + "\n"
         )
     elif not given["quiet"]:
         for one in captured:
@@ -277,4 +222,4 @@ def _tell(captured: list[Captured], given: dict[str, Any], more: Sequence[str] =
 
 
 def told(one: Captured) -> str:
-    return f"captured {one.id} -> {one.file}   {screen.safe(recipes.described(one.output))}"
+    return screen.safe_line(f"captured {one.id} -> {one.file}   {recipes.described(one.output)}")

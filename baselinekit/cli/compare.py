@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from baselinekit.cli import completion, options, screen
+from baselinekit.cli import completion, models, options, screen
 from baselinekit.cli.doors import real_way
 from baselinekit.model.results import Outcome, Report
 from baselinekit.report import dispatch as reports, terminal
@@ -49,6 +49,8 @@ from baselinekit.workflow.selection import Selection
 @click.option("--json", "as_json", is_flag=True, help="Print the result file instead of text.")
 @click.option("-q", "--quiet", is_flag=True, help="Only the last line.")
 @click.option("-v", "--verbose", is_flag=True, help="Also what passed, and the differences in words.")
+@click.option("--resume", is_flag=True, help="Go on where the last run was stopped: ask no model again.")
+@models.model_options
 @options.project_options
 @screen.color_option
 def compare(paths: tuple[str, ...], color: str, **given: Any) -> int:
@@ -62,19 +64,19 @@ def compare(paths: tuple[str, ...], color: str, **given: Any) -> int:
     """
     for output in given["outputs"]:
         reports.form_of(output)
-    project = options.project_of(given)
+    project, wanted = options.project_of(given), models.kept(given)
     quiet = given["quiet"] or given["as_json"]
     with ExitStack() as stack:
         advance = _progress(stack) if not quiet else None
-        way = stack.enter_context(real_way(advance))
+        way = models.with_models(stack.enter_context(real_way(advance)), project, wanted, given["jobs"])
         report = run(
             project, paths, _selection(project, given), _policy(project, given), way, _command_line()
         )
     lastrun.remember(project.root, report)
     for output in given["outputs"]:
-        write_text(output, reports.render(report, output))
+        write_text(output, reports.render(report, output), project.root)
     if given["as_json"]:
-        screen.show(reports.render(report, ".json"))
+        screen.show_json(reports.render(report, ".json"))
     else:
         _print(report, screen.style_of(color), given)
     return report.exit_code

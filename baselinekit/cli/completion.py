@@ -4,12 +4,13 @@ import click
 from click.shell_completion import CompletionItem
 
 from baselinekit.errors import BaselinekitError
+from baselinekit.escape import one_line
 from baselinekit.model.baselines import Baseline
 
 
 def ids(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     return [
-        CompletionItem(baseline.id, help=baseline.name)
+        CompletionItem(baseline.id, help=one_line(baseline.name or ""))
         for baseline in _baselines()
         if baseline.id.startswith(incomplete)
     ]
@@ -17,7 +18,7 @@ def ids(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list
 
 def tags(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     known = sorted({tag for baseline in _baselines() for tag in baseline.metadata.tags})
-    return [CompletionItem(tag) for tag in known if tag.startswith(incomplete)]
+    return [CompletionItem(tag) for tag in known if tag.startswith(incomplete) and one_line(tag) == tag]
 
 
 def _baselines() -> list[Baseline]:

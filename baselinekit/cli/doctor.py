@@ -7,6 +7,7 @@ import click
 
 from baselinekit.cli import options, screen
 from baselinekit.cli.doors import real_way
+from baselinekit.cli.models import Kept, with_models
 from baselinekit.errors import Problem
 from baselinekit.workflow.doctor import Findings, examine
 from baselinekit.workflow.project import Project
@@ -25,9 +26,9 @@ def doctor(paths: tuple[str, ...], ci: bool, as_json: bool, **given: Any) -> int
     """
     project = options.project_of(given)
     with real_way() as way:
-        findings = examine(project, paths, way.doors)
+        findings = examine(project, paths, with_models(way, project, Kept()).doors)
     if as_json:
-        screen.line(json.dumps(_as_json(findings), indent=2, ensure_ascii=False))
+        screen.show_json(json.dumps(_as_json(findings), indent=2, ensure_ascii=False) + "\n")
     else:
         _print(findings, project, ci)
     return 2 if findings.problems else 0
@@ -40,7 +41,7 @@ def _print(findings: Findings, project: Project, ci: bool) -> None:
         screen.line(f"note: {screen.safe(str(note))}")
     if ci:
         for line in _allowed(project):
-            screen.line(line)
+            screen.line(screen.safe_line(line))
     count = len(findings.problems)
     if count:
         screen.line(f"{count} problem{'s' if count != 1 else ''}")

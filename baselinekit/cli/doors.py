@@ -1,23 +1,30 @@
 """The real doors: sockets, processes, the clock. Built here and handed down."""
 
+import os
 import signal
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import FrameType
 
+from baselinekit.programs.process import Processes
 from baselinekit.replay.dispatch import Doors
 from baselinekit.replay.http import Client
-from baselinekit.replay.process import Processes
 from baselinekit.replay.proxies import proxies_of_environment
 from baselinekit.workflow.compare import Clock, Way
+from baselinekit.workflow.pool import Stop
 
 
 def timestamp() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_AT_ONCE = 3.0
 CLOCK = Clock(timestamp, time.monotonic)
 
 
@@ -25,24 +32,56 @@ CLOCK = Clock(timestamp, time.monotonic)
 def real_way(advance: Callable[..., Callable[..., None]] | None = None) -> Iterator[Way]:
     """The doors, open until the run is over."""
     client = Client(proxies_of_environment())
-    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    interrupt = _Interrupt()
+    heard = [number for number in _ENDING if signal.getsignal(number) != signal.SIG_IGN]  # else: nohup
+    before = {number: signal.signal(number, interrupt) for number in heard}
+    sys.unraisablehook = interrupt.lost
     processes = Processes()
 
     def cancel() -> None:
         client.cancel()
         processes.cancel()  # last: a child that ignores the signal is waited for
 
-    way = Way(Doors(client.send, processes.execute, client.sleep), cancel, CLOCK)
+    way = Way(Doors(client.send, processes.execute, client.sleep), cancel, CLOCK, stop=interrupt.stop)
     if advance is not None:
-        way = Way(way.doors, way.cancel, way.clock, advance)
+        way = replace(way, advance=advance)
     try:
         yield way
     finally:
-        for number, handler in before.items():
+        sys.unraisablehook = sys.__unraisablehook__
+        for number, handler in before.items() if not interrupt.came else ():
             signal.signal(number, handler)
         client.close()
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """A closed terminal, or whoever ends a job, gets what a Ctrl-C gets: what is done is kept."""
-    raise KeyboardInterrupt
+class _Interrupt:
+    """A closed terminal, or whoever ends a job, gets what a Ctrl-C gets: what is done is kept. That takes a
+    moment, with the report, in which a second one (the same key again, or a signal to the whole group) must
+    not undo it."""
+
+    def __init__(self) -> None:
+        self.stop = Stop()
+        self._until = 0.0
+
+    @property
+    def came(self) -> bool:
+        return self._until > 0
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if now < self._until:
+            return
+        first, self._until = not self.came, now + _AT_ONCE
+        if first and self.stop.is_heard:
+            self.stop.ask()
+        else:
+            raise KeyboardInterrupt
+
+    def lost(self, what: "sys.UnraisableHookArgs") -> None:
+        """Python was tidying up by the way when the signal came, and drops what is raised there: it comes
+        again in a moment."""
+        if what.exc_type is KeyboardInterrupt:
+            self._until = 0.0
+            threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
+        else:
+            sys.__unraisablehook__(what)

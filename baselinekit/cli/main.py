@@ -4,12 +4,15 @@ A command is imported when it is called: `--help` and `--version` load click and
 
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 import click
 
 from baselinekit import __version__
+from baselinekit.cli.reader import ReaderLeft
 from baselinekit.errors import BaselinekitError
 
 _COMMANDS = {
@@ -22,6 +25,7 @@ _COMMANDS = {
     "schema": "Print the JSON Schema of the files, for editors.",
 }
 _SIGPIPE = 141
+_INTERRUPTED = 130
 
 
 class Commands(click.Group):
@@ -67,7 +71,19 @@ def cli() -> None:
 
 def main(args: Sequence[str] | None = None) -> None:
     """The console script."""
-    sys.exit(run(args))
+    try:
+        code = run(args)
+        _hear_no_more(signal.SIG_IGN if code == _INTERRUPTED else signal.SIG_DFL)
+    except KeyboardInterrupt:  # all is said and done, but the shell is to know
+        code = _INTERRUPTED
+    sys.exit(code)
+
+
+def _hear_no_more(how: signal.Handlers) -> None:
+    """Nothing is left to be kept: a late signal ends it without a word, and a second one changes nothing."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, how)
 
 
 def run(args: Sequence[str] | None = None) -> int:
@@ -86,15 +102,16 @@ def run(args: Sequence[str] | None = None) -> int:
         _say(str(error))
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would cut this short
         _say("interrupted")
-        return 130
-    except BrokenPipeError:
-        _let_go_of_stdout()
+        return _INTERRUPTED
+    except (ReaderLeft, BrokenPipeError):
+        _let_go(sys.stdout)
         return _SIGPIPE
     except OSError as error:
         shown = f" {error.filename}" if error.filename else ""
         _say(f"BK120{shown}: {(error.strerror or str(error)).lower()}: mend that and run again")
-        _let_go_of_stdout()
+        _let_go(sys.stdout)
         return 3
     except Exception as fault:
         if os.environ.get("BASELINEKIT_TRACEBACK"):
@@ -104,16 +121,19 @@ def run(args: Sequence[str] | None = None) -> int:
         return 3
 
 
-def _let_go_of_stdout() -> None:
+def _let_go(stream: TextIO | None) -> None:
     """What could not be written stays in the stream's buffer: the interpreter must not try again at exit."""
-    if sys.stdout is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if stream is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _say(text: str) -> None:
     from baselinekit.escape import log, visible
 
-    click.echo(log(visible(text)), err=True)
+    try:
+        click.echo(log(visible(text)), err=True)
+    except OSError:  # nobody can be told; the exit code still says it
+        _let_go(sys.stderr)
 
 
 if __name__ == "__main__":

@@ -85,6 +85,7 @@ def operator_of(
         allow_hosts=allow_hosts,
         allow_exec=allow_exec,
         now=time.time(),
+        work=time.thread_time,
     )
 
 

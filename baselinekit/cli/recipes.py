@@ -104,6 +104,35 @@ def _body(given: dict[str, Any]) -> dict[str, Any]:
     return {"body": text} if isinstance(parsed, str) else {"json": parsed}
 
 
+def prompt(file: str, given: dict[str, Any], project: Project) -> dict[str, Any]:
+    """A template and what goes into it. Its path leads there from the new file's folder."""
+    if not os.path.isfile(os.path.join(project.cwd, file)):
+        mend = "name a template: a text with {{names}}, or a list of messages in YAML or JSON"
+        raise InvalidInput(Problem("BK508", f"there is no file {file!r}", mend))
+    group = given["group"] = given["group"] or slug(os.path.splitext(os.path.basename(file))[0])
+    back = project.way_back(group)
+    asked: dict[str, Any] = {"prompt": os.path.normpath(os.path.join(back, file))}
+    if given["inputs"]:
+        pairs = options.pairs("--input", given["inputs"], "NAME=VALUE")
+        asked["inputs"] = {name: _input(text, back) for name, text in pairs.items()}
+    if given["inputs_from"]:
+        asked["inputs_from"] = os.path.normpath(os.path.join(back, given["inputs_from"]))
+    execution: dict[str, Any] = {"type": "prompt", "model": given["model"]}
+    if given["system"] is not None:
+        execution["system"] = content(given["system"])
+    if given["max_answer"] is not None:
+        execution["max_tokens"] = given["max_answer"]
+    execution |= {key: given[key] for key in ("temperature", "parse", "timeout") if given[key] is not None}
+    return {"input": asked, "execution": execution}
+
+
+def _input(text: str, back: str) -> Json:
+    """A value, JSON where it is JSON; or the file that it comes from."""
+    if text.startswith("@"):
+        return {"file": os.path.normpath(os.path.join(back, text[1:]))}
+    return json_or_text(text)
+
+
 def command(argv: tuple[str, ...], given: dict[str, Any], cwd: str) -> dict[str, Any]:
     """The program as it was typed, run where it was typed: `cwd` leads there from the new file's folder."""
     asked: dict[str, Any] = {"argv": list(argv), "cwd": cwd}

@@ -15,4 +15,4 @@ def schema() -> None:
     """
     from baselinekit.store.validate import json_schema
 
-    screen.line(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    screen.show_json(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")

@@ -6,7 +6,8 @@ import sys
 
 import click
 
-from baselinekit.escape import log, visible
+from baselinekit.cli.reader import ReaderLeft
+from baselinekit.escape import json_ascii, json_text, log, one_line, visible
 from baselinekit.report.terminal import Style
 
 
@@ -36,7 +37,21 @@ def show(text: str, err: bool = False) -> None:
         return
     encoding = stream.encoding or "utf-8"
     safe = text.encode(encoding, "backslashreplace").decode(encoding)
-    click.echo(safe, nl=False, file=stream, color=True)
+    try:
+        click.echo(safe, nl=False, file=stream, color=True)
+    except BrokenPipeError:
+        raise ReaderLeft from None
+
+
+def show_json(written: str) -> None:
+    """Print JSON, so that it is still JSON whatever the encoding of standard output."""
+    encoding = "utf-8" if sys.stdout is None else sys.stdout.encoding or "utf-8"
+    shown = json_text(written)
+    try:
+        shown.encode(encoding)
+    except UnicodeEncodeError:
+        shown = json_ascii(shown)
+    show(shown)
 
 
 def line(text: str = "", err: bool = False) -> None:
@@ -46,3 +61,8 @@ def line(text: str = "", err: bool = False) -> None:
 def safe(text: str) -> str:
     """Text that may hold what came from outside."""
     return log(visible(text))
+
+
+def safe_line(text: str) -> str:
+    """As `safe`, and on one line: a name, say, of which nobody knows who gave it."""
+    return log(one_line(text))

@@ -1,8 +1,15 @@
 """All codes together. Read only by who explains one: raising a problem needs no text of it."""
 
-from baselinekit.codes import Code, files, replay, rules, trust, usage
+from baselinekit.codes import Code, files, models, replay, rules, trust, usage
 
-CODES: dict[str, Code] = {**files.CODES, **replay.CODES, **rules.CODES, **trust.CODES, **usage.CODES}
+CODES: dict[str, Code] = {
+    **files.CODES,
+    **rules.CODES,
+    **replay.CODES,
+    **trust.CODES,
+    **usage.CODES,
+    **models.CODES,
+}
 
 
 def explain(code: str) -> Code | None:

@@ -111,12 +111,6 @@ CODES = {
         "not know. Leave that part out of the output, or let the service give it as text:\n\n"
         '    {"ratio": "NaN"}',
     ),
-    "BK115": Code(
-        "a recipe that this version cannot replay",
-        "Recipes of type http, command and skill can be replayed. Those of type prompt need a model, and\n"
-        "a later version will ask it; until then leave their files out:\n\n"
-        "    baselinekit compare baselines/api baselines/cli",
-    ),
     "BK120": Code(
         "a file that could not be written",
         "The disk is full, the folder is read-only, or the disk reports an error. The file is as it was\n"

@@ -31,12 +31,14 @@ CODES = {
         "an answer that broke off",
         "The connection was closed before the whole answer had come, more came than the answer\n"
         "announced, or what came is not HTTP. Such an answer is never compared: what is missing could\n"
-        "be what matters.",
+        "be what matters. Where a server closes a connection as it is used again, a GET, PUT or DELETE is\n"
+        "sent once more by itself; a POST never is, as the server may have acted on it.",
     ),
     "BK305": Code(
         "an answer that is too large",
-        "A body may have 10 MB, decompressed, and the headers 64 kB. Ask for less (a page, a filter),\n"
-        "or raise the limit for the body:\n\n"
+        "A body may have 10 MB, decompressed, the headers 64 kB and the status line 8 kB, and ten interim\n"
+        "(1xx) answers may come before the answer. JSON may hold an array or object for every ten bytes of\n"
+        "the limit for the body. Ask for less (a page, a filter), or raise that limit:\n\n"
         "    http:\n"
         "      max_body: 50000000",
     ),
@@ -142,6 +144,37 @@ CODES = {
         "configuration, or pass --allow-exec when you trust the files:\n\n"
         "    commands:\n"
         "      report: {argv: [python, tools/report.py], env: [PYTHONPATH]}",
+    ),
+    "BK350": Code(
+        "a name in a template that nothing stands for",
+        "`{{name}}` in a prompt's template is an input of the recipe, or a variable. An input stands under\n"
+        "`inputs:`, or in the file that `inputs_from:` names:\n\n"
+        "    input: {prompt: summary.md, inputs: {article: {file: article.txt}}}\n\n"
+        "Write \\{{name}} to mean the text itself.",
+    ),
+    "BK351": Code(
+        "an input that the template does not ask for",
+        "Most likely its name is spelled otherwise in the template. Inputs of an `inputs_from:` file may be\n"
+        "more than a template asks for.",
+    ),
+    "BK352": Code(
+        "a prompt that is not stated as one thing",
+        "`input:` of a prompt recipe has one of `prompt: FILE`, `text: …` and `messages: […]`.",
+    ),
+    "BK353": Code(
+        "a template or a file of inputs of another form",
+        "A template that is a .yaml or .json file is a list of messages, each {role, content}. A file of\n"
+        "inputs is a mapping.",
+    ),
+    "BK354": Code(
+        "a skill that answers in another form",
+        "With `output: trace` a skill answers with an object {output, tool_calls, usage}, of which only\n"
+        "`output` is needed. An HTTP skill must answer with a status below 400.",
+    ),
+    "BK355": Code(
+        "scores that cannot be asked for",
+        "`scores:` needs a rubric, each criterion with what is meant by it, and a scale:\n\n"
+        "    scores: {rubric: {clarity: can a newcomer follow it?}, model: judge, scale: [1, 5]}",
     ),
     "BK399": Code(
         "a fault of ours",

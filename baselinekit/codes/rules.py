@@ -25,11 +25,12 @@ CODES = {
         "      total: {type: numeric, tolerance: {rel: 0.01}}",
     ),
     "BK203": Code(
-        "a similarity where nothing is compared by meaning",
+        "a rule that means nothing here",
         "`min_similarity` is how alike two texts must be under `type: semantic`. Another type compares\n"
         "texts exactly and would never look at it. Set the type, for all or for one field:\n\n"
         "    fields:\n"
-        "      summary: {type: semantic, min_similarity: 0.8}",
+        "      summary: {type: semantic, min_similarity: 0.8}\n\n"
+        "`cost` is for prompts and skills: nothing else says what it cost.",
     ),
     "BK204": Code(
         "a path that starts at two places",
@@ -74,14 +75,16 @@ CODES = {
     "BK214": Code(
         "a regular expression that is none, or too long",
         "The whole text must match, so ^ and $ around the expression may be left out. Put it in '…', where\n"
-        "a backslash is a backslash; at most 1,000 characters.\n\n"
+        "a backslash is a backslash; at most 1,000 characters. A part may be repeated up to 10,000 times in\n"
+        "all ({3} repeats it three times, + and * cost nothing), and none may refer to itself ((?R)).\n\n"
         "    order: <<regex('ORD-\\d{8}')>>",
     ),
     "BK215": Code(
         "a regular expression that takes too long",
-        "An expression has one second for a text, and a text at most 1,000,000 characters. Nested\n"
-        "repetitions such as (a+)+ take ages where they do not match; several <<any>> in one long text do,\n"
-        "too. What could not be decided is an error, never a pass. Make it more exact:\n\n"
+        "An expression has one second for a text, those of a baseline about one second in all, and a text\n"
+        "has at most 1,000,000 characters. Nested repetitions such as (a+)+ take ages where they do not\n"
+        "match; several <<any>> in one long text do, too. What could not be decided is an error, never a\n"
+        "pass. Make it more exact:\n\n"
         "    <<regex('[a-z]+(-[a-z]+)*')>>   instead of   <<regex('([a-z]+-?)+')>>",
     ),
     "BK216": Code(

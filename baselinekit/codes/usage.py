@@ -98,4 +98,9 @@ CODES = {
         "value as a secret, and the recipe names it:\n\n"
         "    baselinekit capture http GET URL --secret token=… -H 'Authorization: Bearer {{token}}'",
     ),
+    "BK526": Code(
+        "an answer that nobody should take for known-good",
+        "A prompt with `parse: json` was answered with no JSON, or with nothing but calls of tools. Ask again,\n"
+        "mend the prompt, or say what is to be kept: `parse: text`, `collect: [text, tool_calls]`.",
+    ),
 }

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from baselinekit.compare import outputs, settings
+from baselinekit.compare import outputs, settings, taken
 from baselinekit.compare.compiler import Compiler
 from baselinekit.compare.order import in_document_order
 from baselinekit.compare.required import missing_keys
@@ -11,11 +11,13 @@ from baselinekit.compare.rules import Automaton, Rule
 from baselinekit.compare.walk import Node, Walk
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.baselines import Baseline, Known, Rules, Type
-from baselinekit.model.comparison import Comparison, Difference, RuleReport
+from baselinekit.model.comparison import Answers, Comparison, Difference, RuleReport
 from baselinekit.model.observation import Observation
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.paths import Pattern, suggest
 from baselinekit.placeholders.table import Words
+
+_NO_ANSWERS: Answers = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +33,9 @@ class Matcher:
     required: tuple[tuple[Pattern, Path], ...]
     compiler: Compiler
 
-    def compare(self, observation: Observation) -> Comparison:
+    def compare(self, observation: Observation, answers: Answers = _NO_ANSWERS) -> Comparison:
         """The one walk. An answer that cannot be judged (a limit) is CannotReplay, never a verdict."""
-        walk = Walk(self.compiler.open, self.compiler.bound)
+        walk = Walk(self.compiler.open, self.compiler.bound, answers)
         walk.hits.update(self.compiler.hits)
         resolved = self.root.walk(observation.output, walk, None)
         differences = walk.differences
@@ -42,13 +44,14 @@ class Matcher:
         known_missing = {found.path for found in differences if found.kind == "missing"}
         further = [
             *(found for found in self._missing(observation.output) if found.path not in known_missing),
-            *_too_slow(self.rules, self.known, observation),
+            *taken.too_much(self.rules, self.known, observation),
         ]
         return Comparison(
             (*differences, *further),
             walk.count + len(further),
             resolved,
             tuple(self._reports(walk)),
+            tuple(walk.questions),
         )
 
     @property
@@ -88,10 +91,7 @@ class Matcher:
                 f"{number} value{'s' if number != 1 else ''} other than numbers: not compared (type: numeric)"
             )
             yield RuleReport("numeric", "uncompared", what, ("comparison", "type"))
-        latency = self.rules.latency
-        if latency and latency.max_ratio is not None and _captured(self.known) is None:
-            what = "latency.max_ratio: not compared, baseline.observed.seconds is not on file"
-            yield RuleReport("max_ratio", "uncompared", what, ("comparison", "latency", "max_ratio"))
+        yield from taken.not_on_file(self.rules, self.known)
 
 
 def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
@@ -105,12 +105,16 @@ def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
     problems = compiler.problems
     problems += outputs.check(output, form)
     mode = settings.base_mode(rules, output, baseline.current.kind, problems)
+    if rules.cost is not None and baseline.current.kind not in taken.COSTING:
+        what = f"`cost` means nothing for a recipe of type {baseline.current.kind}"
+        problems.append(Problem("BK203", what, "take it out", at=("comparison", "cost")))
     path_rules, required = settings.path_rules(rules, output, form, problems)
     automaton = Automaton(path_rules)
     root = outputs.node_of(output, form, mode, automaton.start, None, compiler)
     states_nothing = bool(form) and output in ({}, {"headers": {}})
     unchecked = not compiler.checked and (compiler.hits or compiler.uncompared or states_nothing)
-    if not problems and unchecked and not required and rules.latency is None:
+    limited = rules.latency is not None or rules.cost is not None
+    if not problems and unchecked and not required and not limited:
         what = "the output states nothing" if states_nothing else "the rules ignore everything"
         what += ": this baseline could never fail"
         problems.append(Problem("BK224", what, "leave something to compare", at=("comparison",)))
@@ -119,29 +123,11 @@ def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
     return Matcher(root, form, mode.type, rules, known, tuple(path_rules), tuple(required), compiler)
 
 
+def is_limit(difference: Difference) -> bool:
+    """Whether it is about what the output took, and not about the output."""
+    return taken.is_limit(difference.rule)
+
+
 def default_type(output: Json, kind: str) -> Type:
     """The type that a captured file states, and that one which states none is compared by."""
     return settings.default_type(output, kind)
-
-
-def _too_slow(rules: Rules, known: Known, observation: Observation) -> Iterator[Difference]:
-    latency, seconds = rules.latency, round(observation.seconds, 3)
-    if latency is None:
-        return
-    if latency.max_seconds is not None and observation.seconds > latency.max_seconds:
-        note = f"took {seconds} s, at most {latency.max_seconds} s are allowed"
-        yield _latency(latency.max_seconds, seconds, "max_seconds", note)
-    captured, ratio = _captured(known), latency.max_ratio
-    if ratio is not None and captured is not None and observation.seconds > captured * ratio:
-        note = f"took {seconds} s, at most {ratio} times the {captured} s of the capture are allowed"
-        yield _latency(round(captured * ratio, 3), seconds, "max_ratio", note)
-
-
-def _captured(known: Known) -> float | None:
-    """How long the capture took; what was too quick for its three digits counts as the least of them."""
-    seconds = known.observed.seconds if known.observed else None
-    return None if seconds is None else max(float(seconds), 0.001)
-
-
-def _latency(expected: float, actual: float, name: str, note: str) -> Difference:
-    return Difference(("latency",), "tolerance", expected, actual, (), f"latency.{name}", note)

@@ -6,6 +6,7 @@ from baselinekit.compare import numeric, semantic
 from baselinekit.compare.mode import Mode
 from baselinekit.compare.rules import Rule
 from baselinekit.compare.walk import Link, Walk, unroll
+from baselinekit.model.comparison import Question
 from baselinekit.model.values import Json, json_type
 from baselinekit.paths import render
 from baselinekit.placeholders.grammar import escape, escape_value, has_marker
@@ -66,12 +67,29 @@ class Meaning:
             return self.expected
         note = semantic.disagreement(self.value, actual)
         if note is None:
-            score = semantic.similarity(self.value, actual)
+            likeness = self._likeness(actual, walk)
+            if likeness is None:
+                return self.expected  # nobody knows yet
+            score, why = likeness
             if score >= self.mode.min_similarity:
                 return self.expected
-            note = f"similarity {score:.2f}, at least {self.mode.min_similarity:g} is asked for"
+            note = f"similarity {score:.2f}, at least {self.mode.min_similarity:g} is asked for{why}"
         walk.differ(path, "similarity", self.expected, actual, self.at, note=note)
         return escape(actual)
+
+    def _likeness(self, actual: str, walk: Walk) -> tuple[float, str] | None:
+        """How alike the texts are, and a word about it; None while somebody else has to say. Until then they
+        are not alike to whoever only tries."""
+        if self.mode.method == "lexical":
+            return semantic.similarity(self.value, actual), ""
+        question = Question(self.value, actual, self.mode.method)
+        if question in walk.answers:
+            score, why = walk.answers[question]
+            return score, f" ({self.mode.method}: {why})" if why else f" ({self.mode.method})"
+        if walk.halting:
+            return 0.0, ""
+        walk.questions[question] = None
+        return None
 
 
 @dataclass(slots=True, eq=False)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from baselinekit.model.baselines import FLAGS, Options, Tolerance, Type
+from baselinekit.model.baselines import FLAGS, Method, Options, Tolerance, Type
 
 Specificity = tuple[int, int, int]
 ANYWHERE: Specificity = (-99, 0, 0)
@@ -22,6 +22,7 @@ class Mode:
     trim_whitespace: bool = False
     normalize_newlines: bool = False
     min_similarity: float = DEFAULT_SIMILARITY
+    method: Method = "lexical"
     tolerance: Tolerance | None = None
     tolerance_rule: str | None = None
     tolerance_specificity: Specificity = ANYWHERE
@@ -59,7 +60,11 @@ class Mode:
         return text if self.case_sensitive else text.casefold()
 
     def changed(
-        self, type: Type, *sources: Options | dict[str, bool] | None, min_similarity: float | None = None
+        self,
+        type: Type,
+        *sources: Options | dict[str, bool] | None,
+        min_similarity: float | None = None,
+        method: Method | None = None,
     ) -> "Mode":
         """With another type, and what the sources state, the later ones last."""
         stated: dict[str, Any] = {}
@@ -67,6 +72,8 @@ class Mode:
             stated = {"type": type, "normalize_newlines": type == "exact"}
         if min_similarity is not None:
             stated["min_similarity"] = min_similarity
+        if method is not None:
+            stated["method"] = method
         for source in sources:
             if isinstance(source, Options):
                 source = {name: value for name in FLAGS if (value := getattr(source, name)) is not None}

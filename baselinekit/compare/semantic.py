@@ -3,7 +3,6 @@ score counts: no score tells `allowed` from `not allowed`, or user 17 from user 
 
 import re
 from collections import Counter
-from difflib import SequenceMatcher
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*%?")
@@ -34,7 +33,16 @@ def similarity(expected: str, actual: str) -> float:
     after = [word.casefold() for word in _WORD.findall(actual)][:_MOST_WORDS]
     if before == after:
         return 1.0
-    matcher = SequenceMatcher(None, before, after, autojunk=False)
-    if matcher.real_quick_ratio() == 0 or matcher.quick_ratio() == 0:
-        return 0.0
-    return matcher.ratio()
+    return 2 * _in_common(before, after) / (len(before) + len(after))
+
+
+def _in_common(before: list[str], after: list[str]) -> int:
+    """How many words both have in the same order: the longest common subsequence, a bit for each word."""
+    places: dict[str, int] = {}
+    for place, word in enumerate(before):
+        places[word] = places.get(word, 0) | 1 << place
+    every = row = (1 << len(before)) - 1
+    for word in after:
+        met = row & places.get(word, 0)
+        row = ((row + met) | (row - met)) & every
+    return len(before) - row.bit_count()

@@ -30,12 +30,13 @@ def base_mode(rules: Rules, output: Json, kind: str, problems: list[Problem]) ->
             what = f"{name!r} is no switch of a comparison"
             problems.append(Problem("BK202", what, mend, at=("comparison", "tolerance", name)))
     type = rules.type or default_type(output, kind)
-    if rules.min_similarity is not None and type != "semantic":
-        what = "min_similarity belongs to type: semantic"
-        problems.append(
-            Problem("BK203", what, "set the type, or leave it out", at=("comparison", "min_similarity"))
-        )
-    return Mode().changed(type, rules.options, flags, min_similarity=_similarity(rules.min_similarity))
+    for name in ("min_similarity", "method"):
+        if getattr(rules, name) is not None and type != "semantic":
+            what = f"{name} belongs to type: semantic"
+            mend = "set the type, or leave it out"
+            problems.append(Problem("BK203", what, mend, at=("comparison", name)))
+    similarity = _similarity(rules.min_similarity)
+    return Mode().changed(type, rules.options, flags, min_similarity=similarity, method=rules.method)
 
 
 def field_mode(rule: FieldRule, where: Rule, outer: Mode) -> Mode:
@@ -44,7 +45,8 @@ def field_mode(rule: FieldRule, where: Rule, outer: Mode) -> Mode:
     flags = {
         name: value for name, value in rule.tolerance.items() if name in FLAGS and isinstance(value, bool)
     }
-    mode = outer.changed(type, rule.options, flags, min_similarity=_similarity(rule.min_similarity))
+    similarity = _similarity(rule.min_similarity)
+    mode = outer.changed(type, rule.options, flags, min_similarity=similarity, method=rule.method)
     bounds = field_tolerance(rule)
     if bounds is not None or type == "exact":  # exact means exact, whatever is tolerated around it
         mode = mode.tolerating(bounds, where.text, where.pattern.specificity)

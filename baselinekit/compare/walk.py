@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from baselinekit.compare.rules import Rule
 from baselinekit.errors import CannotReplay, Problem
-from baselinekit.model.comparison import Difference, Kind
+from baselinekit.model.comparison import Answers, Difference, Kind, Question
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import escape_value
 
@@ -25,6 +25,9 @@ def unroll(link: Link) -> Path:
         link, key = link
         keys.append(key)
     return tuple(reversed(keys))
+
+
+_NO_ANSWERS: Answers = {}
 
 
 class Node(Protocol):
@@ -50,6 +53,7 @@ class Walk:
 
     __slots__ = (
         "_known",
+        "answers",
         "bindings",
         "bound",
         "count",
@@ -58,16 +62,19 @@ class Walk:
         "hidden",
         "hits",
         "open",
+        "questions",
         "shuffled",
         "trial",
         "trials",
     )
 
-    def __init__(self, open: Callable[..., Node], bound: bool = True):
+    def __init__(self, open: Callable[..., Node], bound: bool = True, answers: Answers = _NO_ANSWERS):
         self.open = open
         """Makes the node of a literal value, once something else was met."""
         self.bound = bound
         """Whether there are bindings anywhere: then a match hangs on what was met before."""
+        self.answers = answers
+        self.questions: dict[Question, None] = {}
         self.differences: list[Difference] = []
         self.count = 0
         self.shuffled = False

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from baselinekit.demo.data import Data, Record, logo, new_user, report, shown_user, stamp
+from baselinekit.demo.wire import FORMS
 
 USERNAME, PASSWORD = "ada", "correct-horse"
 
@@ -55,6 +56,7 @@ class Api:
             ("GET", r"/api/v1/me", self._me),
             ("GET", r"/api/v1/report\.txt", self._report),
             ("GET", r"/api/v1/logo\.png", self._logo),
+            ("POST", r"(/v1/chat/completions|/v1/messages)", self._model),
         )
 
     def answer(self, method: str, path: str, asked: Asked) -> Answer:
@@ -121,6 +123,12 @@ class Api:
 
     def _logo(self, asked: Asked) -> Answer:
         return Answer(200, logo())
+
+    def _model(self, asked: Asked, form: str) -> Answer:
+        try:
+            return Answer(200, FORMS[form](_json_of(asked), self.version))
+        except (KeyError, TypeError, AttributeError):
+            return error(400, "a list of messages is needed, each {role, content}")
 
     def _page(self, name: str, rows: list[Record], asked: Asked) -> Answer:
         try:

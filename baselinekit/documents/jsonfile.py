@@ -4,6 +4,7 @@ its place; whole numbers of any size and decimals keep every digit. `events` giv
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 
 from baselinekit.documents import strictjson
 from baselinekit.documents.marks import DOCUMENT, END, MAPPING, SCALAR, SEQUENCE, Event
@@ -92,14 +93,22 @@ def events(body: str) -> Iterator[Event]:
 
 
 def _repeated(body: str, file: str) -> list[Problem]:
-    problems = []
+    problems: list[Problem] = []
+    with suppress(ValueError, IndexError):  # behind the first of them the text need not be JSON
+        for key, start, first in _twice(body):
+            problems.append(repeated_key(key, file, body, start, first))
+    return problems
+
+
+def _twice(body: str) -> Iterator[tuple[str, int, int]]:
+    """Each key that its object has already: where it stands, and where it stood first."""
     stack: list[tuple[dict[str, int] | None, bool]] = []
     keys: dict[str, int] | None = None
     at_key = False
     for kind, start, _, value, _, _ in events(body):
         if kind == SCALAR and keys is not None and at_key:
             if value in keys:
-                problems.append(repeated_key(value, file, body, start, keys[value]))
+                yield value, start, keys[value]
             keys.setdefault(value, start)
             at_key = False
             continue
@@ -110,4 +119,3 @@ def _repeated(body: str, file: str) -> list[Problem]:
             keys, at_key = stack.pop()
         elif kind == SCALAR:
             at_key = True
-    return problems

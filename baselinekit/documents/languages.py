@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from baselinekit.documents import jsonfile, yamlfile, yamlwrite
-from baselinekit.documents.marks import Event
+from baselinekit.documents.marks import Event, Watched
 from baselinekit.model.values import Json
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -17,7 +17,7 @@ class Language(Protocol):
 
     blocks: bool
 
-    def load(self, body: str, file: str) -> list[Json]: ...
+    def load(self, body: str, file: str, watched: Watched | None = None) -> list[Json]: ...
     def events(self, body: str) -> Iterator[Event]: ...
     def flow(self, value: Json) -> str: ...
     def key(self, name: str, quoted: bool) -> str: ...
@@ -40,7 +40,7 @@ class _JsonText:
     flow = staticmethod(jsonfile.compact)
 
     @staticmethod
-    def load(body: str, file: str) -> list[Json]:
+    def load(body: str, file: str, watched: Watched | None = None) -> list[Json]:
         return [jsonfile.load(body, file)]
 
     @staticmethod

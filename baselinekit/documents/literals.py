@@ -4,6 +4,7 @@ from decimal import Decimal, InvalidOperation
 from math import isinf
 
 MAX_DIGITS = 1_000
+_TOO_LARGE = 10**MAX_DIGITS
 _SURELY_EXACT = 15  # every decimal of so many digits survives the way through a float
 
 
@@ -14,9 +15,11 @@ def whole(text: str) -> int:
 
 def fraction(text: str) -> float | Decimal:
     """A literal with a point or an exponent. ValueError: it cannot be kept."""
+    if len(text) <= _SURELY_EXACT and "e" not in text and "E" not in text:
+        return float(text)
     _check_length(text)
     number = float(text)
-    if text == repr(number) or (len(text) <= _SURELY_EXACT and "e" not in text and "E" not in text):
+    if text == repr(number):
         return number
     try:
         exact = Decimal(text)
@@ -31,7 +34,7 @@ def written(number: float | Decimal | int) -> str:
     """A literal that every reader takes for this number: a fraction has a point, and its exponent a sign, as
     YAML 1.1 wants it. ValueError: there is none."""
     if isinstance(number, int):
-        if abs(number) >= 10**MAX_DIGITS:
+        if abs(number) >= _TOO_LARGE:
             raise ValueError(f"a number of more than {MAX_DIGITS:,} digits")
         return str(number)
     text = repr(number) if isinstance(number, float) else str(number)

@@ -3,7 +3,8 @@
 The events come from YAML (yamlfile.py) or JSON (jsonfile.py); both are read alike.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,10 @@ SCALAR, ALIAS, MAPPING, SEQUENCE, END, DOCUMENT = range(6)
 Event = tuple[int, int, int, str, str, str | None]
 """Kind, start, end, value (of an alias: its anchor), style (`flow` for collections in flow style, `!` for a
 plain scalar with a tag), anchor."""
+
+Watched = dict[str, list[tuple[dict[str, Any], tuple[int, int]]]]
+"""Keys of interest: for each the mappings that have it, with the span of its value, where that is a scalar
+of one line that nothing else means."""
 
 _WANTED: Any = object()
 
@@ -63,25 +68,35 @@ class Marks:
 def mark(events: Iterator[Event], document: int, paths: Iterable[Path]) -> Marks:
     """The nodes along these paths. The pass stops when it has seen the last of them, unless an anchor came
     up on the way: then the aliases that follow matter too."""
-    wanted: dict[Any, Any] = {}
+    return mark_each(events, {document: paths}).get(document, Marks())
+
+
+def mark_each(events: Iterator[Event], wanted: Mapping[int, Iterable[Path]]) -> dict[int, Marks]:
+    """The same in many documents of one text, in one pass."""
+    found: dict[int, Marks] = {}
+    number = -1
+    for event in events:
+        if event[0] == DOCUMENT:
+            number += 1
+        elif number in wanted and number not in found:
+            ways = _ways(wanted[number])
+            walk = _Walk(events, ways)
+            found[number] = walk.marks
+            with suppress(_Enough):
+                walk.visit(event, ways, None, 0, -1)
+            if len(found) == len(wanted):
+                break
+    return found
+
+
+def _ways(paths: Iterable[Path]) -> dict[Any, Any]:
+    ways: dict[Any, Any] = {}
     for path in paths:
-        step = wanted
+        step = ways
         for name in path:
             step = step.setdefault(name, {})
         step[_WANTED] = True
-    walk = _Walk(events, wanted)
-    try:
-        for event in events:
-            if event[0] == DOCUMENT:
-                document -= 1
-            elif document < 0:
-                walk.visit(event, wanted, None, 0, -1)
-                break
-            else:
-                walk.skip(event)
-    except _Enough:
-        pass
-    return walk.marks
+    return ways
 
 
 def key_index(events: Iterator[Event], document: int, path: Path) -> int | None:

@@ -32,7 +32,7 @@ def apply(
     if all(_is_simple(body, chain, edit) for chain, edit in zip(chains, edits, strict=True)):
         layout = Layout(body, language, siblings)
         pairs = zip(chains, edits, strict=True)
-        return _spliced(body, [layout.replace(chain, edit.value) for chain, edit in pairs])
+        return spliced(body, [layout.replace(chain, edit.value) for chain, edit in pairs])
     documents = language.load(body, "")
     for plainly in (False, True):
         layout = Layout(body, language, siblings, plainly)
@@ -72,7 +72,7 @@ def _attempt(
     try:
         for edit in edits:
             wanted[document] = with_value(wanted[document], edit.path, edit.value)
-        text = _spliced(layout.body, _plan(marks, edits, documents[document], layout))
+        text = spliced(layout.body, _plan(marks, edits, documents[document], layout))
         after = layout.language.load(text, "")
     except (BaselinekitError, _Unplannable):
         return None
@@ -132,7 +132,8 @@ def _freed(marks: Marks, chain: list[Node], path: Path, value: Json, layout: Lay
     return splices
 
 
-def _spliced(body: str, splices: Sequence[Splice]) -> str:
+def spliced(body: str, splices: Sequence[Splice]) -> str:
+    """The text with other texts in the place of some of its parts."""
     parts = []
     end = len(body)
     for splice in sorted(splices, key=lambda splice: (splice.start, splice.end), reverse=True):

@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 from typing import Any, Literal
 
-from baselinekit.documents.literals import fraction, whole
+from baselinekit.documents.literals import MAX_DIGITS, fraction, whole
 from baselinekit.model.values import Json
 
 MAX_DEPTH = 64
@@ -35,7 +35,7 @@ def decode(text: str) -> Json:
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        raise NotJson("syntax", error.msg, text, error.pos) from None
+        raise NotJson("syntax", error.msg.removesuffix(" at"), text, error.pos) from None
     except (_Fault, RecursionError):
         raise _first_fault(text) from None
     if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(value):
@@ -74,6 +74,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _integer(text: str) -> int:
+    if len(text) <= MAX_DIGITS:  # all but never longer, and a call for each number is felt
+        return int(text)
     try:
         return whole(text)
     except ValueError:

@@ -8,6 +8,8 @@ JSON.
 import re
 from collections.abc import Callable
 
+from baselinekit.model.values import Json
+
 Restore = Callable[[str], str]
 
 _ESCAPED = re.compile(r"\\u([dD])([89a-fA-F])([0-9a-fA-F]{2})")
@@ -52,3 +54,14 @@ def shelter(text: str) -> tuple[str, Restore | None]:
 
 def _code(char: str) -> int:
     return int(char[2:], 16) if len(char) > 1 else ord(char)
+
+
+def restored(value: Json, restore: Restore) -> Json:
+    """A value with all its texts restored, keys too."""
+    if isinstance(value, str):
+        return restore(value)
+    if isinstance(value, list):
+        return [restored(item, restore) for item in value]
+    if isinstance(value, dict):
+        return {restore(key): restored(item, restore) for key, item in value.items()}
+    return value

@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 
 from baselinekit.errors import InvalidInput, Place, Problem
+from baselinekit.model.values import Json
 
 BOM = "\ufeff"
 
@@ -45,6 +46,15 @@ def newline(body: str) -> str:
     if "\r\n" in body:
         return "\r\n"
     return "\r" if "\r" in body and "\n" not in body else "\n"
+
+
+def characters(value: Json) -> int:
+    """How much text there is in a value, keys included."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(len(key) + characters(item) for key, item in value.items())
+    return sum(map(characters, value)) if isinstance(value, list) else 0
 
 
 def refuse_conflict(body: str, file: str) -> None:

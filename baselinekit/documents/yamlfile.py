@@ -4,7 +4,7 @@ The owner of PyYAML. Values are built while the events arrive, so a file that is
 expands without end is refused before it costs anything. `events` gives the same pass with marks.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import yaml
@@ -20,11 +20,22 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from baselinekit.documents.marks import ALIAS, DOCUMENT, END, MAPPING, SCALAR, SEQUENCE, Event, key_index
+from baselinekit.documents import lines
+from baselinekit.documents.marks import (
+    ALIAS,
+    DOCUMENT,
+    END,
+    MAPPING,
+    SCALAR,
+    SEQUENCE,
+    Event,
+    Watched,
+    key_index,
+)
 from baselinekit.documents.strictjson import MAX_DEPTH
-from baselinekit.documents.surrogates import shelter
-from baselinekit.documents.text import place, refuse_conflict, repeated_key
-from baselinekit.documents.yamltypes import NUMBER_STARTS, WORDS, number, scalar
+from baselinekit.documents.surrogates import restored, shelter
+from baselinekit.documents.text import characters, place, refuse_conflict, repeated_key
+from baselinekit.documents.yamltypes import NO_TEXT_STARTS, scalar
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.model.values import Json, json_type
 
@@ -38,18 +49,24 @@ _NO_KEY: Any = object()
 _C_PARSER: Any = vars(yaml.cyaml)["CParser"] if yaml.__with_libyaml__ else None
 
 
-def load(body: str, file: str, *, pure: bool = False) -> list[Json]:
-    """The values of a file's documents. `pure` reads without libyaml, as on a machine that has none."""
-    text, restore = shelter(body)
+def load(body: str, file: str, watched: Watched | None = None, *, pure: bool = False) -> list[Json]:
+    """The values of a file's documents, and where those of the `watched` keys stand. `pure` reads without
+    libyaml, as on a machine that has none."""
     refuse_conflict(body, file)
-    reader = _Reader(text, file)
+    plain = None if pure else lines.read(body, {} if watched is None else watched)
+    if plain is not None:
+        return plain
+    text, restore = shelter(body)
+    reader = _Reader(text, file, watched or {})
     try:
         documents = reader.documents(_parser(text, pure))
     except yaml.YAMLError as error:
         raise InvalidInput(*reader.problems, _explained(error, body, file)) from None
     if reader.problems:
         raise InvalidInput(*reader.problems)
-    return [_restored(value, restore) for value in documents] if restore else documents
+    if reader.anchor_count:  # what stands at one place may be meant at another
+        reader.watched.clear()
+    return [restored(value, restore) for value in documents] if restore else documents
 
 
 def events(body: str, *, pure: bool = False) -> Iterator[Event]:
@@ -84,9 +101,10 @@ def _parser(text: str, pure: bool) -> Any:
 class _Reader:
     """One file on its way to values. What is common stands in the loop; what is rare is a method."""
 
-    def __init__(self, text: str, file: str):
+    def __init__(self, text: str, file: str, watched: Watched):
         self.text = text
         self.file = file
+        self.watched = watched
         self.problems: list[Problem] = []
         self.documents_read: list[Json] = []
         self.anchors: dict[str, tuple[Json, int]] = {}
@@ -96,6 +114,7 @@ class _Reader:
 
     def documents(self, parser: Any) -> list[Json]:
         get = parser.get_event
+        marked = "&" in self.text or "!" in self.text  # else no node has an anchor or a tag
         stack: list[tuple[Any, bool, Any, str | None, int]] = []
         box: Any = []
         in_mapping, key = False, _NO_KEY
@@ -104,15 +123,10 @@ class _Reader:
             kind = event.__class__
             if kind is ScalarEvent:
                 value = event.value
-                if event.tag is not None:
-                    value = self.tagged(value, event)
-                elif not event.style:
-                    if value in WORDS:
-                        value = WORDS[value]
-                    elif value[0] in NUMBER_STARTS:
-                        value = self.number(value, event)
-                if event.anchor is not None:
-                    self.anchored(event.anchor, value, 1, event)
+                if marked and (event.tag is not None or event.anchor is not None):
+                    value = self.marked(value, event)
+                elif not event.style and value[:1] in NO_TEXT_STARTS:
+                    value = self.plain(value, event)
             elif kind is MappingEndEvent or kind is SequenceEndEvent:
                 self.nodes += len(box) * 2 if in_mapping else len(box)
                 value = box
@@ -123,7 +137,7 @@ class _Reader:
                 continue
             elif kind is MappingStartEvent or kind is SequenceStartEvent:
                 value = {} if kind is MappingStartEvent else []
-                if event.anchor is not None or event.tag is not None or len(stack) >= MAX_DEPTH:
+                if len(stack) >= MAX_DEPTH or (marked and (event.anchor or event.tag)):
                     self.opened(event, len(stack))
             elif kind is AliasEvent:
                 value = self.alias(event)
@@ -139,24 +153,43 @@ class _Reader:
                 box.append(value)
             elif key is not _NO_KEY:
                 box[key] = value
-                if kind is ScalarEvent:
-                    key = _NO_KEY
-                    continue
             else:
                 if value.__class__ is not str or value in box or value == "<<":
                     value = self.odd_key(value, event, box, stack)
                 key = value
+                if key in self.watched:
+                    self.watch(key, box, parser.peek_event())
                 continue
+            key_of_box, key = key, _NO_KEY
             if kind is MappingStartEvent or kind is SequenceStartEvent:
-                stack.append((box, in_mapping, key, event.anchor, self.nodes))
+                stack.append((box, in_mapping, key_of_box, event.anchor, self.nodes))
                 box, in_mapping = value, kind is MappingStartEvent
-            key = _NO_KEY
 
-    def number(self, text: str, event: Any) -> Json:
+    def plain(self, text: str, event: Any) -> Json:
         try:
-            return number(text)
+            return scalar(text)
         except ValueError as error:
             self.refuse("BK106", str(error), "write it as text, in quotes", event)
+
+    def marked(self, text: str, event: Any) -> Json:
+        """A scalar with a tag, an anchor, or neither in a text that has some."""
+        value: Json = text
+        if event.tag is not None:
+            value = self.tagged(text, event)
+        elif not event.style:
+            value = self.plain(text, event)
+        if event.anchor is not None:
+            self.anchored(event.anchor, value, 1, event)
+        return value
+
+    def watch(self, key: str, box: Any, event: Any) -> None:
+        """Note where a value stands, if it is a scalar of one line that nothing else means."""
+        kind = event.__class__
+        if kind is ScalarEvent and event.tag is None:
+            start, end = event.start_mark.index, event.end_mark.index
+            quote = event.style or ""
+            if self.text[start:end] == f"{quote}{event.value}{quote}" != "" and "\n" not in event.value:
+                self.watched[key].append((box, (start, end)))
 
     def tagged(self, text: str, event: Any) -> Json:
         """A scalar with a tag: the core types may be named, anything else is not ours to build."""
@@ -200,8 +233,10 @@ class _Reader:
         value, size = self.anchors[event.anchor]
         self.expanded += size
         self.nodes += size
+        if self.expanded <= MAX_EXPANDED:
+            self.expanded += characters(value) // 100  # a long text weighs as much as many values
         if self.expanded > MAX_EXPANDED:
-            what = f"aliases that expand to more than {MAX_EXPANDED:,} values"
+            what = f"aliases that expand to more than {MAX_EXPANDED:,} values or as much text"
             self.refuse("BK106", what, "write the values out", event)
         return value
 
@@ -252,13 +287,3 @@ def _explained(error: yaml.YAMLError, body: str, file: str) -> Problem:
     else:
         mend = "mend the line, or the one before it"
     return Problem("BK101", f"not valid YAML: {words}", mend, place(file, body, index))
-
-
-def _restored(value: Json, restore: Callable[[str], str]) -> Json:
-    if isinstance(value, str):
-        return restore(value)
-    if isinstance(value, list):
-        return [_restored(item, restore) for item in value]
-    if isinstance(value, dict):
-        return {restore(key): _restored(item, restore) for key, item in value.items()}
-    return value

@@ -12,6 +12,8 @@ WORDS: dict[str, Json] = {
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
 NUMBER_STARTS = frozenset("-+.0123456789")
+NO_TEXT_STARTS = NUMBER_STARTS | {word[:1] for word in WORDS}
+"""Any plain scalar that begins otherwise is a text."""
 
 _INT = re.compile(r"[-+]?[0-9]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
@@ -23,12 +25,11 @@ def scalar(text: str) -> Json:
     """The value of a plain scalar. ValueError: a number that cannot be kept."""
     if text in WORDS:
         return WORDS[text]
-    return number(text) if text[0] in NUMBER_STARTS else text
+    return _number(text) if text[0] in NUMBER_STARTS else text
 
 
 @lru_cache(maxsize=4096)
-def number(text: str) -> Json:
-    """The value of a plain scalar that begins like a number, which may be a text after all."""
+def _number(text: str) -> Json:
     if _INT.fullmatch(text):
         return whole(text)
     if _FLOAT.fullmatch(text):

@@ -15,11 +15,14 @@ Type = Literal["exact", "structural", "numeric", "semantic"]
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What the capture took, written only when a latency rule needs it."""
+    """What the capture took, written only when a rule about its time or its cost needs it."""
 
     __pydantic_config__: ClassVar[Any] = STRICT
 
     seconds: Number | None = None
+    cost_usd: Number | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,9 @@ class By:
         return f"by {self.by}"
 
 
+Method = Literal["lexical", "embedding", "judge"]
+"""How texts are compared by what they say: by their words, by a local model, or by a model that is asked."""
+
 ArrayMode = Literal["ordered", "unordered", "each", "subset"] | By
 
 
@@ -96,7 +102,7 @@ class FieldRule:
     type: Type | None = None
     options: Options | None = None
     tolerance: dict[str, bool | Number | Tolerance | None] = field(default_factory=dict)
-    method: Literal["lexical"] | None = None
+    method: Method | None = None
     min_similarity: Number | None = None
 
 
@@ -107,6 +113,16 @@ class Latency:
     __pydantic_config__: ClassVar[Any] = STRICT
 
     max_seconds: Seconds | None = None
+    max_ratio: Number | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What the output of a model may cost: at most so many dollars, or so many times what the capture cost."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    max_usd: Number | None = None
     max_ratio: Number | None = None
 
 
@@ -124,9 +140,10 @@ class Rules:
     require_keys: list[str] = field(default_factory=list)
     arrays: dict[str, ArrayMode] = field(default_factory=dict)
     fields: dict[str, FieldRule] = field(default_factory=dict)
-    method: Literal["lexical"] | None = None
+    method: Method | None = None
     min_similarity: Number | None = None
     latency: Latency | None = None
+    cost: Cost | None = None
 
 
 @dataclass(frozen=True, slots=True)

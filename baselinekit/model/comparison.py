@@ -1,8 +1,10 @@
 """What a comparison finds."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from baselinekit.model.baselines import Method
 from baselinekit.model.values import Json, Path
 
 Kind = Literal["missing", "extra", "value", "type", "order", "count", "tolerance", "similarity"]
@@ -33,15 +35,30 @@ class RuleReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """Whether two texts say the same, which a comparison cannot tell by itself."""
+
+    expected: str
+    actual: str
+    method: Method
+
+
+Answers = Mapping[Question, tuple[float, str]]
+"""To each question how alike the texts are, from 0 to 1, and why."""
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """The one walk's result. `count` counts every difference, also those past the limit of what is kept.
     `resolved` is the actual output seen through the expected template: what matched keeps the author's
-    text. It *is* the expected output, the same object, when nothing differs."""
+    text. It *is* the expected output, the same object, when nothing differs. While there are questions it is
+    no verdict: compare again with the answers."""
 
     differences: tuple[Difference, ...]
     count: int
     resolved: Json
     reports: tuple[RuleReport, ...] = ()
+    questions: tuple[Question, ...] = ()
 
     @property
     def passed(self) -> bool:

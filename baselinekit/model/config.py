@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from baselinekit.model.asking import Limits, Model
 from baselinekit.model.recipes import Command, Seconds, Skill
 from baselinekit.model.values import STRICT, Json
 
@@ -62,3 +63,5 @@ class Config:
     http: HttpDefaults = field(default_factory=HttpDefaults)
     skills: dict[str, Skill] = field(default_factory=dict)
     commands: dict[str, list[str] | Command] = field(default_factory=dict)
+    models: dict[str, Model] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)

@@ -1,18 +1,28 @@
 """Observation: what a recipe gave. And what passes through the doors on the way to it."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
+from baselinekit.model.asking import ToolCall, Usage
 from baselinekit.model.recipes import Auth
 from baselinekit.model.values import Json
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """An output and what it took to get it."""
+    """An output and what it took to get it. `environment`: what only the answer tells of where it comes from
+    (the model that was served); `flaw`: why nobody should take it for known-good."""
 
     output: Json
     seconds: float
     attempts: int = 1
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    environment: Mapping[str, Json] = field(default_factory=dict)
+    flaw: str | None = None
+
+    def with_output(self, output: Json) -> "Observation":
+        return replace(self, output=output)
 
 
 @dataclass(frozen=True, slots=True)

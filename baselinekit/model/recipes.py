@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from baselinekit.model.asking import Message, Tool
 from baselinekit.model.values import ABSENT, STRICT, Json
 
 Scalar = str | int | float | bool
@@ -103,6 +104,18 @@ class CommandExecution:
 
 
 @dataclass(frozen=True, slots=True)
+class Scores:
+    """A text graded by a model into `quality_scores`: each criterion with what is meant by it, or the file
+    that says so, on a scale."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    rubric: dict[str, str] | str
+    model: str = "judge"
+    scale: list[int | float] = field(default_factory=lambda: [1, 5])
+
+
+@dataclass(frozen=True, slots=True)
 class SkillExecution:
     """A skill by the name that the configuration gives it; `input` is handed to it verbatim."""
 
@@ -112,9 +125,45 @@ class SkillExecution:
     skill_name: str
     parameters: dict[str, Json] = field(default_factory=dict)
     timeout: Seconds | None = None
+    collect: list[Literal["output", "tool_calls"]] | None = None
+    scores: Scores | None = None
 
 
-Execution = HttpExecution | CommandExecution | SkillExecution
+@dataclass(frozen=True, slots=True)
+class PromptInput:
+    """What a model is asked: a template file, a text or messages, with `{{name}}` for the inputs, which stand
+    here (`{file: path}` for what is in a file) or in a file of their own."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    prompt: str | None = None
+    text: str | None = None
+    messages: list[Message] | None = None
+    inputs: dict[str, Json] = field(default_factory=dict)
+    inputs_from: str | None = None
+    tools: list[Tool] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptExecution:
+    """Which model is asked, by the name that the configuration gives it, and what becomes of its answer: a
+    text, JSON (`parse: json`), or what `collect` names."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    type: Literal["prompt"]
+    model: str = "default"
+    system: str | None = None
+    temperature: int | float | None = None
+    max_tokens: int | None = None
+    json: bool = False
+    parse: Literal["text", "json"] | None = None
+    collect: list[Literal["text", "tool_calls"]] | None = None
+    timeout: Seconds | None = None
+    scores: Scores | None = None
+
+
+Execution = HttpExecution | CommandExecution | SkillExecution | PromptExecution
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +180,18 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """What the configuration says a skill is: a program or a Python callable (`module:function`)."""
+    """What the configuration says a skill is: a program, a Python callable (`module:function`), a request
+    that gets the question as JSON, or a folder with a SKILL.md for a model. `output: trace`: it answers with
+    `{output, tool_calls, usage}`."""
 
     __pydantic_config__: ClassVar[Any] = STRICT
 
     command: list[str] | None = None
     python: str | None = None
+    http: HttpRequest | None = None
+    folder: str | None = None
+    model: str = "default"
+    output: Literal["plain", "trace"] = "plain"
     env: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     timeout: Seconds | None = None

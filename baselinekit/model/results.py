@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from baselinekit.model.asking import Spent, Usage
 from baselinekit.model.comparison import Kind
 from baselinekit.model.values import Json, Path
 
@@ -47,6 +48,7 @@ class Result:
     notes: tuple[str, ...] = ()
     attempts: int = 1
     seconds: float = 0.0
+    usage: Usage = Usage()
     environment_drift: dict[str, tuple[Json, Json]] = field(default_factory=dict)
     recipe_hash: str = ""
     resolved: Json = None
@@ -71,7 +73,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One run, as the result file states it."""
+    """One run, as the result file states it. `spent`: what it took of models, if it asked any."""
 
     id: str
     started: str
@@ -85,6 +87,7 @@ class Report:
     config: str | None = None
     warnings: tuple[str, ...] = ()
     not_recorded: tuple[str, ...] = ()
+    spent: Spent | None = None
 
     @property
     def exit_code(self) -> int:

@@ -3,16 +3,21 @@
 The standard library's `re` keeps the interpreter's lock while it backtracks, so one bad pattern would stall
 every other baseline; the `regex` package lets go of it and gives up in time."""
 
+import re
 from functools import lru_cache
 from typing import Any
 
 import regex
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
+from baselinekit.placeholders.patience import SECONDS, Patience
 
-SECONDS = 1.0
 _LONGEST_PATTERN = 1_000
 _LONGEST_TEXT = 1_000_000
+_MOST_STEPS = 10_000
+
+_PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(?P<times>\d+)(?:,\d*)?\}|.", re.DOTALL)
+_REFERS_TO_ITSELF = re.compile(r"(?<!\\)(?:\\\\)*\(\?(?:R|[+-]?\d|&|P>)")
 
 
 @lru_cache(maxsize=1024)
@@ -22,20 +27,50 @@ def compiled(pattern: str, longest: int | None = _LONGEST_PATTERN) -> Any:
         raise InvalidInput(
             Problem("BK214", f"a regular expression is longer than {_LONGEST_PATTERN} characters")
         )
+    if _REFERS_TO_ITSELF.search(pattern):
+        raise InvalidInput(
+            Problem("BK214", f"{pattern[:80]!r} refers to itself", "write out what it repeats")
+        )
+    if _steps(pattern) > _MOST_STEPS:
+        what = f"{pattern[:80]!r} repeats its parts more than {_MOST_STEPS:,} times"
+        raise InvalidInput(Problem("BK214", what, "with + or * for what may occur often"))
     try:
         return regex.compile(pattern, regex.DOTALL)
     except (regex.error, RecursionError, OverflowError) as error:
         raise InvalidInput(Problem("BK214", f"{pattern[:80]!r} is no regular expression: {error}")) from None
 
 
-def full_match(pattern: Any, text: str) -> Any:
+def _steps(pattern: str) -> int:
+    """About how long it is once compiled: what must occur a hundred times is written out a hundred times."""
+    sizes = [0]
+    last = 0
+    for part in _PART.finditer(pattern):
+        if part["times"] is not None:
+            sizes[-1] += last * (int(part["times"]) - 1)
+            last *= int(part["times"])
+        elif part[0] == "(":
+            sizes.append(0)
+        elif part[0] == ")" and len(sizes) > 1:
+            last = sizes.pop() + 1
+            sizes[-1] += last
+        else:
+            last = 1
+            sizes[-1] += 1
+    return sum(sizes)
+
+
+def full_match(pattern: Any, text: str, patience: Patience) -> Any:
     """The match of the whole text, or None; what takes too long can be neither."""
     if len(text) > _LONGEST_TEXT:
         raise _limit(pattern, f"is given {len(text):,} characters, over the limit of {_LONGEST_TEXT:,}")
+    began = patience.clock()
     try:
-        return pattern.fullmatch(text, timeout=SECONDS, concurrent=True)
+        found = pattern.fullmatch(text, timeout=SECONDS, concurrent=True)
     except TimeoutError:
         raise _limit(pattern, f"takes longer than {SECONDS:g} s") from None
+    if patience.is_over(began):
+        raise _limit(pattern, f"and those before it take longer than {SECONDS:g} s in all")
+    return found
 
 
 def unanchored(pattern: str) -> str:

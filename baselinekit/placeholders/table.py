@@ -22,6 +22,7 @@ from baselinekit.placeholders.kinds import (
     same,
     take,
 )
+from baselinekit.placeholders.patience import Patience
 from baselinekit.variables import Scope, as_text
 
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?"
@@ -33,11 +34,12 @@ _REFERS_BACK = re.compile(r"(?<!\\)(?:\\\\)*\\[1-9]")
 @dataclass(frozen=True, slots=True)
 class Words:
     """What placeholders mean in one project: its own names, its variables, and the present moment (seconds
-    since 1970), which only the caller knows."""
+    since 1970), which only the caller knows. `patience` is for one baseline."""
 
     own: dict[str, str] = field(default_factory=dict)
     scope: Scope = field(default_factory=Scope)
     now: float = 0.0
+    patience: Patience = field(default_factory=Patience)
 
 
 def kind_of(token: Token, words: Words) -> Kind:
@@ -48,7 +50,7 @@ def kind_of(token: Token, words: Words) -> Kind:
             raise InvalidInput(Problem("BK217", what, "choose another name: it is a built-in one"))
         if token.args:
             raise bad_args(token.name, "takes no arguments", token.name)
-        return _regex(words.own[token.name])
+        return _regex(words.own[token.name], words.patience)
     if token.name == "var":
         return _variable(token, words.scope)
     build = _TABLE.get(token.name)
@@ -136,17 +138,17 @@ def _regex_args(args: Args, words: Words) -> Kind:
     (pattern,) = take("regex", args, r"regex('^ORD-\d{8}$')", lambda arg: arg is not None)
     if pattern is None:
         raise bad_args("regex", "needs an expression", r"regex('^ORD-\d{8}$')")
-    return _regex(str(pattern))
+    return _regex(str(pattern), words.patience)
 
 
-def _regex(pattern: str) -> Kind:
+def _regex(pattern: str, patience: Patience) -> Kind:
     from baselinekit.placeholders.pattern import compiled, full_match, unanchored
 
     expression = compiled(pattern)
     # Inside a longer text the numbers of its groups would be others.
     inline = None if _REFERS_BACK.search(pattern) else unanchored(pattern)
     return Kind(
-        lambda value: isinstance(value, str) and full_match(expression, value) is not None,
+        lambda value: isinstance(value, str) and full_match(expression, value, patience) is not None,
         inline,
         timed=True,
     )

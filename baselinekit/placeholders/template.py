@@ -10,6 +10,7 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import Token, has_marker, split
 from baselinekit.placeholders.kinds import Kind, same
+from baselinekit.placeholders.patience import Patience
 from baselinekit.placeholders.table import Words, kind_of
 from baselinekit.variables import as_text
 
@@ -108,10 +109,10 @@ def compile_text(text: str, words: Words) -> str | Placeholder | Inline:
                     "BK216", f"the placeholder {token.text} cannot stand inside a text", "let it stand alone"
                 )
             )
-    return Inline(tuple(tokens), tuple(kinds), _matcher(parts, kinds))
+    return Inline(tuple(tokens), tuple(kinds), _matcher(parts, kinds, words.patience))
 
 
-def _matcher(parts: list[str | Token], kinds: list[Kind]) -> Callable[[str], Any]:
+def _matcher(parts: list[str | Token], kinds: list[Kind], patience: Patience) -> Callable[[str], Any]:
     pattern = ""
     index = 0
     for part in parts:
@@ -126,5 +127,5 @@ def _matcher(parts: list[str | Token], kinds: list[Kind]) -> Callable[[str], Any
         from baselinekit.placeholders.pattern import compiled, full_match
 
         expression = compiled(pattern, longest=None)
-        return lambda text: full_match(expression, text)
+        return lambda text: full_match(expression, text, patience)
     return re.compile(pattern).fullmatch

@@ -5,8 +5,7 @@ import zlib
 from collections.abc import Iterable
 from typing import Protocol
 
-from baselinekit.errors import CannotReplay
-from baselinekit.replay.setting import cannot
+from baselinekit.errors import CannotReplay, cannot
 
 _MOST_MEMBERS = 100
 

@@ -5,14 +5,14 @@ import re
 from typing import cast
 
 from baselinekit.documents.strictjson import NotJson, decode, to_bytes
-from baselinekit.errors import InvalidInput, Problem, Refused
+from baselinekit.errors import InvalidInput, Problem, Refused, cannot
 from baselinekit.model.observation import Finished, Observation, Run
 from baselinekit.model.recipes import CommandExecution, CommandInput, Recipe
 from baselinekit.model.values import ABSENT, Json
+from baselinekit.programs.children import child_environment, configured_argv, program_at, said_last
 from baselinekit.replay.body import text_or_hash
-from baselinekit.replay.children import child_environment, configured_argv, program_at, said_last
 from baselinekit.replay.files import inside, read_if_there
-from baselinekit.replay.setting import Setting, cannot, invalid
+from baselinekit.replay.setting import Setting, invalid
 from baselinekit.replay.undefined import undefined_in
 from baselinekit.variables import as_text
 

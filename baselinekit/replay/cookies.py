@@ -1,52 +1,108 @@
 """The cookies of one recipe: what an answer sets, later steps send back to the same host and port. Nothing
-outlives the recipe (F50)."""
+outlives the recipe (F50).
 
-from __future__ import annotations
+The standard library's jar stumbles over broken cookies and writes about it to the terminal; and it would send
+a cookie to every port of its host."""
 
-from typing import TYPE_CHECKING
+import re
+import time
+from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from baselinekit.model.observation import Request, Response
 from baselinekit.trust import origin
 
-if TYPE_CHECKING:
-    from http.cookiejar import CookieJar
+_LARGEST = 4_096
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_SECONDS = re.compile(r"-?[0-9]{1,12}")
+_ADDRESS = re.compile(r"[0-9.]+|.*:.*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Cookie:
+    """`subdomains`: whether it goes to the hosts below its own as well."""
+
+    name: str
+    value: str
+    host: str
+    subdomains: bool
+    port: str
+    path: str
+    secure: bool
+
+    def goes_to(self, scheme: str, host: str, port: str, path: str) -> bool:
+        whom = host == self.host or (self.subdomains and _is_below(host, self.host))
+        below = path == self.path or path.startswith(self.path.rstrip("/") + "/")
+        return whom and below and port == self.port and (scheme == "https" or not self.secure)
 
 
 class Cookies:
     def __init__(self) -> None:
-        # By port: the standard jar would send a cookie to every port of its host.
-        self._jars: dict[str, CookieJar] = {}
+        self._kept: dict[tuple[str, str, str, str], _Cookie] = {}
 
     def take(self, request: Request, response: Response) -> None:
-        """Remember what an answer sets."""
-        set_cookies = [value for name, value in response.headers if name.lower() == "set-cookie"]
-        if not set_cookies:
-            return
-        from email.message import Message
-        from http.cookiejar import CookieJar
-        from urllib.request import Request as Asked
-
-        class Answer:
-            def info(self) -> Message:
-                message = Message()
-                for value in set_cookies:
-                    message["Set-Cookie"] = value
-                return message
-
-        jar = self._jars.setdefault(_port(request.url), CookieJar())
-        jar.extract_cookies(Answer(), Asked(request.url))  # type: ignore[arg-type]  # it reads only info()
+        """Remember what an answer sets, forget what it takes back."""
+        for name, text in response.headers:
+            if name.lower() != "set-cookie":
+                continue
+            attributes = _attributes(text)
+            cookie = _cookie(text, attributes, request.url)
+            if cookie is None:
+                continue
+            key = (cookie.port, cookie.host, cookie.path, cookie.name)
+            self._kept.pop(key, None)
+            if not _is_over(attributes):
+                self._kept[key] = cookie
 
     def header_for(self, url: str) -> str:
-        """The cookies that go to a URL, as the header's value."""
-        jar = self._jars.get(_port(url))
-        if not jar:
+        """The cookies that go to a URL, as the header's value, the more exact paths first."""
+        if not self._kept:
             return ""
-        from urllib.request import Request as Asked
+        where = _where(url)
+        going = [cookie for cookie in self._kept.values() if cookie.goes_to(*where)]
+        going.sort(key=lambda cookie: -len(cookie.path))
+        return "; ".join(f"{cookie.name}={cookie.value}" for cookie in going)
 
-        asked = Asked(url)
-        jar.add_cookie_header(asked)
-        return asked.get_header("Cookie") or ""
+
+def _cookie(text: str, attributes: dict[str, str], url: str) -> _Cookie | None:
+    """None when it is broken, or none that this host may set."""
+    name, equals, value = (part.strip() for part in text.partition(";")[0].partition("="))
+    if not equals or not name or len(name) + len(value) > _LARGEST or _CONTROL.search(name + value):
+        return None
+    _, host, port, path = _where(url)
+    domain = attributes.get("domain", "").lower().removeprefix(".")
+    if domain and domain != host and not ("." in domain and _is_below(host, domain)):
+        return None
+    stated = attributes.get("path", "")
+    folder = stated if stated.startswith("/") else path.rpartition("/")[0] or "/"
+    return _Cookie(name, value, domain or host, bool(domain), port, folder, "secure" in attributes)
 
 
-def _port(url: str) -> str:
-    return origin(url).rpartition(":")[2]
+def _attributes(text: str) -> dict[str, str]:
+    """What follows the value. Of a repeated one the last counts."""
+    pairs = (part.partition("=") for part in text.split(";")[1:])
+    return {name.strip().lower(): value.strip() for name, _, value in pairs}
+
+
+def _is_over(attributes: dict[str, str]) -> bool:
+    """Whether its time is over already, which is how a server takes a cookie back."""
+    if _SECONDS.fullmatch(attributes.get("max-age", "")):
+        return int(attributes["max-age"]) <= 0
+    if not attributes.get("expires"):
+        return False
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return parsedate_to_datetime(attributes["expires"][:100]).timestamp() <= time.time()
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return False
+
+
+def _is_below(host: str, domain: str) -> bool:
+    return host.endswith(f".{domain}") and not _ADDRESS.fullmatch(host)
+
+
+def _where(url: str) -> tuple[str, str, str, str]:
+    """Scheme, host, port and path."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname or "", origin(url).rpartition(":")[2], parts.path or "/"

@@ -11,16 +11,19 @@ from baselinekit.replay.command import check_command, replay_command
 from baselinekit.replay.environment import capture_environment
 from baselinekit.replay.fingerprint import recipe_hash
 from baselinekit.replay.flow import check_http, replay_http
+from baselinekit.replay.prompt import asked_for, check_prompt, replay_prompt
+from baselinekit.replay.rubric import rubric_of
 from baselinekit.replay.setting import Doors, Setting
 from baselinekit.replay.skill import check_skill, replay_skill
 from baselinekit.variables import Redactor
 
-__all__ = ["Doors", "Setting", "capture_environment", "check", "recipe_hash", "replay", "target"]
+__all__ = ["Doors", "Setting", "capture_environment", "check", "recipe_hash", "replay", "rubric_of", "target"]
 
 _KINDS: dict[str, tuple[Callable[[Recipe, Setting], Observation], Callable[[Recipe, Setting], None]]] = {
     "http": (replay_http, check_http),
     "command": (replay_command, check_command),
     "skill": (replay_skill, check_skill),
+    "prompt": (replay_prompt, check_prompt),
 }
 
 
@@ -48,6 +51,8 @@ def target(recipe: Recipe) -> str:
         return _asked(recipe.input)
     if isinstance(recipe.input, CommandInput):
         return " ".join(recipe.input.argv)
+    if recipe.kind == "prompt":
+        return asked_for(recipe)
     return f"skill {cast(SkillExecution, recipe.execution).skill_name}"
 
 

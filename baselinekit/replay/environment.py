@@ -5,11 +5,11 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from baselinekit import __version__
-from baselinekit.errors import CannotReplay
+from baselinekit.errors import CannotReplay, cannot
 from baselinekit.model.observation import Run
 from baselinekit.model.values import Json
-from baselinekit.replay.children import child_environment, configured_argv
-from baselinekit.replay.setting import Execute, cannot
+from baselinekit.programs.children import child_environment, configured_argv
+from baselinekit.replay.setting import Execute
 
 # Whatever the checkout's own git configuration would have git run is switched off (F45).
 _GIT = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")

@@ -3,9 +3,9 @@
 import os
 import stat
 
-from baselinekit.errors import CannotReplay
+from baselinekit.errors import CannotReplay, cannot
 from baselinekit.model.recipes import Surroundings
-from baselinekit.replay.setting import cannot
+from baselinekit.model.values import Json
 from baselinekit.trust import check_inside
 
 _LARGEST = 10_000_000
@@ -35,6 +35,15 @@ def read_bytes(surroundings: Surroundings, path: str) -> bytes:
         where = "the project's folder" if folder == "." else f"{folder}/"
         raise cannot("BK325", f"the file {path!r} does not exist", f"paths start at {where}")
     return content
+
+
+def with_files(value: Json, surroundings: Surroundings) -> Json:
+    """A value with each `{file: path}` in it replaced by what is in that file."""
+    if isinstance(value, dict):
+        if value.keys() == {"file"} and isinstance(value["file"], str):
+            return read_text(surroundings, value["file"])
+        return {key: with_files(item, surroundings) for key, item in value.items()}
+    return [with_files(item, surroundings) for item in value] if isinstance(value, list) else value
 
 
 def read_text(surroundings: Surroundings, path: str) -> str:

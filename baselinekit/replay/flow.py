@@ -1,6 +1,7 @@
 """An http recipe: one request, or a flow of them in which a step may hand values and cookies to the next."""
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import cast
 
@@ -16,7 +17,7 @@ from baselinekit.replay.request import compose, kept_headers, redirects_of, retr
 from baselinekit.replay.retries import ask_with_retries
 from baselinekit.replay.setting import Setting
 from baselinekit.replay.undefined import undefined_in
-from baselinekit.variables import Scope, names_in
+from baselinekit.variables import Scope, Secret, names_in
 
 _EXECUTION: Path = ("current", "execution")
 
@@ -29,12 +30,12 @@ def replay_http(recipe: Recipe, setting: Setting) -> Observation:
     for index, written in enumerate(flow.steps):
         at = _place(index, is_flow)
         scope = setting.scope.with_saved(saved)
-        here = replace(setting, scope=scope)
+        here = replace(setting, scope=scope) if saved else setting
         step, execution = scope.expand(written, at), _execution(recipe, setting, scope)
         request = compose(step, execution, here, at)
         limits = redirects_of(step, execution, setting), retries_of(step, execution, setting)
         response, took, again = _ask(request, *limits, here, cookies)
-        outputs.append(http_output(response, kept_headers(execution, setting)))
+        outputs.append(http_output(response, kept_headers(execution, setting), request.max_body))
         seconds, retried = seconds + took, retried + again
         name = f"step {written.name or index + 1}"
         for key, path in written.save.items():
@@ -53,10 +54,10 @@ def check_http(recipe: Recipe, setting: Setting) -> None:
     execution = _without_unused_base(cast(HttpExecution, recipe.execution), setting)
     for index, step in enumerate(flow.steps):
         at, scope = _place(index, is_flow), setting.scope.with_saved(saved)
-        undefined = [*undefined_in(step, scope, at), *undefined_in(execution, scope, _EXECUTION)]
+        names = {*names_in(step), *names_in(execution)}
+        undefined = list(_undefined(step, execution, scope, at)) if names else []
         problems += [problem for problem in undefined if problem not in problems]
-        waits = saved.keys() & {*names_in(step), *names_in(execution)}
-        if not undefined and not waits:
+        if not undefined and not saved.keys() & names:
             try:
                 guard(compose(scope.expand(step, at), scope.expand(execution), setting, at), setting)
             except InvalidInput as error:
@@ -68,15 +69,25 @@ def check_http(recipe: Recipe, setting: Setting) -> None:
         raise InvalidInput(*problems)
 
 
+def _undefined(step: HttpRequest, execution: HttpExecution, scope: Scope, at: Path) -> Iterator[Problem]:
+    yield from undefined_in(step, scope, at)
+    yield from undefined_in(execution, scope, _EXECUTION)
+
+
 def guard(request: Request, setting: Setting) -> None:
     """Refused, unless this request may go out with the secrets that are in it."""
+    known = setting.scope.secrets
+    setting.trust.check_request(request.url, _secrets_in(request, setting) if known else ())
+
+
+def _secrets_in(request: Request, setting: Setting) -> Iterator[tuple[str, Secret]]:
     texts = [request.url, request.content.decode("utf-8", "replace")]
     texts += [text for pair in request.headers for text in pair]
     if request.digest:
         texts += [request.digest.username or "", request.digest.password or ""]
-    known = setting.scope.secrets
-    names = sorted(setting.redactor.found_in("\n".join(texts)))
-    setting.trust.check_request(request.url, [(name, known[name]) for name in names if name in known])
+    for name in sorted(setting.redactor.found_in("\n".join(texts))):
+        if name in setting.scope.secrets:
+            yield name, setting.scope.secrets[name]
 
 
 def _ask(
@@ -87,7 +98,8 @@ def _ask(
     seconds, retried = 0.0, 0
     for hop in range(max(0, redirects) + 1):
         out = _with_cookies(request, cookies)
-        out = replace(out, timeout=max(0.001, deadline - time.monotonic()))
+        if hop:
+            out = replace(out, timeout=max(0.001, deadline - time.monotonic()))
         guard(out, setting)
         response, tries = ask_with_retries(out, retries, setting.doors.send, setting.doors.sleep)
         seconds, retried = seconds + response.seconds, retried + tries - 1
@@ -128,4 +140,5 @@ def _execution(recipe: Recipe, setting: Setting, scope: Scope) -> HttpExecution:
 
 def _without_unused_base(execution: HttpExecution, setting: Setting) -> HttpExecution:
     """The operator's base_url goes first: then the variables in the recipe's need not be defined."""
-    return replace(execution, base_url=None) if setting.surroundings.override_base_url else execution
+    unused = setting.surroundings.override_base_url and execution.base_url
+    return replace(execution, base_url=None) if unused else execution

@@ -11,10 +11,19 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 _GLANCE = 0.1
+_CONNECT_TIMEOUT = 5.0
 
 
 class Cut(Exception):
     """Cut off by whoever asked for the request."""
+
+
+class NoConnection(Exception):
+    """Nothing was sent: nobody is there, or nobody answers."""
+
+
+class Broken(Exception):
+    """The connection ended too early, or what came is not HTTP."""
 
 
 class Line:
@@ -44,6 +53,24 @@ class Line:
             raise TimeoutError
         return left
 
+    def patience(self) -> float:
+        """The seconds that somebody has to take a connection."""
+        return min(_CONNECT_TIMEOUT, self.left())
+
+    def connect(self, make: Callable[[float], T], discard: Callable[[T], None]) -> T:
+        """What `make` gives within the seconds that it is told, or NoConnection."""
+        limit = self.patience()
+        try:
+            made = InTime(lambda: make(limit), discard).get(limit, self.cancelled)
+        except TimeoutError:
+            made = None
+        except OSError as error:
+            raise NoConnection(f"no connection: {error.strerror or error}") from None
+        if made is None:
+            raise Cut if self.cancelled.is_set() else NoConnection(f"no connection within {limit:.2g} s")
+        self.connected = True
+        return made
+
     def opened(self, sock: socket.socket) -> None:
         with self._lock:
             self._sockets.add(sock)
@@ -58,6 +85,13 @@ class Line:
             for sock in self._sockets:
                 with suppress(OSError):  # the plain shutdown: the one of TLS would first undo the TLS
                     socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+    def hang_up(self) -> None:
+        """Close whatever is still open, once the line's own thread uses it no more."""
+        with self._lock:
+            sockets, self._sockets = self._sockets, set()
+        for sock in sockets:
+            sock.close()
 
 
 class InTime(Generic[T]):

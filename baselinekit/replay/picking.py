@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.errors import InvalidInput, Problem, cannot, nearest
 from baselinekit.model.recipes import HttpFlow
 from baselinekit.model.values import Json, Path
 from baselinekit.paths import find, parse, roots, suggest
-from baselinekit.replay.setting import cannot, invalid
+from baselinekit.replay.setting import invalid
 
 
 def pick(text: str, output: Json, step: str, at: Path) -> Json:

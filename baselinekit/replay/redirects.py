@@ -3,9 +3,8 @@
 from dataclasses import replace
 from urllib.parse import urljoin
 
-from baselinekit.errors import CannotReplay, InvalidInput
+from baselinekit.errors import CannotReplay, InvalidInput, cannot
 from baselinekit.model.observation import Request, Response
-from baselinekit.replay.setting import cannot
 from baselinekit.replay.urls import normal, shown
 from baselinekit.trust import origin
 

@@ -13,14 +13,13 @@ from baselinekit.errors import nearest
 from baselinekit.model.observation import Request
 from baselinekit.model.recipes import Auth, HttpExecution, HttpRequest, Surroundings
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.replay.body import KEPT
+from baselinekit.replay.body import DEFAULT_MAX_BODY, KEPT
 from baselinekit.replay.files import inside, read_bytes
 from baselinekit.replay.setting import Setting, invalid
 from baselinekit.replay.urls import pairs_of, url_of
 from baselinekit.variables import as_text
 
 DEFAULT_TIMEOUT = 30.0
-DEFAULT_MAX_BODY = 10_000_000
 MANY_REDIRECTS = 5
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

@@ -22,25 +22,26 @@ def ask_with_retries(
     sleep: Callable[[float], None],
 ) -> tuple[Response, int]:
     """The answer, and how many tries it took."""
-    started = time.monotonic()
+    deadline = time.monotonic() + request.timeout
+    left = request.timeout
     tries = 0
     while True:
         tries += 1
-        left = request.timeout - (time.monotonic() - started)
         try:
-            response = send(replace(request, timeout=left))
+            response = send(replace(request, timeout=left) if tries > 1 else request)
         except CannotReplay as error:
-            wait = _backoff(tries)
+            wait, left = _backoff(tries), deadline - time.monotonic()
             if tries > retries or not _nothing_was_sent(error) or wait >= left:
                 raise
         else:
             if tries > retries or response.status not in _TOO_BUSY or request.method not in IDEMPOTENT:
                 return response, tries
             asked = _retry_after(response)
-            wait = _backoff(tries) if asked is None else asked
+            wait, left = (_backoff(tries) if asked is None else asked), deadline - time.monotonic()
             if wait > _LONGEST_WAIT or wait >= left:
                 return response, tries
         sleep(wait)
+        left -= wait
 
 
 def _nothing_was_sent(error: CannotReplay) -> bool:

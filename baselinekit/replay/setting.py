@@ -1,9 +1,11 @@
 """What a replay needs besides its recipe: the doors to the world, and what surrounds the recipe's file."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
 
-from baselinekit.errors import CannotReplay, InvalidInput, Problem
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.model.asking import Answer, Ask
 from baselinekit.model.config import HttpDefaults
 from baselinekit.model.observation import Finished, Request, Response, Run
 from baselinekit.model.recipes import Surroundings
@@ -14,6 +16,27 @@ from baselinekit.variables import Redactor, Scope
 Execute = Callable[[Run], Finished]
 
 
+class Models(Protocol):
+    """The door to the models, by the names that the configuration gives them."""
+
+    def ask(self, ask: Ask) -> Answer: ...
+    def check(self, name: str) -> None: ...
+
+
+Similar = Callable[[Sequence[tuple[str, str]]], list[float]]
+"""How alike the texts of each pair are, by a local model."""
+
+
+class NoModels:
+    """For a run that has none."""
+
+    def ask(self, ask: Ask) -> Answer:
+        raise invalid("BK601", f"no model is called {ask.model!r}")
+
+    def check(self, name: str) -> None:
+        raise invalid("BK601", f"no model is called {name!r}")
+
+
 @dataclass(frozen=True, slots=True)
 class Doors:
     """The ways out. Each blocks until it is done; a real one can be cancelled from another thread."""
@@ -21,6 +44,8 @@ class Doors:
     send: Callable[[Request], Response]
     execute: Execute
     sleep: Callable[[float], None]
+    models: Models = field(default_factory=NoModels)
+    similar: Similar = lambda pairs: []
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +56,8 @@ class Setting:
     redactor: Redactor
     http: HttpDefaults
     doors: Doors
-
-
-def cannot(code: str, what: str, mend: str = "") -> CannotReplay:
-    return CannotReplay(Problem(code, what, mend))
+    turn: int = 0
+    """Tells repetitions of the same question apart."""
 
 
 def invalid(code: str, what: str, mend: str = "", at: Path | None = None) -> InvalidInput:

@@ -1,4 +1,4 @@
-"""A skill recipe: the program or the Python callable that the configuration declares under the skill's name.
+"""A skill recipe: what the configuration declares under the skill's name, or a folder with a SKILL.md.
 
 A program gets `{skill, input, parameters}` as JSON on its standard input and answers on its standard output,
 in JSON or in text. A callable `module:function` is called as `function(input, **parameters)`, in a child of
@@ -6,21 +6,32 @@ its own; its modules are looked up in the project's folder, after everything tha
 
 import os
 import sys
-from typing import cast
+from dataclasses import replace
+from decimal import Decimal
+from hashlib import sha256
+from typing import Literal, cast
 
+from baselinekit.documents.fenced import json_in
 from baselinekit.documents.strictjson import NotJson, decode, to_bytes
-from baselinekit.errors import InvalidInput, nearest
+from baselinekit.errors import InvalidInput, cannot, nearest
+from baselinekit.model.asking import Ask, ToolCall, Usage
 from baselinekit.model.observation import Finished, Observation, Run
-from baselinekit.model.recipes import Recipe, Skill, SkillExecution
-from baselinekit.model.values import Json
+from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe, Skill, SkillExecution
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.programs import call
+from baselinekit.programs.children import child_environment, configured_argv, said_last
 from baselinekit.replay.body import text_or_hash
-from baselinekit.replay.children import child_environment, configured_argv, said_last
-from baselinekit.replay.files import read_text
-from baselinekit.replay.setting import Setting, cannot, invalid
+from baselinekit.replay.files import with_files
+from baselinekit.replay.flow import check_http, replay_http
+from baselinekit.replay.instructions import found_folder, instructions, messages_for
+from baselinekit.replay.prompt import calls_as_json
+from baselinekit.replay.rubric import check_scores
+from baselinekit.replay.setting import Setting, invalid
 from baselinekit.replay.undefined import undefined_in
+from baselinekit.variables import NAME, unexpanded
 
 _TIMEOUT = 60.0
-_CALL = os.path.join(os.path.dirname(__file__), "call.py")
+_CALL = os.path.abspath(call.__file__)
 _INPUT = ("current", "input")
 _EXECUTION = ("current", "execution")
 
@@ -28,15 +39,62 @@ _EXECUTION = ("current", "execution")
 def replay_skill(recipe: Recipe, setting: Setting) -> Observation:
     execution = cast(SkillExecution, setting.scope.expand(recipe.execution, _EXECUTION))
     skill = _declared(execution.skill_name, setting)
-    ask = {
-        "skill": execution.skill_name,
-        "input": _with_files(setting.scope.expand(recipe.input, _INPUT), skill, setting),
-        "parameters": execution.parameters,
-    }
+    asked = _with_files(setting.scope.expand(recipe.input, _INPUT), skill, setting)
+    if skill.folder is not None:
+        found = _asked_of_a_model(skill.folder, skill, asked, execution, setting)
+    elif skill.http is not None:
+        found = _sent(skill.http, asked, execution, setting)
+    else:
+        found = _run(skill, asked, execution, setting)
+    if skill.output == "trace":
+        found = _traced(found, execution.skill_name)
+    return found if execution.collect is None else _collected(found, execution.collect)
+
+
+def check_skill(recipe: Recipe, setting: Setting) -> None:
+    """Undefined variables, and a skill that nobody declares, or that does not work as it is declared."""
+    problems = [
+        *undefined_in(recipe.input, setting.scope, _INPUT),
+        *undefined_in(recipe.execution, setting.scope, _EXECUTION),
+    ]
+    if problems:
+        raise InvalidInput(*problems)
+    name = cast(SkillExecution, setting.scope.expand(recipe.execution, _EXECUTION)).skill_name
+    skill = _declared(name, setting)
+    check_scores(cast(SkillExecution, recipe.execution).scores, setting)
+    if skill.folder is not None:
+        instructions(skill.folder, setting)
+        setting.doors.models.check(skill.model)
+    elif skill.http is not None:
+        check_http(_request(skill.http, None, name, {}), setting)
+    else:
+        _argv(skill, name, setting)
+
+
+def _declared(name: str, setting: Setting) -> Skill:
+    skills = setting.surroundings.skills
+    at = (*_EXECUTION, "skill_name")
+    if name not in skills:
+        folder = found_folder(name, setting) if NAME.fullmatch(name) else None
+        if folder is not None:
+            return Skill(folder=folder)
+        mend = nearest(name, skills) or "declare it in baselinekit.yaml"
+        example = f"skills: {{{name}: {{command: [PROGRAM]}}}}, or write skills/{name}/SKILL.md"
+        raise invalid("BK324", f"no skill is called {name!r}", f"{mend} ({example})", at)
+    skill = skills[name]
+    if sum(way is not None for way in (skill.command, skill.python, skill.http, skill.folder)) != 1:
+        mend = (
+            "give it one of `command: [PROGRAM, …]`, `python: module:function`, `http: {…}`, `folder: PATH`"
+        )
+        raise invalid("BK324", f"the skill {name!r} is not declared as one thing", mend, at)
+    return skill
+
+
+def _run(skill: Skill, asked: Json, execution: SkillExecution, setting: Setting) -> Observation:
     timeout = next((t for t in (execution.timeout, skill.timeout) if t is not None), _TIMEOUT)
     run = Run(
         argv=tuple(_argv(skill, execution.skill_name, setting)),
-        stdin=to_bytes(ask),
+        stdin=to_bytes(_question(execution.skill_name, asked, execution.parameters)),
         env=child_environment(skill.env),
         cwd=setting.surroundings.folder,
         timeout=float(timeout),
@@ -49,30 +107,85 @@ def replay_skill(recipe: Recipe, setting: Setting) -> Observation:
     return Observation(output, finished.seconds)
 
 
-def check_skill(recipe: Recipe, setting: Setting) -> None:
-    """Undefined variables, and a skill that nobody declares or whose program does not exist."""
-    problems = [
-        *undefined_in(recipe.input, setting.scope, _INPUT),
-        *undefined_in(recipe.execution, setting.scope, _EXECUTION),
-    ]
-    if problems:
-        raise InvalidInput(*problems)
-    name = cast(SkillExecution, setting.scope.expand(recipe.execution, _EXECUTION)).skill_name
-    _argv(_declared(name, setting), name, setting)
+def _asked_of_a_model(
+    folder: str, skill: Skill, asked: Json, execution: SkillExecution, setting: Setting
+) -> Observation:
+    text = instructions(folder, setting)
+    timeout = skill.timeout if execution.timeout is None else execution.timeout
+    messages = messages_for(text, asked, execution.parameters)
+    answer = setting.doors.models.ask(Ask(skill.model, messages, turn=setting.turn, timeout=timeout))
+    found = json_in(answer.text)
+    return Observation(
+        answer.text if found is ABSENT else found,
+        answer.seconds,
+        answer.attempts,
+        tool_calls=answer.tool_calls,
+        usage=answer.usage,
+        environment={"model": answer.served or skill.model, "prompt": sha256(text.encode()).hexdigest()[:16]},
+    )
 
 
-def _declared(name: str, setting: Setting) -> Skill:
-    skills = setting.surroundings.skills
-    at = (*_EXECUTION, "skill_name")
-    if name not in skills:
-        mend = nearest(name, skills) or "declare it in baselinekit.yaml"
-        example = f"skills: {{{name}: {{command: [PROGRAM]}}}}"
-        raise invalid("BK324", f"no skill is called {name!r}", f"{mend} ({example})", at)
-    skill = skills[name]
-    if bool(skill.command) == bool(skill.python):
-        mend = "give it one of `command: [PROGRAM, …]` and `python: module:function`"
-        raise invalid("BK324", f"the skill {name!r} is not declared as one thing", mend, at)
-    return skill
+def _sent(request: HttpRequest, asked: Json, execution: SkillExecution, setting: Setting) -> Observation:
+    recipe = _request(request, asked, execution.skill_name, execution.parameters)
+    found = replay_http(recipe, setting)
+    status = found.output["status"]
+    if status >= 400:
+        what = f"the skill {execution.skill_name} answered with status {status}"
+        raise cannot("BK354", what, "see what its service says")
+    return replace(found, output=found.output["body"])
+
+
+def _request(request: HttpRequest, asked: Json, name: str, parameters: dict[str, Json]) -> Recipe:
+    """The question as a request: a POST of JSON, as far as the configuration does not say otherwise."""
+    if request.body is ABSENT and request.json is ABSENT and request.form is None:
+        question = _quoted(_question(name, asked, parameters))
+        request = replace(
+            request, method="POST" if request.method == "GET" else request.method, json=question
+        )
+    return Recipe(request, HttpExecution("http"))
+
+
+def _quoted(value: Json) -> Json:
+    """The question has been expanded already, and is handed over verbatim."""
+    if isinstance(value, str):
+        return unexpanded(value)
+    if isinstance(value, dict):
+        return {unexpanded(key): _quoted(item) for key, item in value.items()}
+    return [_quoted(item) for item in value] if isinstance(value, list) else value
+
+
+def _question(name: str, asked: Json, parameters: dict[str, Json]) -> Json:
+    return {"skill": name, "input": asked, "parameters": parameters}
+
+
+def _traced(found: Observation, name: str) -> Observation:
+    """The observation that a skill tells of itself: `{output, tool_calls, usage}`."""
+    told = found.output
+    try:
+        calls = tuple(
+            ToolCall(str(call["name"]), call.get("input", {}), call.get("output", ABSENT))
+            for call in told.get("tool_calls", [])
+        )
+        usage = told.get("usage", {})
+        cost = usage.get("cost_usd")
+        return replace(
+            found,
+            output=told["output"],
+            tool_calls=calls,
+            usage=Usage(
+                usage.get("tokens_in"),
+                usage.get("tokens_out"),
+                None if cost is None else Decimal(str(cost)),
+            ),
+        )
+    except (KeyError, TypeError, AttributeError, ArithmeticError):
+        what = f"the skill {name} did not answer with {{output, tool_calls, usage}}"
+        raise cannot("BK354", what, "correct it, or take `output: trace` out of its entry") from None
+
+
+def _collected(found: Observation, wanted: list[Literal["output", "tool_calls"]]) -> Observation:
+    parts = {"output": found.output, "tool_calls": calls_as_json(found.tool_calls)}
+    return replace(found, output={name: parts[name] for name in wanted})
 
 
 def _argv(skill: Skill, name: str, setting: Setting) -> list[str]:
@@ -88,20 +201,12 @@ def _argv(skill: Skill, name: str, setting: Setting) -> list[str]:
 
 
 def _with_files(value: Json, skill: Skill, setting: Setting) -> Json:
-    """The input with `{file: path}` replaced by what is in that file, and so the inputs that the
-    configuration calls files. Everything else is handed over as it is."""
-
-    def replaced(value: Json) -> Json:
-        if isinstance(value, dict):
-            if value.keys() == {"file"} and isinstance(value["file"], str):
-                return read_text(setting.surroundings, value["file"])
-            return {key: replaced(item) for key, item in value.items()}
-        return [replaced(item) for item in value] if isinstance(value, list) else value
-
+    """The input with what is in its files: `{file: path}`, and the inputs that the configuration calls files.
+    Everything else is handed over as it is."""
     if isinstance(value, dict):
         named = {name: value[name] for name in skill.files if isinstance(value.get(name), str)}
         value = {**value, **{name: {"file": path} for name, path in named.items()}}
-    return replaced(value)
+    return with_files(value, setting.surroundings)
 
 
 def _written(stdout: bytes) -> Json:

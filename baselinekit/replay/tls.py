@@ -5,7 +5,7 @@ import os
 import ssl
 from collections.abc import Callable
 
-from baselinekit.replay.setting import cannot
+from baselinekit.errors import cannot
 
 
 def new_context(
@@ -14,6 +14,9 @@ def new_context(
     """`verify`: whether to, or a file or folder of authorities; `cert`: a file with our own certificate."""
     if http2 and importlib.util.find_spec("h2") is None:
         raise cannot("BK302", "HTTP/2 needs the package h2", "pip install 'baselinekit[http2]'")
+    for file in (verify, cert):
+        if isinstance(file, str) and os.path.exists(file) and not _is_readable(file):
+            raise cannot("BK302", f"no certificates can be read from {file}: it is no regular file")
     try:
         context = _trusting(verify, usual)
         if cert:
@@ -23,6 +26,11 @@ def new_context(
         why = error.strerror or str(error)
         raise cannot("BK302", f"no certificates can be read from {which}: {why}") from None
     return context
+
+
+def _is_readable(path: str) -> bool:
+    """Not a pipe or a device, which would never end (F42)."""
+    return os.path.isfile(path) or os.path.isdir(path)
 
 
 def _trusting(verify: bool | str, usual: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:

@@ -33,6 +33,9 @@ def document(report: Report) -> dict[str, Json]:
     }
     if report.interrupted:
         run["interrupted"] = True
+    if report.spent is not None:
+        spent = report.spent
+        run["spent"] = {"calls": spent.calls, "tokens": spent.tokens, "cost_usd": spent.usd}
     if report.warnings:
         run["warnings"] = list(report.warnings)
     if report.not_recorded:
@@ -65,7 +68,7 @@ def _result(result: Result) -> dict[str, Json]:
         "difference_count": count(result),
         "differences": [_difference(spot) for spot in result.differences],
         "attempts": result.attempts,
-        "observed": {"seconds": round(result.seconds, 6)},
+        "observed": {"seconds": round(result.seconds, 6), **_usage(result)},
         "environment_drift": _drift(result),
         "recipe_hash": result.recipe_hash,
     }
@@ -80,6 +83,12 @@ def _result(result: Result) -> dict[str, Json]:
     if result.outcome == "failed" and _fits(result.resolved):
         written["resolved"] = result.resolved
     return written
+
+
+def _usage(result: Result) -> dict[str, Json]:
+    usage = result.usage
+    said = {"tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out, "cost_usd": usage.cost_usd}
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def _difference(spot: Spot) -> dict[str, Json]:

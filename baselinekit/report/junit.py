@@ -6,10 +6,10 @@ fail; the properties of the suite keep all five counts apart."""
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from baselinekit.escape import visible, xml
+from baselinekit.escape import log, one_line, visible, xml
 from baselinekit.model.results import OUTCOMES, Report, Result
 from baselinekit.report.differences import blocks, count
-from baselinekit.report.words import place, warnings, why
+from baselinekit.report.words import place, unshown, warnings, why
 
 _ELEMENTS = {"failed": "failure", "error": "error", "unscored": "skipped", "skipped": "skipped"}
 
@@ -77,15 +77,15 @@ def _message(result: Result) -> str:
 
 
 def _text(result: Result) -> str:
-    lines = [f"{place(result)}  {result.target}".rstrip(), why(result)]
+    lines = [one_line(f"{place(result)}  {result.target}".rstrip()), why(result)]
     shown, left_out = blocks(result)
     for block in shown:
         lines.append("  ".join(part for part in (block.path, block.remark, block.place) if part))
         lines += [f"  {line.text}" for line in block.lines]
     if left_out:
-        lines.append(f"… and {left_out:,} more differences")
+        lines.append(unshown(left_out))
     return "\n".join(line for line in lines if line)
 
 
 def _clean(text: str) -> str:
-    return xml(visible(text))
+    return xml(log(visible(text)))

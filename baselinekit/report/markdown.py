@@ -8,7 +8,7 @@ from baselinekit.escape import markdown_block, markdown_code, markdown_text
 from baselinekit.model.results import OUTCOMES, Report, Result
 from baselinekit.report.differences import Block, blocks, count
 from baselinekit.report.values import cut_line, short
-from baselinekit.report.words import headline, place, warnings, why
+from baselinekit.report.words import headline, place, unshown, warnings, why
 
 LONGEST = 60_000
 _RESERVED = 500
@@ -97,7 +97,7 @@ def _section(result: Result, room: int) -> str:
     if fitting:
         text += markdown_block("\n".join(fitting), "diff") + "\n"
     if left_out:
-        text += f"\n… and {left_out:,} more differences\n"
+        text += f"\n{unshown(left_out)}\n"
     notes = "".join(f"\n> {markdown_text(cut_line(note))}\n" for note in result.notes[:5])
     return text + notes if len(text + notes) <= room else text
 

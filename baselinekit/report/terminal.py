@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TextIO
+from unicodedata import combining, east_asian_width
 
 from baselinekit.escape import log, one_line, visible
 from baselinekit.model.results import Outcome, Report, Result
 from baselinekit.report import words
 from baselinekit.report.differences import Block, blocks, count
 from baselinekit.report.values import cut_line, short
-from baselinekit.report.words import counts, duration, incomplete, place, why
+from baselinekit.report.words import counts, duration, incomplete, place, unshown, why
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _OUTCOME_COLOURS = {
@@ -53,7 +54,7 @@ def failure(result: Result, style: Style, verbose: bool = False) -> str:
         lines.append("")
     lines += _difference_lines(shown, style)
     if left_out:
-        lines.append(style.paint(f"  … and {left_out:,} more differences", "dim"))
+        lines.append(style.paint(f"  {unshown(left_out)}", "dim"))
     lines += _drift(result, style)
     if verbose and result.explanation:
         lines.append(style.paint("  explained", "dim"))
@@ -79,10 +80,10 @@ def _heading(result: Result, style: Style) -> Iterator[str]:
 
 def _difference_lines(shown: Sequence[Block], style: Style) -> Iterator[str]:
     """Each place with its remark; the places in the file stand under each other."""
-    widest = max((len(_left(block)) for block in shown if block.place), default=0)
+    widest = max((_width(_left(block)) for block in shown if block.place), default=0)
     column = min(widest, max(30, style.width // 2))
     for block in shown:
-        padding = " " * (column - len(_left(block)))
+        padding = " " * (column - _width(_left(block)))
         head = style.paint(block.path, "bold") + (f"  {block.remark}" if block.remark else "")
         where = f"{padding}   {style.paint(block.place, 'cyan')}" if block.place else ""
         yield f"  {head}{where}"
@@ -92,6 +93,13 @@ def _difference_lines(shown: Sequence[Block], style: Style) -> Iterator[str]:
 
 def _left(block: Block) -> str:
     return f"{block.path}  {block.remark}" if block.remark else block.path
+
+
+def _width(text: str) -> int:
+    """The columns that a terminal gives to a text: two for a wide character, none for an accent."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(c) else 1 + (east_asian_width(c) in "WF") for c in text)
 
 
 def _drift(result: Result, style: Style) -> Iterator[str]:
@@ -128,15 +136,18 @@ def listing(results: Sequence[Result], style: Style) -> str:
     for result in results:
         word = style.paint(f"{result.outcome:<8}", _OUTCOME_COLOURS[result.outcome])
         where = style.paint(one_line(place(result)), "cyan")
-        lines.append(f"{word}  {one_line(result.id):<{widest}}  {duration(result.seconds):>7}  {where}\n")
+        line = f"{word}  {one_line(result.id):<{widest}}  {duration(result.seconds):>7}  {where}"
+        took = words.took(result.usage)
+        lines.append(f"{line}   {took}\n" if took else f"{line}\n")
     return log("".join(lines))
 
 
 def summary(report: Report, style: Style) -> str:
-    """The last line: `1 failed, 2 passed in 0.21s`."""
+    """The last line: `1 failed, 2 passed in 0.21s`, and what was asked of models."""
     parts = [style.paint(text, _OUTCOME_COLOURS[outcome]) for outcome, text in counts(report)]
     note = incomplete(report)
     line = f"{', '.join(parts) or 'nothing ran'} in {duration(report.seconds)}"
+    line += f", {words.spent(report)}" if words.spent(report) else ""
     return line + (f" ({style.paint(note, 'yellow')})" if note else "")
 
 

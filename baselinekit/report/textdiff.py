@@ -1,14 +1,20 @@
 """Two texts of several lines side by side, as a unified diff that stays within bounds.
 
-difflib takes time that grows with the square of the lines, so it sees only what lies between the first and
-the last line that differ, and of that a bounded part."""
+difflib takes time that grows with the square of the lines and more, so it sees only short stretches, between
+lines that stand once in either text; and of a long text only what follows the first line that differs."""
 
+from bisect import bisect_left
+from collections import Counter
 from difflib import SequenceMatcher
 
 LONGEST = 2_000
 """Lines that are compared, of each text."""
 
 _CONTEXT = 3
+_LOOKED_INTO = 2_500
+Stretch = tuple[int, int, int, int]
+"""Lines of the old text, from and to, and the lines of the new one that stand there instead."""
+
 _NO_NEWLINE = "\\ no newline at the end"
 
 
@@ -45,16 +51,74 @@ def _alike(old: list[str], new: list[str], step: int) -> int:
 
 
 def _hunks(old: list[str], new: list[str], start: int) -> list[str]:
-    lines = []
-    for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(_CONTEXT):
-        lines.append(f"@@ line {start + group[0][1] + 1} @@")
-        for tag, old_start, old_end, new_start, new_end in group:
-            if tag == "equal":
-                lines += [f"| {line}" for line in old[old_start:old_end]]
-            else:
-                lines += [f"- {_ends_shown(line)}" for line in old[old_start:old_end]]
-                lines += [f"+ {_ends_shown(line)}" for line in new[new_start:new_end]]
+    """What changed, each group of changes with the lines around it."""
+    lines: list[str] = []
+    for group in _groups(_changes(old, new)):
+        end = max(0, group[0][0] - _CONTEXT)
+        lines.append(f"@@ line {start + end + 1} @@")
+        for o1, o2, n1, n2 in group:
+            lines += [f"| {line}" for line in old[end:o1]]
+            lines += [f"- {_ends_shown(line)}" for line in old[o1:o2]]
+            lines += [f"+ {_ends_shown(line)}" for line in new[n1:n2]]
+            end = o2
+        lines += [f"| {line}" for line in old[end : end + _CONTEXT]]
     return lines
+
+
+def _groups(changes: list[Stretch]) -> list[list[Stretch]]:
+    """Changes whose surroundings touch belong together."""
+    groups: list[list[Stretch]] = []
+    for change in changes:
+        if groups and change[0] - groups[-1][-1][1] <= 2 * _CONTEXT:
+            groups[-1].append(change)
+        else:
+            groups.append([change])
+    return groups
+
+
+def _changes(old: list[str], new: list[str]) -> list[Stretch]:
+    """The stretches between lines that both texts have, found from the lines that each has once."""
+    changes: list[Stretch] = []
+    o1 = n1 = 0
+    for o2, n2 in [*_landmarks(old, new), (len(old), len(new))]:
+        changes += _within(old[o1:o2], new[n1:n2], o1, n1)
+        o1, n1 = o2 + 1, n2 + 1
+    return changes
+
+
+def _landmarks(old: list[str], new: list[str]) -> list[tuple[int, int]]:
+    """Lines that occur once on both sides, as many as stand in the same order."""
+    times = Counter(old), Counter(new)
+    places = {line: n for n, line in enumerate(new) if times[1][line] == 1}
+    common = [(o, places[line]) for o, line in enumerate(old) if line in places and times[0][line] == 1]
+    ends: list[int] = []
+    last: list[int] = []
+    before: list[int] = []
+    for number, (_, n) in enumerate(common):
+        length = bisect_left(ends, n)
+        before.append(last[length - 1] if length else -1)
+        ends[length : length + 1] = [n]
+        last[length : length + 1] = [number]
+    chain = []
+    number = last[-1] if last else -1
+    while number >= 0:
+        chain.append(common[number])
+        number = before[number]
+    return chain[::-1]
+
+
+def _within(old: list[str], new: list[str], o: int, n: int) -> list[Stretch]:
+    """The stretches between two landmarks; a long one is not looked into."""
+    head = _alike(old, new, 1)
+    tail = _alike(old[head:], new[head:], -1)
+    old, new = old[head : len(old) - tail], new[head : len(new) - tail]
+    o, n = o + head, n + head
+    if not old and not new:
+        return []
+    if not old or not new or len(old) * len(new) > _LOOKED_INTO:
+        return [(o, o + len(old), n, n + len(new))]
+    opcodes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return [(o + o1, o + o2, n + n1, n + n2) for tag, o1, o2, n1, n2 in opcodes if tag != "equal"]
 
 
 def _ends_shown(line: str) -> str:

@@ -1,5 +1,6 @@
 """The few sentences that every form for people shares."""
 
+from baselinekit.model.asking import Usage
 from baselinekit.model.results import OUTCOMES, Outcome, Report, Result
 
 
@@ -22,6 +23,24 @@ def duration(seconds: float) -> str:
     return f"{minutes}m {rest:02}s"
 
 
+def spent(report: Report) -> str:
+    """`3 calls of models (1,204 tokens, $0.0012)`, or nothing where no model was asked."""
+    if report.spent is None or not report.spent.calls:
+        return ""
+    calls, took = report.spent.calls, [f"{report.spent.tokens:,} tokens"]
+    if report.spent.usd:
+        took.append(f"${report.spent.usd:.4f}")
+    return f"{calls:,} call{'s' * (calls != 1)} of models ({', '.join(took)})"
+
+
+def took(usage: Usage) -> str:
+    """`120 tokens in, 30 out, $0.0012`, as far as anybody said."""
+    told = [] if usage.tokens_in is None else [f"{usage.tokens_in:,} tokens in"]
+    told += [] if usage.tokens_out is None else [f"{usage.tokens_out:,} out"]
+    told += [f"${usage.cost_usd:.4f}"] if usage.cost_usd else []
+    return ", ".join(told)
+
+
 def incomplete(report: Report) -> str:
     """What to say of a run that did not do all it was asked."""
     if report.interrupted:
@@ -42,7 +61,13 @@ def headline(report: Report) -> str:
     """`1 failed, 2 passed in 0.21s`, without colours."""
     counted = ", ".join(text for _, text in counts(report)) or "nothing ran"
     note = incomplete(report)
-    return f"{counted} in {duration(report.seconds)}" + (f" ({note})" if note else "")
+    asked = f", {spent(report)}" if spent(report) else ""
+    return f"{counted} in {duration(report.seconds)}{asked}" + (f" ({note})" if note else "")
+
+
+def unshown(number: int) -> str:
+    """Of how many differences nothing is shown."""
+    return f"… and {number:,} more difference{'s' * (number != 1)}"
 
 
 def why(result: Result) -> str:

@@ -10,16 +10,20 @@ import os
 import re
 import socket
 import stat
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 
-from baselinekit.errors import InvalidInput, NotRecorded, Place, Problem
+from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem
 from baselinekit.store import state
 from baselinekit.store.files import resolve
 from baselinekit.store.state import cannot_write
 
 _COUNTER = itertools.count()
 _HOST = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:40] or "host"
-_TEMPORARY = re.compile(r"\.?baselinekit-(?P<host>[A-Za-z0-9-]+)-(?P<pid>[0-9]+)-[0-9]+\.tmp")
+_RUN = f"{time.time_ns():x}"
+_TEMPORARY = re.compile(
+    r"\.?baselinekit-(?P<host>[A-Za-z0-9-]+)-(?P<pid>[0-9]+)-(?P<run>[0-9a-f]+)-[0-9]+\.tmp"
+)
 _CHUNK = 1 << 20
 
 
@@ -27,17 +31,30 @@ def replace_file(root: str, file: str, data: bytes, *, new: bool = False, sync: 
     """Give a file of the project these bytes. `new`: only if it is not there yet. `sync` may be left out for
     what can be lost in a power cut."""
     target = resolve(root, file)
-    try:
-        temporary = _temporary(root, os.path.dirname(target))
-    except OSError as error:
-        raise NotRecorded(cannot_write(file, error)) from None
-    _replace(target, file, data, temporary, new, sync)
+    _replace_one(_Copy(target, file, _temporary(root, os.path.dirname(target)), data), new, sync)
 
 
-def replace_beside(target: str, shown: str, data: bytes) -> None:
-    """The same for a file anywhere, which an error calls `shown`."""
-    temporary = os.path.join(os.path.dirname(target), f".{_name()}")
-    _replace(target, shown, data, temporary, False, True)
+def replace_files(root: str, contents: Mapping[str, bytes]) -> dict[str, BaselinekitError]:
+    """The same for many files, which takes less time than one by one: all are written, then all synced, then
+    all renamed, and each folder is synced once. Given back is why some of them are still as they were."""
+    failed: dict[str, BaselinekitError] = {}
+    copies = []
+    for file, data in contents.items():
+        try:
+            target = resolve(root, file)
+        except BaselinekitError as error:
+            failed[file] = error
+        else:
+            copies.append(_Copy(target, file, _temporary(root, os.path.dirname(target)), data))
+    return failed | _replace(copies)
+
+
+def replace_anywhere(target: str, shown: str, data: bytes, root: str | None = None) -> None:
+    """The same for a file anywhere, which an error calls `shown`. The project, if there is one, keeps what is
+    not finished yet; else it is beside the file, where those of the dead are removed first."""
+    folder = os.path.dirname(target)
+    sweep(folder, [folder])
+    _replace_one(_Copy(target, shown, _temporary(root, folder), data))
 
 
 def exists(file: str) -> Problem:
@@ -45,35 +62,111 @@ def exists(file: str) -> Problem:
     return Problem("BK113", "there is a file already", mend, Place(file))
 
 
-def sweep(root: str, folders: Sequence[str] = ()) -> int:
-    """Remove the temporaries of processes that are gone, and say how many there were."""
+def sweep(root: str, folders: Iterable[str] = ()) -> int:
+    """Remove the temporaries of processes that are gone, and say how many there were. `folders`, from the
+    root: where targets are, for a temporary can also stand beside one."""
     count = 0
-    for folder in (os.path.join(root, state.NAME, "tmp"), *folders):
+    for folder in {os.path.join(root, name) for name in (os.path.join(state.NAME, "tmp"), *folders)}:
         with contextlib.suppress(OSError):
             for name in os.listdir(folder):
-                match = _TEMPORARY.fullmatch(name)
-                if match and match["host"] == _HOST and not _alive(int(match["pid"])):
+                if name.endswith(".tmp") and _is_left(name):
                     _remove(os.path.join(folder, name))
                     count += 1
     return count
 
 
-def _replace(target: str, shown: str, data: bytes, temporary: str, new: bool, sync: bool) -> None:
-    try:
-        mode, owner = _target(target, shown)
-        _write(temporary, data, mode, owner, sync)
-        _rename(temporary, target, new)
+def _is_left(name: str) -> bool:
+    """Whether nobody will come back for it. In a container our own number may have been another's."""
+    match = _TEMPORARY.fullmatch(name)
+    if not match or match["host"] != _HOST:
+        return False
+    pid = int(match["pid"])
+    return match["run"] != _RUN if pid == os.getpid() else not _alive(pid)
+
+
+class _Copy:
+    """The new bytes of a file on their way: in a temporary until its name changes hands."""
+
+    def __init__(self, target: str, shown: str, temporary: str, data: bytes):
+        self.target = target
+        self.shown = shown
+        self.folder = os.path.dirname(target)
+        self._temporary = temporary
+        self._data = data
+        self._handle = -1
+        self._renamed = False
+
+    def write(self, sync: bool) -> None:
+        mode, owner = _target(self.target, self.shown)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        self._handle = handle = os.open(self._temporary, flags, 0o666 if mode is None else 0o600)
+        rest = memoryview(self._data)
+        while rest:
+            rest = rest[os.write(handle, rest) :]
+        if mode is not None:
+            os.fchmod(handle, mode)
+        if owner and owner != (os.geteuid(), os.getegid()):
+            with contextlib.suppress(OSError):
+                os.fchown(handle, *owner)
+        if sync and hasattr(
+            os, "posix_fadvise"
+        ):  # it goes to the disk from now on: who waits later, waits less
+            os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+
+    def seal(self, sync: bool) -> None:
         if sync:
-            _sync_folder(os.path.dirname(target))
-    except FileExistsError:
-        _remove(temporary)
-        raise InvalidInput(exists(shown)) from None
-    except OSError as error:
-        _remove(temporary)
-        raise NotRecorded(cannot_write(shown, error)) from None
-    except BaseException:
-        _remove(temporary)
-        raise
+            os.fsync(self._handle)
+        for start in range(0, len(self._data) + 1, _CHUNK):
+            if os.pread(self._handle, _CHUNK, start) != self._data[start : start + _CHUNK]:
+                raise OSError(5, "what was written reads back differently")
+
+    def rename(self, new: bool) -> None:
+        _rename(self._temporary, self.target, new)
+        self._renamed = True
+
+    def drop(self) -> None:
+        """Leave nothing behind."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            if not self._renamed:
+                _remove(self._temporary)
+
+
+def _replace_one(copy: _Copy, new: bool = False, sync: bool = True) -> None:
+    for error in _replace([copy], new, sync).values():
+        raise error
+
+
+def _replace(copies: Sequence[_Copy], new: bool = False, sync: bool = True) -> dict[str, BaselinekitError]:
+    failed: dict[str, BaselinekitError] = {}
+    synced: set[str] = set()
+
+    def sync_folder(copy: _Copy) -> None:
+        if sync and copy.folder not in synced:
+            _sync_folder(copy.folder)
+            synced.add(copy.folder)
+
+    try:
+        for step in (
+            lambda copy: copy.write(sync),
+            lambda copy: copy.seal(sync),
+            lambda copy: copy.rename(new),
+            sync_folder,
+        ):
+            for copy in copies:
+                if copy.shown not in failed:
+                    try:
+                        step(copy)
+                    except BaselinekitError as error:
+                        failed[copy.shown] = error
+                    except FileExistsError:
+                        failed[copy.shown] = InvalidInput(exists(copy.shown))
+                    except OSError as error:
+                        failed[copy.shown] = NotRecorded(cannot_write(copy.shown, error))
+    finally:
+        for copy in copies:
+            copy.drop()
+    return failed
 
 
 def _target(target: str, file: str) -> tuple[int | None, tuple[int, int] | None]:
@@ -87,39 +180,19 @@ def _target(target: str, file: str) -> tuple[int | None, tuple[int, int] | None]
     return stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid)
 
 
-def _temporary(root: str, folder: str) -> str:
+def _temporary(root: str | None, folder: str) -> str:
     """In the state folder if a rename can lead from there to the target, else beside the target."""
     name = _name()
-    with contextlib.suppress(NotRecorded):
-        place = state.folder(root, "tmp")
-        if os.stat(place).st_dev == os.stat(folder).st_dev:
-            return os.path.join(place, name)
+    if root is not None:
+        with contextlib.suppress(NotRecorded, OSError):
+            place = state.folder(root, "tmp")
+            if os.stat(place).st_dev == os.stat(folder).st_dev:
+                return os.path.join(place, name)
     return os.path.join(folder, f".{name}")
 
 
 def _name() -> str:
-    return f"baselinekit-{_HOST}-{os.getpid()}-{next(_COUNTER)}.tmp"
-
-
-def _write(path: str, data: bytes, mode: int | None, owner: tuple[int, int] | None, sync: bool) -> None:
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-    handle = os.open(path, flags, 0o666 if mode is None else 0o600)
-    try:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(handle, rest) :]
-        if mode is not None:
-            os.fchmod(handle, mode)
-        if owner and owner != (os.geteuid(), os.getegid()):
-            with contextlib.suppress(OSError):
-                os.fchown(handle, *owner)
-        if sync:
-            os.fsync(handle)
-        for start in range(0, len(data) + 1, _CHUNK):
-            if os.pread(handle, _CHUNK, start) != data[start : start + _CHUNK]:
-                raise OSError(5, "what was written reads back differently")
-    finally:
-        os.close(handle)
+    return f"baselinekit-{_HOST}-{os.getpid()}-{_RUN}-{next(_COUNTER)}.tmp"
 
 
 def _rename(temporary: str, target: str, new: bool) -> None:
@@ -135,7 +208,7 @@ def _rename(temporary: str, target: str, new: bool) -> None:
             raise FileExistsError from None
         os.replace(temporary, target)
     else:
-        os.unlink(temporary)
+        _remove(temporary)
 
 
 def _sync_folder(folder: str) -> None:

@@ -3,8 +3,8 @@
 from baselinekit.store.atomic import sweep
 from baselinekit.store.discover import discover
 from baselinekit.store.locating import locate, locate_all, locate_each
-from baselinekit.store.reading import load, load_partly, parse_record, read_record
-from baselinekit.store.record import Mark, record
+from baselinekit.store.reading import load, load_partly, parse_record, read_record, without_collector
+from baselinekit.store.record import Mark, record, record_all
 from baselinekit.store.write import add_baseline, refuse_taken, write_new
 
 __all__ = [
@@ -19,7 +19,9 @@ __all__ = [
     "parse_record",
     "read_record",
     "record",
+    "record_all",
     "refuse_taken",
     "sweep",
+    "without_collector",
     "write_new",
 ]

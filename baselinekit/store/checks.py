@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from baselinekit.errors import Problem, nearest
 from baselinekit.model.baselines import BOUNDS, FLAGS, FieldRule, Known, Metadata, Rules, Tolerance
-from baselinekit.model.recipes import CommandInput, HttpExecution, HttpFlow, HttpRequest, Recipe
+from baselinekit.model.recipes import CommandInput, HttpExecution, HttpFlow, HttpRequest, PromptInput, Recipe
 from baselinekit.model.values import ABSENT, Path
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -76,6 +76,12 @@ def check_recipe(recipe: Recipe) -> Iterator[Problem]:
             yield from _check_request(step, (*at, "steps", index))
     elif isinstance(asked, CommandInput) and not (asked.argv and asked.argv[0]):
         yield Problem("BK108", "`argv` names no program", "such as [mytool, --version]", at=(*at, "argv"))
+    elif isinstance(asked, PromptInput):
+        stated = [name for name in ("prompt", "text", "messages") if getattr(asked, name) is not None]
+        if len(stated) != 1:
+            names = " and ".join(stated) or "none of them"
+            what = f"a prompt has one of prompt, text and messages, not {names}"
+            yield Problem("BK352", what, "`prompt: FILE` names a template", at=at)
     if isinstance(execution, HttpExecution):
         yield from check_url(execution.base_url, ("current", "execution", "base_url"))
         yield from _check_headers(execution.headers, ("current", "execution", "headers"))

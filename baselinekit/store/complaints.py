@@ -26,7 +26,7 @@ _EXPECTED = {
 }
 _LONGEST_SHOWN = 40
 
-KINDS = ("http", "command", "skill")
+KINDS = ("http", "command", "skill", "prompt")
 """The recipes that can be replayed."""
 
 
@@ -123,9 +123,6 @@ def kind_problem(current: Json, at: Path) -> Problem:
         return Problem("BK105", what, "such as {type: http}", at=(*at, "execution"))
     where = (*at, "execution", "type")
     kind = execution.get("type")
-    if kind == "prompt":
-        what = "recipes of type 'prompt' cannot be replayed by this version yet"
-        return Problem("BK115", what, "leave the file out of the selection for now", at=where)
     known = f"one of {', '.join(KINDS)}"
     if kind is None:
         return Problem("BK104", "the key 'type' is missing", known, at=where)

@@ -22,7 +22,7 @@ NAME = "baselinekit.yaml"
 _HOST = re.compile(r"(?:https?://)?(?:\*\.)?(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]|::1)(?::\d{1,5})?/?")
 _PLACEHOLDER_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _DECLARATION = frozenset(field.name for field in fields(Variable))
-_LATER = ("models", "thresholds", "limits", "notify")
+_LATER = ("thresholds", "notify")
 
 
 def find(start: str) -> str | None:
@@ -68,7 +68,7 @@ def load_config(path: str) -> Config:
     if len(documents) > 1:
         problems.append(Problem("BK110", "more than one document", "keep one", at=()))
     if config is None or problems:
-        raise InvalidInput(*place_problems(body, shown, 0, [_later(problem) for problem in problems]))
+        raise InvalidInput(*place_problems(body, shown, {0: [_later(problem) for problem in problems]}))
     return _with_variables(config)
 
 
@@ -110,9 +110,9 @@ def _problems(config: Config) -> Iterator[Problem]:
             "BK108", "a timeout is more than 0 seconds", "leave it out for 30", at=("http", "timeout")
         )
     for name, skill in config.skills.items():
-        if (skill.command is None) == (skill.python is None):
-            what = "a skill is a `command` or a `python` callable"
-            yield Problem("BK108", what, "state one of the two", at=("skills", name))
+        if sum(way is not None for way in (skill.command, skill.python, skill.http, skill.folder)) != 1:
+            what = "a skill is a `command`, a `python` callable, an `http` request or a `folder`"
+            yield Problem("BK108", what, "state one of them", at=("skills", name))
         if skill.command == []:
             yield Problem(
                 "BK108", "`command` names no program", "such as [python, -m, it]", at=("skills", name)

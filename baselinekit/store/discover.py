@@ -14,15 +14,14 @@ MAX_FILES = 20_000
 
 def discover(paths: Sequence[str], root: str) -> list[str]:
     """The files, sorted within each folder, each once. Paths that are not absolute start at the root, and so
-    do the names given back. Hidden folders, outputs beside their baselines, and links that lead out of the
-    project are passed over."""
+    do the names given back. Hidden folders, outputs beside their baselines, and links to folders are passed
+    over; whether the rest can be read is found out when it is."""
     found: dict[str, None] = {}
     problems = []
-    real = os.path.realpath(root)
     for path in paths:
         full = os.path.join(root, path)
         if os.path.isdir(full):
-            found.update(dict.fromkeys(shown(root, file) for file in _below(full, real)))
+            found.update(dict.fromkeys(shown(root, file) for file in _below(full)))
         elif not os.path.lexists(full):
             problems.append(_missing(path, full))
         elif not full.endswith(SUFFIXES):
@@ -38,15 +37,15 @@ def discover(paths: Sequence[str], root: str) -> list[str]:
     return list(found)
 
 
-def _below(folder: str, root: str) -> Iterator[str]:
+def _below(folder: str) -> Iterator[str]:
     with os.scandir(folder) as scan:
         entries = sorted(scan, key=lambda entry: entry.name)
     for entry in entries:
         if entry.name.startswith("."):
             continue
         if entry.is_dir(follow_symlinks=False):
-            yield from _below(entry.path, root)
-        elif _is_ours(entry.name) and entry.is_file() and not _leads_out(entry, root):
+            yield from _below(entry.path)
+        elif _is_ours(entry.name) and not _links_to_folder(entry):
             yield entry.path
 
 
@@ -54,8 +53,11 @@ def _is_ours(name: str) -> bool:
     return name.endswith(SUFFIXES) and MARK not in name and name != CONFIG
 
 
-def _leads_out(entry: os.DirEntry[str], root: str) -> bool:
-    return entry.is_symlink() and os.path.commonpath([root, os.path.realpath(entry.path)]) != root
+def _links_to_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself
+        return False
 
 
 def _missing(path: str, full: str) -> Problem:

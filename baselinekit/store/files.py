@@ -22,7 +22,7 @@ def read(root: str, file: str, limit: int = MAX_BYTES) -> bytes:
     path = os.path.join(root, file)
     try:
         handle = os.open(path, _FLAGS)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a name with a zero byte in it
         raise InvalidInput(unreadable(file, error)) from None
     try:
         if not os.path.isabs(file):
@@ -68,14 +68,15 @@ def shown(root: str, path: str) -> str:
     return os.path.abspath(path) if name.startswith("..") else PurePath(name).as_posix()
 
 
-def unreadable(file: str, error: OSError) -> Problem:
+def unreadable(file: str, error: OSError | ValueError) -> Problem:
     mends = {
         errno.ENOENT: "check the name",
         errno.EACCES: "make it readable: chmod u+r",
         errno.ELOOP: "name the file that the link leads to",
     }
-    words = (os.strerror(error.errno) if error.errno else str(error)).lower()
-    return Problem("BK111", f"cannot be read: {words}", mends.get(error.errno or 0, ""), Place(file))
+    number = error.errno if isinstance(error, OSError) else None
+    words = (os.strerror(number) if number else str(error)).lower()
+    return Problem("BK111", f"cannot be read: {words}", mends.get(number or 0, ""), Place(file))
 
 
 def _content(handle: int, file: str, limit: int) -> bytes:

@@ -1,12 +1,12 @@
 """From a path in a baseline to file, line and column: the file is parsed again, but only when asked."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from baselinekit.documents import jsonfile
 from baselinekit.documents.languages import language
-from baselinekit.documents.marks import MAPPING, SEQUENCE, Marks, Node, mark
+from baselinekit.documents.marks import MAPPING, SEQUENCE, Marks, Node, mark, mark_each
 from baselinekit.documents.text import decode, place
 from baselinekit.errors import BaselinekitError, Place, Problem
 from baselinekit.model.baselines import Source
@@ -31,30 +31,36 @@ def locate_all(source: Source, paths: Sequence[Path], root: str) -> list[Place]:
 def locate_each(wanted: Sequence[tuple[Source, Sequence[Path]]], root: str) -> list[list[Place]]:
     """The same for many baselines: each file is parsed once, however many of them it holds."""
     found = [[Place(source.file)] * len(paths) for source, paths in wanted]
-    documents: dict[tuple[str, int], list[int]] = {}
+    of_file: dict[str, list[int]] = {}
     for number, (source, _) in enumerate(wanted):
-        documents.setdefault((source.file, source.document), []).append(number)
-    for (file, document), numbers in documents.items():
+        of_file.setdefault(source.file, []).append(number)
+    for file, numbers in of_file.items():
         with suppress(BaselinekitError):
             body = decode(files.read(root, file), file).body
-            steps = [path for number in numbers for path in _steps(*wanted[number])]
-            marks = mark(language(file).events(body), document, steps)
-            for number in numbers if marks.root else ():
-                found[number] = _places(marks, body, *wanted[number], root)
+            steps: dict[int, list[Path]] = {}
+            for number in numbers:
+                steps.setdefault(wanted[number][0].document, []).extend(_steps(*wanted[number]))
+            marks = mark_each(language(file).events(body), steps)
+            for number in numbers:
+                there = marks.get(wanted[number][0].document)
+                if there and there.root:
+                    found[number] = _places(there, body, *wanted[number], root)
     return found
 
 
-def place_problems(
-    body: str, file: str, document: int, problems: Sequence[Problem], at: Path = ()
-) -> list[Problem]:
-    """Problems with paths into a document as problems with places. An unknown key is at the key itself."""
-    paths = [(*at, *(problem.at or ())) for problem in problems]
-    marks = mark(language(file).events(body), document, paths)
+def place_problems(body: str, file: str, problems: Mapping[int, Sequence[Problem]]) -> list[Problem]:
+    """Problems with paths into the documents of a text, by document, as problems with places. An unknown key
+    is at the key itself."""
+    found = mark_each(
+        language(file).events(body), {n: [problem.at or () for problem in few] for n, few in problems.items()}
+    )
     placed: list[tuple[int, Problem]] = []
-    for problem, path in zip(problems, paths, strict=True):
-        nodes, rest = marks.reach(path)
-        index = _index(nodes[-1], at_key=problem.code == "BK103" and not rest) if nodes else 0
-        placed.append((index, replace(problem, place=place(file, body, index), at=None)))
+    for document, few in problems.items():
+        marks = found.get(document, Marks())
+        for problem in few:
+            nodes, rest = marks.reach(problem.at or ())
+            index = _index(nodes[-1], at_key=problem.code == "BK103" and not rest) if nodes else 0
+            placed.append((index, replace(problem, place=place(file, body, index), at=None)))
     return [problem for _, problem in sorted(placed, key=lambda pair: pair[0])]
 
 

@@ -1,6 +1,8 @@
 """Files to baselines: all of them, or everything that is wrong in any of them, with file, line and column."""
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from baselinekit.documents.languages import language
@@ -11,7 +13,7 @@ from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.values import Json
 from baselinekit.store import outputs, records
 from baselinekit.store.files import read
-from baselinekit.store.locating import locate, place_problems
+from baselinekit.store.locating import locate, locate_each, place_problems
 
 
 def load(files: Sequence[str], root: str) -> list[Baseline]:
@@ -37,7 +39,8 @@ def parse_record(record: dict[str, Json], root: str) -> Baseline:
 
 def read_record(source: Source, root: str) -> dict[str, Json]:
     """A record as its file states it, nothing added and nothing left out."""
-    document = _documents(read(root, source.file), source.file)[source.document]
+    body = decode(read(root, source.file), source.file).body
+    document = language(source.file).load(body, source.file)[source.document]
     return dict(value_at(document, source.at))
 
 
@@ -61,6 +64,19 @@ def refuse_taken(id: str, root: str, files: Sequence[str]) -> None:
                 raise InvalidInput(Problem("BK113", what, mend, locate(source, ("id",), root)))
 
 
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Python's collector of cycles keeps still: reading makes many objects that stay and no cycles, and to
+    look through them again and again takes a tenth of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 @dataclass(slots=True)
 class _Loaded:
     """What the files gave, and what they did not."""
@@ -82,56 +98,61 @@ def _load_all(
     files: Sequence[str], content: Callable[[str], bytes], root: str
 ) -> tuple[list[Baseline], BaselinekitError | None]:
     loaded = _Loaded()
-    for file in files:
-        try:
-            _load_one(content(file), file, root, loaded)
-        except (InvalidInput, Refused) as error:
-            loaded.keep(error)
+    with without_collector():
+        for file in files:
+            try:
+                _load_one(content(file), file, root, loaded)
+            except (InvalidInput, Refused) as error:
+                loaded.keep(error)
     loaded.problems += _same_ids(loaded.baselines, root)
     return loaded.baselines, loaded.error()
 
 
 def _load_one(data: bytes, file: str, root: str, loaded: _Loaded) -> None:
+    wrong: dict[int, list[Problem]] = {}
+    without_output: list[tuple[Source, BaselinekitError]] = []
     for source, raw in _found(data, file):
-        baseline, wrong = records.read(raw, source)
-        if wrong or baseline is None:
-            body = decode(data, file).body
-            loaded.problems += place_problems(body, file, source.document, wrong, source.at)
+        baseline, problems = records.read(raw, source)
+        if problems or baseline is None:
+            here = wrong.setdefault(source.document, [])
+            here += [replace(problem, at=(*source.at, *(problem.at or ()))) for problem in problems]
             continue
         try:
             loaded.baselines.append(_with_output(baseline, file, root))
         except (InvalidInput, Refused) as error:
-            loaded.keep(_where_it_is_named(error, source, root))
+            without_output.append((source, error))
+    if wrong:
+        loaded.problems += place_problems(decode(data, file).body, file, wrong)
+    for placed in _where_they_are_named(without_output, root):
+        loaded.keep(placed)
 
 
-def _where_it_is_named(error: BaselinekitError, source: Source, root: str) -> BaselinekitError:
+def _where_they_are_named(
+    errors: Sequence[tuple[Source, BaselinekitError]], root: str
+) -> Iterator[BaselinekitError]:
     """What is wrong with the file of an output is told where it is named, unless the fault is inside."""
-    here = locate(source, ("baseline", "output_file"), root)
-    return type(error)(
-        *(p if p.place and p.place.line else replace(p, place=here, what=_named(p)) for p in error.problems)
-    )
+    named = locate_each([(source, [("baseline", "output_file")]) for source, _ in errors], root)
+    for (_, error), (here,) in zip(errors, named, strict=True):
+        inside = [problem.place and problem.place.line for problem in error.problems]
+        yield type(error)(
+            *(
+                problem if known else replace(problem, place=here, what=_named(problem))
+                for problem, known in zip(error.problems, inside, strict=True)
+            )
+        )
 
 
 def _named(problem: Problem) -> str:
     return f"{problem.place}: {problem.what}" if problem.place else problem.what
 
 
-def _documents(data: bytes, file: str) -> list[Json]:
-    return language(file).load(decode(data, file).body, file)
-
-
 def _found(data: bytes, file: str) -> list[tuple[Source, dict[str, Json]]]:
     """The records of a file, each with its source."""
-    documents = _documents(data, file)
-    whole = records.bytes_digest(data)
+    body = decode(data, file).body
     try:
-        found = [
-            (Source(file, document, at, records.form(raw), f"{whole}-{records.digest(raw)}"), raw)
-            for document, at, raw in records.records(documents)
-        ]
+        found = list(records.sources(data, body, file))
     except records.NotABaselineError as error:
-        body = decode(data, file).body
-        raise InvalidInput(*place_problems(body, file, error.document, [error.problem])) from None
+        raise InvalidInput(*place_problems(body, file, {error.document: [error.problem]})) from None
     if not found:
         mend = "write a baseline into it, or remove it"
         raise InvalidInput(Problem("BK110", "no baseline: the file is empty", mend, Place(file, 1, 1)))
@@ -146,14 +167,14 @@ def _with_output(baseline: Baseline, file: str, root: str) -> Baseline:
 
 
 def _same_ids(baselines: Sequence[Baseline], root: str) -> list[Problem]:
-    problems = []
     first: dict[str, Baseline] = {}
-    for baseline in baselines:
-        other = first.setdefault(baseline.id.casefold(), baseline)
-        if other is not baseline:
-            here, there = (locate(one.source, ("id",), root) for one in (baseline, other))
-            what = f"the id {baseline.id!r} is {other.id!r} in other letters"
-            if baseline.id == other.id:
-                what = f"the id {baseline.id!r} is there twice"
-            problems.append(Problem("BK109", what, f"it is at {there} already; rename one of the two", here))
+    pairs = [(one, first.setdefault(one.id.casefold(), one)) for one in baselines]
+    pairs = [(one, other) for one, other in pairs if one is not other]
+    places = iter(locate_each([(one.source, [("id",)]) for pair in pairs for one in pair], root))
+    problems = []
+    for (baseline, other), (here,), (there,) in zip(pairs, places, places, strict=True):
+        what = f"the id {baseline.id!r} is {other.id!r} in other letters"
+        if baseline.id == other.id:
+            what = f"the id {baseline.id!r} is there twice"
+        problems.append(Problem("BK109", what, f"it is at {there} already; rename one of the two", here))
     return problems

@@ -4,22 +4,25 @@ Under the lock the file is read again, since others may have written meanwhile; 
 is left alone, for the verdict was about another one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from baselinekit.documents import yamlwrite
 from baselinekit.documents.languages import Language, language
+from baselinekit.documents.layout import Splice
 from baselinekit.documents.marks import MAPPING, SCALAR, Marks, mark
-from baselinekit.documents.splice import apply, value_at
+from baselinekit.documents.splice import apply, spliced, value_at
 from baselinekit.documents.text import decode, encode
 from baselinekit.documents.yamltypes import scalar
 from baselinekit.errors import InvalidInput, NotRecorded, Place, Refused
-from baselinekit.model.baselines import Source
+from baselinekit.model.baselines import Source, Span
 from baselinekit.model.edits import Edit
 from baselinekit.model.values import Json, Path
 from baselinekit.store import atomic, records
 from baselinekit.store.files import read
-from baselinekit.store.lock import lock
+from baselinekit.store.lock import Hurry, lock, lock_free
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +34,60 @@ class Mark:
 
 
 def record(marks: Sequence[Mark], root: str, now: str, daily: bool = False) -> list[str]:
-    """Record verdicts on baselines of one file. A pass sets `last_passed` to now (with `daily` not twice on
-    one day, and never back), a failure adds 1 to `failure_count`. Notes say what was left as it is."""
-    file = marks[0].source.file
-    with lock(root, file):
+    """Record verdicts on baselines. A pass sets `last_passed` to now (with `daily` not twice on one day, and
+    never back), a failure adds 1 to `failure_count`. Notes say what was left as it is."""
+    done = record_all(marks, root, now, daily)
+    for failure in done.failures:
+        raise failure
+    return done.notes
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What was left as it is, and what could not be written."""
+
+    notes: list[str] = field(default_factory=list)
+    failures: list[NotRecorded] = field(default_factory=list)
+
+
+def record_all(
+    marks: Sequence[Mark], root: str, now: str, daily: bool = False, hurry: Hurry | None = None
+) -> Recorded:
+    """The same for many files at once: together those that nobody else is writing, the others one by one."""
+    done = Recorded()
+    waiting: dict[str, list[Mark]] = {}
+    for one in marks:
+        waiting.setdefault(one.source.file, []).append(one)
+    try:
+        with lock_free(root, waiting) as free:
+            _write({file: waiting.pop(file) for file in free}, root, now, daily, done)
+    except NotRecorded as error:  # no lock at all
+        return Recorded(failures=[error])
+    for file, few in waiting.items():
+        try:
+            with lock(root, file, hurry=hurry):
+                _write({file: few}, root, now, daily, done)
+        except NotRecorded as error:
+            done.failures.append(error)
+    return done
+
+
+def _write(batches: dict[str, list[Mark]], root: str, now: str, daily: bool, done: Recorded) -> None:
+    """What these files are to hold, and then all of them at once."""
+    contents: dict[str, bytes] = {}
+    for file, marks in batches.items():
         try:
             data = read(root, file)
             body, bom = decode(data, file)
-            work = _Work(file, body, language(file), now, daily)
-            for number, targets in _found(marks, data, work).items():
-                body = work.edited(body, number, targets)
+            new = encode(_Work(file, body, language(file), now, daily, done.notes).marked(marks, data), bom)
         except (InvalidInput, Refused, NotRecorded) as error:
-            raise NotRecorded(*(problem.placed(Place(file)) for problem in error.problems)) from None
-        new = encode(body, bom)
-        if new != data:
-            atomic.replace_file(root, file, new)
-        return work.notes
+            placed = (problem.placed(Place(file)) for problem in error.problems)
+            done.failures.append(NotRecorded(*placed))
+        else:
+            if new != data:
+                contents[file] = new
+    for why in atomic.replace_files(root, contents).values():
+        done.failures.append(NotRecorded(*why.problems))
 
 
 @dataclass(slots=True)
@@ -58,8 +99,48 @@ class _Work:
     language: Language
     now: str
     daily: bool
-    notes: list[str] = field(default_factory=list)
+    notes: list[str]
     read: tuple[str, list[Json]] | None = None
+
+    def marked(self, marks: Sequence[Mark], data: bytes) -> str:
+        """The text with these verdicts in it. Where all stand on their own, nothing is read again."""
+        here = list(self.found(marks, data))
+        spans = [source.spans[0 if passed else 1] for source, passed in here]
+        if None not in spans:
+            pairs = zip(spans, here, strict=True)
+            return spliced(self.body, [self.splice(span, passed) for span, (_, passed) in pairs if span])
+        body = self.body
+        for number in dict.fromkeys(source.document for source, _ in here):
+            targets = [(source.at, passed) for source, passed in here if source.document == number]
+            body = self.edited(body, number, targets)
+        return body
+
+    def found(self, marks: Sequence[Mark], data: bytes) -> Iterator[tuple[Source, bool]]:
+        """Where the cases stand now."""
+        digest = records.bytes_digest(data)
+        moved: dict[str, Source] = {}
+        if any(one.source.digest.partition("-")[0] != digest for one in marks):
+            with suppress(records.NotABaselineError):
+                for source, _ in records.sources(data, self.body, self.file):
+                    moved[source.digest.partition("-")[2]] = source
+        for one in marks:
+            whole, _, case = one.source.digest.partition("-")
+            here = one.source if whole == digest else moved.get(case)
+            if here is None:
+                self.notes.append(f"{self.file}: changed while it was compared, so nothing was recorded")
+            else:
+                yield here, one.passed
+
+    def splice(self, span: Span, passed: bool) -> Splice:
+        """The one value that changes, in its place."""
+        written = self.body[slice(*span)]
+        quote = written[0] if written[0] in ("'", '"') else ""
+        old = written[1:-1] if quote else scalar(written)
+        if not passed:
+            return Splice(*span, str(old + 1 if isinstance(old, int) else 1))
+        if not self.is_newer(old):
+            return Splice(*span, written)
+        return Splice(*span, yamlwrite.quoted(self.now, quote) if quote else yamlwrite.scalar(self.now))
 
     def edited(self, body: str, document: int, targets: Sequence[tuple[Path, bool]]) -> str:
         """The text with these verdicts in it. Cases that share something are edited one by one."""
@@ -118,27 +199,6 @@ class _Work:
             self.notes.append(f"{self.file}: last_passed is {last}, later than now, and stays as it is")
             return False
         return not (self.daily and before.date() == now.date())
-
-
-def _found(marks: Sequence[Mark], data: bytes, work: _Work) -> dict[int, list[tuple[Path, bool]]]:
-    """Where the cases stand now, by document."""
-    digest = records.bytes_digest(data)
-    moved = {}
-    if any(one.source.digest.partition("-")[0] != digest for one in marks):
-        documents = work.language.load(work.body, work.file)
-        try:
-            moved = {records.digest(raw): (number, at) for number, at, raw in records.records(documents)}
-        except records.NotABaselineError:
-            moved = {}
-    found: dict[int, list[tuple[Path, bool]]] = {}
-    for one in marks:
-        whole, _, case = one.source.digest.partition("-")
-        here = (one.source.document, one.source.at) if whole == digest else moved.get(case)
-        if here is None:
-            work.notes.append(f"{work.file}: changed while it was compared, so nothing was recorded")
-        else:
-            found.setdefault(here[0], []).append((here[1], one.passed))
-    return found
 
 
 def _time(text: Json) -> datetime | None:

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Literal
 
-from baselinekit.documents.languages import canonical
+from baselinekit.documents.languages import canonical, language
+from baselinekit.documents.marks import Watched
 from baselinekit.errors import Problem
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.values import Json, Path, json_type
@@ -36,6 +37,18 @@ class NotABaselineError(Exception):
         super().__init__(problem)
         self.document = document
         self.problem = problem
+
+
+def sources(data: bytes, body: str, file: str) -> Iterator[tuple[Source, dict[str, Json]]]:
+    """Every record of a file: its source and its raw value."""
+    watched: Watched = {key: [] for key in RECORD_KEYS}
+    documents = language(file).load(body, file, watched)
+    spans = {(key, id(box)): span for key, found in watched.items() for box, span in found}
+    whole = bytes_digest(data)
+    for number, at, raw in records(documents):
+        last_passed, failure_count = (spans.get((key, id(raw.get("metadata")))) for key in RECORD_KEYS)
+        about = f"{whole}-{digest(raw)}"
+        yield Source(file, number, at, form(raw), about, (last_passed, failure_count)), raw
 
 
 def records(documents: list[Json]) -> Iterator[tuple[int, Path, dict[str, Json]]]:

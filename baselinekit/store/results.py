@@ -9,9 +9,9 @@ from baselinekit.store import atomic
 from baselinekit.store.state import cannot_write
 
 
-def write_text(path: str, text: str) -> None:
-    """Write a text to a path that the operator named. Folders on the way are made; what is no regular file
-    (a device, a pipe) is written to, not replaced."""
+def write_text(path: str, text: str, root: str | None = None) -> None:
+    """Write a text to a path that the operator named, from the project at `root`. Folders on the way are
+    made; what is no regular file (a device, a pipe) is written to, not replaced."""
     data = text.encode("utf-8", "backslashreplace")
     target = os.path.realpath(path)
     try:
@@ -22,7 +22,7 @@ def write_text(path: str, text: str) -> None:
             return
     except OSError as error:
         raise NotRecorded(cannot_write(path, error)) from None
-    atomic.replace_beside(target, path, data)
+    atomic.replace_anywhere(target, path, data, root)
 
 
 def _is_special(target: str) -> bool:

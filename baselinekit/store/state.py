@@ -25,10 +25,13 @@ def folder(root: str, *parts: str) -> str:
 
 
 def _make(root: str, path: str) -> None:
+    """With the file that hides all of it from git: it is looked after whenever a folder is made here, for
+    whoever made the first one may have been killed before the file was there."""
+    ignore = os.path.join(root, NAME, ".gitignore")
     try:
         os.makedirs(path, exist_ok=True)
-        if os.path.basename(path) == NAME:
-            with open(os.path.join(path, ".gitignore"), "w", encoding="utf-8") as file:
+        if not os.path.lexists(ignore) or not os.lstat(ignore).st_size:
+            with open(ignore, "w", encoding="utf-8") as file:
                 file.write("*\n")
     except OSError as error:
         raise NotRecorded(cannot_write(os.path.relpath(path, root), error)) from None

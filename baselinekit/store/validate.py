@@ -1,15 +1,12 @@
 """Raw values to the dataclasses of the model, with every error at once and in our own words.
 
-The owner of pydantic: it validates straight into the model, which knows nothing of it.
+The owner of pydantic: it validates straight into the model, which knows nothing of it. It is asked, and
+loaded, only when a value is not plainly right (store/plain.py).
 """
 
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, ClassVar, TypeVar
-
-from pydantic import Discriminator, Tag, TypeAdapter, ValidationError
-from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import SchemaValidator
 
 from baselinekit.errors import Problem
 from baselinekit.model.baselines import Known, Metadata, Rules
@@ -19,10 +16,13 @@ from baselinekit.model.recipes import (
     HttpExecution,
     HttpFlow,
     HttpRequest,
+    PromptExecution,
+    PromptInput,
     SkillExecution,
 )
 from baselinekit.model.values import ABSENT, STRICT, Json
 from baselinekit.store.complaints import KINDS, Complaint, problems_of
+from baselinekit.store.plain import NotPlain, reader
 from baselinekit.store.schema import baseline_file_schema
 
 T = TypeVar("T")
@@ -68,22 +68,44 @@ class SkillCurrent:
     input: Json = None
 
 
-def _which(value: Any) -> str | None:
-    """The kind of a `current:`. Unknown ones get better words than pydantic's (store/complaints.py)."""
-    if not isinstance(value, dict) or not isinstance(value.get("execution"), dict):
-        return None
-    kind = value["execution"].get("type")
-    flow = kind == "http" and isinstance(value.get("input"), dict) and "steps" in value["input"]
-    return "<flow>" if flow else f"<{kind}>" if kind in KINDS else None
+@dataclass(frozen=True, slots=True)
+class PromptCurrent:
+    """`current:` with a prompt."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    input: PromptInput
+    execution: PromptExecution
 
 
-Current = Annotated[
-    Annotated[HttpCurrent, Tag("<http>")]
-    | Annotated[FlowCurrent, Tag("<flow>")]
-    | Annotated[CommandCurrent, Tag("<command>")]
-    | Annotated[SkillCurrent, Tag("<skill>")],
-    Discriminator(_which),
-]
+class _ByKind:
+    """How the kind of a `current:` is told. Unknown ones get better words than pydantic's
+    (store/complaints.py)."""
+
+    choices: ClassVar[dict[str, Any]] = {
+        "<http>": HttpCurrent,
+        "<flow>": FlowCurrent,
+        "<command>": CommandCurrent,
+        "<skill>": SkillCurrent,
+        "<prompt>": PromptCurrent,
+    }
+
+    def tag(self, value: Json) -> str | None:
+        if not isinstance(value, dict) or not isinstance(value.get("execution"), dict):
+            return None
+        kind = value["execution"].get("type")
+        flow = kind == "http" and isinstance(value.get("input"), dict) and "steps" in value["input"]
+        return "<flow>" if flow else f"<{kind}>" if kind in KINDS else None
+
+    def member(self, value: Json) -> Any:
+        return self.choices.get(self.tag(value) or "")
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        choices = {tag: handler.generate_schema(kind) for tag, kind in self.choices.items()}
+        return {"type": "tagged-union", "choices": choices, "discriminator": self.tag}
+
+
+Current = Annotated[HttpCurrent | FlowCurrent | CommandCurrent | SkillCurrent | PromptCurrent, _ByKind()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +128,15 @@ def check(cls: type[T], raw: Json) -> tuple[T | None, list[Problem]]:
     """The value as the class states it, or everything that is wrong with it, with paths instead of places."""
     kind: Any = cls
     try:
+        return reader(kind)(raw), []
+    except NotPlain:
+        return _validated(kind, raw)
+
+
+def _validated(kind: Any, raw: Json) -> tuple[Any, list[Problem]]:
+    from pydantic_core import ValidationError
+
+    try:
         return _validator(kind).validate_python(raw), []
     except ValidationError as error:
         complaints = [
@@ -117,29 +148,34 @@ def check(cls: type[T], raw: Json) -> tuple[T | None, list[Problem]]:
 
 @cache
 def schema_of(kind: Any) -> dict[str, Any]:
-    """The JSON Schema of a class, its parts under `$defs`."""
-    return _adapter(kind).json_schema(schema_generator=_Schema)
+    """The JSON Schema of a class, its parts under `$defs`: no titles, which repeat the names, and no default
+    where it means: not there."""
+    from pydantic.json_schema import GenerateJsonSchema
 
+    class Schema(GenerateJsonSchema):
+        def default_schema(self, schema: Any) -> dict[str, Any]:
+            if schema.get("default") is ABSENT:
+                return self.generate_inner(schema["schema"])
+            return super().default_schema(schema)
 
-class _Schema(GenerateJsonSchema):
-    """No titles, which repeat the names, and no default where it means: not there."""
+        def field_title_should_be_set(self, schema: Any) -> bool:
+            return False
 
-    def default_schema(self, schema: Any) -> dict[str, Any]:
-        if schema.get("default") is ABSENT:
-            return self.generate_inner(schema["schema"])
-        return super().default_schema(schema)
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
+    stated: dict[str, Any] = _adapter(kind).json_schema(schema_generator=Schema)
+    return stated
 
 
 @cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
+def _adapter(kind: Any) -> Any:
+    from pydantic import TypeAdapter
+
     return TypeAdapter(kind)
 
 
 @cache
-def _validator(kind: Any) -> SchemaValidator:
+def _validator(kind: Any) -> Any:
+    from pydantic_core import SchemaValidator
+
     return SchemaValidator(_open(_adapter(kind).core_schema))
 
 

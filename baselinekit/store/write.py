@@ -27,7 +27,9 @@ _AFTER = ("baseline", "current", "test_case", "comparison", "metadata", "grader"
 def refuse_taken(id: str, root: str, folders: Sequence[str]) -> None:
     """An id is unique in a project: whoever wants to give one to a new baseline asks here first."""
     there = [folder for folder in folders if os.path.isdir(os.path.join(root, folder))]
-    reading.refuse_taken(id, root, discover(there, root))
+    files = discover(there, root)
+    atomic.sweep(root, {os.path.dirname(file) for file in files})
+    reading.refuse_taken(id, root, files)
 
 
 def write_new(

@@ -6,9 +6,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from baselinekit.compare.dispatch import compile_baseline, default_type
+from baselinekit.compare.dispatch import compile_baseline, default_type, is_limit
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
-from baselinekit.model.baselines import Baseline, Known
+from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.observation import Observation
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.paths import children, find, parse, render, roots, suggest
@@ -17,6 +17,7 @@ from baselinekit.store import baselines as store, schemafile
 from baselinekit.trust import check_inside
 from baselinekit.variables import secret_shape
 from baselinekit.workflow.compare import Way, located
+from baselinekit.workflow.observing import observe
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.templating import Templating, arrays_of_one, secrets_in, with_names
 
@@ -137,7 +138,8 @@ def _standing(folder: str) -> Iterator[None]:
 
 
 def _observed(project: Project, draft: Baseline, wishes: Wishes, way: Way, folder: str) -> _Found:
-    observation = replaying.replay(draft.current, project.setting(folder, way.doors))
+    setting = project.setting(folder, way.doors)
+    observation = observe(draft.current, setting)
     _refuse_errors(draft, observation, wishes)
     words = project.words_of(draft)
     templating = Templating(words.scope)
@@ -148,6 +150,7 @@ def _observed(project: Project, draft: Baseline, wishes: Wishes, way: Way, folde
         _refuse_secrets(project, output)
     known = Known(output=output)
     unmet = _must_pass(replace(draft, baseline=known), observation, project)
+    learnt = project.redactor.mask_value(dict(observation.environment))
     environment = replaying.capture_environment(
         project.root, project.config.environment, way.doors.execute, project.folders
     )
@@ -156,11 +159,23 @@ def _observed(project: Project, draft: Baseline, wishes: Wishes, way: Way, folde
     mapping: dict[str, Json] = {
         "output": output,
         "captured_at": way.clock.timestamp(),
-        "environment": project.redactor.mask_value(environment),
+        "environment": {**project.redactor.mask_value(environment), **learnt},
     }
-    if draft.comparison.latency is not None:
-        mapping["observed"] = {"seconds": round(observation.seconds, 3)}
+    mapping |= _observed_for(draft.comparison, observation)
     return _Found(output, mapping, observation.seconds, (*templating.notes(), *unmet))
+
+
+def _observed_for(rules: Rules, observation: Observation) -> dict[str, Json]:
+    """What it took, as far as a rule will ask for it."""
+    usage = observation.usage
+    took: dict[str, Json] = {}
+    if rules.latency is not None:
+        took["seconds"] = round(observation.seconds, 3)
+    if rules.cost is not None:
+        cost = None if usage.cost_usd is None else float(usage.cost_usd)
+        took |= {"cost_usd": cost, "tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out}
+    took = {name: value for name, value in took.items() if value is not None}
+    return {"observed": took} if took else {}
 
 
 def _refuse_errors(draft: Baseline, observation: Observation, wishes: Wishes) -> None:
@@ -169,6 +184,8 @@ def _refuse_errors(draft: Baseline, observation: Observation, wishes: Wishes) ->
     if isinstance(status, int) and status >= _FIRST_SERVER_ERROR and not wishes.allow_error_status:
         what = f"the answer is {status}, a server error: it is not stored as known-good"
         raise CannotReplay(Problem("BK521", what, "mend the server, or pass --allow-error-status"))
+    if observation.flaw is not None:
+        raise CannotReplay(Problem("BK526", f"{observation.flaw}: it is not stored as known-good"))
 
 
 def _refuse_in_recipe(project: Project, current: Json) -> None:
@@ -237,9 +254,9 @@ def _must_pass(candidate: Baseline, observation: Observation, project: Project) 
     """What is stored must accept what was seen: a rule or a placeholder that does not is found now. What
     is told are rules that met nothing."""
     comparison = compile_baseline(candidate, project.words_of(candidate)).compare(observation)
-    latency = [d for d in comparison.differences if (d.rule or "").startswith("latency.")]
-    if comparison.count > len(latency):
-        first = next(d for d in comparison.differences if d not in latency)
+    limits = [d for d in comparison.differences if is_limit(d)]
+    if comparison.count > len(limits):
+        first = next(d for d in comparison.differences if d not in limits)
         seen = "nothing" if first.actual is ABSENT else repr(first.actual)
         what = f"{render(first.path)}: {first.expected!r} does not accept what was seen: {seen}"
         raise InvalidInput(Problem("BK524", what, "choose another placeholder or rule"))
@@ -254,4 +271,6 @@ def group_of(draft: Baseline, project: Project) -> str:
         return str(base).split("://")[-1].split("/")[0].rsplit("@")[-1].split(":")[0] or "http"
     if current.kind == "skill":
         return str(getattr(current.execution, "skill_name", "skill"))
+    if current.kind == "prompt":
+        return os.path.splitext(os.path.basename(current.input.prompt or "prompt"))[0]
     return str(current.input.argv[0]).rsplit("/")[-1]

@@ -1,8 +1,9 @@
 """compare: replay what is on file, set it against what comes back, write down how it went."""
 
+import gc
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from baselinekit import __version__
 from baselinekit.compare.dispatch import Matcher, compile_baseline
@@ -12,11 +13,15 @@ from baselinekit.model.results import Outcome, Report, Result
 from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import Doors
 from baselinekit.store import baselines as store
-from baselinekit.workflow.judging import Judge
-from baselinekit.workflow.pool import AHEAD, Pool
+from baselinekit.workflow.judging import OUT_OF_BUDGET, Judge
+from baselinekit.workflow.pool import AHEAD, Pool, Stop
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.recording import Recorder
 from baselinekit.workflow.selection import Selection, select
+
+_VERDICTS = {"passed": True, "failed": False}
+_MOST_KEPT = 1_000
+"""Matchers that are kept until they are needed. Of more, each is made again then: memory is dearer."""
 
 _MOST_LOCATED = 1_000
 """Differences of one baseline whose lines are looked for."""
@@ -49,6 +54,7 @@ class Way:
     cancel: Callable[[], None]
     clock: Clock
     advance: Callable[[int], Callable[[Outcome], None]] = lambda total: lambda outcome: None
+    stop: Stop = field(default_factory=Stop)
 
 
 def compare(
@@ -56,11 +62,14 @@ def compare(
 ) -> Report:
     """Everything that can be wrong in any file is said before anything is replayed."""
     started, began = way.clock.timestamp(), way.clock.seconds()
-    found, broken = load_partly(project, paths)
-    chosen = _chosen(found, wanted, broken)
-    prepared = prepare(project, chosen, way.doors, broken)
+    with store.without_collector():
+        found, broken = load_partly(project, paths)
+        chosen = _chosen(found, wanted, broken)
+        prepared = prepare(project, chosen, way.doors, broken)
+        gc.freeze()  # all that was made stays until the end: there is no use in looking through it
     judge = Judge(project, way.doors, policy.strict_rules, policy.explain, way.clock.timestamp)
-    recorder = Recorder(project.root, way.clock.timestamp, policy.record == "daily")
+    sources = [baseline.source for baseline, _ in prepared]
+    recorder = Recorder(project.root, way.clock.timestamp, policy.record == "daily", sources, way.stop)
     advance = way.advance(len(prepared))
     failures = 0
 
@@ -72,16 +81,19 @@ def compare(
 
     def work(pair: tuple[Baseline, Matcher | None]) -> Result:
         result = judge.result(*pair)
-        if policy.record != "never" and result.outcome in ("passed", "failed"):
-            recorder.add(store.Mark(pair[0].source, result.outcome == "passed"))
+        if policy.record != "never":
+            recorder.add(pair[0].source, _VERDICTS.get(result.outcome))
         return result
 
     ahead = AHEAD if policy.maxfail is None else 1  # who wants to stop soon has nothing begun in advance
-    pool = Pool(policy.jobs, work, way.cancel, ahead)
-    results = pool.run(prepared, finished)
-    recorder.close()
-    results = with_lines(results, prepared, project.root)
-    why = "interrupted" if pool.interrupted else f"not run: --maxfail {policy.maxfail} was reached"
+    with way.stop.heard():
+        try:
+            results = Pool(policy.jobs, work, way.cancel, way.stop, ahead).run(prepared, finished)
+        finally:
+            recorder.close()
+        results = with_lines(results, prepared, project.root)
+    interrupted = way.stop.is_set()
+    why = "interrupted" if interrupted else f"not run: --maxfail {policy.maxfail} was reached"
     return Report(
         id=f"compare-{started.replace(':', '').replace('-', '')}",
         started=started,
@@ -91,8 +103,8 @@ def compare(
         results=tuple(
             result or not_run(baseline, why) for result, (baseline, _) in zip(results, prepared, strict=True)
         ),
-        complete=all(results),
-        interrupted=pool.interrupted,
+        complete=all(result and result.code != OUT_OF_BUDGET for result in results),
+        interrupted=interrupted,
         environment=judge.environment_seen,
         config=project.config_file,
         warnings=tuple(sorted({*recorder.notes, *judge.warnings})),
@@ -122,9 +134,19 @@ def load_partly(project: Project, paths: Sequence[str]) -> tuple[list[Baseline],
     """What can be read, and what is wrong with the rest. What a killed run left behind is cleared away."""
     named = [folder for folder in project.folders if os.path.isdir(os.path.join(project.root, folder))]
     if paths:
-        below = [os.path.realpath(os.path.join(project.cwd, path)) for path in paths]
-        named = [os.path.relpath(path, project.root) for path in below]
-    return store.load_partly(store.discover(named, project.root), project.root)
+        named = [_from_root(os.path.join(project.cwd, path), project.root) for path in paths]
+    files = store.discover(named, project.root)
+    store.sweep(project.root, {os.path.dirname(file) for file in files})
+    return store.load_partly(files, project.root)
+
+
+def _from_root(path: str, root: str) -> str:
+    """A path that the operator named, from the root. What stands in the project is called as it stands there:
+    where a link in it leads is for the reader of the file to judge."""
+    path = os.path.normpath(path)
+    if os.path.commonpath([path, root]) != root:
+        path = os.path.realpath(path)
+    return os.path.relpath(path, root)
 
 
 def prepare(
@@ -135,6 +157,7 @@ def prepare(
     prepared: list[tuple[Baseline, Matcher | None]] = []
     problems: list[Problem] = []
     refused: list[Problem] = []
+    wrong: list[tuple[Baseline, BaselinekitError]] = []
     if broken is not None:
         (refused if isinstance(broken, Refused) else problems).extend(broken.problems)
     for baseline in chosen:
@@ -144,10 +167,12 @@ def prepare(
         try:
             matcher = compile_baseline(baseline, project.words_of(baseline))
             replaying.check(baseline.current, project.setting_of(baseline, doors))
-            prepared.append((baseline, matcher))
+            prepared.append((baseline, matcher if len(prepared) < _MOST_KEPT else None))
         except BaselinekitError as error:
-            found = located(baseline, error.problems, project.root)
-            (refused if isinstance(error, Refused) else problems).extend(found)
+            wrong.append((baseline, error))
+    found = located_each([(baseline, error.problems) for baseline, error in wrong], project.root)
+    for (_, why), placed in zip(wrong, found, strict=True):
+        (refused if isinstance(why, Refused) else problems).extend(placed)
     if problems:
         raise InvalidInput(*problems, *refused)
     if refused:
@@ -157,9 +182,17 @@ def prepare(
 
 def located(baseline: Baseline, problems: Iterable[Problem], root: str) -> list[Problem]:
     """The problems with their place in the file: the record's own, where nothing more exact is known."""
-    listed = list(problems)
-    places = store.locate_all(baseline.source, [problem.at or () for problem in listed], root)
-    return [problem.placed(place) for problem, place in zip(listed, places, strict=True)]
+    return located_each([(baseline, problems)], root)[0]
+
+
+def located_each(wrong: Sequence[tuple[Baseline, Iterable[Problem]]], root: str) -> list[list[Problem]]:
+    """The same for many baselines: each file is looked into once, however many of them it holds."""
+    listed = [(baseline.source, list(problems)) for baseline, problems in wrong]
+    places = store.locate_each([(source, [p.at or () for p in few]) for source, few in listed], root)
+    return [
+        [problem.placed(place) for problem, place in zip(few, where, strict=True)]
+        for (_, few), where in zip(listed, places, strict=True)
+    ]
 
 
 def with_lines(

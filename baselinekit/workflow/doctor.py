@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from baselinekit.compare.dispatch import compile_baseline
-from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
+from baselinekit.errors import BaselinekitError, Problem, Refused
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import Json, Path
 from baselinekit.paths import Wild, children, render
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import Doors
-from baselinekit.workflow.compare import load_partly, located, prepare
+from baselinekit.workflow.compare import load_partly, located_each, prepare
 from baselinekit.workflow.judging import target_of
 from baselinekit.workflow.project import Project
 
@@ -35,31 +35,30 @@ def examine(project: Project, paths: Sequence[str], doors: Doors) -> Findings:
     baselines, broken = load_partly(project, paths)
     problems: list[Problem] = list(broken.problems if broken else ())
     notes: list[Problem] = []
-    drafts = 0
-    for baseline in baselines:
-        if baseline.baseline is None:
-            drafts += 1
-            mend = f"baselinekit capture from {baseline.source.file}"
-            notes += located(baseline, [Problem("BK223", "no stored output yet", mend)], project.root)
-        else:
-            problems += _problems(project, baseline)
-        try:
-            replaying.check(baseline.current, project.setting_of(baseline, doors))
-        except (InvalidInput, Refused) as error:
-            for problem in located(baseline, error.problems, project.root):
-                asked_of_operator = isinstance(error, Refused) or problem.code in _ASKED_OF_OPERATOR
-                (notes if asked_of_operator else problems).append(problem)
+    told = [(baseline, list(_told(project, baseline, doors))) for baseline in baselines]
+    placed = located_each([(baseline, [p for p, _ in few]) for baseline, few in told], project.root)
+    for (_, few), here in zip(told, placed, strict=True):
+        for (_, is_note), problem in zip(few, here, strict=True):
+            (notes if is_note else problems).append(problem)
+    drafts = sum(baseline.baseline is None for baseline in baselines)
     return Findings(len(baselines), tuple(problems), tuple(notes), drafts)
 
 
-def _problems(project: Project, baseline: Baseline) -> list[Problem]:
+def _told(project: Project, baseline: Baseline, doors: Doors) -> Iterator[tuple[Problem, bool]]:
+    """What there is to say about one baseline, and whether it is a note."""
+    if baseline.baseline is None:
+        mend = f"baselinekit capture from {baseline.source.file}"
+        yield Problem("BK223", "no stored output yet", mend), True
+    else:
+        try:
+            compile_baseline(baseline, project.words_of(baseline))
+        except BaselinekitError as error:
+            yield from ((p, False) for p in error.problems if p.code not in _ASKED_OF_OPERATOR)
     try:
-        compile_baseline(baseline, project.words_of(baseline))
+        replaying.check(baseline.current, project.setting_of(baseline, doors))
     except BaselinekitError as error:
-        return [
-            p for p in located(baseline, error.problems, project.root) if p.code not in _ASKED_OF_OPERATOR
-        ]
-    return []
+        for problem in error.problems:
+            yield problem, isinstance(error, Refused) or problem.code in _ASKED_OF_OPERATOR
 
 
 def portrait(project: Project, baseline: Baseline, doors: Doors) -> Iterator[str]:

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from baselinekit.compare.dispatch import Matcher
-from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
+from baselinekit.compare.dispatch import Matcher, compile_baseline, is_limit
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, OutOfBudget, Problem, Refused
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.comparison import Comparison, Difference
 from baselinekit.model.observation import Observation
@@ -18,9 +18,13 @@ from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import Doors
 from baselinekit.store import pending
 from baselinekit.variables import Scope, as_text
+from baselinekit.workflow.observing import observe, settled
 from baselinekit.workflow.project import Project
 
 _VARIABLE = re.compile(r"<<var\(([A-Za-z_][\w.-]*)\)>>")
+
+
+OUT_OF_BUDGET = "BK620"
 
 
 class Judge:
@@ -42,14 +46,20 @@ class Judge:
         """The result of one baseline. Nothing that goes wrong here stops the others."""
         if baseline.metadata.skip is not None:
             return self._result(baseline, outcome="skipped", reason=baseline.metadata.skip)
-        if matcher is None:
+        if baseline.baseline is None:
             capture = f"baselinekit capture from {shlex.quote(baseline.source.file)}"
             reason = f"it has no stored output yet: {capture}"
             return self._result(baseline, outcome="unscored", reason=reason, code="BK223")
         try:
+            if matcher is None:
+                matcher = compile_baseline(baseline, self._project.words_of(baseline))
             setting = self._project.setting_of(baseline, self._doors)
-            observation = replaying.replay(baseline.current, setting)
-            comparison = matcher.compare(observation)
+            observation = observe(baseline.current, setting)
+            comparison = settled(matcher, observation, setting)
+        except OutOfBudget as error:
+            return self._result(
+                baseline, outcome="skipped", reason=str(error.problems[0].what), code=error.problems[0].code
+            )
         except BaselinekitError as error:
             return self._error(baseline, error)
         except Exception as error:  # a fault of ours must not take the other results with it
@@ -77,6 +87,7 @@ class Judge:
             notes=notes,
             seconds=observation.seconds,
             attempts=observation.attempts,
+            usage=observation.usage,
         )
 
     def _failed(
@@ -103,7 +114,8 @@ class Judge:
             notes=notes,
             attempts=observation.attempts,
             seconds=observation.seconds,
-            environment_drift=self._drift(baseline),
+            usage=observation.usage,
+            environment_drift=self._drift(baseline, observation),
             resolved=resolved,
         )
 
@@ -173,12 +185,14 @@ class Judge:
             with self._lock:
                 self.warnings.add(f"what came back could not be kept for a refresh: {error.problems[0].what}")
 
-    def _drift(self, baseline: Baseline) -> dict[str, tuple[Json, Json]]:
-        """What is not as it was at the capture, of what is known of both times."""
+    def _drift(self, baseline: Baseline, observation: Observation) -> dict[str, tuple[Json, Json]]:
+        """What is not as it was at the capture, of what is known of both times: around this run, and of where
+        the answer came from (the model that was served, the prompt)."""
         before = _flat(baseline.baseline.environment if baseline.baseline else {})
         if not before:
             return {}
-        now = self.environment()
+        learnt = self._project.redactor.mask_value(dict(observation.environment))
+        now = {**self.environment(), **_flat(learnt)}
         return {
             key: (value, now[key])
             for key, value in before.items()
@@ -211,7 +225,7 @@ def target_of(recipe: Recipe, project: Project) -> str:
 def _in_file(difference: Difference) -> tuple[str | int, ...]:
     if difference.rule and difference.rule.startswith("require_keys"):
         return difference.at
-    if difference.rule and difference.rule.startswith("latency."):
+    if difference.rule and is_limit(difference):
         return ("comparison", *difference.rule.split("."))
     return ("baseline", "output", *difference.at)
 

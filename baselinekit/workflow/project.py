@@ -1,19 +1,21 @@
 """The project as one run sees it: the configuration, what the operator said, and what follows from both."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.model.asking import Model
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.config import Config, Environment, Variable
 from baselinekit.model.recipes import Command, Surroundings
 from baselinekit.model.values import Json
+from baselinekit.placeholders.patience import Patience
 from baselinekit.placeholders.table import Words
 from baselinekit.replay.dispatch import Doors, Setting
 from baselinekit.store import config as configuration
 from baselinekit.trust import Trust, check_inside, origins_in
-from baselinekit.variables import Redactor, Scope, Secret, parse_env_file
+from baselinekit.variables import Redactor, Scope, Secret, as_text, parse_env_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class Operator:
     allow_hosts: Sequence[str] = ()
     allow_exec: bool = False
     now: float = 0.0
+    work: Callable[[], float] = lambda: 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class Project:
     base_url: str | None
     override_base_url: str | None
     commands: Mapping[str, Command]
+    models: Mapping[str, Model]
     cwd: str
 
     def setting(self, folder: str, doors: Doors) -> Setting:
@@ -64,14 +68,15 @@ class Project:
 
     def words_of(self, baseline: Baseline) -> Words:
         """What placeholders mean for one baseline: `<<var(base_url)>>` is the address that it asks."""
+        words = replace(self.words, patience=Patience(self.words.patience.clock))
         base = (
             self.override_base_url or getattr(baseline.current.execution, "base_url", None) or self.base_url
         )
         if baseline.current.kind != "http" or base is None or "base_url" in self.scope.values:
-            return self.words
+            return words
         if self.override_base_url is None:
             base = self.scope.expand(base, ("current", "execution", "base_url"))
-        return replace(self.words, scope=self.scope.with_saved({"base_url": str(base).rstrip("/")}))
+        return replace(words, scope=self.scope.with_saved({"base_url": str(base).rstrip("/")}))
 
     def naming(self, url: str) -> "Project":
         """The project in which the operator has named this origin as well."""
@@ -96,9 +101,15 @@ def open_project(operator: Operator) -> Project:
     root = os.path.realpath(configuration.project_root(path, operator.cwd))
     chosen = _environment(config, operator.environment)
     _check_folders(config, root)
-    scope = _scope(config, chosen, operator)
+    scope = _with_keys(_scope(config, chosen, operator), config)
+    models = {name: scope.expand(model, ("models", name)) for name, model in config.models.items()}
     base_url = scope.expand(chosen.base_url or config.base_url, ("base_url",))
-    named = (*scope.values.values(), base_url, operator.base_url)
+    named = (
+        *scope.values.values(),
+        base_url,
+        operator.base_url,
+        *(model.base_url for model in models.values()),
+    )
     trust = Trust(
         allow_hosts=_allow_hosts(config, operator),
         named_origins=origins_in(named),
@@ -111,12 +122,21 @@ def open_project(operator: Operator) -> Project:
         scope=scope,
         trust=trust,
         redactor=Redactor(scope.secrets),
-        words=Words(own=config.placeholders, scope=scope, now=operator.now),
+        words=Words(config.placeholders, scope, operator.now, Patience(operator.work)),
         base_url=base_url,
         override_base_url=operator.base_url,
         commands={name: _command(spec) for name, spec in config.commands.items()},
+        models=models,
         cwd=operator.cwd,
     )
+
+
+def _with_keys(scope: Scope, config: Config) -> Scope:
+    """The keys of the models are secrets, whether they were declared so or not."""
+    keys = {model.key for model in config.models.values() if model.key in scope.values}
+    found = {name: Secret(as_text(scope.values[name])) for name in keys if name is not None}
+    values = {name: value for name, value in scope.values.items() if name not in keys}
+    return replace(scope, values=values, secrets={**found, **scope.secrets})
 
 
 def _check_folders(config: Config, root: str) -> None:

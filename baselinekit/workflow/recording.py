@@ -1,56 +1,87 @@
-"""Verdicts are written down while others are still being replayed, all that wait for one file at once."""
+"""Verdicts are written down while other baselines are still being replayed: many files at once, and a file of
+many baselines not for each of them."""
 
 import threading
-from collections.abc import Callable
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from baselinekit.errors import NotRecorded
-from baselinekit.store.baselines import Mark, record
+from baselinekit.model.baselines import Source
+from baselinekit.store.baselines import Mark, record_all
+from baselinekit.workflow.pool import Stop
 
-_WRITERS = 4
+_GATHERING = 0.02
+_GROUP = 32
+_LONGEST = 1.0
+_SHARE = 10
+"""What is known of a file whose other baselines are still open is written after `_LONGEST` seconds, and so
+seldom that no more than one part in `_SHARE` of the time goes into it."""
 
 
 class Recorder:
-    """Takes marks, one thread a file at a time. `close` waits until all are written."""
+    """Takes a verdict on each of the baselines, or none, from any thread; writes in a thread of its own.
+    `close` waits until all is written; in a `hurry` nobody waits long for a lock any more."""
 
-    def __init__(self, root: str, now: Callable[[], str], daily: bool):
+    def __init__(
+        self,
+        root: str,
+        now: Callable[[], str],
+        daily: bool,
+        sources: Iterable[Source],
+        hurry: Stop | None = None,
+    ):
         self._root = root
         self._now = now
         self._daily = daily
+        self._open = Counter(source.file for source in sources)
         self._lock = threading.Lock()
         self._waiting: dict[str, list[Mark]] = {}
-        self._writers = ThreadPoolExecutor(_WRITERS, thread_name_prefix="record")
-        self._futures: list[Future[None]] = []
+        self._some = threading.Event()
+        self._closing = threading.Event()
+        self._hurry = hurry
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="record")
+        self._writer: Future[None] | None = None
         self.notes: list[str] = []
         self.failures: list[NotRecorded] = []
 
-    def add(self, mark: Mark) -> None:
-        file = mark.source.file
+    def add(self, source: Source, passed: bool | None) -> None:
         with self._lock:
-            if file in self._waiting:
-                self._waiting[file].append(mark)
-                return
-            self._waiting[file] = [mark]
-        self._futures = [future for future in self._futures if not future.done()]
-        self._futures.append(self._writers.submit(self._write, file))
-
-    def _write(self, file: str) -> None:
-        while True:
-            with self._lock:
-                marks, self._waiting[file] = self._waiting[file], []
-                if not marks:
-                    del self._waiting[file]
-                    return
-            try:
-                notes = record(marks, self._root, self._now(), self._daily)
-            except NotRecorded as error:
-                with self._lock:
-                    self.failures.append(error)
-            else:
-                with self._lock:
-                    self.notes += notes
+            self._open[source.file] -= 1
+            if passed is not None:
+                self._waiting.setdefault(source.file, []).append(Mark(source, passed))
+                self._writer = self._writer or self._executor.submit(self._work)
+                self._some.set()
 
     def close(self) -> None:
-        self._writers.shutdown(wait=True)
-        for future in self._futures:
-            future.result()
+        self._closing.set()
+        self._some.set()
+        if self._writer is not None:
+            self._writer.result()
+
+    def _work(self) -> None:
+        due = time.monotonic() + _LONGEST
+        while True:
+            self._some.wait(_LONGEST if self._waiting else None)
+            self._closing.wait(_GATHERING)
+            last, began = self._closing.is_set(), time.monotonic()
+            batches = self._take(last or began >= due)
+            for start in range(0, len(batches), _GROUP):
+                self._write([mark for batch in batches[start : start + _GROUP] for mark in batch])
+            if last:
+                return
+            if began >= due:
+                due = time.monotonic() + max(_LONGEST, _SHARE * (time.monotonic() - began))
+
+    def _take(self, unfinished: bool) -> list[list[Mark]]:
+        """What is to be written now, by file."""
+        with self._lock:
+            self._some.clear()
+            files = [file for file in self._waiting if unfinished or not self._open[file]]
+            return [self._waiting.pop(file) for file in files]
+
+    def _write(self, marks: list[Mark]) -> None:
+        done = record_all(marks, self._root, self._now(), self._daily, self._hurry)
+        self.notes += done.notes
+        self.failures += done.failures

@@ -50,10 +50,6 @@ NOWHERE = (-99, 0, 0)
 Bindings = dict[str, Json]
 
 
-class Undecided(Exception):
-    """What the documents leave open."""
-
-
 @dataclass
 class Given:
     """Rules as a file states them, the paths as steps."""
@@ -235,12 +231,19 @@ class Brute:
             if actual or self._on("allow_empty_arrays"):
                 yield from self._each(expected, actual, path, way, known)
         else:
-            if way.type == "numeric" and not (
-                how == "ordered" and len(expected) == len(actual) and all(map(is_number, expected))
-            ):
-                raise Undecided
+            if way.type == "numeric" and how == "ordered":
+                yield from self._places(expected, actual, path, way, known)
             for pairs in self._pairings(how, expected, actual, path, way):
                 yield from self._all(pairs, way, known)
+
+    def _places(
+        self, expected: list[Json], actual: list[Json], path: Path, way: Way, known: Bindings
+    ) -> Iterator[Bindings]:
+        """Each number in its place; further ones do not matter."""
+        absent = range(len(actual), len(expected))
+        if all(self._optional(expected[n], (*path, n), way) for n in absent):
+            pairs = [(e, a, (*path, n)) for n, (e, a) in enumerate(zip(expected, actual, strict=False))]
+            yield from self._all(pairs, way, known)
 
     def _each(
         self, templates: list[Json], rows: list[Json], path: Path, way: Way, known: Bindings

@@ -13,8 +13,8 @@ from baselinekit import __version__
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.observation import Finished, Run
 from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe, SkillExecution
+from baselinekit.programs.process import Processes
 from baselinekit.replay.dispatch import capture_environment, recipe_hash, target
-from baselinekit.replay.process import Processes
 
 EXECUTE = Processes().execute
 

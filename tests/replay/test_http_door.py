@@ -100,7 +100,7 @@ def test_a_post_is_not_sent_twice(raw: RawServer, client: Client) -> None:
         ),
         pytest.param(http(200, b"", length=99_999_999_999), "BK305", id="F20 announced too large"),
         pytest.param(http(200, b"", f"X: {'x' * 70_000}"), "BK305", id="large headers"),
-        pytest.param(http(200, b"", f"X: {'x' * 300_000}"), "BK304", id="larger headers"),
+        pytest.param(http(200, b"", f"X: {'x' * 300_000}"), "BK305", id="larger headers"),
     ],
 )
 def test_an_answer_that_cannot_be_used_is_an_error(
@@ -371,6 +371,39 @@ def test_tls_is_verified_unless_told_otherwise(certificate: Path, client: Client
         assert code_of(client, replace(request, verify="/nowhere.pem")) == "BK302"
     finally:
         server.close()
+
+
+def test_f18_a_tls_handshake_that_never_ends_is_ended(client: Client) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:  # it takes the connection and says nothing
+        request = Request("GET", f"https://127.0.0.1:{listener.getsockname()[1]}/", timeout=0.3)
+        started = time.monotonic()
+        assert code_of(client, request) == "BK301"
+        assert time.monotonic() - started < 1.3
+
+
+def test_cancel_cuts_a_tls_handshake_off(client: Client) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        request = Request("GET", f"https://127.0.0.1:{listener.getsockname()[1]}/", timeout=30)
+        threading.Timer(0.5, client.cancel).start()
+        started = time.monotonic()
+        assert code_of(client, request) == "BK330"
+        assert time.monotonic() - started < 2
+
+
+def test_tls_is_not_spoken_on_a_plain_port(client: Client) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answers_in_http() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(http(400, b"this is plain HTTP"))
+
+        thread = threading.Thread(target=answers_in_http, daemon=True)
+        thread.start()
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}/"
+        assert code_of(client, Request("GET", url, timeout=5)) == "BK302"
+        thread.join(5)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("h2") is not None, reason="h2 is installed")

@@ -11,7 +11,7 @@ import pytest
 
 from baselinekit.errors import CannotReplay
 from baselinekit.model.observation import Run
-from baselinekit.replay.process import Processes
+from baselinekit.programs.process import Processes
 
 
 @pytest.fixture

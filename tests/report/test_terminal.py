@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from unicodedata import combining, east_asian_width
 
 import pytest
 from reports import FILE, NASTY, report, result, spot
@@ -233,3 +234,24 @@ def test_progress_draws_a_bar_on_a_terminal() -> None:
             drawn += part
     assert "3/3" in drawn.decode()
     assert "1 failed, 1 error" in drawn.decode()
+
+
+def test_places_stand_under_each_other_beside_wide_characters_too() -> None:
+    spots = [
+        spot(("漢字", "é"), "value", 1, 2),
+        spot(("a", "e\u0301"), "value", 1, 2),
+        spot(("abc",), "value", 1, 2),
+    ]
+    lines = terminal.failure(result("x", "failed", *spots), PLAIN).splitlines()
+    shown = [line for line in lines if line.startswith("  ") and "14" in line and ":3" not in line]
+    columns = [
+        sum(0 if combining(c) else 1 + (east_asian_width(c) in "WF") for c in line.split("baselines/")[0])
+        for line in shown
+    ]
+    assert len(shown) == 3
+    assert len(set(columns)) == 1
+
+
+def test_one_difference_that_is_not_shown_is_one() -> None:
+    text = terminal.failure(result("x", "failed", spot(("a",), "value", 1, 2), count=2), PLAIN)
+    assert "… and 1 more difference\n" in text

@@ -53,6 +53,39 @@ def test_it_is_empty_only_when_nothing_differs(expected: str, actual: str) -> No
     assert max(gone, came) <= max(expected.count("\n"), actual.count("\n")) + 2
 
 
+@given(LINES, LINES)
+def test_the_lines_lead_from_one_text_to_the_other(expected: str, actual: str) -> None:
+    lines = unified(f"{expected}\n", f"{actual}\n")
+    if sum(line.startswith("@@") for line in lines) == 1:
+        assert _side(lines, "|-") in f"\n{expected}\n"
+        assert _side(lines, "|+") in f"\n{actual}\n"
+
+
+def _side(lines: list[str], signs: str) -> str:
+    return "\n".join(line[2:] for line in lines if line[0] in signs).replace("\\x20", " ")
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ([str(n % 2) for n in range(2_000)], [str(n % 3) for n in range(2_000)]),
+        ([str(n) for n in range(2_000)], [str(n) for n in range(2_000, 0, -1)]),
+        ([str(n % 250) for n in range(2_000)], [str(n * 7 % 250) for n in range(2_000)]),
+        (
+            [str((n % 50 and n % 2) or n) for n in range(2_000)],
+            [str((n % 50 and n % 3) or n) for n in range(2_000)],
+        ),
+        ([f"a{n}" for n in range(2_000)], [f"b{n}" for n in range(2_000)]),
+    ],
+    ids=["repeated", "turned round", "in another order", "with landmarks", "all changed"],
+)
+def test_f55_two_thousand_lines_are_compared_at_once(texts: tuple[list[str], list[str]]) -> None:
+    started = time.process_time()
+    lines = unified(*map("\n".join, texts))
+    assert time.process_time() - started < 0.5
+    assert sum(line[0] in "-+" for line in lines) > 500
+
+
 def test_a_change_late_in_a_long_text_is_found() -> None:
     lines = [str(number) for number in range(50_000)]
     changed = [*lines[:40_000], "new", *lines[40_001:]]

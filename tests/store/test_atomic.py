@@ -17,7 +17,7 @@ from storehelp import write, write_baseline
 
 from baselinekit.errors import InvalidInput, NotRecorded, Refused
 from baselinekit.store import state
-from baselinekit.store.atomic import replace_file, sweep
+from baselinekit.store.atomic import _name, replace_file, sweep
 from baselinekit.store.baselines import Mark, load, record
 
 PROJECT = Path(__file__).parent.parent.parent
@@ -81,7 +81,7 @@ def test_the_state_folder_is_no_way_out(tmp_path: Path) -> None:
 
 def run(code: str, root: Path, before: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
     head = "from baselinekit.store.baselines import *\nfrom baselinekit.store.atomic import *\n"
-    command = [sys.executable, "-c", f"import sys; root = sys.argv[1]\n{head}{code}", str(root)]
+    command = [sys.executable, "-B", "-c", f"import sys; root = sys.argv[1]\n{head}{code}", str(root)]
     return subprocess.run(
         command, cwd=PROJECT, capture_output=True, text=True, timeout=60, preexec_fn=before, check=False
     )
@@ -215,20 +215,23 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def test_only_temporaries_of_the_dead_are_swept(tmp_path: Path) -> None:
+    """A number that is ours now may have been another's: in a container it is always the same few."""
     folder = Path(state.folder(str(tmp_path), "tmp"))
     dead = run("from baselinekit.store.atomic import _name\nprint(_name(), end='')", tmp_path).stdout
     assert dead.endswith(".tmp")
-    names = [
-        dead,
-        dead.replace(f"-{dead.split('-')[-2]}-", f"-{os.getpid()}-"),
-        "baselinekit-other-1-0.tmp",
+    host, pid, token, count = dead.removeprefix("baselinekit-").rsplit("-", 3)
+    left = [dead, f"baselinekit-{host}-{os.getpid()}-{token}-{count}"]
+    kept = [
+        f"baselinekit-{host}-{os.getppid()}-{token}-{count}",
+        f"baselinekit-other-{pid}-{token}-{count}",
+        _name(),
         "mine.tmp",
     ]
-    for name in names:
+    for name in (*left, *kept):
         (folder / name).touch()
     beside = tmp_path / f".{dead}"
     beside.touch()
-    assert sweep(str(tmp_path), (str(tmp_path),)) == 2
-    assert sorted(path.name for path in folder.iterdir()) == sorted(names[1:])
+    assert sweep(str(tmp_path), (str(tmp_path),)) == 3
+    assert sorted(path.name for path in folder.iterdir()) == sorted(kept)
     assert not beside.exists()
     assert sweep(str(tmp_path / "nowhere")) == 0

@@ -223,7 +223,7 @@ WRONG = [
     ),
     (
         ID + "current: {input: {}, execution: {type: prompt}}",
-        "BK115 f.yaml:2:40: recipes of type 'prompt' cannot be replayed by this version",
+        "BK352 f.yaml:2:18: a prompt has one of prompt, text and messages, not none of them",
     ),
     (ID + "current: {input: x, execution: {type: http}}", "BK105 f.yaml:2:18: expected a mapping, found 'x'"),
     (
@@ -471,7 +471,7 @@ def test_which_files_are_found(tmp_path: Path) -> None:
     (root / "b/in.yaml").symlink_to("x/3.json")
     (root / "b/loop").symlink_to(".")
     here = str(root)
-    assert discover(["b"], here) == ["b/1.yml", "b/2.yaml", "b/in.yaml", "b/x/3.json"]
+    assert discover(["b"], here) == ["b/1.yml", "b/2.yaml", "b/in.yaml", "b/out.yaml", "b/x/3.json"]
     assert discover(["b/x", "b/2.yaml", "b/x/3.json"], here) == ["b/x/3.json", "b/2.yaml"]
     assert discover([str(root / "b/x")], here) == ["b/x/3.json"]
     assert discover(["../outside.yaml"], here) == [str(tmp_path / "outside.yaml")]

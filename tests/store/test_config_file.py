@@ -62,7 +62,7 @@ allow_hosts:
 
 WRONG = [
     ("recrod: daily", "BK103 f.yaml:1:1: unknown key 'recrod': did you mean 'record'?"),
-    ("models: {}", "BK103 f.yaml:1:1: this version does not read 'models' yet"),
+    ("notify: {}", "BK103 f.yaml:1:1: this version does not read 'notify' yet"),
     (
         "record: dayly",
         "BK105 f.yaml:1:9: expected one of always, daily, never, found 'dayly' .* did you mean 'daily'",
@@ -83,7 +83,7 @@ WRONG = [
         "BK105 f.yaml:1:38: expected true or false, found a string",
     ),
     ("placeholders: {Order: x}", "BK108 f.yaml:1:23: 'Order' is no placeholder name"),
-    ("skills: {a: {}}", "BK108 .* a skill is a `command` or a `python` callable"),
+    ("skills: {a: {}}", "BK108 .* a skill is a `command`, a `python` callable, an `http` request or"),
     ("skills: {a: {command: []}}", "BK108 .* `command` names no program"),
     ("commands: {a: []}", "BK108 .* the command names no program"),
     ("inline_limit: -1", "BK108 .* inline_limit is below 0"),

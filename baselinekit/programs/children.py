@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
-from baselinekit.replay.setting import cannot
+from baselinekit.errors import cannot
 
 _PASSED = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "SYSTEMROOT")
 

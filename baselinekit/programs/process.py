@@ -9,10 +9,10 @@ import time
 from contextlib import suppress
 from typing import IO
 
-from baselinekit.errors import CannotReplay
+from baselinekit.errors import CannotReplay, cannot
 from baselinekit.model.observation import Finished, Run
-from baselinekit.replay.children import said_last
-from baselinekit.replay.setting import cannot
+from baselinekit.programs.children import said_last
+from baselinekit.programs.orphans import Orphans
 
 _GLANCE = 0.05
 _GRACE = 2.0
@@ -27,11 +27,16 @@ class Processes:
         self._cancelled = threading.Event()
         self._running: set[int] = set()
         self._changed = threading.Condition()
+        self._orphans = Orphans()
 
     def execute(self, run: Run) -> Finished:
-        """Run a program to its end, or CannotReplay. Nothing that it started in its group outlives it."""
+        """Run a program to its end, or CannotReplay. Nothing that it started outlives it."""
         if self._cancelled.is_set():
             raise cannot("BK330", f"{run.argv[0]}: interrupted")
+        with self._orphans.ended_with_it():
+            return self._execute(run)
+
+    def _execute(self, run: Run) -> Finished:
         started = time.monotonic()
         process = _start(run)
         with self._changed:

@@ -1,0 +1,85 @@
+"""The demo model: a few rules that read a prompt and always answer it the same way, so that prompts, judges
+and tools can be tried without a key. Version 2 is more talkative, as newer models are."""
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+NAMES = {1: "demo-1.0", 2: "demo-2.0"}
+
+_NONCE = re.compile(r"exactly this form, with the same nonce: (\{.*\})\s*$", re.DOTALL)
+_TEXT = re.compile(r"<<<(.+?) ([0-9a-f]{8,})>>>\n(.*?)\n<<<end of \1 \2>>>", re.DOTALL)
+_EMAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.]*\w")
+_ORDER = re.compile(r"\b(?:order|invoice)\s+(?:no\.?\s*|number\s*|#)?(\d+)", re.IGNORECASE)
+_SENTENCE = re.compile(r"[^.!?\n]+[.!?]")
+_MOODS = {
+    "complaint": ("broken", "late", "refund", "wrong", "disappointed", "never arrived"),
+    "praise": ("thank", "great", "love", "excellent"),
+    "question": ("?", "how do", "when will", "can i"),
+}
+_ROUGH = ("TODO", "FIXME", "obviously", "stupid")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the model says: a text, or tools that it wants called."""
+
+    text: str
+    tool_calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+
+def said(messages: list[dict[str, Any]], tools: list[str], version: int) -> Said:
+    """The answer to a conversation: a verdict, a call of a tool, an extract, a kind of message, a summary."""
+    asked = "\n\n".join(str(message["content"]) for message in messages if message["role"] == "user")
+    system = " ".join(str(message["content"]) for message in messages if message["role"] == "system")
+    whole = f"{system}\n{asked}"
+    if form := _NONCE.search(asked):
+        return Said(_judged(asked, json.loads(form[1])))
+    if tools and (number := _ORDER.search(asked)):
+        return Said("", [(tools[0], {"order": int(number[1])})])
+    if re.search(r"\bJSON\b", whole):
+        return Said(_extract(asked, version))
+    if re.search(r"\bclassify\b", whole, re.IGNORECASE):
+        return Said(_mood(asked))
+    return Said(_summary(asked, version))
+
+
+def _judged(asked: str, form: dict[str, Any]) -> str:
+    texts = [match[3] for match in _TEXT.finditer(asked)]
+    if "scores" in form:
+        rough = sum(texts[0].count(word) for word in _ROUGH)
+        form["scores"] = {
+            name: max(1, round(4.0 + len(name) % 8 / 10 - 0.5 * rough, 2)) for name in form["scores"]
+        }
+        form["justification"] = "rough words" if rough else "clear and kind"
+    else:
+        before, after = (set(re.findall(r"\w+", text.lower())) for text in texts)
+        form["similarity"] = round(len(before & after) / max(1, len(before | after)), 2)
+        form["reason"] = f"{len(before & after)} words in common"
+    return json.dumps(form)
+
+
+def _extract(asked: str, version: int) -> str:
+    email, order = _EMAIL.search(asked), _ORDER.search(asked)
+    found: dict[str, Any] = {
+        "email": email[0] if email else None,
+        "order": int(order[1]) if order else None,
+        "kind": _mood(asked),
+    }
+    if version > 1:
+        found["urgent"] = "now" in asked.lower()
+    body = json.dumps(found, indent=2)
+    return body if version == 1 else f"Here is what I found:\n\n```json\n{body}\n```"
+
+
+def _mood(asked: str) -> str:
+    low = asked.lower()
+    return next((mood for mood, words in _MOODS.items() if any(word in low for word in words)), "other")
+
+
+def _summary(asked: str, version: int) -> str:
+    """The longest sentence of what was given, which comes last in a prompt."""
+    sentences = [sentence.strip() for sentence in _SENTENCE.findall(asked.rstrip().rsplit("\n\n", 1)[-1])]
+    best = max(sentences, key=len, default="There is nothing to tell.")
+    return best if version == 1 else f"In short: {best[0].lower()}{best[1:]}"

@@ -1,0 +1,1 @@
+"""Models: a question -> an answer, over whatever a model is asked by. An edge."""

@@ -1,0 +1,102 @@
+"""The wire form of Anthropic's `/v1/messages`. It has no JSON mode: a question that wants JSON says so at the
+end of the system prompt."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from baselinekit.errors import Problem, cannot
+from baselinekit.model.asking import Answer, Model, ToolCall, Usage
+from baselinekit.model.values import Json
+from baselinekit.models.cost import count
+from baselinekit.models.post import AT_ONCE, USES, check_wire, key_of, post
+from baselinekit.models.prompt import split_system
+from baselinekit.models.setting import Form, Question, Reply, World
+
+_PATH = "/messages"
+_DEFAULT = "https://api.anthropic.com"
+_VERSION = "2023-06-01"
+_MAX_TOKENS = 4096  # the form demands a limit
+_JSON = "Answer with one JSON value and nothing else: no words around it, no code fence."
+_READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_WHOLE = ("end_turn", "stop_sequence", "tool_use", None)
+
+
+def ask(question: Question) -> Reply:
+    key = key_of(question)
+    headers = {"anthropic-version": _VERSION} | ({"x-api-key": key} if key else {})
+    body, seconds = post(question, _PATH, _DEFAULT, headers, _body(question))
+    try:
+        return _reply(question, body, seconds)
+    except (LookupError, TypeError, AttributeError):
+        what = f"{question.name} answered with something that is no message"
+        raise cannot("BK612", what, "is its `base_url` that of an Anthropic-compatible API?") from None
+
+
+def check(model: Model, world: World) -> Iterator[Problem]:
+    return check_wire(model, world, _PATH, _DEFAULT)
+
+
+FORM = Form(ask, USES, AT_ONCE, check)
+
+
+def _body(question: Question) -> dict[str, Json]:
+    """A setting replaces what else would be sent; null leaves it out."""
+    ask, model = question.ask, question.model
+    system, messages = split_system(ask.messages)
+    if ask.json:
+        system = f"{system}\n\n{_JSON}" if system else _JSON
+    body: dict[str, Json] = {
+        "model": model.anthropic,
+        "max_tokens": _MAX_TOKENS if ask.max_tokens is None else ask.max_tokens,
+        "messages": [
+            {"role": "assistant" if message.role == "assistant" else "user", "content": message.content}
+            for message in messages
+        ],
+        "system": system or None,
+        "temperature": ask.temperature,
+        "tools": [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "input_schema": tool.parameters or {"type": "object", "properties": {}},
+            }
+            for tool in ask.tools
+        ]
+        or None,
+    }
+    return {**body, **model.settings}
+
+
+def _reply(question: Question, body: Any, seconds: float) -> Reply:
+    blocks, ended = body["content"], body.get("stop_reason")
+    usage = body.get("usage") or {}
+    read = [count(usage.get(name)) for name in _READ]
+    served = body.get("model")
+    answer = Answer(
+        text="".join(_text(block) for block in blocks if block["type"] == "text"),
+        tool_calls=tuple(_call(block) for block in blocks if block["type"] == "tool_use"),
+        usage=Usage(
+            None if read[0] is None else sum(tokens or 0 for tokens in read),
+            count(usage.get("output_tokens")),
+        ),
+        served=served if isinstance(served, str) else None,
+        seconds=seconds,
+    )
+    if ended in _WHOLE:
+        return Reply(answer)
+    if ended == "refusal":
+        return Reply(answer, Problem("BK614", f"{question.name} declined to answer", "change the question"))
+    what = f"{question.name}: the answer was cut off ({str(ended)[:100]})"
+    return Reply(answer, Problem("BK613", what, "raise `max_tokens`, or ask for less"))
+
+
+def _text(block: Any) -> str:
+    if not isinstance(block["text"], str):
+        raise TypeError
+    return str(block["text"])
+
+
+def _call(block: Any) -> ToolCall:
+    if not isinstance(block["name"], str):
+        raise TypeError
+    return ToolCall(block["name"], block["input"])

@@ -1,0 +1,227 @@
+"""The encoder behind `embedding`: BERT in the layout of MiniLM, its weights read from a folder and run by
+numpy. Only figures are read there; a pickle, which could run a program, never is."""
+
+from __future__ import annotations
+
+import math
+import os
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any
+
+from baselinekit.models.folder import WEIGHTS, Shape, shape_of, unusable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Figures = NDArray[np.float32]
+
+_AT_ONCE = 1_024
+"""Tokens: at 1,536 figures each that are 6 MB for an array, of which a few are needed at a time."""
+_ASKING = ("self.query", "self.key", "self.value")
+
+
+@dataclass(frozen=True, slots=True)
+class _Dense:
+    """A linear step, its weights turned as numpy multiplies them fastest; or the two rows of a norm."""
+
+    weight: Figures
+    bias: Figures
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    asking: _Dense
+    attended: _Dense
+    attended_norm: _Dense
+    inner: _Dense
+    outer: _Dense
+    outer_norm: _Dense
+
+
+class Network:
+    """Token ids to vectors. The tokens of all texts stand below each other, without padding: matrices of two
+    dimensions are what numpy multiplies fast, and no text is felt in the figures of another."""
+
+    def __init__(self, folder: str):
+        self.shape = shape_of(folder)
+        self._folder = folder
+        weights = _weights(folder, self.shape)
+        self._words = weights["embeddings.word_embeddings.weight"]
+        self._places = weights["embeddings.position_embeddings.weight"]
+        self._places += weights["embeddings.token_type_embeddings.weight"][0]
+        self._norm = _norm(weights, "embeddings.LayerNorm")
+        self._layers = [_layer(weights, f"encoder.layer.{number}.") for number in range(self.shape.layers)]
+
+    def means(self, texts: Sequence[Sequence[list[int]]]) -> list[array[float]]:
+        """For each text, in parts that are seen one by one, the mean over all of its tokens at length 1."""
+        import numpy as np
+
+        with np.errstate(all="ignore"):  # weights that overflow are seen in what comes of them
+            every = (part for parts in texts for part in parts)
+            sums = iter([total for batch in _batches(every) for total in self._sums(batch)])
+            return [self._at_length_1([next(sums) for _ in parts]) for parts in texts]
+
+    def _at_length_1(self, totals: list[Figures]) -> array[float]:
+        import numpy as np
+
+        total = np.sum(totals, axis=0, dtype=np.float32)
+        length = float(np.linalg.norm(total))
+        if not math.isfinite(length):
+            raise unusable(self._folder, "its weights lead to figures that are not finite")
+        return array("f", (total / np.float32(max(length, 1e-12))).tobytes())
+
+    def _sums(self, parts: list[list[int]]) -> list[Figures]:
+        import numpy as np
+
+        ends = [0, *accumulate(map(len, parts))]
+        ids = np.array([token for part in parts for token in part], np.int64)
+        places = np.array([place for part in parts for place in range(len(part))], np.int64)
+        rows = self._run(ids, places, ends)
+        return [rows[start:end].sum(axis=0) for start, end in pairwise(ends)]
+
+    def _run(self, ids: Any, places: Any, ends: list[int]) -> Figures:
+        import numpy as np
+
+        epsilon = self.shape.epsilon
+        rows = _normal(self._words[ids] + self._places[places], self._norm, epsilon)
+        for layer in self._layers:
+            asking, seen = _times(rows, layer.asking), np.empty_like(rows)
+            for start, end in pairwise(ends):
+                seen[start:end] = self._attend(asking[start:end])
+            rows = _normal(rows + _times(seen, layer.attended), layer.attended_norm, epsilon)
+            inner = _gelu(_times(rows, layer.inner))
+            rows = _normal(rows + _times(inner, layer.outer), layer.outer_norm, epsilon)
+        return rows
+
+    def _attend(self, asking: Figures) -> Figures:
+        """`asking` has the queries, the keys and the values of one part beside each other. One head at a
+        time: its figures stay near the processor, which is three times as fast as all heads in one step."""
+        import numpy as np
+
+        hidden, width = self.shape.hidden, self.shape.hidden // self.shape.heads
+        seen = np.empty((len(asking), hidden), np.float32)
+        for at in range(0, hidden, width):
+            query, key, value = (
+                asking[:, start : start + width] for start in (at, hidden + at, 2 * hidden + at)
+            )
+            scores = np.ascontiguousarray(query) @ np.ascontiguousarray(key.T)
+            scores *= np.float32(1 / math.sqrt(width))
+            scores -= scores.max(axis=-1, keepdims=True)
+            np.exp(scores, out=scores)
+            seen[:, at : at + width] = (
+                scores @ np.ascontiguousarray(value) / scores.sum(axis=-1, keepdims=True)
+            )
+        return seen
+
+
+def _batches(parts: Iterable[list[int]]) -> Iterator[list[list[int]]]:
+    batch: list[list[int]] = []
+    count = 0
+    for part in parts:
+        if batch and count + len(part) > _AT_ONCE:
+            yield batch
+            batch, count = [], 0
+        batch.append(part)
+        count += len(part)
+    if batch:
+        yield batch
+
+
+def _times(rows: Figures, dense: _Dense) -> Figures:
+    result = rows @ dense.weight
+    result += dense.bias
+    return result
+
+
+def _normal(rows: Figures, norm: _Dense, epsilon: float) -> Figures:
+    import numpy as np
+
+    rows = rows - rows.mean(axis=-1, keepdims=True)
+    rows /= np.sqrt((rows * rows).mean(axis=-1, keepdims=True) + np.float32(epsilon))
+    rows *= norm.weight
+    rows += norm.bias
+    return rows
+
+
+def _gelu(rows: Figures) -> Figures:
+    """x/2 (1 + erf(x/√2)). numpy has no erf: this one (Abramowitz and Stegun 7.1.26) is off by 1.5e-7 at
+    most, which is the grain of the figures themselves."""
+    import numpy as np
+
+    size = np.abs(rows) * np.float32(math.sqrt(0.5))
+    t = 1 / (1 + np.float32(0.3275911) * size)
+    tail = t * np.float32(1.061405429)
+    for factor in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
+        tail += np.float32(factor)
+        tail *= t
+    size *= -size
+    tail *= np.exp(size, out=size)
+    result = np.copysign(1 - tail, rows)
+    result += 1
+    result *= rows
+    result *= np.float32(0.5)
+    return result
+
+
+def _weights(folder: str, shape: Shape) -> dict[str, Figures]:
+    """Each by its name, in the size that config.json promises."""
+    import numpy as np
+    import safetensors
+
+    library: Any = safetensors
+    try:
+        with library.safe_open(os.path.join(folder, WEIGHTS), framework="np") as file:
+            sizes = {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
+            for name, size in _expected(shape):
+                if sizes.get(name) != size:
+                    told = f"has {name} in the size {sizes[name]}" if name in sizes else f"has no {name}"
+                    raise unusable(folder, f"{WEIGHTS} {told}, and config.json promises {size}")
+            return {name: np.array(file.get_tensor(name), np.float32) for name, _ in _expected(shape)}
+    except (OSError, ValueError, TypeError, library.SafetensorError) as error:
+        raise unusable(folder, f"{WEIGHTS} is damaged, or something else ({error})") from None
+
+
+def _expected(shape: Shape) -> Iterator[tuple[str, list[int]]]:
+    hidden, inner = shape.hidden, shape.inner
+    yield "embeddings.word_embeddings.weight", [shape.words, hidden]
+    yield "embeddings.position_embeddings.weight", [shape.places, hidden]
+    yield "embeddings.token_type_embeddings.weight", [shape.kinds, hidden]
+    steps = [(f"attention.{name}", hidden, hidden) for name in (*_ASKING, "output.dense")]
+    steps += [("intermediate.dense", inner, hidden), ("output.dense", hidden, inner)]
+    norms = ["embeddings.LayerNorm"]
+    for layer in (f"encoder.layer.{number}." for number in range(shape.layers)):
+        for name, to, of in steps:
+            yield f"{layer}{name}.weight", [to, of]
+            yield f"{layer}{name}.bias", [to]
+        norms += [f"{layer}attention.output.LayerNorm", f"{layer}output.LayerNorm"]
+    for name in norms:
+        yield f"{name}.weight", [hidden]
+        yield f"{name}.bias", [hidden]
+
+
+def _layer(weights: dict[str, Figures], at: str) -> _Layer:
+    return _Layer(
+        _dense(weights, *(f"{at}attention.{name}" for name in _ASKING)),
+        _dense(weights, f"{at}attention.output.dense"),
+        _norm(weights, f"{at}attention.output.LayerNorm"),
+        _dense(weights, f"{at}intermediate.dense"),
+        _dense(weights, f"{at}output.dense"),
+        _norm(weights, f"{at}output.LayerNorm"),
+    )
+
+
+def _dense(weights: dict[str, Figures], *names: str) -> _Dense:
+    """One step, or several of the same rows as one. What was read is let go, so that it is there once."""
+    import numpy as np
+
+    weight = np.concatenate([weights.pop(f"{name}.weight") for name in names])
+    bias = np.concatenate([weights.pop(f"{name}.bias") for name in names])
+    return _Dense(np.ascontiguousarray(weight.T), bias)
+
+
+def _norm(weights: dict[str, Figures], name: str) -> _Dense:
+    return _Dense(weights[f"{name}.weight"], weights[f"{name}.bias"])

@@ -1,0 +1,111 @@
+"""The wire form of OpenAI's `/v1/chat/completions`, which Ollama, vLLM, llama.cpp and others speak too."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from baselinekit.documents.strictjson import NotJson, decode
+from baselinekit.errors import Problem, cannot
+from baselinekit.model.asking import Answer, Message, Model, Tool, ToolCall, Usage
+from baselinekit.model.values import Json
+from baselinekit.models.cost import count
+from baselinekit.models.post import AT_ONCE, USES, check_wire, key_of, post
+from baselinekit.models.setting import Form, Question, Reply, World
+
+_PATH = "/chat/completions"
+_DEFAULT = "https://api.openai.com"
+_MEND = "raise `max_tokens`, or ask for less"
+
+
+def ask(question: Question) -> Reply:
+    key = key_of(question)
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    body, seconds = post(question, _PATH, _DEFAULT, headers, _body(question))
+    try:
+        return _reply(question, body, seconds)
+    except (LookupError, TypeError, AttributeError):
+        what = f"{question.name} answered with something that is no chat completion"
+        raise cannot("BK612", what, "is its `base_url` that of an OpenAI-compatible API?") from None
+
+
+def check(model: Model, world: World) -> Iterator[Problem]:
+    return check_wire(model, world, _PATH, _DEFAULT)
+
+
+FORM = Form(ask, USES, AT_ONCE, check)
+
+
+def _body(question: Question) -> dict[str, Json]:
+    """A setting replaces what else would be sent; null leaves it out. Newer models know the limit by another
+    name, and refuse both."""
+    ask, model = question.ask, question.model
+    body: dict[str, Json] = {
+        "model": model.openai,
+        "messages": [_message(message) for message in ask.messages],
+        "temperature": ask.temperature,
+        "max_tokens": None if "max_completion_tokens" in model.settings else ask.max_tokens,
+        "response_format": {"type": "json_object"} if ask.json else None,
+        "tools": _tools(ask.tools) or None,
+    }
+    return {**body, **model.settings}
+
+
+def _message(message: Message) -> dict[str, Json]:
+    """What a tool gave back is told as a user's message: the wire form of a tool's wants the id of a call."""
+    return {"role": "user" if message.role == "tool" else message.role, "content": message.content}
+
+
+def _tools(tools: Sequence[Tool]) -> list[Json]:
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.parameters or {"type": "object", "properties": {}},
+            },
+        }
+        for tool in tools
+    ]
+
+
+def _reply(question: Question, body: Any, seconds: float) -> Reply:
+    choice = body["choices"][0]
+    message, ended = choice["message"], choice.get("finish_reason")
+    usage = body.get("usage") or {}
+    served = body.get("model")
+    answer = Answer(
+        text=_text(message.get("content")),
+        tool_calls=tuple(_call(call["function"]) for call in message.get("tool_calls") or ()),
+        usage=Usage(count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))),
+        served=served if isinstance(served, str) else None,
+        seconds=seconds,
+    )
+    refusal = message.get("refusal")
+    if ended == "length":
+        fault = Problem("BK613", f"{question.name}: the answer was cut off at its limit of tokens", _MEND)
+    elif ended == "content_filter" or refusal:
+        why = refusal if isinstance(refusal, str) else "its content filter held the answer back"
+        fault = Problem("BK614", f"{question.name} did not answer: {why[:300]}", "change the question")
+    else:
+        return Reply(answer)
+    return Reply(answer, fault)
+
+
+def _text(content: Json) -> str:
+    """A text, or several parts of which some are."""
+    if isinstance(content, list):
+        return "".join(part["text"] for part in content if part.get("type") == "text")
+    if content is None or isinstance(content, str):
+        return content or ""
+    raise TypeError
+
+
+def _call(function: Any) -> ToolCall:
+    """Arguments that are no JSON stay the text that they are: a wrong answer, and no missing one."""
+    given = function.get("arguments") or "{}"
+    if not isinstance(function["name"], str):
+        raise TypeError
+    try:
+        return ToolCall(function["name"], decode(given) if isinstance(given, str) else given)
+    except NotJson:
+        return ToolCall(function["name"], given)

@@ -1,0 +1,158 @@
+"""One question over HTTP: the request of both wire forms, and what an answer other than success means."""
+
+import re
+from collections.abc import Iterator
+from urllib.parse import urlsplit, urlunsplit
+
+from baselinekit import __version__
+from baselinekit.documents.strictjson import NotJson, decode, to_bytes
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, cannot
+from baselinekit.model.asking import Model
+from baselinekit.model.observation import Request, Response
+from baselinekit.model.values import Json
+from baselinekit.models.retries import asked_wait
+from baselinekit.models.setting import Again, Question, World
+from baselinekit.trust import origins_in
+
+USES = frozenset(("base_url", "key", "headers", "temperature", "max_tokens", "settings", "retries"))
+AT_ONCE = 512
+"""A server says by itself when it is too busy: what limits a run is `-j`, and `concurrency` of the entry."""
+
+_UNHEARD = frozenset((429, 503, 529))
+_WORTH_ANOTHER = frozenset((408, 409, 500, 502, 504)) | _UNHEARD
+_BROKEN_OFF = {"BK301": True, "BK304": False}
+_SHOWN = 300
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_FRAMING = re.compile(r"(?i)host|content-length|transfer-encoding|connection|expect|te|trailer|upgrade")
+_BAD_VALUE = re.compile(r"[^\t\x20-\x7e\x80-\xff]")
+
+
+def post(question: Question, path: str, default: str, own: dict[str, str], body: Json) -> tuple[Json, float]:
+    """The body of a successful answer, and the seconds that it took. Again or CannotReplay for any other."""
+    model = question.model
+    headers = {
+        "User-Agent": f"baselinekit/{__version__}",
+        "Accept": "application/json",
+        "Accept-Encoding": "gzip, deflate",
+        "Content-Type": "application/json",
+        **own,
+    }
+    stated = {name.lower() for name in model.headers}
+    request = Request(
+        "POST",
+        url_of(model, path, default),
+        (*((n, v) for n, v in headers.items() if n.lower() not in stated), *model.headers.items()),
+        to_bytes({name: value for name, value in body.items() if value is not None}),
+        timeout=question.seconds,
+        verify=question.world.verify,
+    )
+    try:
+        response = question.world.send(request)
+    except CannotReplay as error:
+        problem = error.problems[0]
+        if problem.code not in _BROKEN_OFF:
+            raise
+        raise Again(problem, unheard=_BROKEN_OFF[problem.code]) from None
+    if not 200 <= response.status < 300:
+        raise _failure(question, response.status, _said(response), response)
+    try:
+        answer = decode(response.body.decode())
+    except (NotJson, UnicodeDecodeError) as error:
+        what = f"{question.name} did not answer in JSON: {error}; it begins {_beginning(response)!r}"
+        raise cannot("BK612", what, "is its `base_url` that of the API?") from None
+    failed = answer.get("error") if isinstance(answer, dict) else None
+    if failed:  # some servers fail with status 200
+        raise _failure(question, _status_in(failed), _message(failed), response)
+    return answer, response.seconds
+
+
+def url_of(model: Model, path: str, default: str) -> str:
+    """`base_url` may end before `/v1`, with it, or with the whole path."""
+    parts = urlsplit(model.base_url or default)
+    base = parts.path.rstrip("/")
+    if not base.endswith(path):
+        base = f"{base.removesuffix('/v1')}/v1{path}"
+    return urlunsplit(parts._replace(path=base))
+
+
+def key_of(question: Question) -> str | None:
+    key = question.model.key
+    return question.world.secret(key) if key else None
+
+
+def check_wire(model: Model, world: World, path: str, default: str) -> Iterator[Problem]:
+    """What is wrong with an entry that goes over HTTP. Refused where its host is not allowed."""
+    if model.base_url is None and model.key is None and not model.headers:
+        mend = "`key:` names the variable that holds it; `base_url:` says where else to ask"
+        yield Problem("BK603", f"{urlsplit(default).hostname} wants a key", mend, at=("key",))
+    if not origins_in([model.base_url or default]):
+        mend = "such as http://127.0.0.1:11434, without user and password"
+        yield Problem("BK602", "`base_url` does not say plainly where it leads", mend, at=("base_url",))
+    else:
+        world.trust.check_request(url_of(model, path, default))
+    for name, value in model.headers.items():
+        if not _NAME.fullmatch(name) or _FRAMING.fullmatch(name) or _BAD_VALUE.search(value):
+            mend = "leave it out, or correct it"
+            yield Problem("BK602", f"the header {name!r} cannot be sent", mend, at=("headers", name))
+    if model.key is not None:
+        try:
+            key = world.secret(model.key)
+        except InvalidInput as error:
+            yield from error.problems
+        else:
+            if not key or _BAD_VALUE.search(key) or key != key.strip():
+                what = f"the variable {model.key!r} holds no key: it is empty, or has blanks or line breaks"
+                yield Problem("BK603", what, "correct its value", at=("key",))
+
+
+def _failure(question: Question, status: int, said: str, response: Response) -> Exception:
+    model = question.model
+    what = f"{question.name}: status {status}{f': {said}' if said else ''}"
+    if status in _WORTH_ANOTHER and "insufficient_quota" not in said:
+        mend = "ask less at once (`concurrency`, `per_minute`), or later"
+        return Again(Problem("BK611", what, mend), asked_wait(response), unheard=status in _UNHEARD)
+    if status in (401, 403):
+        mend = (
+            f"check the variable {model.key!r}" if model.key else "name the variable of its key under `key:`"
+        )
+    elif status == 404 or 300 <= status < 400:
+        mend = "correct `base_url`, or the model's id"
+    else:
+        mend = "correct the question or the model's entry"
+    return cannot("BK610", what, mend)
+
+
+def _said(response: Response) -> str:
+    """What the body of a failure says, in whichever of the usual places."""
+    try:
+        body = decode(response.body.decode())
+    except (NotJson, UnicodeDecodeError):
+        return _beginning(response)
+    if not isinstance(body, dict):
+        return _beginning(response)
+    return _message(body.get("error") or body.get("detail") or body)
+
+
+def _message(error: Json) -> str:
+    if isinstance(error, dict):
+        kind = next((error[key] for key in ("code", "type") if isinstance(error.get(key), str)), "")
+        message = error.get("message")
+        text = message if isinstance(message, str) else ""
+        if kind.isdigit():  # the status once more
+            kind = ""
+        return _short(f"{text} ({kind})" if text and kind else text or kind)
+    return _short(error) if isinstance(error, str) else ""
+
+
+def _status_in(error: Json) -> int:
+    code = error.get("code") if isinstance(error, dict) else None
+    return code if isinstance(code, int) and 400 <= code < 600 else 200
+
+
+def _beginning(response: Response) -> str:
+    return _short(response.body[: 4 * _SHOWN].decode("utf-8", "replace"))
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"

@@ -1,0 +1,108 @@
+"""A prompt recipe: a template with its inputs, asked of a model that the configuration names."""
+
+from typing import cast
+
+from baselinekit.documents.fenced import json_in
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.model.asking import Answer, Ask, ToolCall
+from baselinekit.model.observation import Observation
+from baselinekit.model.recipes import PromptExecution, PromptInput, Recipe
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.replay.rubric import check_scores
+from baselinekit.replay.setting import Setting
+from baselinekit.replay.template import Template, template_of
+from baselinekit.replay.undefined import undefined_in
+from baselinekit.variables import as_text
+
+_EXECUTION = ("current", "execution")
+
+
+def replay_prompt(recipe: Recipe, setting: Setting) -> Observation:
+    """The model's answer: a text, JSON, or what `collect` names."""
+    execution = cast(PromptExecution, recipe.execution)
+    template = _template(recipe, setting)
+    asked = cast(PromptInput, recipe.input)
+    answer = setting.doors.models.ask(
+        Ask(
+            model=execution.model,
+            messages=template.expanded(),
+            tools=tuple(asked.tools),
+            temperature=execution.temperature,
+            max_tokens=execution.max_tokens,
+            json=execution.json,
+            turn=setting.turn,
+            timeout=execution.timeout,
+        )
+    )
+    output, flaw = _output(answer, execution)
+    return Observation(
+        output,
+        answer.seconds,
+        answer.attempts,
+        tool_calls=answer.tool_calls,
+        usage=answer.usage,
+        environment={"model": answer.served or execution.model, "prompt": template.fingerprint},
+        flaw=flaw,
+    )
+
+
+def check_prompt(recipe: Recipe, setting: Setting) -> None:
+    """Everything that can be wrong before a model is asked: its name, the files, the names in them."""
+    execution, asked = cast(PromptExecution, recipe.execution), cast(PromptInput, recipe.input)
+    problems = [
+        *undefined_in(asked.inputs, setting.scope, ("current", "input", "inputs")),
+        *undefined_in(asked.prompt, setting.scope, ("current", "input", "prompt")),
+        *undefined_in(asked.inputs_from, setting.scope, ("current", "input", "inputs_from")),
+    ]
+    try:
+        setting.doors.models.check(execution.model)
+        check_scores(execution.scores, setting)
+    except InvalidInput as error:
+        at = (*_EXECUTION, "model")
+        problems += [Problem(p.code, p.what, p.mend, p.place, p.at or at) for p in error.problems]
+    if not problems:
+        problems += _template(recipe, setting).problems()
+    if problems:
+        raise InvalidInput(*problems)
+
+
+def _template(recipe: Recipe, setting: Setting) -> Template:
+    execution = cast(PromptExecution, recipe.execution)
+    return template_of(cast(PromptInput, recipe.input), execution.system, setting)
+
+
+def _output(answer: Answer, execution: PromptExecution) -> tuple[Json, str | None]:
+    """The output, and why it is none that one would keep."""
+    value: Json = answer.text
+    flaw = None
+    if execution.parse == "json":
+        value = json_in(answer.text)
+        if value is ABSENT:
+            value, flaw = answer.text, "the model's answer holds no JSON"
+    wanted = execution.collect
+    if wanted is None:
+        if not answer.text and answer.tool_calls:
+            flaw = "the model called tools and said nothing: `collect: [tool_calls]` keeps the calls"
+        return value, flaw
+    output: dict[str, Json] = {}
+    if "text" in wanted:
+        output["json" if execution.parse == "json" else "text"] = value
+    if "tool_calls" in wanted:
+        output["tool_calls"] = calls_as_json(answer.tool_calls)
+    return output, flaw
+
+
+def calls_as_json(calls: tuple[ToolCall, ...]) -> list[Json]:
+    """Tool calls as an output holds them: `[{name, input}]`, with the output where it is known."""
+    return [
+        {"name": call.name, "input": call.input} | ({} if call.output is ABSENT else {"output": call.output})
+        for call in calls
+    ]
+
+
+def asked_for(recipe: Recipe) -> str:
+    """Whom a recipe asks, in a few words."""
+    asked = cast(PromptInput, recipe.input)
+    first = asked.text or (asked.messages[0].content if asked.messages else "")
+    shown = asked.prompt or " ".join(as_text(first).split())[:40]
+    return f"prompt {shown} ({cast(PromptExecution, recipe.execution).model})"

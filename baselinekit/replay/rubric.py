@@ -1,0 +1,32 @@
+"""The rubric by which a text is scored: in the recipe, or in a file of its own."""
+
+from baselinekit.documents import jsonfile, yamlfile
+from baselinekit.model.recipes import Scores
+from baselinekit.model.values import Json
+from baselinekit.placeholders.kinds import is_number
+from baselinekit.replay.files import read_text
+from baselinekit.replay.setting import Setting, invalid
+
+_SCORES = ("current", "execution", "scores")
+
+
+def rubric_of(scores: Scores, setting: Setting) -> dict[str, str]:
+    """Each criterion with what is meant by it."""
+    low_high = scores.scale
+    if len(low_high) != 2 or not all(map(is_number, low_high)) or not low_high[0] < low_high[1]:
+        raise invalid("BK355", "a scale is two numbers, the worst and the best", "such as [1, 5]", _SCORES)
+    value: Json = scores.rubric
+    if isinstance(scores.rubric, str):
+        path, text = scores.rubric, read_text(setting.surroundings, scores.rubric)
+        value = jsonfile.load(text, path) if path.endswith(".json") else yamlfile.load(text, path)[0]
+    if not isinstance(value, dict) or not value or not all(isinstance(text, str) for text in value.values()):
+        mend = "such as {clarity: can a newcomer follow it?}"
+        raise invalid("BK355", "a rubric is a mapping of criteria to what they mean", mend, _SCORES)
+    return value
+
+
+def check_scores(scores: Scores | None, setting: Setting) -> None:
+    """What would be wrong before anybody is asked."""
+    if scores is not None:
+        rubric_of(scores, setting)
+        setting.doors.models.check(scores.model)

@@ -1,0 +1,163 @@
+"""One connection that speaks HTTP/1.1: a request goes out, and its answer comes back, whole and nothing
+else.
+
+h11 reads and checks the bytes. What it leaves open is decided here: every step ends with the time of the
+whole request, and a connection on which more came than the answer is never used again: what is left over
+would be taken for the answer to somebody else's request."""
+
+import select
+import socket
+import ssl
+import time
+from collections.abc import Iterator
+
+import h11
+
+from baselinekit.model.observation import Request
+from baselinekit.replay import answer
+from baselinekit.replay.line import Broken, Line, NoConnection
+
+_READ = 65_536
+_JOINED = 65_536
+_TRUSTED = 1.0  # seconds
+_TOO_LARGE = 431
+_BROKE_OFF = "the connection broke off before the whole answer had come"
+
+
+def dial(host: str, port: int, tls: ssl.SSLContext | None, line: Line) -> "Wire":
+    """A new connection."""
+    sock = line.connect(lambda limit: socket.create_connection((host, port), limit), socket.socket.close)
+    try:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return Wire(_encrypted(sock, host, tls, line) if tls else sock, line)
+    except BaseException:
+        sock.close()
+        raise
+
+
+def _encrypted(sock: socket.socket, host: str, tls: ssl.SSLContext, line: Line) -> ssl.SSLSocket:
+    tls.set_alpn_protocols(["http/1.1"])
+    secure = tls.wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
+    line.opened(secure)
+    try:
+        secure.settimeout(line.patience())
+        secure.do_handshake()
+    except BaseException as error:
+        line.closed(secure)
+        secure.close()
+        if isinstance(error, OSError) and not isinstance(error, ssl.SSLError):
+            raise NoConnection(f"no TLS connection: {error.strerror or error}") from None
+        raise
+    return secure
+
+
+class Wire:
+    def __init__(self, sock: socket.socket, line: Line):
+        self._socket, self._line = sock, line
+        self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=answer.LARGEST_HEAD)
+        self._used = time.monotonic()
+        self._ended = self._closed = False
+        line.opened(sock)
+
+    def close(self) -> None:
+        self._closed = True
+        self._line.closed(self._socket)
+        self._socket.close()
+
+    def is_usable(self, repeatable: bool) -> bool:
+        """Whether another request may go out here. Something to read on an idle connection is its end, or
+        what nobody asked for. And as a server may end it at any moment, a request that must not be sent twice
+        wants one that was in use just now."""
+        if self._closed or (not repeatable and time.monotonic() - self._used > _TRUSTED):
+            return False
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return not poll.poll(0)
+
+    def ask(self, request: Request, target: str, headers: answer.Headers) -> answer.Answer:
+        """The answer; whatever goes wrong, the connection is closed."""
+        try:
+            self._send(request, target, headers)
+            head = self._head()
+            received = head.headers.raw_items()
+            answer.check_head(head.reason, received)
+            body = answer.whole_body(request, head.status_code, received, self._chunks())
+            self._finish(answer.has_no_body(request, head.status_code))
+        except h11.RemoteProtocolError as error:
+            self.close()
+            raise Broken(_BROKE_OFF if self._ended else f"what came is not HTTP: {_said(error)}") from None
+        except BaseException:
+            self.close()
+            raise
+        return head.status_code, received, body
+
+    def _send(self, request: Request, target: str, headers: answer.Headers) -> None:
+        state, content = self._state, request.content
+        out = state.send(h11.Request(method=request.method, target=target, headers=headers))
+        pieces = [out]
+        if content:
+            state.send(h11.Data(data=content))
+            pieces = [out + content] if len(content) < _JOINED else [out, content]
+        state.send(h11.EndOfMessage())
+        try:
+            for piece in pieces:
+                self._socket.settimeout(self._line.left())
+                self._socket.sendall(piece)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # a server may refuse a large body before it has read all of it: its answer says so
+
+    def _head(self) -> h11.Response:
+        interim = answer.Interim()
+        while True:
+            try:
+                event = self._next()
+            except h11.RemoteProtocolError as error:
+                raise answer.head_too_large() if error.error_status_hint == _TOO_LARGE else error from None
+            if isinstance(event, h11.Response):
+                return event
+            if not isinstance(event, h11.InformationalResponse) or event.status_code == 101:
+                raise Broken("the server wants to speak another protocol")
+            interim.another()
+
+    def _chunks(self) -> Iterator[bytes]:
+        while isinstance(event := self._next(), h11.Data):
+            yield event.data
+
+    def _finish(self, without_body: bool) -> None:
+        surplus, _ = self._state.trailing_data
+        if surplus and not without_body:
+            raise answer.more_than_announced()
+        if surplus or (self._state.our_state, self._state.their_state) != (h11.DONE, h11.DONE):
+            self.close()
+            return
+        self._state.start_next_cycle()
+        self._used = time.monotonic()
+
+    def _next(self) -> object:
+        while True:
+            event = self._state.next_event()
+            if event is not h11.NEED_DATA:
+                return event
+            data = self._read()
+            self._ended = not data
+            if self._ended and self._state.their_state is h11.SEND_RESPONSE:
+                raise Broken(
+                    _BROKE_OFF if self._line.received else "the connection was closed without an answer"
+                )
+            self._state.receive_data(data)
+
+    def _read(self) -> bytes:
+        self._socket.settimeout(self._line.left())
+        try:
+            data = self._socket.recv(_READ)
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise Broken(f"the connection broke off: {error.strerror or error}") from None
+        self._line.received += len(data)
+        return data
+
+
+def _said(error: h11.RemoteProtocolError) -> str:
+    """What h11 says, without the bytes that it quotes, and in the words of who reads answers."""
+    return str(error).partition(": bytearray")[0].replace("request line", "status line")

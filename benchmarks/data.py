@@ -1,0 +1,232 @@
+"""The documents and files that are compared: generated, the same at every run."""
+
+import json
+import random
+import shutil
+import uuid
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from baselinekit.documents import yamlwrite
+from baselinekit.model.baselines import Baseline, Known, Rules
+from baselinekit.model.recipes import Recipe, SkillExecution
+
+Record = dict[str, Any]
+
+PLACEHOLDERS = {"id": "<<any_uuid>>", "created_at": "<<any_iso_datetime>>"}
+IGNORED = {"updated_at": "{rows}.*.updated_at", "etag": "**.etag"}
+_CITIES = ("Paris", "Lyon", "Nantes", "Brest", "Lille")
+_WORDS = ("alpha", "bravo", "delta", "gamma", "kappa", "omega", "sigma", "theta")
+_EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def record(rng: random.Random, number: int) -> Record:
+    """About 450 bytes, as an API answers: an id, dates, numbers, switches, something nested, two lists."""
+    return {
+        "id": str(uuid.UUID(int=rng.getrandbits(128), version=4)),
+        "email": f"user{number}@example.com",
+        "name": f"User number {number}",
+        "active": rng.random() < 0.8,
+        "logins": rng.randrange(40),
+        "balance": round(rng.uniform(0, 10_000), 2),
+        "created_at": _moment(rng),
+        "updated_at": _moment(rng),
+        "etag": f"{rng.getrandbits(64):016x}",
+        "address": {
+            "street": f"{rng.randrange(1, 200)} Main Street",
+            "city": rng.choice(_CITIES),
+            "geo": {"lat": round(rng.uniform(-90, 90), 6), "lng": round(rng.uniform(-180, 180), 6)},
+        },
+        "tags": rng.sample(_WORDS, 3),
+        "scores": [rng.randrange(1_000) for _ in range(4)],
+    }
+
+
+def _moment(rng: random.Random) -> str:
+    return (_EPOCH + timedelta(seconds=rng.randrange(30_000_000))).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """An expected and an actual document, and at how many places they differ, as each engine takes them:
+    ours the expected one with its placeholders (`stored`), the others the plain one and the names that are
+    not compared. Nothing is shared between the two documents: they come from different texts."""
+
+    stored: Baseline
+    plain: Any
+    text: str
+    actual: Any
+    differences: int
+    excluded: tuple[str, ...]
+
+
+ROWS = "users"
+
+
+def records(count: int, seed: int = 7) -> list[Record]:
+    rng = random.Random(seed)
+    return [record(rng, number) for number in range(count)]
+
+
+def records_of_size(size: int) -> list[Record]:
+    """So many records that they take about `size` bytes of JSON."""
+    each = len(json.dumps(records(50))) / 50
+    return records(max(2, round(size / each)))
+
+
+def case(
+    rows: Sequence[Record],
+    change: Callable[[list[Record]], int],
+    *,
+    loose: bool,
+    arrays: dict[str, Any] | None = None,
+) -> Case:
+    """`change` makes the actual rows different and says at how many places. `loose`: with two placeholders a
+    record and two ignore rules, and the actual values differ there; else all is literal."""
+    answered = deepcopy(list(rows))
+    if loose:
+        other = records(len(rows), seed=8)
+        for row, values in zip(answered, other, strict=True):
+            row.update({name: values[name] for name in (*PLACEHOLDERS, *IGNORED)})
+    differences = change(answered)
+    template = [{**row, **PLACEHOLDERS} for row in rows] if loose else rows
+    rules = Rules(
+        arrays=arrays or {},
+        ignore_fields=[path.format(rows=ROWS) for path in IGNORED.values()] if loose else [],
+    )
+    text = json.dumps({ROWS: answered})
+    stored = Baseline(
+        "x",
+        Recipe(None, SkillExecution("skill", "x")),
+        baseline=Known(json.loads(json.dumps({ROWS: template}))),
+        comparison=rules,
+    )
+    excluded = (*PLACEHOLDERS, *IGNORED) if loose else ()
+    plain = json.loads(json.dumps({ROWS: list(rows)}))
+    return Case(stored, plain, text, json.loads(text), differences, excluded)
+
+
+def equal(rows: list[Record]) -> int:
+    return 0
+
+
+def few(rows: list[Record]) -> int:
+    """Three leaves, far from each other."""
+    last = len(rows) - 1
+    rows[last // 4]["name"] += " II"
+    rows[last // 2]["balance"] += 1
+    rows[last]["address"]["city"] = "Rome"
+    return 3
+
+
+def many(rows: list[Record]) -> int:
+    """Two leaves of every record."""
+    for row in rows:
+        row["name"] += " II"
+        row["balance"] += 1
+    return 2 * len(rows)
+
+
+CHANGES: dict[str, Callable[[list[Record]], int]] = {"equal": equal, "few": few, "many": many}
+
+
+def shuffled(changed: Callable[[int], int]) -> Callable[[list[Record]], int]:
+    """The rows in another order, some of them with another name."""
+
+    def change(rows: list[Record]) -> int:
+        rng = random.Random(9)
+        number = changed(len(rows))
+        for row in rng.sample(rows, number):
+            row["name"] += " II"
+        rng.shuffle(rows)
+        return number
+
+    return change
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A folder with baselines of an API, and what that API answers: `answers/<n>.json`."""
+
+    root: Path
+    answers: Path
+    count: int
+
+    @property
+    def files(self) -> list[str]:
+        return [f"baselines/api/api-{number:05}.yaml" for number in range(self.count)]
+
+    def restore(self) -> None:
+        """The files as they were captured: what a run wrote is undone."""
+        for file in self.files:
+            shutil.copyfile(self.root / "captured" / Path(file).name, self.root / file)
+
+
+def project(folder: Path, count: int, base_url: str = "http://127.0.0.1:1", *, loose: bool = True) -> Project:
+    """`count` baselines of about 2 KB, one a file as `capture` writes them. With two placeholders and an
+    ignore rule each, unless they shall be literal."""
+    made = Project(folder / "project", folder / "answers", count)
+    for place in (made.root / "baselines" / "api", made.root / "captured", made.answers):
+        place.mkdir(parents=True)
+    configure(made, base_url)
+    for number, file in enumerate(made.files):
+        (made.root / "captured" / Path(file).name).write_text(baseline_text(number, loose=loose), "utf-8")
+        (made.answers / f"{number}.json").write_text(
+            json.dumps(body(number, seed=2 if loose else 1)), "utf-8"
+        )
+    made.restore()
+    return made
+
+
+def configure(made: Project, base_url: str) -> None:
+    (made.root / "baselinekit.yaml").write_text(f"version: 1\nbase_url: {base_url}\n", "utf-8")
+
+
+def body(number: int, seed: int = 1) -> Record:
+    """What the API answers to request `number`. Another seed gives another id and other dates, no more."""
+    rng, other = random.Random(number), record(random.Random(f"{number} {seed}"), 0)
+    user = record(rng, number) | {name: other[name] for name in (*PLACEHOLDERS, *IGNORED)}
+    manager, deputy = ({**record(rng, number + n), "etag": other["etag"]} for n in (1, 2))
+    for name in ("id", "created_at", "updated_at", "logins", "tags"):
+        del manager[name], deputy[name]
+    return {"user": user, "manager": manager, "deputy": deputy}
+
+
+def baseline(number: int, *, loose: bool) -> Record:
+    """The record of a file. Its keys are in the order in which `capture` writes them."""
+    answer = body(number)
+    if loose:
+        answer["user"].update(PLACEHOLDERS)
+    ignored = ["user.updated_at", "**.etag"]
+    return {
+        "id": f"api-{number:05}",
+        "baseline": {
+            "output": {"status": 200, "headers": {"content-type": "application/json"}, "body": answer},
+            "captured_at": "2024-01-20T14:00:00Z",
+            "environment": {
+                "tool": "baselinekit 0.1.0",
+                "platform": "linux-x86_64",
+                "git": {"commit": "0" * 40, "branch": "main", "dirty": False},
+                "base_url": "http://api.example.com",
+            },
+        },
+        "current": {
+            "input": {"method": "GET", "endpoint": f"/{number}.json"},
+            "execution": {"type": "http"},
+        },
+        "comparison": {"type": "structural", **({"ignore_fields": ignored} if loose else {})},
+        "metadata": {
+            "criticality": "high",
+            "tags": ["api", "users"],
+            "last_passed": None,
+            "failure_count": 0,
+        },
+    }
+
+
+def baseline_text(number: int, *, loose: bool) -> str:
+    return yamlwrite.dump(baseline(number, loose=loose))

@@ -1,0 +1,141 @@
+"""What is read line by line is what libyaml reads: the same values and places, or nothing at all."""
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from storehelp import Hand, same, values
+
+from baselinekit.documents import lines, yamlfile
+from baselinekit.documents.marks import Watched
+from baselinekit.documents.yamlwrite import dump
+from baselinekit.errors import BaselinekitError
+
+WRITTEN = """\
+# yaml-language-server: $schema=../../.baselinekit/baseline.schema.json
+id: users-list
+baseline:
+  output:
+    status: 200
+    headers:
+      content-type: application/json
+    body:
+      users:
+        - id: <<any_uuid>>
+          name: Ada (the first)
+          scores:
+            - 1
+            - -2.5
+            - - 1e3
+              - "no"
+
+        - {}
+      next: http://127.0.0.1:8000/users?page=2&size=10
+      "odd key": ''
+      nothing:
+  # when
+  captured_at: "2024-01-15T10:30:00Z"
+metadata:
+  tags: []
+  last_passed: null
+  failure_count: 3
+"""
+TOKENS = [
+    *("- ", "  ", " ", ": ", ":", "\n", '"', "'", "#", " #", "[]", "{}", "|", ">", "&a ", "*a", "!!str "),
+    *("? ", "---", "...", "<<", "null", "~", "0x1F", "1_0", ".inf", "\t", "\r", "\ufeff", "\x85", "\u2028"),
+    *(
+        "a: b",
+        "- a",
+        "\n- ",
+        "\n  ",
+        "\\",
+        "\\n",
+        "%",
+        "@",
+        "`",
+        ",",
+        "=",
+        "last_passed: ",
+        "é",
+        "\U0001f600",
+    ),
+]
+
+
+def by_libyaml(body: str) -> tuple[list[Any], Watched] | None:
+    watched: Watched = {"last_passed": [], "failure_count": []}
+    reader = yamlfile._Reader(body, "f", watched)
+    try:
+        documents = reader.documents(yamlfile._parser(body, False))
+    except (BaselinekitError, yamlfile.yaml.YAMLError):
+        return None
+    return None if reader.problems else (documents, watched)
+
+
+def agree(body: str) -> bool:
+    """Whether it was read at all; if so, it must be as libyaml has it."""
+    watched: Watched = {"last_passed": [], "failure_count": []}
+    found = lines.read(body, watched)
+    if found is None:
+        assert not any(watched.values()), body
+        return False
+    whole = by_libyaml(body)
+    assert whole is not None, body
+    assert same(found, whole[0]), (body, found, whole[0])
+    for key, met in watched.items():
+        assert met == whole[1][key] or not met, (body, key)
+    return True
+
+
+def test_what_capture_writes_is_read_line_by_line() -> None:
+    assert agree(WRITTEN)
+    watched: Watched = {"last_passed": [], "failure_count": []}
+    (document,) = lines.read(WRITTEN, watched) or [None]
+    ((box, (start, end)),) = watched["failure_count"]
+    assert box is document["metadata"]
+    assert WRITTEN[start:end] == "3"
+    assert agree(WRITTEN.removesuffix("\n"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "# only\n", "a", "- \n", "a: |\n  b\n", "a: b\n  c\n", "a: b: c\n", "a:\n  b\n", "a: &x 1\n"),
+        *("a: 1\na: 2\n", "1: a\n", "null: a\n", "<<: a\n", "a: .nan\n", "a: [1]\n", "a:  b\n", "a: b \n"),
+        *("a: 1\n b: 2\n", "  a: 1\nb: 2\n", "- a\n  b: 1\n", "a:\n- b\n", "a: 'b''c'\n", 'a: "b\\n"\n'),
+        *("---\na: 1\n", "a: 1\n...\n", "a: 1\r\n", "a:\t1\n", "a: b #c\n", "a: #c\n", "- - a\n - b\n"),
+        "- " * 65 + "a\n",
+        f"a: {'1' * 1_001}\n",
+        f"a: {'x' * lines.LONGEST}\n",
+    ],
+)
+def test_anything_else_is_left_to_libyaml(text: str) -> None:
+    assert lines.read(text, {}) is None
+
+
+def test_a_name_that_is_also_in_a_text_is_not_taken_for_its_place() -> None:
+    body = 'note: "see last_passed: 1"\nmetadata:\n  last_passed: null\n'
+    watched: Watched = {"last_passed": []}
+    assert lines.read(body, watched)
+    assert watched["last_passed"] == []
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.dictionaries(st.sampled_from(["a", "b-c", "last_passed"]), values, min_size=1), st.data())
+def test_whoever_wrote_it(value: dict[str, Any], data: st.DataObject) -> None:
+    agree(dump(value))
+    agree(Hand(lambda options: data.draw(st.sampled_from(options))).document(value))
+
+
+def test_mutations_of_what_is_written() -> None:
+    rng = random.Random(7)
+    read = 0
+    for _ in range(4_000):
+        body = WRITTEN
+        for _ in range(rng.randint(1, 3)):
+            start = rng.randrange(len(body))
+            end = start + rng.choice([0, 0, 1, 2, 6])
+            body = body[:start] + rng.choice([*TOKENS, "", body[end : end + 12]]) + body[end:]
+        read += agree(body)
+    assert 400 < read < 2_500

@@ -1,0 +1,218 @@
+"""Every write, sync, rename and the like of a command fails in turn, or is the last thing that it does."""
+
+import errno
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from drill import DRAFT, FAILING, PASSING, THOROUGH, Drill, Standing, drill
+from faults import AVAILABLE, ERRORS, Fault
+from warm import Ended, Warm, warm
+
+pytestmark = pytest.mark.skipif(not AVAILABLE, reason="processes are followed on Linux, x86_64 and aarch64")
+
+ENOUGH = 400
+"""No command of these makes so many calls: who gets here is caught in a loop."""
+
+
+@pytest.fixture(scope="module")
+def runs() -> Iterator[Warm]:
+    with warm() as server:
+        yield server
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Drill]:
+    with drill(tmp_path / "project") as project:
+        yield project
+
+
+def turns(run: Callable[[int], Ended | None], step: int = 1) -> int:
+    """Do it with the fault at call 1, 2, 3 … until there is no such call; or at every so many of them."""
+    for number in range(1, ENOUGH, 1 if THOROUGH else step):
+        ended = run(number)
+        if ended is not None and len(ended.seen) < number:
+            return number - 1
+    raise AssertionError("the command never ends to change files")
+
+
+def quiet(ended: Ended) -> None:
+    """Whatever happened, the user is spoken to in sentences."""
+    assert "Traceback" not in ended.said, ended.said
+    assert "BK399" not in ended.said, ended.said
+
+
+def right(before: dict[str, Standing], after: dict[str, Standing]) -> None:
+    """One more run, counted exactly once."""
+    for id in PASSING:
+        assert after[id] == (True, 0)
+    for id in FAILING:
+        assert after[id] == (False, before[id].count + 1)
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["odd", "even"])
+def test_f01_killed_at_every_call_the_files_are_whole_and_the_next_run_is_right(
+    here: Drill, runs: Warm, first: bool
+) -> None:
+    """Dying just after a call is dying just before the next one, so every other number is either."""
+
+    def die(number: int) -> Ended | None:
+        kinds = ("before", "after") if THOROUGH else ("before",) if number % 2 else ("after",)
+        ended = None
+        for kind in kinds if THOROUGH or number % 2 == first else ():
+            here.lay()
+            ended = runs.run(here.folder, "compare", fault=Fault(number, kind))
+            if len(ended.seen) < number:
+                assert ended.exit_code == 1, ended.said
+                return ended
+            assert ended.exit_code == -9
+            before = here.standing()
+            for id, standing in before.items():
+                assert standing in ((False, 0), (id in PASSING, int(id in FAILING))), id
+            if kind == "after":
+                looked = runs.run(here.folder, "doctor")
+                assert (looked.exit_code, here.litter()) == (0, []), looked.said
+            again = runs.run(here.folder, "compare")
+            assert again.exit_code == 1, again.said
+            assert "BK" not in again.said
+            right(before, here.standing())
+            assert (here.litter(), here.is_hidden()) == ([], True)
+        return ended
+
+    assert turns(die) > 20
+
+
+def told_or_done(here: Drill, ended: Ended) -> None:
+    """Every verdict is in the files, or the user is told which file or state folder would not take it."""
+    names = {"a": "baselines/a.yaml", "b": "baselines/b.yaml", "c": "baselines/deeper/two.yaml"}
+    names["d"] = names["c"]
+    for id, standing in here.standing().items():
+        done = standing == (id in PASSING, int(id in FAILING))
+        assert done or standing == (False, 0), (id, standing)
+        assert done or re.search(rf"BK120 ({names[id]}|\.baselinekit)", ended.said), (id, ended.said)
+
+
+def errors_at(number: int) -> tuple[int, ...]:
+    """Which errors a call ends with; one after the other, if not all are wanted."""
+    return ERRORS if THOROUGH else (ERRORS[number // 2 % len(ERRORS)],)
+
+
+@pytest.mark.parametrize("lasting", [False, True], ids=["once", "from-then-on"])
+def test_f05_every_call_that_fails_leaves_the_old_or_the_new_file_and_says_so(
+    here: Drill, runs: Warm, lasting: bool
+) -> None:
+    def fail(number: int) -> Ended | None:
+        ended = None
+        for error in errors_at(number):
+            here.lay()
+            ended = runs.run(here.folder, "compare", fault=Fault(number, error, lasting))
+            quiet(ended)
+            assert ended.exit_code == 1, ended.said
+            assert "2 failed, 2 passed" in ended.out, ended.said
+            told_or_done(here, ended)
+            if not lasting:
+                assert here.litter() == [] or error != errno.ENOSPC, here.litter()
+        return ended
+
+    assert turns(fail, step=2 if lasting else 1) > 20
+
+
+def test_a_write_that_takes_only_a_part_is_continued(here: Drill, runs: Warm) -> None:
+    def cut(number: int) -> Ended:
+        here.lay()
+        ended = runs.run(here.folder, "compare", fault=Fault(number, "short"))
+        quiet(ended)
+        assert ended.exit_code == 1, ended.said
+        assert here.standing() == {id: (id in PASSING, int(id in FAILING)) for id in (*PASSING, *FAILING)}, (
+            ended.said
+        )
+        return ended
+
+    def only_writes(number: int) -> Ended | None:
+        return cut(number) if number > len(order) or order[number - 1].name in ("write", "pwrite") else None
+
+    here.lay()
+    order = runs.run(here.folder, "compare", follow=True).seen
+    if THOROUGH:
+        assert turns(cut) > 20
+    else:
+        assert turns(only_writes) > 20
+
+
+CAPTURES: dict[str, tuple[tuple[str, ...], dict[str, str], str]] = {
+    "new": (("capture", "http", "GET", "/n", "--id", "new"), {}, "baselines/127.0.0.1/new.yaml"),
+    "large": (("capture", "http", "GET", "/n", "--id", "new"), {}, "baselines/127.0.0.1/new.yaml"),
+    "from": (("capture", "from", "baselines/draft.yaml"), DRAFT, "baselines/draft.yaml"),
+}
+
+
+def lay_for_capture(here: Drill, kind: str) -> bytes | None:
+    """The file as it is before, if there is one."""
+    _, files, file = CAPTURES[kind]
+    here.lay(files)
+    if kind == "large":  # every output is over the limit, and goes into a file beside
+        with (here.folder / "baselinekit.yaml").open("a") as config:
+            config.write("inline_limit: 1\n")
+    return (here.folder / file).read_bytes() if files else None
+
+
+def is_captured(here: Drill, kind: str, old: bytes | None) -> bool:
+    """Whether the capture is in its file; in part is torn."""
+    path = here.folder / CAPTURES[kind][2]
+    now = path.read_bytes() if path.exists() else None
+    if now == old:
+        return False
+    assert now is not None
+    kept = b"output_file: new.output.json" if kind == "large" else b'"n": 1'
+    assert now.endswith(b"failure_count: 0, last_passed: null}\n" if old else b"failure_count: 0\n"), now
+    assert kept in now, now
+    if kind == "large":
+        assert path.with_name("new.output.json").read_text() == (
+            '{\n  "status": 200,\n  "headers": {\n    "content-type": "application/json"\n  },\n'
+            '  "body": {\n    "n": 1\n  }\n}\n'
+        )
+    return True
+
+
+@pytest.mark.parametrize("kind", CAPTURES)
+def test_f01_a_capture_killed_at_every_call_is_whole_or_not_there(here: Drill, runs: Warm, kind: str) -> None:
+    words = CAPTURES[kind][0]
+
+    def die(number: int) -> Ended | None:
+        ended = None
+        for how in ("before", "after") if THOROUGH else (("before", "after")[number // 2 % 2],):
+            old = lay_for_capture(here, kind)
+            ended = runs.run(here.folder, *words, fault=Fault(number, how))
+            if len(ended.seen) < number:
+                assert ended.exit_code == 0, ended.said
+                return ended
+            there = is_captured(here, kind, old)
+            again = runs.run(here.folder, *words)
+            assert again.exit_code == (2 if there else 0), again.said
+            assert is_captured(here, kind, old)
+            compared = runs.run(here.folder, "compare")
+            assert compared.exit_code == 0, compared.said
+            assert (here.litter(), here.is_hidden()) == ([], True)
+        return ended
+
+    assert turns(die, step=2) > 5
+
+
+@pytest.mark.parametrize("kind", CAPTURES)
+def test_f05_a_capture_that_cannot_write_says_so_and_changes_nothing(
+    here: Drill, runs: Warm, kind: str
+) -> None:
+    def fail(number: int) -> Ended | None:
+        ended = None
+        for lasting in (False, True) if THOROUGH else (number % 4 == 1,):
+            for error in errors_at(number):
+                old = lay_for_capture(here, kind)
+                ended = runs.run(here.folder, *CAPTURES[kind][0], fault=Fault(number, error, lasting))
+                quiet(ended)
+                there = is_captured(here, kind, old)
+                assert ended.exit_code in ((0, 3) if there else (3,)), (ended.exit_code, ended.said)
+                assert ended.exit_code == 0 or "BK120 " in ended.err, ended.said
+        return ended
+
+    assert turns(fail, step=2) > 5

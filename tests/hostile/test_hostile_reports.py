@@ -1,0 +1,144 @@
+"""Reports of hostile values can be read by whoever reads such reports, and stay within their bounds
+(F33, F34, F55)."""
+
+import json
+import re
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from answers import Ran, World, world
+
+from baselinekit.model.values import Json
+
+NASTY = (
+    "\x00\x0b\x1b[31m\ufffe\uffff\ud800\u202e ]]></failure><b> & ```\n````\n</details>"
+    "<img src=x onerror=alert()> ![i](http://e.example/i.png) [x](javascript:alert()) @everyone @team/all #1"
+    " GH-2 | \\| <!-- \n---\n# Yes\n"
+)
+REPORTS = ("r.json", "r.junit.xml", "r.md")
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A project whose reports are written, of every kind of hostile value there is."""
+    with world(tmp_path_factory.mktemp("reports") / "project") as here:
+        here.baseline("value", {"a": "x", "b": [1]}, {"a": NASTY, "b": [NASTY, {NASTY: None}]})
+        here.baseline("name", {NASTY: 1}, {NASTY: 2}, name=NASTY, metadata={"tags": [NASTY]})
+        here.baseline("skipped", 1, 1, metadata={"skip": NASTY})
+        here.baseline("error", 1, b"{" + json.dumps(NASTY).encode() + b": }")
+        here.baseline("rule", {"a": 1}, {"a": 2}, {"ignore_fields": [json.dumps(NASTY)]})
+        text = (here.folder / "baselines/value.yaml").read_text()
+        here.file("baselines/odd ]]>\n```@team|.yaml", text.replace('id: "value"', "id: odd"))
+        ran = here.run("compare", *(word for report in REPORTS for word in ("-o", report)))
+        assert ran.exit_code == 1, ran.said
+        yield here
+
+
+def test_f34_every_report_of_hostile_values_parses(hostile: World) -> None:
+    results = json.loads((hostile.folder / "r.json").read_bytes().decode("utf-8"))["results"]
+    assert {result["id"] for result in results} == {"value", "name", "skipped", "error", "rule", "odd"}
+    sides = [found.get("actual") for result in results for found in result["differences"]]
+    assert sides.count(NASTY) == 4
+    page = (hostile.folder / "r.junit.xml").read_bytes()
+    names = [case.attrib["name"] for case in ElementTree.fromstring(page).iter("testcase")]
+    assert names == [result["id"] for result in results]
+    decoded = page.decode("utf-8")
+    assert not re.search("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", decoded)
+    assert "\\x00" in decoded
+
+
+def test_f34_junit_has_the_shape_that_ci_systems_read(hostile: World) -> None:
+    suites = ElementTree.parse(hostile.folder / "r.junit.xml").getroot()
+    suite = suites[0]
+    cases = suite.findall("testcase")
+    counted = {name: int(suite.attrib[name]) for name in ("tests", "failures", "errors", "skipped")}
+    assert counted == {"tests": 6, "failures": 4, "errors": 1, "skipped": 1}
+    assert {element.tag for element in suites.iter()} == {
+        *("testsuites", "testsuite", "properties", "property", "testcase", "failure", "error", "skipped"),
+        "system-out",
+    }
+    for case in cases:
+        assert case.attrib.keys() >= {"classname", "name", "time"}
+        assert float(case.attrib["time"]) >= 0
+        assert sum(element.tag in ("failure", "error", "skipped") for element in case) == 1
+
+
+def test_f33_markdown_shows_foreign_text_and_obeys_none_of_it(hostile: World) -> None:
+    page = (hostile.folder / "r.md").read_text("utf-8")
+    assert len(page) < 60_000
+    outside, inside = [], []
+    fence = ""
+    for line in page.split("\n"):
+        opened = re.match("`{3,}", line)
+        if not fence and opened:
+            fence = opened[0]
+        elif line == fence:
+            fence = ""
+        else:
+            (inside if fence else outside).append(line)
+    assert fence == ""
+    assert any("onerror" in line for line in inside)
+    words = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", "\n".join(outside))
+    assert not re.search(r"(?<!\\)!\[|(?<!\\)\]\(|(?<!\\)<\w|[@#]\w", words)
+    headings = [line for line in outside if line.startswith("#")]
+    assert len(headings) == 1 + 5
+    rows = [line for line in outside if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {5}
+
+
+LONG = 4_700_000
+
+
+def values(name: str) -> tuple[Json, Json]:
+    rows = [{"id": n, "name": f"name {n}", "price": n / 4, "tags": ["a", "b"]} for n in range(20_000)]
+    return {
+        "every value": (list(range(100_000)), [-n - 1 for n in range(100_000)]),
+        "every key": ({f"k{n}": n for n in range(50_000)}, {f"l{n}": n for n in range(50_000)}),
+        "one row of many": (rows[:9_000], [*rows[:3_000], {"id": 3_000}, *rows[3_001:9_000]]),
+        "every row": (rows, [{**row, "price": 0.5} for row in rows]),
+        "every line": (
+            "\n".join(f"a{n}" for n in range(100_000)),
+            "\n".join(f"b{n}" for n in range(100_000)),
+        ),
+        "one line": ("x" * LONG + "a", "x" * LONG + "b"),
+    }[name]
+
+
+def measured(here: World, *words: str) -> tuple[Ran, float]:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    ran = here.run(*words)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ran, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [
+        ("every value", 100_000),
+        ("every key", 100_000),
+        ("one row of many", 3),
+        ("every row", 19_999),
+        ("every line", 1),
+        ("one line", 1),
+    ],
+)
+def test_f55_a_large_difference_is_told_in_time_and_counted_completely(
+    tmp_path: Path, name: str, least: int
+) -> None:
+    with world(tmp_path / "project") as here:
+        here.baseline("big", *values(name))
+        output = [word for report in REPORTS for word in ("-o", report)]
+        ran, seconds = measured(here, "compare", "-v", *output)
+        assert ran.exit_code == 1
+        assert seconds < 12
+        result = json.loads((here.folder / "r.json").read_bytes())["results"][0]
+        assert result["difference_count"] >= least
+        assert len(result["differences"]) == min(10_000, result["difference_count"])
+        shown = [ran.text, *((here.folder / report).read_text("utf-8") for report in REPORTS[1:])]
+    for page in shown:
+        assert len(page) < 60_000
+        assert f"{result['difference_count']:,} differences" in page or least == 1
+        assert re.search(r"and (over )?[\d,]+ more", page) or least < 10

@@ -1,0 +1,301 @@
+"""What a service, or a file under test, does over several requests: it leads elsewhere, hands out cookies,
+is slow, or says what is more than text. The real command, and what the servers saw of it."""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unicodedata import category
+
+import pytest
+from attacked import Attacked
+from routes import named
+from server import JSON, TEXT, HostileServer, Peer, kept, whole
+
+TOKEN = "tok-3f9a1c77e0"
+ANY = {"status": 200}
+
+
+@pytest.fixture
+def server() -> Iterator[HostileServer]:
+    with HostileServer() as server:
+        yield server
+
+
+@pytest.fixture
+def other() -> Iterator[HostileServer]:
+    """Another origin, to which nothing may come that was not meant for it."""
+    with HostileServer(otherwise=kept(whole(b"other", TEXT))) as other:
+        yield other
+
+
+@pytest.fixture
+def project(tmp_path: Path, server: HostileServer) -> Attacked:
+    return Attacked(tmp_path, server)
+
+
+def asking(endpoint: str, execution: dict[str, Any] | None = None, **asked: Any) -> dict[str, Any]:
+    return {"input": {"endpoint": endpoint, **asked}, "execution": {"type": "http", **(execution or {})}}
+
+
+def asking_url(url: str, **asked: Any) -> dict[str, Any]:
+    return {"input": {"url": url, **asked}, "execution": {"type": "http"}}
+
+
+def test_f16_a_secret_never_goes_where_only_the_file_leads(
+    project: Attacked, server: HostileServer, other: HostileServer
+) -> None:
+    sent = {"headers": {"X-Api-Key": "{{TOKEN}}"}}
+    project.baseline("by-base-url", ANY, asking("/x", {"base_url": other.url, **sent}))
+    project.baseline("by-url", ANY, asking_url(f"{other.url}/x", **sent))
+    project.baseline("by-query", ANY, asking_url(f"{other.url}/x?key={{{{TOKEN}}}}"))
+    ran = project.run("compare", "--secret", f"TOKEN={TOKEN}", base_url="")
+    assert (ran.exit_code, ran.said.count("BK402")) == (4, 3)
+    assert TOKEN not in ran.said
+    assert server.connections == other.connections == 0
+
+
+ASTRAY = {
+    "the-rest-of-a-user-name": asking("@127.0.0.1:{port}/x"),
+    "the-rest-of-a-host": asking(".evil.test/x"),
+    "a-user-name": asking_url("http://good.test@127.0.0.1:{port}/x"),
+    "a-backslash": asking_url("http://127.0.0.1:{port}\\@good.test/x"),
+    "a-tab": asking_url("http://127.0.0.1:{port}\t/x"),
+    "a-file": asking_url("file:///etc/passwd"),
+    "the-environment": asking_url("http://good.test/x?{{HOME}}"),
+}
+
+
+def test_f16_nothing_is_sent_where_a_url_leads_astray(project: Attacked, other: HostileServer) -> None:
+    project.configure(base_url=other.url)
+    for name, current in ASTRAY.items():
+        project.baseline(name, ANY, json.loads(json.dumps(current).replace("{port}", str(other.port))))
+    ran = project.run("compare", base_url="")
+    assert ran.exit_code == 2
+    assert [name for name in ASTRAY if f"{name}.yaml" not in ran.said] == [], "each is told"
+    assert other.connections == 0
+
+
+def test_f16_nothing_is_sent_where_nobody_allowed_it(project: Attacked, other: HostileServer) -> None:
+    project.configure(allow_hosts=["good.test"])
+    project.baseline("elsewhere", ANY, asking_url(f"{other.url}/x"))
+    assert project.run("compare", base_url="").exit_code == 4
+    assert other.connections == 0
+
+
+def moved(to: str, status: int = 302) -> bytes:
+    return whole(b"", f"Location: {to}", "Set-Cookie: session=abc", status=f"{status} Moved")
+
+
+def test_f17_a_redirect_is_an_answer_like_any_other(
+    project: Attacked, server: HostileServer, other: HostileServer
+) -> None:
+    server.routes["/moved"] = moved(f"{other.url}/x")
+    stored = {"status": 302, "headers": {"location": f"{other.url}/x"}, "body": ""}
+    project.baseline("moved", stored, asking("/moved"))
+    assert project.run("compare").exit_code == 0
+    assert other.connections == 0
+
+
+def test_f17_nothing_personal_crosses_to_another_origin(
+    project: Attacked, server: HostileServer, other: HostileServer
+) -> None:
+    server.routes["/moved"] = moved(f"{other.url}/x")
+    execution = {
+        "redirects": 3,
+        "headers": {"X-Api-Key": TOKEN, "Proxy-Authorization": TOKEN, "X-Tenant": "us"},
+        "auth": {"type": "bearer", "token": TOKEN},
+        "cookies": {"sid": TOKEN},
+    }
+    project.baseline("moved", ANY, asking("/moved", execution))
+    assert project.run("compare").exit_code == 0
+    (seen,) = other.seen
+    assert set(seen.headers) == {"host", "user-agent", "accept", "accept-encoding"}
+    assert server.seen[0].headers["x-api-key"] == TOKEN, "it was sent where it belongs"
+
+
+@pytest.mark.parametrize("status", [307, 308])
+def test_f17_a_body_is_not_handed_on(
+    project: Attacked, server: HostileServer, other: HostileServer, status: int
+) -> None:
+    server.routes["/moved"] = moved(f"{other.url}/x", status)
+    asked = asking("/moved", {"redirects": True}, method="POST", json={"password": TOKEN})
+    project.baseline("moved", ANY, asked)
+    ran = project.run("compare", "--json")
+    assert (ran.exit_code, ran.outcomes) == (3, {"moved": ("error", "BK308")})
+    assert other.connections == 0
+
+
+def test_f17_a_redirect_does_not_widen_what_is_allowed(
+    project: Attacked, server: HostileServer, other: HostileServer
+) -> None:
+    server.routes["/moved"] = moved(f"{other.url}/x")
+    project.configure(allow_hosts=[f"127.0.0.1:{server.port}"])
+    project.baseline("moved", ANY, asking("/moved", {"redirects": True}))
+    assert project.run("compare").exit_code == 4
+    assert other.connections == 0
+
+
+LEADS_NOWHERE = {
+    "a-file": "file:///etc/passwd",
+    "a-script": "javascript:alert(1)",
+    "a-user": "http://user:password@127.0.0.1/",
+    "a-backslash": "http://127.0.0.1\\@evil.test/",
+    "an-escape": "http://\x1b]52;c;aGk=\x07/",
+    "no-port": "http://127.0.0.1:99999999/",
+    "a-bracket": "http://[::1/",
+    "itself": "/itself",
+}
+
+
+def test_f17_a_redirect_that_leads_nowhere_is_an_error(project: Attacked, server: HostileServer) -> None:
+    for name, to in LEADS_NOWHERE.items():
+        server.routes[f"/{name}"] = kept(moved(to))
+        project.baseline(name, ANY, asking(f"/{name}", {"redirects": 3}))
+    ran = project.run("compare", "--json", "--no-record")
+    assert ran.outcomes == dict.fromkeys(LEADS_NOWHERE, ("error", "BK308"))
+    assert len(server.asked("/itself")) == 4
+    assert "password" not in ran.said
+
+
+def test_f49_a_failing_request_gives_nothing_away(project: Attacked, server: HostileServer) -> None:
+    server.routes["/broken"] = named("reset-in-the-body").act
+    project.baseline("broken", ANY, asking("/broken?api_key={{TOKEN}}", {"headers": {"X-Key": "{{TOKEN}}"}}))
+    ran = project.run("compare", "-v", "--secret", f"TOKEN={TOKEN}", env={"BASELINEKIT_TRACEBACK": "1"})
+    assert ran.exit_code == 3
+    assert TOKEN in [seen.headers.get("x-key") for seen in server.asked("/broken")], "it was sent"
+    assert TOKEN not in ran.said
+    project.baseline(
+        "user", ANY, {"input": {"url": "http://me:hunter2@127.0.0.1/"}, "execution": {"type": "http"}}
+    )
+    refused = project.run("compare", "-v", "--secret", f"TOKEN={TOKEN}")
+    assert (refused.exit_code, "hunter2" in refused.said) == (2, False)
+
+
+def test_f50_a_cookie_stays_with_the_recipe_that_got_it(
+    project: Attacked, server: HostileServer, other: HostileServer
+) -> None:
+    cookie = ("Set-Cookie: session=abc; Path=/", "Set-Cookie: wide=1; Domain=127.0.0.1; Path=/")
+    server.routes["/in"] = kept(whole(b"hello", TEXT, *cookie))
+    server.routes["/out"] = kept(whole(b"hello", TEXT, *cookie))
+    for n in range(3):
+        project.baseline(f"a{n}", ANY, asking("/in"))
+        project.baseline(f"b{n}", ANY, asking("/out"))
+    steps = [{"endpoint": "/in"}, {"endpoint": "/out?again"}, {"url": f"{other.url}/x"}]
+    project.baseline("flow", ANY, {"input": {"steps": steps}, "execution": {"type": "http"}})
+    assert project.run("compare", "-j", "1").exit_code == 0
+    with_cookies = {seen.target: seen.headers["cookie"] for seen in server.seen if "cookie" in seen.headers}
+    assert list(with_cookies) == ["/out?again"]
+    assert "session=abc" in with_cookies["/out?again"]
+    assert "cookie" not in other.seen[0].headers, "another port is another service"
+    assert len(server.seen) == 8
+
+
+def test_f51_many_slow_requests_at_once_are_no_errors(project: Attacked, server: HostileServer) -> None:
+    def slow(peer: Peer) -> bool:
+        time.sleep(1)
+        peer.say(whole(b"hello", TEXT))
+        return True
+
+    server.routes["/slow"] = slow
+    for n in range(250):
+        project.baseline(f"b{n}", {"status": 200, "body": "hello"}, asking("/slow", {"timeout": 20}))
+    ran = project.run("compare", "--no-record", "--json", "-j", "250")
+    assert (ran.exit_code, ran.report["summary"]["passed"]) == (0, 250), ran.err
+    assert ran.seconds < 12, "one after the other it would be four minutes"
+
+
+def test_f41_what_a_recipe_names_stays_inside(project: Attacked, server: HostileServer) -> None:
+    (project.folder / "link.pem").symlink_to("/etc/hostname")
+    (project.folder / ".git").mkdir()
+    (project.folder / ".git" / "config").write_text("token = hunter2")
+    tries = {
+        "up": asking("/x", method="POST", files={"f": "../../outside"}),
+        "absolute": asking("/x", method="POST", files={"f": "/etc/passwd"}),
+        "by-a-link": asking("/x", method="POST", files={"f": "../link.pem"}),
+        "git": asking("/x", method="POST", files={"f": "../.git/config"}),
+        "authority": asking("/x", {"verify": "/etc/ssl/certs/ca-certificates.crt"}),
+        "certificate": asking("/x", {"cert": "../link.pem"}),
+    }
+    for name, current in tries.items():
+        project.baseline(name, ANY, current)
+    ran = project.run("compare")
+    assert (ran.exit_code, ran.said.count("BK404")) == (4, len(tries))
+    assert server.connections == 0
+
+
+def test_f42_a_pipe_for_a_certificate_is_not_waited_for(project: Attacked, server: HostileServer) -> None:
+    os.mkfifo(project.folder / "pipe")
+    url = server.url.replace("http:", "https:")
+    for name, execution in {"authority": {"verify": "../pipe"}, "certificate": {"cert": "../pipe"}}.items():
+        project.baseline(name, ANY, asking("/x", {"base_url": url, **execution}))
+    ran = project.run("compare", "--json", base_url="")
+    assert ran.outcomes == dict.fromkeys(("authority", "certificate"), ("error", "BK302"))
+    assert ran.seconds < 5
+
+
+def test_f44_no_module_of_the_checkout_is_imported(project: Attacked, server: HostileServer) -> None:
+    server.routes["/x"] = kept(whole(b"[1]", JSON))
+    for module in ("h11", "httpcore", "httpx", "yaml", "select", "ssl", "zlib", "encodings", "json"):
+        stolen = "import pathlib; pathlib.Path(__file__).with_suffix('.ran').touch()\n"
+        for folder in ("", "baselines/"):
+            project.file(f"{folder}{module}.py", stolen)
+    project.baseline("x", {"status": 200, "body": [1]}, asking("/x"))
+    ran = project.run("compare")
+    assert ran.exit_code == 0, ran.said
+    assert list(project.folder.rglob("*.ran")) == []
+
+
+EVIL = {
+    "escape": "\x1b[2J\x1b[31mred",
+    "clipboard": "\x1b]52;c;cm0gLXJm\x07",
+    "title": "\x1b]0;mine\x07",
+    "c1": "\x9b31mred",
+    "bidi": "\u202eevil\u2066",
+    "zero-width": "a\u200bb\u2060c\ufeffd",
+    "return": "safe\rFAILED",
+    "backspace": "pass\x08\x08\x08\x08fail",
+    "workflow": "\n::error file=a.py::forged\n::set-output name=x::y",
+    "markup": "<script>alert(1)</script></details>![x](http://evil.test)@everyone",
+}
+
+
+@pytest.mark.parametrize("form", ["", "-v", "--json", "xml", "md"])
+def test_f30_what_an_answer_says_is_text_and_nothing_else(
+    project: Attacked, server: HostileServer, form: str
+) -> None:
+    for name, evil in EVIL.items():
+        header = evil.encode().decode("latin-1").replace("\n", " ").replace("\r", " ")
+        body = json.dumps({"text": evil, evil: 1}, ensure_ascii=False).encode()
+        answer = whole(body, JSON, f"X-Evil: {header}", status=f"200 {header}")
+        server.routes[f"/{name}"] = kept(answer)
+        server.routes[f"/{name}-text"] = kept(whole(evil.encode(), TEXT, f"X-Evil: {header}"))
+        for id in (name, f"{name}-text"):
+            stored = {"status": 200, "headers": {"x-evil": "good"}, "body": {"text": "good"}}
+            project.baseline(id, stored, asking(f"/{id}", {"keep_headers": ["x-evil"]}))
+    words = ["-o", f"report.{form}"] if form in ("xml", "md") else [form] if form else []
+    ran = project.run("compare", "--no-record", *words)
+    assert ran.exit_code == 1, ran.said
+    said = ran.said
+    if form in ("xml", "md"):
+        said += (project.folder / f"report.{form}").read_text("utf-8")
+    raw = sorted({char for char in said if is_invisible(char)})
+    assert raw == []
+    assert [line for line in said.splitlines() if line.strip().startswith("::")] == []
+
+
+def is_invisible(char: str) -> bool:
+    return char != "\n" and (char < " " or "\x7f" <= char < "\xa0" or category(char) in ("Cf", "Cs"))
+
+
+@pytest.mark.parametrize("name", ["body-drip", "truncated-gzip", "a-repeated-key"])
+def test_f21_nothing_is_captured_that_did_not_come_whole(
+    project: Attacked, server: HostileServer, name: str
+) -> None:
+    route = named(name)
+    server.routes[f"/{name}"] = route.act
+    ran = project.run("capture", "http", f"{server.url}/{name}", "--id", "x", "--timeout", "0.6")
+    assert (ran.exit_code, route.code in ran.said) == (3, True), ran.said
+    assert list(project.folder.rglob("*.yaml")) == []

@@ -1,0 +1,132 @@
+"""Many verdicts at once: in places that are known since the file was read, together, and never worse than one
+by one."""
+
+import fcntl
+import os
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings, strategies as st
+from storehelp import Hand, write, write_baseline
+
+from baselinekit.store.atomic import replace_files
+from baselinekit.store.baselines import Mark, load, record, record_all
+from baselinekit.store.lock import lock
+
+NOW = "2024-02-01T00:00:00Z"
+OUTPUT: dict[str, Any] = {"a": ["metadata:", "last_passed: null", {"failure_count": 0}], "b": "x: 1 # no"}
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.data())
+def test_a_known_place_and_a_search_give_the_same_bytes(tmp_path_factory: Any, data: st.DataObject) -> None:
+    folder = tmp_path_factory.mktemp("p")
+
+    def choose(options: list[Any]) -> Any:
+        return data.draw(st.sampled_from(options))
+
+    cases = [case(number, choose) for number in range(choose([1, 3]))]
+    text = Hand(choose).document(cases if len(cases) > 1 else cases[0])
+    for name in ("known.yaml", "searched.yaml"):
+        write(folder, name, choose(["", "\ufeff"]) * (name == "known.yaml") + text)
+    passed = [choose([True, False]) for _ in cases]
+    for name in ("known.yaml", "searched.yaml"):
+        marks = [
+            Mark(one.source, verdict) for one, verdict in zip(load([name], str(folder)), passed, strict=True)
+        ]
+        assert all(None not in mark.source.spans for mark in marks), text
+        if name == "searched.yaml":
+            marks = [replace(mark, source=replace(mark.source, spans=(None, None))) for mark in marks]
+        assert record(marks, str(folder), NOW) == []
+    known, searched = ((folder / name).read_bytes() for name in ("known.yaml", "searched.yaml"))
+    assert known.removeprefix("\ufeff".encode()) == searched
+    assert known.removeprefix("\ufeff".encode()) != text.encode()
+
+
+def case(number: int, choose: Any) -> dict[str, Any]:
+    return {
+        "id": f"id-{number}",
+        "baseline": {"output": OUTPUT},
+        "current": {"input": {"endpoint": "/x"}, "execution": {"type": "http"}},
+        "metadata": {
+            "last_passed": choose([None, "2024-01-20T14:00:00Z", "2023-01-01"]),
+            "failure_count": choose([0, 9, 41]),
+            "tags": choose([[], ["a"]]),
+        },
+    }
+
+
+def test_what_an_anchor_shares_has_no_place_of_its_own(tmp_path: Path) -> None:
+    current = "current: {input: {endpoint: /x}, execution: {type: http}}"
+    shared = "{last_passed: null, failure_count: 0}"
+    text = f"- id: a\n  {current}\n  metadata: &m {shared}\n- id: b\n  {current}\n  metadata: *m\n"
+    write(tmp_path, "f.yaml", text)
+    one, two = load(["f.yaml"], str(tmp_path))
+    record([Mark(one.source, False), Mark(two.source, True)], str(tmp_path), NOW)
+    one, two = load(["f.yaml"], str(tmp_path))
+    assert (one.metadata.failure_count, one.metadata.last_passed) == (1, None)
+    assert (two.metadata.failure_count, two.metadata.last_passed) == (0, NOW)
+
+
+def counts(root: Path, files: list[str]) -> list[int]:
+    return [one.metadata.failure_count for one in load(files, str(root))]
+
+
+def test_a_file_that_somebody_else_writes_does_not_keep_the_others_back(tmp_path: Path) -> None:
+    files = [write_baseline(tmp_path, f"{number}.yaml", f"id-{number}") for number in range(20)]
+    marks = [Mark(one.source, False) for one in load(files, str(tmp_path))]
+    held, seen = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock(str(tmp_path), files[7]):
+            held.set()
+            seen.wait(20)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert held.wait(20)
+    recording = threading.Thread(target=lambda: record_all(marks, str(tmp_path), NOW))
+    recording.start()
+    deadline = time.monotonic() + 20
+    while sum(counts(tmp_path, files)) < 15:  # a few share the lock of the one that is held
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert counts(tmp_path, files)[7] == 0
+    seen.set()
+    for thread in (holder, recording):
+        thread.join(20)
+    assert counts(tmp_path, files) == [1] * 20
+
+
+def test_in_a_hurry_a_held_file_is_told_and_the_others_are_recorded(tmp_path: Path) -> None:
+    files = [write_baseline(tmp_path, f"{number}.yaml", f"id-{number}") for number in range(3)]
+    marks = [Mark(one.source, False) for one in load(files, str(tmp_path))]
+    hurry = threading.Event()
+    hurry.set()
+    began = time.monotonic()
+    with lock(str(tmp_path), files[1]):
+        done = record_all(marks, str(tmp_path), NOW, hurry=hurry)
+    assert time.monotonic() - began < 5
+    assert [problem.code for failure in done.failures for problem in failure.problems] == ["BK121"]
+    assert counts(tmp_path, files) == [1, 0, 1]
+
+
+def test_what_cannot_be_replaced_keeps_no_other_file_back(tmp_path: Path) -> None:
+    for name in ("a", "c"):
+        write(tmp_path, name, "old")
+    os.mkfifo(tmp_path / "b")
+    failed = replace_files(str(tmp_path), {"a": b"1", "b": b"2", "../d": b"3", "c": b"4"})
+    assert sorted(failed) == ["../d", "b"]
+    assert [(tmp_path / name).read_bytes() for name in ("a", "c")] == [b"1", b"4"]
+    assert list(tmp_path.rglob("*.tmp")) == []
+
+
+def test_the_locks_of_a_group_are_let_go(tmp_path: Path) -> None:
+    files = [write_baseline(tmp_path, f"{number}.yaml", f"id-{number}") for number in range(5)]
+    record([Mark(one.source, True) for one in load(files, str(tmp_path))], str(tmp_path), NOW)
+    for path in (tmp_path / ".baselinekit/locks").iterdir():
+        with path.open("r+b") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,83 @@
+"""The recorder: a file of many baselines is not written for each of them, and nothing is left unwritten."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from storehelp import write, write_baseline
+
+from baselinekit.model.baselines import Baseline
+from baselinekit.store.baselines import load
+from baselinekit.workflow.recording import Recorder
+
+CASE = """\
+- id: id-{number}
+  current:
+    input:
+      endpoint: /x
+    execution:
+      type: http
+  metadata:
+    last_passed: null
+    failure_count: 0
+"""
+
+
+@contextmanager
+def recorder(root: Path, baselines: list[Baseline]) -> Iterator[Recorder]:
+    sources = [one.source for one in baselines]
+    with closing(Recorder(str(root), lambda: "2024-02-01T00:00:00Z", False, sources)) as writer:
+        yield writer
+
+
+def counts(root: Path, file: str) -> list[int]:
+    return [one.metadata.failure_count for one in load([file], str(root))]
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_file_is_written_when_its_last_baseline_is_judged(tmp_path: Path) -> None:
+    write(tmp_path, "f.yaml", "".join(CASE.format(number=number) for number in range(300)))
+    baselines = load(["f.yaml"], str(tmp_path))
+    first = (tmp_path / "f.yaml").stat().st_ino
+    with recorder(tmp_path, baselines) as writer:
+        for one in baselines[:-1]:
+            writer.add(one.source, False)
+        time.sleep(0.3)
+        assert (tmp_path / "f.yaml").stat().st_ino == first
+        writer.add(baselines[-1].source, None)
+        until(lambda: counts(tmp_path, "f.yaml") == [1] * 299 + [0])
+    assert (writer.failures, writer.notes) == ([], [])
+
+
+def test_nor_does_it_wait_for_ever_for_the_others(tmp_path: Path) -> None:
+    write(tmp_path, "f.yaml", "".join(CASE.format(number=number) for number in range(3)))
+    baselines = load(["f.yaml"], str(tmp_path))
+    with recorder(tmp_path, baselines) as writer:
+        writer.add(baselines[0].source, False)
+        until(lambda: counts(tmp_path, "f.yaml") == [1, 0, 0])
+        writer.add(baselines[1].source, False)
+        until(lambda: counts(tmp_path, "f.yaml") == [1, 1, 0])
+
+
+def test_closing_writes_what_waits(tmp_path: Path) -> None:
+    files = [write_baseline(tmp_path, f"{number}.yaml", f"id-{number}") for number in range(100)]
+    baselines = load(files, str(tmp_path))
+    with recorder(tmp_path, baselines) as writer:
+        for one in baselines[:70]:
+            writer.add(one.source, False)
+    assert [one.metadata.failure_count for one in load(files, str(tmp_path))] == [1] * 70 + [0] * 30
+
+
+def test_what_goes_wrong_in_the_writer_is_told(tmp_path: Path) -> None:
+    baselines = load([write_baseline(tmp_path)], str(tmp_path))
+    (tmp_path / "b.yaml").unlink()
+    with recorder(tmp_path, baselines) as writer:
+        writer.add(baselines[0].source, True)
+    assert [problem.code for failure in writer.failures for problem in failure.problems] == ["BK111"]
