@@ -3,9 +3,9 @@
 A file can only use what the configuration or the command line declares, never the whole environment.
 """
 
-import base64
 import dataclasses
 import json
+import operator
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +15,8 @@ from typing import Any
 
 from baselinekit.errors import InvalidInput, Place, Problem, nearest
 from baselinekit.model.values import Json, Path
+from baselinekit.secretlike.finding import covered, says_secret
+from baselinekit.secretlike.spelling import in_base64, is_short, spelling
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 MASK = "***"
@@ -22,41 +24,16 @@ MASK = "***"
 _TOKEN = re.compile(r"(\\?)\{\{\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*\}\}")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _SHORTEST_SECRET = 4
-_SHORTEST_FRAGMENT = 8
-_SHORT = {"\n": "n", "\t": "t", "\r": "r", "\b": "b", "\f": "f"}
-_ENTITIES = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
+_SHORTEST_NAMED = 8
+_MOST_KEYS = 1_000
+_STANDS_FOR = re.compile(r"<<|\{\{|\*\*\*")
+_BETWEEN = re.compile(r"[\s;,=]+")
+_TELLING = re.compile(r"(?=.*\d)\S{8,4000}|\S{16,4000}")
 
 _QUOTED = re.compile(r"""(?:'(?P<raw>[^']*)'|"(?P<text>(?:[^"\\]|\\.)*)")(?:\s+\#.*)?""")
 _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\", "$": "$"}
 _REFERENCE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_.-]*)\}")
 _ESCAPE_OR_REFERENCE = re.compile(rf"\\(?P<escaped>.)|{_REFERENCE.pattern}")
-
-_SECRET_HEADERS = re.compile(
-    r"(?i)^(proxy-)?authorization$|^(set-)?cookie$"
-    r"|(^|[-_])(token|secret|password|passwd|api-?key|access-?key|subscription-key|functions-key)$"
-)
-_SECRET_KEYS = re.compile(
-    r"(?i)(^|[-_]|(?<=[a-z]))(token|secret|password|passwd|api[-_]?key|access[-_]?key|private[-_]?key)$"
-)
-_PAGING = re.compile(r"(?i)page|next|cursor|sync|continuation")
-_SECRET_SHAPES = (
-    (
-        "a JSON Web Token",
-        re.compile(r"\beyJ[A-Za-z0-9_-]{8,1000}\.eyJ[A-Za-z0-9_-]{4,8000}\.[A-Za-z0-9_-]{8}"),
-    ),
-    ("a private key", re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")),
-    ("an API key", re.compile(r"\b(?:sk|pk|rk)[-_](?:live|test|proj|ant|or)[-_][A-Za-z0-9_-]{16,}")),
-    ("an API key", re.compile(r"\bsk-[A-Za-z0-9]{32,}|\bhf_[A-Za-z0-9]{30,}|\bnpm_[A-Za-z0-9]{36}")),
-    ("a GitHub token", re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{40,})")),
-    ("an AWS key", re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b")),
-    ("a Slack token", re.compile(r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}")),
-    ("a Google API key", re.compile(r"\bAIza[0-9A-Za-z_-]{35}\b")),
-    (
-        "a URL with a password",
-        re.compile(r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"'<>]{1,200}:[^\s/@\"'<>]{1,200}@"),
-    ),
-    ("a GitLab token", re.compile(r"\bglpat-[A-Za-z0-9_-]{20,}")),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,43 +144,13 @@ def names_in(value: Any) -> Iterator[str]:
                 yield from names_in(field)
 
 
-def spelling(secret: str) -> str:
-    """A regular expression for the forms in which a secret could come back: plain, escaped or encoded
-    character by character (JSON, URL, XML, shell), as hex, and as base64, also as a part of a longer base64
-    text (as in basic authentication)."""
-    raw = secret.encode("utf-8", "surrogatepass")
-    forms = ["".join(map(_character, secret)), f"(?i:{raw.hex()})"]
-    found = set()
-    for shift in range(3):  # only the characters that the secret alone decides
-        encoded = base64.b64encode(b"\0" * shift + raw).decode()
-        end = len(encoded) if (shift + len(raw)) % 3 == 0 else encoded.index("=") - 1
-        core = encoded[(0, 2, 3)[shift] : end]
-        if len(core) >= _SHORTEST_FRAGMENT:
-            found.add(core)
-    whole = base64.b64encode(raw).decode()
-    found |= {whole, whole.rstrip("=")}
-    found |= {text.replace("+", "-").replace("/", "_") for text in found}
-    return "|".join([*forms, *map(re.escape, sorted(found, key=len, reverse=True))])
-
-
-def _character(char: str) -> str:
-    if char.isascii() and char.isalnum():
-        return char
-    percent = "".join(f"%(?:25){{0,2}}{byte:02x}" for byte in char.encode("utf-8", "surrogatepass"))
-    units = char.encode("utf-16-be", "surrogatepass")
-    escape = "".join(rf"\\{{1,4}}u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
-    entity = rf"&(?:#{ord(char)}|#x0*{ord(char):x}|{_ENTITIES.get(char, 'none')});"
-    short = r"|\+" if char == " " else rf"|\\{{1,4}}{_SHORT[char]}" if char in _SHORT else ""
-    # Encoded forms first: `%25` must not be taken for a bare `%` that leaves its 25 behind. And bounded runs
-    # of backslashes: a text of nothing else must not take quadratic time.
-    return rf"(?:(?i:{percent}|{escape}|{entity})|\\{{0,4}}{re.escape(char)}{short})"
-
-
 class Redactor:
-    """Keeps the secrets out of whatever is written or shown. One of fewer than four characters cannot be
-    kept: it is everywhere."""
+    """Keeps secrets out of whatever is written or shown: the declared ones in every spelling, and what looks
+    like one. A declared one of fewer than four characters cannot be kept: it is everywhere."""
 
     def __init__(self, secrets: Mapping[str, Secret]):
+        self._secrets = secrets
+        self._keys: dict[str, str] = {}
         longest_first = sorted(secrets.items(), key=lambda item: len(item[1].value), reverse=True)
         sources = {
             name: spelling(secret.value)
@@ -212,43 +159,73 @@ class Redactor:
         }
         self._patterns = {name: re.compile(source) for name, source in sources.items()}
         self._any = re.compile("|".join(sources.values())) if sources else None
+        short = [pattern for name, pattern in self._patterns.items() if is_short(secrets[name].value)]
+        self._short = re.compile("|".join(pattern.pattern for pattern in short)) if short else None
         self._numeric = any(_NUMBER.fullmatch(secret.value) for secret in secrets.values())
 
-    def mask(self, text: str) -> str:
-        return self._any.sub(MASK, text) if self._any else text
-
-    def mask_value(self, value: Any) -> Any:
-        """The value with every secret in its texts, keys and numbers masked."""
+    def mask_declared(self, text: str) -> str:
+        """The text without the declared secrets: for what has to stay as different as it is otherwise."""
         if self._any is None:
-            return value
+            return text
+        for run in in_base64(text, self._short) if self._short else ():
+            text = text.replace(run, MASK)
+        return self._any.sub(MASK, text)
+
+    def mask(self, text: str, path: Path = ()) -> str:
+        """The text without any secret. Where it stands, if that is known, says what it could be."""
+        if says_secret(path) and not _STANDS_FOR.match(text):
+            return MASK if len(text) >= _SHORTEST_NAMED else text
+        return covered(self.mask_declared(text), path, MASK)
+
+    def mask_value(self, value: Any, path: Path = ()) -> Any:
+        """The value with every secret in its texts, keys and numbers masked; itself, if there is none."""
         if isinstance(value, str):
-            return self.mask(value)
+            return self.mask(value, path)
         if isinstance(value, dict):
-            return {self.mask_value(key): self.mask_value(item) for key, item in value.items()}
+            found = {self._key(key): self.mask_value(item, (*path, key)) for key, item in value.items()}
+            return value if _is_same(found, value) else found
         if isinstance(value, list | tuple):
-            return type(value)(self.mask_value(item) for item in value)
+            items = type(value)(self.mask_value(item, (*path, n)) for n, item in enumerate(value))
+            return value if all(map(operator.is_, items, value)) else items
         if self._numeric and isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-            return MASK if self._any.search(str(value)) else value
+            return MASK if self._any and self._any.search(str(value)) else value
         return value
 
+    def _key(self, key: str) -> str:
+        """Rows have the same keys again and again."""
+        known = self._keys.get(key)
+        if known is None:
+            known = self.mask(key)
+            if len(self._keys) < _MOST_KEYS:
+                self._keys[key] = known
+        return known
+
+    def knowing(self, value: Json) -> "Redactor":
+        """One that masks what stands under the name of a secret in a value wherever else it turns up."""
+        told = {f"({n})": Secret(text) for n, text in enumerate(sorted(set(_named_in(value, ()))))}
+        return Redactor({**told, **self._secrets}) if told else self
+
     def found_in(self, text: str) -> set[str]:
-        """The names of the secrets that a text gives away."""
-        return {name for name, pattern in self._patterns.items() if pattern.search(text)}
+        """The names of the declared secrets that a text gives away."""
+        return {
+            name
+            for name, pattern in self._patterns.items()
+            if pattern.search(text) or (is_short(self._secrets[name].value) and in_base64(text, pattern))
+        }
 
 
-def is_secret_header(name: str) -> bool:
-    """Whether a header carries credentials by what it is called."""
-    return bool(_SECRET_HEADERS.search(name))
+def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return all(map(operator.is_, one.values(), other.values())) and one.keys() == other.keys()
 
 
-def is_secret_key(name: str) -> bool:
-    """Whether what stands under a key is a secret by what the key is called; a page token is none."""
-    return bool(_SECRET_KEYS.search(name)) and not _PAGING.search(name)
-
-
-def secret_shape(text: str) -> str | None:
-    """What kind of secret a text looks like, if it looks like one."""
-    return next((what for what, shape in _SECRET_SHAPES if shape.search(text)), None)
+def _named_in(value: Json, path: Path) -> Iterator[str]:
+    """The texts under the names of secrets, as far as they are no words that could stand anywhere."""
+    if isinstance(value, str):
+        if says_secret(path) and not _STANDS_FOR.match(value):
+            yield from filter(_TELLING.fullmatch, (value, *_BETWEEN.split(value)))
+    elif isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _named_in(item, (*path, key))
 
 
 def parse_env_file(text: str, file: str) -> dict[str, str]:

@@ -19,6 +19,7 @@ STOREYS = {
     "codes": 0,
     "model": 1,
     "paths": 2,
+    "secretlike": 1.5,
     "variables": 2,
     "escape": 2,
     "documents": 2,

@@ -171,7 +171,7 @@ def test_both_readmes_show_the_results_on_file() -> None:
     results = json.loads(table.RESULTS.read_text("utf-8"))
     for readme in table.READMES:
         text = readme.read_text("utf-8")
-        assert table.glance(results) in text
+        assert (table.brief if readme == table.READMES[1] else table.glance)(results) in text
         assert table.rendered(text, results) == text, "run: python -m benchmarks.table"
     assert set(results["subjects"]) == set(SUBJECTS)
 

@@ -11,7 +11,7 @@ import click
 
 from baselinekit.cli import models, options, recipes, screen, wishes
 from baselinekit.cli.doors import real_way
-from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem
+from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem, Refused
 from baselinekit.variables import names_in
 from baselinekit.workflow.capture import Captured, capture_all, capture_new, checked
 from baselinekit.workflow.compare import load
@@ -70,7 +70,7 @@ def http(words: tuple[str, ...], **given: Any) -> int:
     project = options.project_of(given)
     current = recipes.http(words, given, project)
     project = project.naming(str(current["execution"].get("base_url", "")))  # the operator has typed it
-    return _new(project, current, recipes.http_id(current), given)
+    return _new(project, current, recipes.http_id(with_names(current, project.scope)), given)
 
 
 @capture.command(short_help="A skill that the configuration names.")
@@ -144,7 +144,7 @@ def command(argv: tuple[str, ...], **given: Any) -> int:
     group = given["group"] = given["group"] or recipes.slug(os.path.basename(argv[0]))
     current = recipes.command(argv, given, project.way_back(group))
     notes = [] if argv[0] in project.config.commands else [recipes.how_to_allow(argv[0])]
-    return _new(project, current, recipes.slug(" ".join(argv)), given, notes)
+    return _new(project, current, recipes.slug(" ".join(with_names(list(argv), project.scope))), given, notes)
 
 
 @capture.command("from", short_help="Files that have a recipe and no output yet.")
@@ -168,11 +168,12 @@ def from_files(paths: tuple[str, ...], **given: Any) -> int:
         way = models.with_models(way, project, models.kept(given))
         for draft in drafts:
             checked(project, draft, way)
-        captured, problems = capture_all(project, drafts, wishes.of(given), way)
+        captured, errors = capture_all(project, drafts, wishes.of(given), way)
     if captured:
         _tell(captured, given)
-    if problems:
-        raise CannotReplay(*problems)
+    if errors:
+        worst = next((Refused for error in errors if isinstance(error, Refused)), CannotReplay)
+        raise worst(*(problem for error in errors for problem in error.problems))
     return 0
 
 

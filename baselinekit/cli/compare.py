@@ -17,6 +17,7 @@ from baselinekit.report import dispatch as reports, terminal
 from baselinekit.store import lastrun
 from baselinekit.store.results import write_text
 from baselinekit.workflow.compare import Policy, compare as run
+from baselinekit.workflow.masking import masked
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import Selection
 
@@ -68,10 +69,16 @@ def compare(paths: tuple[str, ...], color: str, **given: Any) -> int:
     quiet = given["quiet"] or given["as_json"]
     with ExitStack() as stack:
         advance = _progress(stack) if not quiet else None
-        way = models.with_models(stack.enter_context(real_way(advance)), project, wanted, given["jobs"])
+        way = stack.enter_context(real_way(advance))
+        asked = models.Asked(project, way.doors, wanted)
+        way = asked.added_to(way)
         report = run(
             project, paths, _selection(project, given), _policy(project, given), way, _command_line()
         )
+        report = replace(report, spent=asked.spent)
+        if report.complete and not (report.interrupted or report.summary.error):
+            asked.forget()
+    report = masked(report, project.redactor)
     lastrun.remember(project.root, report)
     for output in given["outputs"]:
         write_text(output, reports.render(report, output), project.root)

@@ -26,17 +26,50 @@ _CAPTURES: tuple[tuple[str, str, list[str]], ...] = (
     ("orders", "/api/v1/orders?per_page=2", _ORDERS),
     ("report", "/api/v1/report.txt", []),
 )
+_PROMPT = """\
+Extract the e-mail address and the order number from the message. Answer in JSON: {email, order, kind}.
+
+{{message}}
+"""
+_SKILL = """\
+---
+name: release-note
+description: Turns a change into one sentence
+---
+Summarise the change in one sentence.
+"""
+_CONFIG = """\
+version: 1
+models:
+  default: {openai: demo, base_url: "%s"}
+"""
+_ASKED: tuple[list[str], ...] = (
+    [
+        *("capture", "prompt", "prompts/extract.md", "--parse", "json"),
+        *("--input", "message=My order 4711 never arrived, says ada@example.org"),
+    ],
+    [
+        *("capture", "skill", "release-note", "--type", "semantic"),
+        *("--input", "Prompts are compared by what they say. It took a while."),
+    ],
+)
 
 
 @click.command(short_help="See it work in a minute, without a network.")
 @click.option("--dir", "folder", default="baselines-demo", show_default=True, help="Where its files go.")
 @screen.color_option
 def demo(folder: str, color: str) -> None:
-    """Start a small API on a free port of this machine, record what it answers, upgrade it, and see what
-    changed. Needs no network, no key and no configuration; the files stay for you to look at."""
+    """Start a small API and a small model on a free port of this machine, record what they answer, upgrade
+    them, and see what changed. Needs no network, no key and no configuration; the files stay for you to look
+    at."""
     style = screen.style_of(color)
-    _make(folder)
-    with Service() as service, _inside(folder):
+    with Service() as service:
+        _make(folder, service.url)
+        _show(style, service, folder, color)
+
+
+def _show(style: Style, service: Service, folder: str, color: str) -> None:
+    with _inside(folder):
         _step(style, 1, f"A small API answers at {service.url}. Record what it answers now:")
         for name, endpoint, more in _CAPTURES:
             _run(style, ["capture", "http", "GET", service.url + endpoint, "--id", name, *more], ["--quiet"])
@@ -44,34 +77,44 @@ def demo(folder: str, color: str) -> None:
         screen.line(
             "    Ids and times are new at every start: placeholders stand for them. Prices may move a little."
         )
-        _step(style, 2, "Does it still answer like that?")
+        _step(
+            style, 2, "A model answers there as well. Guard a prompt, and a skill (a folder with a SKILL.md):"
+        )
+        for words in _ASKED:
+            _run(style, words, ["--quiet"])
+        _step(style, 3, "Do they still answer like that?")
         _run(style, ["compare"], ["--color", color])
         _step(
-            style,
-            3,
-            "The API is upgraded: a field is renamed, a number becomes a text, prices move a little.",
+            style, 4, "Both are upgraded: a field is renamed, a number becomes a text, prices move a little,"
         )
+        screen.line("   and the newer model says more. That its note is worded otherwise is allowed.")
         service.upgrade()
         _run(style, ["compare"], ["--color", color])
-    _step(style, 4, "What was recorded are files to read, edit and commit:")
+    _step(style, 5, "What was recorded are files to read, edit and commit:")
     _excerpt(style, os.path.join(folder, "baselines"))
-    _step(style, 5, "That API has ended with the demo. On one of your own:")
+    _step(style, 6, "That API has ended with the demo. On one of your own:")
     screen.line("    baselinekit capture http GET http://127.0.0.1:8000/users --id users")
     screen.line("    baselinekit compare")
 
 
-def _make(folder: str) -> None:
+def _make(folder: str, url: str) -> None:
     """A fresh folder; one that an earlier demo made is replaced, any other is left alone."""
     if os.path.exists(folder):
         if not os.path.exists(os.path.join(folder, _MARKER)):
             what = f"{folder} is there already, and no demo made it"
             raise InvalidInput(Problem("BK508", what, "name another: --dir NAME"))
         shutil.rmtree(folder)
-    os.makedirs(folder)
-    with open(os.path.join(folder, _MARKER), "w", encoding="utf-8") as file:
-        file.write("The next demo may remove this folder.\n")
-    with open(os.path.join(folder, "baselinekit.yaml"), "w", encoding="utf-8") as file:
-        file.write("version: 1\n")
+    texts = {
+        _MARKER: "The next demo may remove this folder.\n",
+        "baselinekit.yaml": _CONFIG % url,
+        os.path.join("prompts", "extract.md"): _PROMPT,
+        os.path.join("skills", "release-note", "SKILL.md"): _SKILL,
+    }
+    for name, text in texts.items():
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
 
 
 @contextmanager

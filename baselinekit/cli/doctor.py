@@ -1,6 +1,7 @@
 """`baselinekit doctor`."""
 
 import json
+import shlex
 from typing import Any
 
 import click
@@ -9,8 +10,11 @@ from baselinekit.cli import options, screen
 from baselinekit.cli.doors import real_way
 from baselinekit.cli.models import Kept, with_models
 from baselinekit.errors import Problem
+from baselinekit.model.asking import Model
 from baselinekit.workflow.doctor import Findings, examine
 from baselinekit.workflow.project import Project
+
+_PUBLIC = {"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com"}
 
 
 @click.command(short_help="Check every file and rule without replaying anything.")
@@ -28,7 +32,8 @@ def doctor(paths: tuple[str, ...], ci: bool, as_json: bool, **given: Any) -> int
     with real_way() as way:
         findings = examine(project, paths, with_models(way, project, Kept()).doors)
     if as_json:
-        screen.show_json(json.dumps(_as_json(findings), indent=2, ensure_ascii=False) + "\n")
+        allowed = {"allowed": _allowed(project)} if ci else {}
+        screen.show_json(json.dumps(_as_json(findings) | allowed, indent=2, ensure_ascii=False) + "\n")
     else:
         _print(findings, project, ci)
     return 2 if findings.problems else 0
@@ -62,14 +67,29 @@ def _allowed(project: Project) -> list[str]:
     secrets = ", ".join(sorted(project.scope.secrets)) or "none"
     commands = ", ".join(sorted(project.config.commands)) or "none"
     skills = ", ".join(sorted(project.config.skills)) or "none"
+    models = dict(sorted(project.models.items()))
     other = "any program (--allow-exec)" if project.trust.allow_exec else "no other program"
     return [
         f"requests go to {where}",
         f"secrets ({secrets}) go to {', '.join(origins) or 'no origin'}",
         f"commands named in {by_config}: {commands}; {other}",
         f"skills named in {by_config}: {skills}",
+        f"models named in {by_config}: {'; '.join(map(_told_model, models.items())) or 'none'}",
         f"files are read below {project.root}",
     ]
+
+
+def _told_model(named: tuple[str, Model]) -> str:
+    """Where a question to a model goes: to an address with a key, or to a program of this machine."""
+    name, model = named
+    key = f" with the secret {model.key}" if model.key else ""
+    if model.openai or model.anthropic:
+        form = "openai" if model.openai else "anthropic"
+        return f"{name} at {model.base_url or _PUBLIC[form]}{key}"
+    if model.command or model.python:
+        variables = f" with {', '.join(model.env)}" if model.env else ""
+        return f"{name} runs {shlex.join(model.command) if model.command else model.python}{variables}"
+    return f"{name} is {model.llm or model.form or model.folder}{key}"
 
 
 def _as_json(findings: Findings) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def explain(what: str, **given: Any) -> None:
             Problem("BK508", f"there is no code {what}", "the codes stand at the start of messages")
         )
     from baselinekit.cli.doors import real_way
-    from baselinekit.cli.models import Kept, with_models
+    from baselinekit.cli.models import UNASKED, Kept, with_models
     from baselinekit.workflow.compare import load
     from baselinekit.workflow.doctor import portrait
     from baselinekit.workflow.selection import Selection, select
@@ -35,5 +35,5 @@ def explain(what: str, **given: Any) -> None:
     project = options.project_of(given)
     baseline = select(load(project, ()), Selection(ids=(what,)))[0]
     with real_way() as way:
-        for line in portrait(project, baseline, with_models(way, project, Kept()).doors):
+        for line in portrait(project, baseline, with_models(way, project, Kept(offline=UNASKED)).doors):
             screen.line(screen.safe_line(line))

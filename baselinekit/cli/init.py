@@ -35,6 +35,11 @@ version: 1
 # skills:
 #   code-review: {{command: [python, skills/review.py]}}
 
+# Models that prompts, skills with a SKILL.md and judges ask; prices in dollars for a million tokens
+# models:
+#   default: {{openai: gpt-4.1-mini, key: openai_key, prices: {{input: 0.4, output: 1.6}}}}
+# limits: {{calls: 500, usd: 2.5}}
+
 # What to note about the surroundings of each capture
 # environment:
 #   node: {{command: [node, --version]}}

@@ -3,6 +3,7 @@
 A command is imported when it is called: `--help` and `--version` load click and nothing heavier."""
 
 import importlib
+import io
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ from typing import TextIO
 import click
 
 from baselinekit import __version__
+from baselinekit.cli import curtain
 from baselinekit.cli.reader import ReaderLeft
 from baselinekit.errors import BaselinekitError
 
@@ -96,7 +98,9 @@ def run(args: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as wrong:
-        wrong.show()
+        with io.StringIO() as said:
+            wrong.show(said)
+            click.echo(curtain.behind(said.getvalue()), nl=False, err=True)
         return wrong.exit_code
     except BaselinekitError as error:
         _say(str(error))
@@ -131,7 +135,7 @@ def _say(text: str) -> None:
     from baselinekit.escape import log, visible
 
     try:
-        click.echo(log(visible(text)), err=True)
+        click.echo(log(visible(curtain.behind(text))), err=True)
     except OSError:  # nobody can be told; the exit code still says it
         _let_go(sys.stderr)
 

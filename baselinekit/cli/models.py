@@ -1,10 +1,9 @@
 """The door to the models as a command opens it, with the options that say what is kept of their answers."""
 
 import os
-import shutil
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, TypeVar
 
 import click
@@ -21,6 +20,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _KEYS = ("record_calls", "offline", "cache", "resume", "max_calls", "max_cost", "max_tokens")
 _CACHE = "calls"
 _JOURNAL = "resume"
+UNASKED = "."
+"""For --offline, where nobody asks or answers and only the entries of the models are looked at."""
 
 
 def model_options(command: Command) -> Command:
@@ -41,12 +42,13 @@ def model_options(command: Command) -> Command:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What the operator wants of the answers."""
+    """What the operator wants of the answers. `resume`: whether this goes on where a run was stopped; None
+    where there are no runs to be stopped."""
 
     record_calls: str | None = None
     offline: str | None = None
     cache: bool = False
-    resume: bool = False
+    resume: bool | None = None
     max_calls: int | None = None
     max_cost: float | None = None
     max_tokens: int | None = None
@@ -64,70 +66,104 @@ def kept(given: dict[str, Any]) -> Kept:
 class Asked:
     """The models of a project, made when the first of them is needed: most runs need none."""
 
-    def __init__(self, project: Project, doors: Doors, wanted: Kept, jobs: int):
-        self._project, self._doors, self._wanted, self._jobs = project, doors, wanted, jobs
+    def __init__(self, project: Project, doors: Doors, wanted: Kept):
+        self._project, self._doors, self._wanted = project, doors, wanted
+        self._lock = threading.Lock()
+        self._models: Any = None
+        self._source: Any = None
+        self._embedding: Any = None
 
     def ask(self, ask: Ask) -> Answer:
+        with self._lock:
+            self._source = self._source or self._opened(self._made())
         answer: Answer = self._source.ask(ask)
         return answer
 
     def check(self, name: str) -> None:
-        self._source.check(name)
+        with self._lock:
+            made = self._made()
+        made.check(name, self._wanted.offline is None)
 
     def similar(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        return self._embedding.similarities(pairs) if pairs else []
+        if not pairs:
+            return []
+        with self._lock:
+            self._embedding = self._embedding or self._loaded()
+        alike: list[float] = self._embedding.similarities(pairs)
+        return alike
+
+    def added_to(self, way: Way) -> Way:
+        return replace(way, doors=replace(way.doors, models=self, similar=self.similar))
 
     @property
     def spent(self) -> Spent | None:
         """What has been asked, if anything was."""
-        return self._source.spent if "_source" in self.__dict__ else None
+        return None if self._models is None else self._models.spent
 
-    @cached_property
-    def _embedding(self) -> Any:
+    def forget(self) -> None:
+        """The run came to its end: there is nothing to go on with."""
+        if self._source is not None:
+            self._journal().clear()
+
+    def _loaded(self) -> Any:
         from baselinekit.models.dispatch import Embedding, find_folder
 
         named = self._project.config.models.get("embedding")
-        return Embedding(find_folder(None if named is None else named.folder))
+        return Embedding(find_folder(None if named is None else named.folder, self._project.root))
 
-    @cached_property
-    def _source(self) -> Any:
-        from baselinekit.models.dispatch import Models, Recording, World
+    def _made(self) -> Any:
+        if self._models is None:
+            from baselinekit.models.dispatch import Models, World
+
+            project = self._project
+            world = World(
+                self._doors.send,
+                self._doors.execute,
+                self._doors.sleep,
+                project.root,
+                lambda name: str(project.scope.lookup(name)),
+                project.redactor.mask_declared,
+                project.trust,
+                project.config.http.verify if project.config.http.verify is not None else True,
+            )
+            self._models = Models(project.models, _limits(project.config.limits, self._wanted), world)
+        return self._models
+
+    def _opened(self, source: Any) -> Any:
+        """The models behind what is kept of their answers."""
+        from baselinekit.models.dispatch import Recording
         from baselinekit.store.cassettes import Cassettes
 
         project, wanted = self._project, self._wanted
-        world = World(
-            self._doors.send,
-            self._doors.execute,
-            self._doors.sleep,
-            project.root,
-            lambda name: str(project.scope.lookup(name)),
-            project.redactor.mask,
-            project.trust,
-            project.config.http.verify if project.config.http.verify is not None else True,
-        )
-        source: Any = Models(project.models, _limits(project.config.limits, wanted), world)
         if wanted.offline is not None:
-            return Recording(source, Cassettes(project.root, wanted.offline), "offline")
-        source = Recording(source, self._journal(), "cache" if wanted.resume else "record")
+            return Recording(source, Cassettes(project.root, _typed(project, wanted.offline)), "offline")
+        if wanted.resume is not None:
+            journal = self._journal()
+            if not wanted.resume:
+                journal.clear()
+            source = Recording(source, journal, "cache" if wanted.resume else "journal")
         if wanted.cache:
             source = Recording(source, Cassettes(project.root, f"{state.NAME}/{_CACHE}"), "cache")
         if wanted.record_calls is not None:
-            source = Recording(source, Cassettes(project.root, wanted.record_calls), "record")
+            folder = _typed(project, wanted.record_calls)
+            source = Recording(source, Cassettes(project.root, folder), "record")
         return source
 
     def _journal(self) -> Any:
-        """The calls of this run, so that a run which is stopped can go on: each run begins a new one."""
+        """The answers of this run, so that a run which is stopped can go on: each run begins a new one."""
         from baselinekit.store.cassettes import Cassettes
 
-        if not self._wanted.resume:
-            shutil.rmtree(os.path.join(self._project.root, state.NAME, _JOURNAL), ignore_errors=True)
         return Cassettes(self._project.root, f"{state.NAME}/{_JOURNAL}")
 
 
-def with_models(way: Way, project: Project, wanted: Kept, jobs: int = 8) -> Way:
+def with_models(way: Way, project: Project, wanted: Kept) -> Way:
     """The way with a door to the models of the project."""
-    asked = Asked(project, way.doors, wanted, jobs)
-    return replace(way, doors=replace(way.doors, models=asked, similar=asked.similar))
+    return Asked(project, way.doors, wanted).added_to(way)
+
+
+def _typed(project: Project, folder: str) -> str:
+    """A folder that the operator has typed, from where the operator is."""
+    return os.path.join(project.cwd, os.path.expanduser(folder))
 
 
 def _limits(stated: Limits, wanted: Kept) -> Limits:

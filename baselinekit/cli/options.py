@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from baselinekit.cli import curtain
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.variables import NAME
 from baselinekit.workflow.project import Operator, Project, open_project
@@ -103,7 +104,9 @@ PROJECT_KEYS = (
 
 def project_of(given: dict[str, Any]) -> Project:
     """The project that a command's options describe; they are taken out of `given`."""
-    return open_project(operator_of(**{key: given.pop(key) for key in PROJECT_KEYS}))
+    project = open_project(operator_of(**{key: given.pop(key) for key in PROJECT_KEYS}))
+    curtain.draw(project.redactor.mask)
+    return project
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:

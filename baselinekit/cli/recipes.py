@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 from baselinekit.cli import options
 from baselinekit.errors import InvalidInput, Problem, Refused
 from baselinekit.model.values import Json, json_type
+from baselinekit.secretlike.names import is_secret_header
 from baselinekit.trust import origin
-from baselinekit.variables import is_secret_header, names_in
+from baselinekit.variables import names_in
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.templating import with_names
 
@@ -110,13 +111,12 @@ def prompt(file: str, given: dict[str, Any], project: Project) -> dict[str, Any]
         mend = "name a template: a text with {{names}}, or a list of messages in YAML or JSON"
         raise InvalidInput(Problem("BK508", f"there is no file {file!r}", mend))
     group = given["group"] = given["group"] or slug(os.path.splitext(os.path.basename(file))[0])
-    back = project.way_back(group)
-    asked: dict[str, Any] = {"prompt": os.path.normpath(os.path.join(back, file))}
+    asked: dict[str, Any] = {"prompt": project.way_back(group, file)}
     if given["inputs"]:
         pairs = options.pairs("--input", given["inputs"], "NAME=VALUE")
-        asked["inputs"] = {name: _input(text, back) for name, text in pairs.items()}
+        asked["inputs"] = {name: _input(text, group, project) for name, text in pairs.items()}
     if given["inputs_from"]:
-        asked["inputs_from"] = os.path.normpath(os.path.join(back, given["inputs_from"]))
+        asked["inputs_from"] = project.way_back(group, given["inputs_from"])
     execution: dict[str, Any] = {"type": "prompt", "model": given["model"]}
     if given["system"] is not None:
         execution["system"] = content(given["system"])
@@ -126,10 +126,10 @@ def prompt(file: str, given: dict[str, Any], project: Project) -> dict[str, Any]
     return {"input": asked, "execution": execution}
 
 
-def _input(text: str, back: str) -> Json:
+def _input(text: str, group: str, project: Project) -> Json:
     """A value, JSON where it is JSON; or the file that it comes from."""
     if text.startswith("@"):
-        return {"file": os.path.normpath(os.path.join(back, text[1:]))}
+        return {"file": project.way_back(group, text[1:])}
     return json_or_text(text)
 
 

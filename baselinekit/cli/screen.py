@@ -1,14 +1,18 @@
 """What the terminal wants: colours or none, how wide, and text that any standard output can take."""
 
 import os
+import re
 import shutil
 import sys
 
 import click
 
+from baselinekit.cli import curtain
 from baselinekit.cli.reader import ReaderLeft
 from baselinekit.escape import json_ascii, json_text, log, one_line, visible
 from baselinekit.report.terminal import Style
+
+_TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def color_option(command: click.decorators.FC) -> click.decorators.FC:
@@ -36,7 +40,7 @@ def show(text: str, err: bool = False) -> None:
     if stream is None:  # closed by whoever started us
         return
     encoding = stream.encoding or "utf-8"
-    safe = text.encode(encoding, "backslashreplace").decode(encoding)
+    safe = curtain.behind(text).encode(encoding, "backslashreplace").decode(encoding)
     try:
         click.echo(safe, nl=False, file=stream, color=True)
     except BrokenPipeError:
@@ -46,7 +50,7 @@ def show(text: str, err: bool = False) -> None:
 def show_json(written: str) -> None:
     """Print JSON, so that it is still JSON whatever the encoding of standard output."""
     encoding = "utf-8" if sys.stdout is None else sys.stdout.encoding or "utf-8"
-    shown = json_text(written)
+    shown = json_text(_TEXT.sub(lambda match: f'"{curtain.behind(match[1])}"', written))
     try:
         shown.encode(encoding)
     except UnicodeEncodeError:

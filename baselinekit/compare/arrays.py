@@ -54,14 +54,16 @@ class Ordered:
         """How many rows agree from the head on, and the bindings after them. The first that does not is not
         looked at any closer: it may get another partner."""
         outer, walk.halting = walk.halting, True
-        agreed, bindings = 0, walk.bindings
+        agreed, bindings, asked = 0, walk.bindings, len(walk.questions)
         try:
             for node, value in zip(self.items, actual, strict=False):
                 if walk.bound:
                     bindings = dict(walk.bindings)
+                asked = len(walk.questions)
                 node.walk(value, walk, (path, agreed))
                 agreed += 1
         except Mismatch:
+            walk.take_back(asked)
             return agreed, bindings
         finally:
             walk.halting = outer

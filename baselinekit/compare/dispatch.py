@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from baselinekit.compare import outputs, settings, taken
 from baselinekit.compare.compiler import Compiler
+from baselinekit.compare.mode import DEFAULT_SIMILARITY as DEFAULT_SIMILARITY
 from baselinekit.compare.order import in_document_order
 from baselinekit.compare.required import missing_keys
-from baselinekit.compare.rules import Automaton, Rule
+from baselinekit.compare.rules import Rule, automaton_of
 from baselinekit.compare.walk import Node, Walk
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.baselines import Baseline, Known, Rules, Type
@@ -109,7 +110,7 @@ def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
         what = f"`cost` means nothing for a recipe of type {baseline.current.kind}"
         problems.append(Problem("BK203", what, "take it out", at=("comparison", "cost")))
     path_rules, required = settings.path_rules(rules, output, form, problems)
-    automaton = Automaton(path_rules)
+    automaton = automaton_of(path_rules)
     root = outputs.node_of(output, form, mode, automaton.start, None, compiler)
     states_nothing = bool(form) and output in ({}, {"headers": {}})
     unchecked = not compiler.checked and (compiler.hits or compiler.uncompared or states_nothing)
@@ -120,7 +121,7 @@ def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
         problems.append(Problem("BK224", what, "leave something to compare", at=("comparison",)))
     if problems:
         raise InvalidInput(*problems)
-    return Matcher(root, form, mode.type, rules, known, tuple(path_rules), tuple(required), compiler)
+    return Matcher(root, form, mode.type, rules, known, tuple(automaton.rules), tuple(required), compiler)
 
 
 def is_limit(difference: Difference) -> bool:

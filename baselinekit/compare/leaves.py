@@ -78,15 +78,15 @@ class Meaning:
         return escape(actual)
 
     def _likeness(self, actual: str, walk: Walk) -> tuple[float, str] | None:
-        """How alike the texts are, and a word about it; None while somebody else has to say. Until then they
-        are not alike to whoever only tries."""
+        """How alike the texts are, and a word about it; None while somebody else has to say."""
         if self.mode.method == "lexical":
             return semantic.similarity(self.value, actual), ""
         question = Question(self.value, actual, self.mode.method)
         if question in walk.answers:
             score, why = walk.answers[question]
             return score, f" ({self.mode.method}: {why})" if why else f" ({self.mode.method})"
-        if walk.halting:
+        if not walk.asking:
+            walk.unsure += 1
             return 0.0, ""
         walk.questions[question] = None
         return None

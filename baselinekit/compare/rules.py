@@ -1,6 +1,7 @@
 """The path rules of a comparison as an automaton: at each step of the walk, which rules are still in play
 and which apply right here. States are made when they are met, and remembered."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,6 +24,15 @@ class Rule:
     tolerance: Tolerance | None = None
     arrays: ArrayMode | None = None
     fields: FieldRule | None = None
+
+    @property
+    def bounds(self) -> str:
+        """What it says beyond its kind, in a form that can be compared."""
+        return (
+            ""
+            if self.kind in ("ignore_fields", "ignore_values")
+            else repr((self.tolerance, self.arrays, self.fields))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +85,8 @@ class State:
         memo: str | int | None = None if self._generic_index and key.__class__ is int else key
         known = self._next.get(memo)
         if known is None:
+            if len(self._next) >= _MOST_NEXT:
+                self._next.clear()
             known = self._next[memo] = self._advance(key, value, size)
         return known
 
@@ -127,7 +139,24 @@ class Automaton:
         return found
 
 
+def automaton_of(rules: list[Rule]) -> Automaton:
+    """The automaton of these rules: baselines of one API often have the same ones, and then share it."""
+    try:
+        key = tuple((r.kind, r.text, r.pattern.segments, r.at, r.bounds) for r in rules)
+        found = _SHARED.get(key)
+    except TypeError:  # a filter's value, say
+        return Automaton(rules)
+    if found is None:
+        if len(_SHARED) >= _MOST_SHARED:
+            _SHARED.clear()
+        found = _SHARED[key] = Automaton(rules)
+    return found
+
+
 _NO_RULE_NAMES_IT = 10**18
+_SHARED: dict[Hashable, Automaton] = {}
+_MOST_SHARED = 256
+_MOST_NEXT = 4_096
 
 
 def _goes_on(automaton: Automaton, entry: tuple[int, tuple[int, ...]]) -> bool:

@@ -80,5 +80,7 @@ def _exact(number: Number) -> Decimal:
     return Decimal(str(number))
 
 
-def _limit(what: str, expected: Number | Decimal, actual: Number | Decimal, name: str, note: str) -> Difference:
+def _limit(
+    what: str, expected: Number | Decimal, actual: Number | Decimal, name: str, note: str
+) -> Difference:
     return Difference((what,), "tolerance", expected, actual, (), f"{what}.{name}", note)

@@ -2,6 +2,7 @@
 optimally within a bucket. Each row has one partner, so multiplicity counts."""
 
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from baselinekit.compare.align import pair_leftovers
@@ -88,6 +89,31 @@ class Unordered:
                     "pair them by a key: arrays: {path: {by: id}}",
                 )
             )
+        return self._paired_asking(rows, columns, buckets, actual, walk)
+
+    def _paired_asking(
+        self, rows: list[int], columns: list[int], buckets: list[list[int]], actual: list[Json], walk: Walk
+    ) -> dict[int, int]:
+        """Nobody is asked about texts that need not be alike: first the pairs are looked for without."""
+        asking, unsure = walk.asking, walk.unsure
+        walk.asking = False
+        found: dict[int, int] | None = None
+        with suppress(Mismatch):
+            found = self._paired(rows, columns, buckets, actual, walk)
+        walk.asking = asking
+        if asking and walk.unsure != unsure and not (found is not None and self._whole(found, rows, columns)):
+            return self._paired(rows, columns, buckets, actual, walk)
+        if found is None:
+            raise Mismatch
+        return found
+
+    def _whole(self, found: dict[int, int], rows: list[int], columns: list[int]) -> bool:
+        alone = any(e not in found and not self.items[e].optional for e in rows)
+        return not alone and (self.subset or len(found) == len(columns))
+
+    def _paired(
+        self, rows: list[int], columns: list[int], buckets: list[list[int]], actual: list[Json], walk: Walk
+    ) -> dict[int, int]:
         known: dict[int, list[int]] = {}
 
         def partners(row: int) -> Sequence[int]:

@@ -54,6 +54,7 @@ class Walk:
     __slots__ = (
         "_known",
         "answers",
+        "asking",
         "bindings",
         "bound",
         "count",
@@ -66,6 +67,7 @@ class Walk:
         "shuffled",
         "trial",
         "trials",
+        "unsure",
     )
 
     def __init__(self, open: Callable[..., Node], bound: bool = True, answers: Answers = _NO_ANSWERS):
@@ -74,7 +76,11 @@ class Walk:
         self.bound = bound
         """Whether there are bindings anywhere: then a match hangs on what was met before."""
         self.answers = answers
+        self.asking = True
+        """Whether an open question is put, and taken for answered well until it is; else for answered ill."""
         self.questions: dict[Question, None] = {}
+        self.unsure = 0
+        """How often a question was not put."""
         self.differences: list[Difference] = []
         self.count = 0
         self.shuffled = False
@@ -125,9 +131,17 @@ class Walk:
         if known is None:
             if len(self._known) > _MOST_KNOWN:
                 self._known.clear()
+            open = self.unsure, len(self.questions)
             found = self.bindings_after(node, actual) is not None
+            if open != (self.unsure, len(self.questions)):
+                return found
             known = self._known[key] = (node, actual, found)  # both are kept, or another would get their ids
         return known[2]
+
+    def take_back(self, asked: int) -> None:
+        """Put no more than the first so many questions: the answers to the others would change nothing."""
+        while len(self.questions) > asked:
+            self.questions.popitem()
 
     def bindings_after(self, node: Node, actual: Json) -> dict[str, Json] | None:
         """The bindings as they would stand after a value has passed here; None if it would not."""
@@ -137,12 +151,13 @@ class Walk:
             raise CannotReplay(Problem("BK231", what, "pair their rows by a key: arrays: {path: {by: id}}"))
         outer = self.trial, self.halting
         self.trial = self.halting = True
-        bindings = self.bindings
+        bindings, asked = self.bindings, len(self.questions)
         self.bindings = dict(bindings)
         try:
             node.walk(actual, self, None)
             return self.bindings
         except Mismatch:
+            self.take_back(asked)
             return None
         finally:
             self.trial, self.halting = outer

@@ -118,7 +118,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the output of a model may cost: at most so many dollars, or so many times what the capture cost."""
+    """What the answer of a model may cost: at most so many dollars, or so many times what the capture did."""
 
     __pydantic_config__: ClassVar[Any] = STRICT
 

@@ -48,7 +48,7 @@ class Result:
     notes: tuple[str, ...] = ()
     attempts: int = 1
     seconds: float = 0.0
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     environment_drift: dict[str, tuple[Json, Json]] = field(default_factory=dict)
     recipe_hash: str = ""
     resolved: Json = None

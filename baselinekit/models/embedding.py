@@ -81,8 +81,8 @@ class Embedding:
             return [self._known[text] for text in texts]
 
     def _tokens(self, text: str) -> _Tokens:
-        """One text at a time: given many, the library starts threads of its own, and in some versions then writes
-        a warning into the standard error of whatever is forked."""
+        """One text at a time: given many, the library starts threads of its own, and in some versions it
+        then writes a warning into the standard error of whatever is forked."""
         if len(text) > MOST_CHARACTERS:
             raise _too_long(f"{len(text):,} characters, of at most {MOST_CHARACTERS:,}")
         text = text.encode("utf-8", "backslashreplace").decode()

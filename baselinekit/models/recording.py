@@ -12,10 +12,13 @@ from baselinekit.model.asking import Answer, Ask, Spent, ToolCall, Usage
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.models.cost import count, dollars
 from baselinekit.models.parts import Parts, differences, key_of, masked
+from baselinekit.variables import Redactor
 
 FORMAT = "baselinekit.call/1"
-Mode = Literal["record", "offline", "cache"]
-"""`record` asks and keeps; `offline` asks nobody; `cache` asks for what is not kept yet."""
+_ALIKE = Redactor({})
+Mode = Literal["record", "offline", "cache", "journal"]
+"""`record` asks and keeps; `offline` asks nobody; `cache` asks for what is not kept yet; `journal` records,
+where it can."""
 
 
 class Shelf(Protocol):
@@ -61,17 +64,27 @@ class Recording:
     def ask(self, ask: Ask) -> Answer:
         parts = self.parts(ask)
         key = key_of(parts)
-        if self._mode != "record":
+        if self._mode in ("offline", "cache"):
             found = self._found(ask.model, key)
             if found is not None:
                 return found
         if self._mode == "offline":
             raise CannotReplay(self._missing(ask.model, parts))
         answer = self._source.ask(ask)
-        record = masked({"format": FORMAT, "asked": parts, "answer": _as_json(answer)}, self.mask)
-        with suppress(*((NotRecorded,) if self._mode == "cache" else ())):  # a cache that is full is none
+        said = _as_json(answer)
+        kept = self._without_secrets(said)
+        spare = self._mode in ("cache", "journal")  # a cache that is full is none
+        if spare and kept != said:
+            return answer  # a run that goes on must see what this one saw: it asks again
+        record = {"format": FORMAT, "asked": self._without_secrets(parts), "answer": kept}
+        with suppress(*((NotRecorded,) if spare else ())):
             self._shelf.keep(ask.model, key, record)
         return answer
+
+    def _without_secrets(self, value: Json) -> Json:
+        """What may stand in a file: what merely looks like a secret is masked as well. (The key is made of
+        the question as it was asked: two such questions are two.)"""
+        return _ALIKE.mask_value(masked(value, self.mask))
 
     def _found(self, model: str, key: str) -> Answer | None:
         try:
@@ -90,7 +103,8 @@ class Recording:
         mend = f"record it, once and without --offline: --record-calls {where}"
         if not known:
             return Problem("BK630", f"no answer is recorded in {where}", mend)
-        differing = min((list(differences(other, parts)) for other in known), key=len) or ["its file's name"]
+        shown = self._without_secrets(parts)
+        differing = min((list(differences(other, shown)) for other in known), key=len) or ["its file's name"]
         what = f"no answer to this question of the model {model!r} is recorded in {where}"
         return Problem("BK630", f"{what}: the nearest one differs in {', '.join(differing[:4])}", mend)
 

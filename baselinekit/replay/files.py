@@ -3,6 +3,7 @@
 import os
 import stat
 
+from baselinekit.documents import jsonfile, yamlfile
 from baselinekit.errors import CannotReplay, cannot
 from baselinekit.model.recipes import Surroundings
 from baselinekit.model.values import Json
@@ -51,6 +52,23 @@ def read_text(surroundings: Surroundings, path: str) -> str:
         return read_bytes(surroundings, path).decode()
     except UnicodeDecodeError:
         raise _unreadable(path, "it is no UTF-8 text") from None
+
+
+def shown(surroundings: Surroundings, path: str) -> str:
+    """The path of a file from the project's root, for messages."""
+    return os.path.relpath(inside(surroundings, path), os.path.realpath(surroundings.root))
+
+
+def load(surroundings: Surroundings, path: str) -> Json:
+    """What a YAML or JSON file holds; of several YAML documents, or none, the list."""
+    return loaded(read_text(surroundings, path), shown(surroundings, path))
+
+
+def loaded(text: str, name: str) -> Json:
+    if name.lower().endswith(".json"):
+        return jsonfile.load(text, name)
+    documents = yamlfile.load(text, name)
+    return documents[0] if len(documents) == 1 else documents
 
 
 def _read_regular(found: str, path: str) -> bytes:

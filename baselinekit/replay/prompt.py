@@ -1,5 +1,6 @@
 """A prompt recipe: a template with its inputs, asked of a model that the configuration names."""
 
+from collections.abc import Iterator
 from typing import cast
 
 from baselinekit.documents.fenced import json_in
@@ -8,7 +9,7 @@ from baselinekit.model.asking import Answer, Ask, ToolCall
 from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import PromptExecution, PromptInput, Recipe
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.replay.rubric import check_scores
+from baselinekit.replay.rubric import check_model, check_scores
 from baselinekit.replay.setting import Setting
 from baselinekit.replay.template import Template, template_of
 from baselinekit.replay.undefined import undefined_in
@@ -53,17 +54,24 @@ def check_prompt(recipe: Recipe, setting: Setting) -> None:
         *undefined_in(asked.inputs, setting.scope, ("current", "input", "inputs")),
         *undefined_in(asked.prompt, setting.scope, ("current", "input", "prompt")),
         *undefined_in(asked.inputs_from, setting.scope, ("current", "input", "inputs_from")),
+        *_of_models(execution, setting),
     ]
-    try:
-        setting.doors.models.check(execution.model)
-        check_scores(execution.scores, setting)
-    except InvalidInput as error:
-        at = (*_EXECUTION, "model")
-        problems += [Problem(p.code, p.what, p.mend, p.place, p.at or at) for p in error.problems]
     if not problems:
         problems += _template(recipe, setting).problems()
     if problems:
         raise InvalidInput(*problems)
+
+
+def _of_models(execution: PromptExecution, setting: Setting) -> Iterator[Problem]:
+    """What is wrong with the model that is asked, and with the one that gives the scores."""
+    try:
+        check_model(execution.model, (*_EXECUTION, "model"), setting)
+    except InvalidInput as error:
+        yield from error.problems
+    try:
+        check_scores(execution.scores, setting)
+    except InvalidInput as error:
+        yield from error.problems
 
 
 def _template(recipe: Recipe, setting: Setting) -> Template:

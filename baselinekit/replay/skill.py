@@ -7,14 +7,13 @@ its own; its modules are looked up in the project's folder, after everything tha
 import os
 import sys
 from dataclasses import replace
-from decimal import Decimal
 from hashlib import sha256
 from typing import Literal, cast
 
 from baselinekit.documents.fenced import json_in
 from baselinekit.documents.strictjson import NotJson, decode, to_bytes
 from baselinekit.errors import InvalidInput, cannot, nearest
-from baselinekit.model.asking import Ask, ToolCall, Usage
+from baselinekit.model.asking import Ask
 from baselinekit.model.observation import Finished, Observation, Run
 from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe, Skill, SkillExecution
 from baselinekit.model.values import ABSENT, Json
@@ -25,8 +24,9 @@ from baselinekit.replay.files import with_files
 from baselinekit.replay.flow import check_http, replay_http
 from baselinekit.replay.instructions import found_folder, instructions, messages_for
 from baselinekit.replay.prompt import calls_as_json
-from baselinekit.replay.rubric import check_scores
+from baselinekit.replay.rubric import check_model, check_scores
 from baselinekit.replay.setting import Setting, invalid
+from baselinekit.replay.trace import traced
 from baselinekit.replay.undefined import undefined_in
 from baselinekit.variables import NAME, unexpanded
 
@@ -47,7 +47,7 @@ def replay_skill(recipe: Recipe, setting: Setting) -> Observation:
     else:
         found = _run(skill, asked, execution, setting)
     if skill.output == "trace":
-        found = _traced(found, execution.skill_name)
+        found = traced(found, execution.skill_name)
     return found if execution.collect is None else _collected(found, execution.collect)
 
 
@@ -64,7 +64,7 @@ def check_skill(recipe: Recipe, setting: Setting) -> None:
     check_scores(cast(SkillExecution, recipe.execution).scores, setting)
     if skill.folder is not None:
         instructions(skill.folder, setting)
-        setting.doors.models.check(skill.model)
+        check_model(skill.model, (*_EXECUTION, "skill_name"), setting)
     elif skill.http is not None:
         check_http(_request(skill.http, None, name, {}), setting)
     else:
@@ -156,31 +156,6 @@ def _quoted(value: Json) -> Json:
 
 def _question(name: str, asked: Json, parameters: dict[str, Json]) -> Json:
     return {"skill": name, "input": asked, "parameters": parameters}
-
-
-def _traced(found: Observation, name: str) -> Observation:
-    """The observation that a skill tells of itself: `{output, tool_calls, usage}`."""
-    told = found.output
-    try:
-        calls = tuple(
-            ToolCall(str(call["name"]), call.get("input", {}), call.get("output", ABSENT))
-            for call in told.get("tool_calls", [])
-        )
-        usage = told.get("usage", {})
-        cost = usage.get("cost_usd")
-        return replace(
-            found,
-            output=told["output"],
-            tool_calls=calls,
-            usage=Usage(
-                usage.get("tokens_in"),
-                usage.get("tokens_out"),
-                None if cost is None else Decimal(str(cost)),
-            ),
-        )
-    except (KeyError, TypeError, AttributeError, ArithmeticError):
-        what = f"the skill {name} did not answer with {{output, tool_calls, usage}}"
-        raise cannot("BK354", what, "correct it, or take `output: trace` out of its entry") from None
 
 
 def _collected(found: Observation, wanted: list[Literal["output", "tool_calls"]]) -> Observation:

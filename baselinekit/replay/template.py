@@ -6,13 +6,12 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import cast, get_args
 
-from baselinekit.documents import jsonfile, yamlfile
 from baselinekit.documents.text import place
 from baselinekit.errors import InvalidInput, Place, Problem, nearest
 from baselinekit.model.asking import Message
 from baselinekit.model.recipes import PromptInput
-from baselinekit.model.values import Json
-from baselinekit.replay.files import inside, read_text, with_files
+from baselinekit.model.values import Json, Path
+from baselinekit.replay.files import load, loaded, read_text, shown, with_files
 from baselinekit.replay.setting import Setting
 from baselinekit.variables import Scope, as_text, names_in
 
@@ -23,13 +22,14 @@ _LISTS = (".yaml", ".yml", ".json")
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """The messages as they are written, and what their names stand for. `file`: where they are written, with
-    its text; None: in the recipe itself."""
+    """The messages as they are written, and what their names stand for. `places`: where in the recipe each
+    is written; None: in `file`, which is a name and its text."""
 
     messages: tuple[Message, ...]
+    places: tuple[Path | None, ...]
     scope: Scope
     inputs: dict[str, Json]
-    file: tuple[str, str] | None = None
+    file: tuple[str, str] = ("", "")
 
     def expanded(self) -> tuple[Message, ...]:
         return tuple(
@@ -41,13 +41,13 @@ class Template:
         """Names that nothing stands for, and inputs that no message asks for."""
         found = []
         used: set[str] = set()
-        for number, message in enumerate(self.messages):
+        for message, at in zip(self.messages, self.places, strict=True):
             for name in names_in(message.content):
                 used.add(name)
                 try:
                     self.scope.lookup(name)
                 except InvalidInput as error:
-                    found.append(self._undefined(name, number, error))
+                    found.append(self._undefined(name, at, error.problems[0]))
         for name in self.inputs:
             if name not in used:
                 mend = nearest(name, used) or "take it out, or use it"
@@ -55,13 +55,15 @@ class Template:
                 found.append(Problem("BK351", what, mend, at=(*_INPUT, "inputs", name)))
         return found
 
-    def _undefined(self, name: str, number: int, error: InvalidInput) -> Problem:
-        if self.file is None:
-            return replace(error.problems[0], at=(*_INPUT, "messages", number))
+    def _undefined(self, name: str, at: Path | None, problem: Problem) -> Problem:
+        """Something that the configuration knows and nobody has set is told as it is."""
         path, text = self.file
+        where = None if at is not None else place(path, text, _position(text, name))
+        if problem.code != "BK501":
+            return replace(problem, place=where, at=at)
         mend = nearest(name, self.inputs) or f"give it under `inputs:` ({name}: …)"
         what = f"the template asks for {{{{{name}}}}}, which is no input"
-        return Problem("BK350", what, mend, place(path, text, _position(text, name)))
+        return Problem("BK350", what, mend, where, at)
 
     @property
     def fingerprint(self) -> str:
@@ -76,15 +78,20 @@ def template_of(asked: PromptInput, system: str | None, setting: Setting) -> Tem
     scope = setting.scope.with_saved(inputs)
     own = {name: inputs[name] for name in asked.inputs}
     first = (Message("system", system),) if system else ()
+    before = (("current", "execution", "system"),) if system else ()
+    if asked.prompt is None and asked.messages is not None:
+        each = ((*_INPUT, "messages", number) for number in range(len(asked.messages)))
+        return Template((*first, *asked.messages), (*before, *each), scope, own)
     if asked.prompt is None:
-        messages = asked.messages or [Message("user", cast(str, asked.text))]
-        return Template((*first, *messages), scope, own)
+        text = Message("user", cast(str, asked.text))
+        return Template((*first, text), (*before, (*_INPUT, "text")), scope, own)
     path = as_text(setting.scope.expand(asked.prompt, (*_INPUT, "prompt")))
-    text = read_text(setting.surroundings, path)
-    shown = os.path.relpath(inside(setting.surroundings, path), os.path.realpath(setting.surroundings.root))
-    if os.path.splitext(path)[1].lower() in _LISTS:
-        return Template((*first, *_messages(text, shown)), scope, own, (shown, text))
-    return Template((*first, Message("user", text)), scope, own, (shown, text))
+    written = read_text(setting.surroundings, path)
+    name = shown(setting.surroundings, path)
+    is_list = os.path.splitext(path)[1].lower() in _LISTS
+    messages = _messages(written, name) if is_list else [Message("user", written)]
+    places = (*before, *[None] * len(messages))
+    return Template((*first, *messages), places, scope, own, (name, written))
 
 
 def _inputs(asked: PromptInput, setting: Setting) -> dict[str, Json]:
@@ -92,24 +99,17 @@ def _inputs(asked: PromptInput, setting: Setting) -> dict[str, Json]:
     found: dict[str, Json] = {}
     if asked.inputs_from is not None:
         path = as_text(setting.scope.expand(asked.inputs_from, (*_INPUT, "inputs_from")))
-        value = _loaded(read_text(setting.surroundings, path), path)
+        value = load(setting.surroundings, path)
         if not isinstance(value, dict):
             what = "inputs are a mapping: name: value"
-            raise InvalidInput(Problem("BK353", what, "", Place(path, 1, 1)))
+            raise InvalidInput(Problem("BK353", what, "", Place(shown(setting.surroundings, path), 1, 1)))
         found |= value
     found |= setting.scope.expand(asked.inputs, (*_INPUT, "inputs"))
     return {name: with_files(value, setting.surroundings) for name, value in found.items()}
 
 
-def _loaded(text: str, path: str) -> Json:
-    if path.lower().endswith(".json"):
-        return jsonfile.load(text, path)
-    documents = yamlfile.load(text, path)
-    return documents[0] if len(documents) == 1 else documents
-
-
 def _messages(text: str, path: str) -> list[Message]:
-    value = _loaded(text, path)
+    value = loaded(text, path)
     if isinstance(value, dict) and value.keys() == {"messages"}:
         value = value["messages"]
     if not isinstance(value, list) or not value:
@@ -132,6 +132,6 @@ def _message(item: Json, number: int, path: str) -> Message:
 def _position(text: str, name: str) -> int:
     """Where a template asks for a name first."""
     position = text.find("{{")
-    while position >= 0 and name not in names_in(text[position : text.find("}}", position) + 2]):
-        position = text.find("{{", position + 2)
+    while position >= 0 and name not in names_in(text[max(0, position - 1) : text.find("}}", position) + 2]):
+        position = text.find("{{", position + 2)  # with the sign before it, which may be a backslash
     return max(position, 0)

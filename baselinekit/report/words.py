@@ -1,7 +1,11 @@
 """The few sentences that every form for people shares."""
 
+from decimal import Decimal
+
 from baselinekit.model.asking import Usage
 from baselinekit.model.results import OUTCOMES, Outcome, Report, Result
+
+_SMALL = Decimal("0.1")
 
 
 def counts(report: Report) -> list[tuple[Outcome, str]]:
@@ -24,20 +28,25 @@ def duration(seconds: float) -> str:
 
 
 def spent(report: Report) -> str:
-    """`3 calls of models (1,204 tokens, $0.0012)`, or nothing where no model was asked."""
+    """`3 calls of models (1,204 tokens, $0.00121)`, or nothing where no model was asked."""
     if report.spent is None or not report.spent.calls:
         return ""
     calls, took = report.spent.calls, [f"{report.spent.tokens:,} tokens"]
     if report.spent.usd:
-        took.append(f"${report.spent.usd:.4f}")
+        took.append(dollars(report.spent.usd))
     return f"{calls:,} call{'s' * (calls != 1)} of models ({', '.join(took)})"
 
 
+def dollars(usd: Decimal) -> str:
+    """To the cent, and small sums to three digits."""
+    return f"${usd:,.{2 if not usd or usd >= _SMALL else 2 - usd.adjusted()}f}"
+
+
 def took(usage: Usage) -> str:
-    """`120 tokens in, 30 out, $0.0012`, as far as anybody said."""
+    """`120 tokens in, 30 out, $0.00121`, as far as anybody said."""
     told = [] if usage.tokens_in is None else [f"{usage.tokens_in:,} tokens in"]
     told += [] if usage.tokens_out is None else [f"{usage.tokens_out:,} out"]
-    told += [f"${usage.cost_usd:.4f}"] if usage.cost_usd else []
+    told += [dollars(usage.cost_usd)] if usage.cost_usd else []
     return ", ".join(told)
 
 
@@ -50,7 +59,11 @@ def incomplete(report: Report) -> str:
 
 def warnings(report: Report) -> list[str]:
     """What the run as a whole should be looked at for."""
-    return [*report.warnings, *(f"not recorded: {text}" for text in report.not_recorded)]
+    found = [*report.warnings, *(f"not recorded: {text}" for text in report.not_recorded)]
+    unasked = [result for result in report.results if result.outcome == "skipped" and result.code]
+    if unasked:
+        found.append(f"{len(unasked):,} skipped: {unasked[0].code} {unasked[0].reason}")
+    return found
 
 
 def place(result: Result) -> str:

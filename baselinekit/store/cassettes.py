@@ -1,6 +1,7 @@
 """Answers of models on file, one file each: `FOLDER/<model>/<key>.json`."""
 
 import os
+import shutil
 import threading
 from urllib.parse import quote
 
@@ -42,6 +43,12 @@ class Cassettes:
         self._make(os.path.dirname(name))
         data = jsonfile.dump(record).encode("utf-8", "backslashreplace")
         atomic.replace_file(self._root, name, data, sync=not self._is_state)
+
+    def clear(self) -> None:
+        """Forget what is kept in the state folder, unless a checkout has put a link in its place."""
+        folder = os.path.join(self._root, self._folder)
+        if self._is_state and not os.path.islink(os.path.join(self._root, state.NAME)):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def every(self) -> list[Json]:
         """All records that can be read, up to a number: to tell what is nearest to one that is missing."""

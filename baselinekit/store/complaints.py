@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from baselinekit.documents.splice import value_at
 from baselinekit.errors import Problem, nearest
 from baselinekit.model.values import Json, Path
+from baselinekit.secretlike.names import is_secret_header
 from baselinekit.store.schema import keys_at
-from baselinekit.variables import is_secret_header
 
 _EXPECTED = {
     "string_type": "a string",

@@ -11,15 +11,14 @@ from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Pro
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.observation import Observation
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.paths import children, find, parse, render, roots, suggest
+from baselinekit.paths import find, parse, render, roots, suggest
 from baselinekit.replay import dispatch as replaying
 from baselinekit.store import baselines as store, schemafile
 from baselinekit.trust import check_inside
-from baselinekit.variables import secret_shape
 from baselinekit.workflow.compare import Way, located
 from baselinekit.workflow.observing import observe
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.templating import Templating, arrays_of_one, secrets_in, with_names
+from baselinekit.workflow.templating import IN_A_NAME, Templating, arrays_of_one, secrets_in, with_names
 
 _FIRST_SERVER_ERROR = 500
 
@@ -82,16 +81,16 @@ def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: W
 
 def capture_all(
     project: Project, drafts: Sequence[Baseline], wishes: Wishes, way: Way
-) -> tuple[list[Captured], list[Problem]]:
+) -> tuple[list[Captured], list[BaselinekitError]]:
     """Each draft by itself: what can be captured is, and what cannot is told with its place."""
     captured: list[Captured] = []
-    problems: list[Problem] = []
+    errors: list[BaselinekitError] = []
     for draft in drafts:
         try:
             captured.append(capture_into(project, draft, wishes, way))
         except BaselinekitError as error:
-            problems += located(draft, error.problems, project.root)
-    return captured, problems
+            errors.append(type(error)(*located(draft, error.problems, project.root)))
+    return captured, errors
 
 
 def capture_into(project: Project, draft: Baseline, wishes: Wishes, way: Way) -> Captured:
@@ -193,33 +192,27 @@ def _refuse_in_recipe(project: Project, current: Json) -> None:
     mend = "pass it as --secret NAME=…, and it is stored as {{NAME}}; or pass --allow-secrets"
     problems = [
         Problem("BK522", f"{render(path)} of the recipe holds {what}", mend)
-        for path, what in _like_secrets(current, project, ())
+        for path, what in secrets_in(current, project.redactor)
     ]
     if problems:
         raise Refused(*problems)
 
 
-def _like_secrets(value: Json, project: Project, path: Path) -> Iterator[tuple[Path, str]]:
-    if isinstance(value, str):
-        names = project.redactor.found_in(value)
-        what = f"the secret {', '.join(sorted(names))}" if names else secret_shape(value)
-        if what:
-            yield path, what
-    for key, child in children(value):
-        yield from _like_secrets(child, project, (*path, key))
-
-
 def _refuse_secrets(project: Project, output: Json) -> None:
     problems = [
-        Problem("BK522", f"{render(path)} holds {what}", _secret_mend(render(path)))
+        Problem("BK522", f"{render(path) or 'the output'} holds {what}", _secret_mend(path, what))
         for path, what in secrets_in(output, project.redactor)
     ]
     if problems:
         raise Refused(*problems)
 
 
-def _secret_mend(path: str) -> str:
-    return f"store a placeholder: --placeholder '{path}=<<any_string>>', or pass --allow-secrets"
+def _secret_mend(path: Path, what: str) -> str:
+    place = path[:-1] if what.endswith(IN_A_NAME) else path
+    if not place:
+        return "let it answer without that, declare it (--secret NAME=…), or pass --allow-secrets"
+    stands = "<<any>>" if place != path else "<<any_string>>"
+    return f"store a placeholder: --placeholder '{render(place)}={stands}', or pass --allow-secrets"
 
 
 def _placed(output: Json, text: str, placeholder: str, kind: str) -> Json:

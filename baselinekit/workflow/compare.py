@@ -10,10 +10,10 @@ from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, Refused
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.results import Outcome, Report, Result
-from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import Doors
 from baselinekit.store import baselines as store
 from baselinekit.workflow.judging import OUT_OF_BUDGET, Judge
+from baselinekit.workflow.observing import check
 from baselinekit.workflow.pool import AHEAD, Pool, Stop
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.recording import Recorder
@@ -166,7 +166,7 @@ def prepare(
             continue
         try:
             matcher = compile_baseline(baseline, project.words_of(baseline))
-            replaying.check(baseline.current, project.setting_of(baseline, doors))
+            check(baseline, project.setting_of(baseline, doors))
             prepared.append((baseline, matcher if len(prepared) < _MOST_KEPT else None))
         except BaselinekitError as error:
             wrong.append((baseline, error))

@@ -4,18 +4,21 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from baselinekit.compare.dispatch import compile_baseline
+from baselinekit.compare.dispatch import DEFAULT_SIMILARITY, compile_baseline
 from baselinekit.errors import BaselinekitError, Problem, Refused
-from baselinekit.model.baselines import Baseline
+from baselinekit.model.baselines import Baseline, FieldRule, Rules
+from baselinekit.model.recipes import PromptInput, Recipe, Scores
 from baselinekit.model.values import Json, Path
 from baselinekit.paths import Wild, children, render
 from baselinekit.placeholders.grammar import has_marker
-from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import Doors
+from baselinekit.variables import as_text
 from baselinekit.workflow.compare import load_partly, located_each, prepare
 from baselinekit.workflow.judging import target_of
+from baselinekit.workflow.observing import check
 from baselinekit.workflow.project import Project
 
+_LONGEST_INPUT = 60
 _ASKED_OF_OPERATOR = ("BK310", "BK501", "BK504")
 """No base_url, a variable without a value: right for a file that says so little on purpose."""
 
@@ -55,10 +58,33 @@ def _told(project: Project, baseline: Baseline, doors: Doors) -> Iterator[tuple[
         except BaselinekitError as error:
             yield from ((p, False) for p in error.problems if p.code not in _ASKED_OF_OPERATOR)
     try:
-        replaying.check(baseline.current, project.setting_of(baseline, doors))
+        check(baseline, project.setting_of(baseline, doors))
     except BaselinekitError as error:
         for problem in error.problems:
             yield problem, isinstance(error, Refused) or problem.code in _ASKED_OF_OPERATOR
+
+
+def _asked(recipe: Recipe) -> Iterator[str]:
+    """What a prompt or a skill is given, and by what it is graded."""
+    given = recipe.input.inputs if isinstance(recipe.input, PromptInput) else {}
+    for name, value in given.items():
+        text = as_text(value)
+        yield f"  input     {name}: {text[:_LONGEST_INPUT]}{'…' if len(text) > _LONGEST_INPUT else ''}"
+    if isinstance(recipe.input, PromptInput) and recipe.input.inputs_from:
+        yield f"  inputs    {recipe.input.inputs_from}"
+    scores: Scores | None = getattr(recipe.execution, "scores", None)
+    if scores is not None:
+        by = scores.rubric if isinstance(scores.rubric, str) else ", ".join(scores.rubric)
+        yield f"  scores    {by} (from {scores.scale[0]} to {scores.scale[-1]}, by {scores.model})"
+
+
+def _similar(rules: Rules) -> Iterator[tuple[str, str]]:
+    """Where texts may be worded otherwise, and who says how alike they are."""
+    stated: list[tuple[str, Rules | FieldRule]] = [("**", rules), *rules.fields.items()]
+    for text, rule in stated:
+        if rule.type == "semantic" or rule.method:
+            least = DEFAULT_SIMILARITY if rule.min_similarity is None else rule.min_similarity
+            yield text, f"{least:g} at least, {rule.method or 'lexical'}"
 
 
 def portrait(project: Project, baseline: Baseline, doors: Doors) -> Iterator[str]:
@@ -74,7 +100,10 @@ def portrait(project: Project, baseline: Baseline, doors: Doors) -> Iterator[str
     known = baseline.baseline
     if known is not None and known.captured_at:
         yield f"  captured  {known.captured_at}"
+    yield from _asked(baseline.current)
     yield f"  type      {matcher.type}"
+    for text, how in _similar(baseline.comparison):
+        yield f"  similar   {text}: {how}"
     for path, how in matcher.arrays.items():
         yield f"  array     {render(path)}: {_ARRAYS.get(how, how)}"
     met = {rule.at for rule in matcher.hits}

@@ -17,7 +17,7 @@ from baselinekit.model.values import Json
 from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import Doors
 from baselinekit.store import pending
-from baselinekit.variables import Scope, as_text
+from baselinekit.variables import Redactor, Scope, as_text
 from baselinekit.workflow.observing import observe, settled
 from baselinekit.workflow.project import Project
 
@@ -57,9 +57,9 @@ class Judge:
             observation = observe(baseline.current, setting)
             comparison = settled(matcher, observation, setting)
         except OutOfBudget as error:
-            return self._result(
-                baseline, outcome="skipped", reason=str(error.problems[0].what), code=error.problems[0].code
-            )
+            problem = error.problems[0]
+            reason = f"{problem.what}: {problem.mend}"
+            return self._result(baseline, outcome="skipped", reason=reason, code=problem.code)
         except BaselinekitError as error:
             return self._error(baseline, error)
         except Exception as error:  # a fault of ours must not take the other results with it
@@ -98,7 +98,8 @@ class Judge:
         observation: Observation,
         notes: tuple[str, ...],
     ) -> Result:
-        mask = self._project.redactor.mask_value
+        redactor = self._project.redactor.knowing(observation.output)
+        mask = redactor.mask_value
         resolved = mask(comparison.resolved)
         self._keep(baseline, resolved)
         lines = matcher.explain(comparison) if self._explain else []
@@ -108,7 +109,7 @@ class Judge:
             outcome="failed",
             reason=f"{count:,} difference{'s' if count != 1 else ''}",
             target=target_of(baseline.current, self._project),
-            differences=tuple(self._spots(baseline, comparison.differences)),
+            differences=tuple(self._spots(baseline, comparison.differences, redactor)),
             difference_count=count,
             explanation=tuple(mask(lines)),
             notes=notes,
@@ -143,16 +144,18 @@ class Judge:
             **{"line": None, **found},  # type: ignore[arg-type]  # the callers above name fields of Result
         )
 
-    def _spots(self, baseline: Baseline, differences: tuple[Difference, ...]) -> Iterator[Spot]:
+    def _spots(
+        self, baseline: Baseline, differences: tuple[Difference, ...], redactor: Redactor
+    ) -> Iterator[Spot]:
         """The differences as they are reported. Their lines are found when nothing is written any more."""
-        mask = self._project.redactor.mask_value
+        mask = redactor.mask_value
         scope = self._project.words_of(baseline).scope
         for difference in differences:
             yield Spot(
                 path=difference.path,
                 kind=difference.kind,
-                expected=mask(self._with_values(difference, scope)),
-                actual=mask(difference.actual),
+                expected=mask(self._with_values(difference, scope), difference.path),
+                actual=mask(difference.actual, difference.path),
                 file=baseline.source.file,
                 line=None,
                 rule=difference.rule,
@@ -204,9 +207,10 @@ class Judge:
         with self._lock:
             if not self.environment_seen:
                 project = self._project
-                self.environment_seen = replaying.capture_environment(
+                seen = replaying.capture_environment(
                     project.root, project.config.environment, self._doors.execute, project.folders
                 )
+                self.environment_seen = project.redactor.mask_value(seen)
             return _flat(self.environment_seen)
 
 

@@ -3,8 +3,10 @@ leaves open, put to whom the configuration names."""
 
 from baselinekit.compare.dispatch import Matcher
 from baselinekit.documents.jsonfile import pretty
+from baselinekit.errors import cannot
 from baselinekit.grade.meaning import meaning_question, read_similarity
 from baselinekit.grade.rubric import read_scores, rubric_question
+from baselinekit.model.baselines import Baseline
 from baselinekit.model.comparison import Answers, Comparison, Question
 from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import Recipe, Scores
@@ -13,8 +15,19 @@ from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import Setting
 
 _JUDGE = "judge"
-_MOST_ROUNDS = 5
+_MOST_ROUNDS = 50
 """Answers can bring rows together that leave other questions open."""
+
+
+def check(baseline: Baseline, setting: Setting) -> None:
+    """Raise what a replay and its comparison would raise before anybody is asked."""
+    replaying.check(baseline.current, setting)
+    rules = baseline.comparison
+    asked = {rules.method, *(rule.method for rule in rules.fields.values())}
+    if "judge" in asked:
+        setting.doors.models.check(_JUDGE)
+    if "embedding" in asked:
+        setting.doors.similar([("", "")])  # which only reads the model
 
 
 def observe(recipe: Recipe, setting: Setting) -> Observation:
@@ -45,12 +58,11 @@ def settled(matcher: Matcher, observation: Observation, setting: Setting) -> Com
     comparison = matcher.compare(observation)
     for _ in range(_MOST_ROUNDS):
         if not comparison.questions:
-            break
-        answers |= _answers(
-            [question for question in comparison.questions if question not in answers], setting
-        )
+            return comparison
+        answers |= _answers(list(comparison.questions), setting)
         comparison = matcher.compare(observation, answers)
-    return comparison
+    what = "its texts can be paired in too many ways"
+    raise cannot("BK231", what, "pair their rows by a key: arrays: {path: {by: id}}")
 
 
 def _answers(questions: list[Question], setting: Setting) -> Answers:

@@ -83,9 +83,10 @@ class Project:
         named = self.trust.named_origins | origins_in([url])
         return replace(self, trust=replace(self.trust, named_origins=named))
 
-    def way_back(self, group: str) -> str:
-        """The way from the folder of a new baseline to where the operator is."""
-        return os.path.relpath(os.path.realpath(self.cwd), os.path.join(self.root, self.folders[0], group))
+    def way_back(self, group: str, path: str = "") -> str:
+        """The way from the folder of a new baseline to where the operator is, or to what is named there."""
+        there = os.path.normpath(os.path.join(os.path.realpath(self.cwd), path))
+        return os.path.relpath(there, os.path.join(self.root, self.folders[0], group))
 
     @property
     def folders(self) -> list[str]:

@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 
+from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json, Path
 from baselinekit.paths import children
-from baselinekit.placeholders.grammar import describes_many, escape, has_marker
-from baselinekit.variables import Redactor, Scope, is_secret_header, is_secret_key, secret_shape
+from baselinekit.placeholders.grammar import describes_many, escape, has_marker, split
+from baselinekit.secretlike.finding import BY_NAME, likeness
+from baselinekit.variables import Redactor, Scope, names_in
 
+IN_A_NAME = ", in its name"
 _SHORTEST_VALUE = 8
-_TOLD_APART = re.compile(r"(?i)^<<[\s\S]*>>$")
 
 
 class Templating:
@@ -22,7 +25,7 @@ class Templating:
             for name, value in scope.values.items()
             if isinstance(value, str) and len(value) >= _SHORTEST_VALUE
         }
-        named |= {secret.value: name for name, secret in scope.secrets.items()}
+        named |= {secret.value: name for name, secret in scope.secrets.items() if secret.value}
         self._names = named
         longest_first = sorted(named, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if named else None
@@ -63,35 +66,53 @@ def arrays_of_one(output: Json, path: Path = ()) -> Iterator[Path]:
 
 def with_names(value: Json, scope: Scope) -> Json:
     """A recipe with `{{name}}` wherever the value of a secret was typed."""
-    if isinstance(value, str):
-        for name, secret in scope.secrets.items():
-            value = value.replace(secret.value, f"{{{{{name}}}}}")
+    named = {secret.value: name for name, secret in scope.secrets.items() if secret.value}
+    if not named:
         return value
+    typed = re.compile("|".join(map(re.escape, sorted(named, key=len, reverse=True))))
+    return _with_names(value, typed, named)
+
+
+def _with_names(value: Json, typed: re.Pattern[str], named: dict[str, str]) -> Json:
+    if isinstance(value, str):
+        return typed.sub(lambda match: f"{{{{{named[match[0]]}}}}}", value)
     if isinstance(value, list):
-        return [with_names(item, scope) for item in value]
+        return [_with_names(item, typed, named) for item in value]
     if isinstance(value, dict):
-        return {key: with_names(item, scope) for key, item in value.items()}
+        return {key: _with_names(item, typed, named) for key, item in value.items()}
     return value
 
 
-def secrets_in(output: Json, redactor: Redactor, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Where a stored output would give something away: a declared secret in any spelling, or a text that
-    looks like a secret. A placeholder gives nothing away."""
-    if isinstance(output, str):
-        names = redactor.found_in(output)
-        stands = _TOLD_APART.match(output) and has_marker(output)
-        if names:
-            yield path, f"the secret {', '.join(sorted(names))}"
-        elif not stands and (shape := secret_shape(output)):
-            yield path, f"what looks like {shape}"
-        elif not stands and len(output) >= _SHORTEST_VALUE and _says_secret(path):
-            yield path, "what its name says is a secret"
-    for key, child in children(output):
+def secrets_in(value: Json, redactor: Redactor, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Where a recipe or an output would give something away if it were stored: a declared secret in any
+    spelling, or what looks like a secret. A placeholder or a variable gives nothing away."""
+    if isinstance(value, str | int | float | Decimal) and not isinstance(value, bool):
+        what = _given_away(value, redactor, path)
+        if what is not None:
+            yield path, what
+    for key, child in children(value):
+        if isinstance(key, str) and (what := _given_away(key, redactor, ())) is not None:
+            yield (*path, key), f"{what}{IN_A_NAME}"
         yield from secrets_in(child, redactor, (*path, key))
 
 
-def _says_secret(path: Path) -> bool:
-    """Whether the key, or the header, is called like a secret."""
-    if not path or not isinstance(path[-1], str):
-        return False
-    return is_secret_key(path[-1]) or (path[-2:-1] == ("headers",) and is_secret_header(path[-1]))
+def _given_away(value: Json, redactor: Redactor, path: Path) -> str | None:
+    names = redactor.found_in(str(value))
+    if names:
+        return f"the secret {', '.join(sorted(names))}"
+    if not isinstance(value, str):
+        return None
+    literals = _literals(value)
+    is_whole = literals == [value] and not any(names_in(value))
+    found = (likeness(text, path) for text in literals)
+    return next((what for what in found if what and (what != BY_NAME or is_whole)), None)
+
+
+def _literals(text: str) -> list[str]:
+    """What stands in a text beside its placeholders."""
+    if not has_marker(text):
+        return [text]
+    try:
+        return [part for part in split(text) if isinstance(part, str)]
+    except InvalidInput:
+        return [text]

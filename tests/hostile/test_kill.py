@@ -60,6 +60,7 @@ def test_f01_killed_at_random_moments_nothing_is_torn_lost_or_left(
             assert now[id].count - before[id].count in ((0, 1) if fails[id] else (0,)), id
             assert now[id].passed or not before[id].passed, id
             recorded += now[id] != before[id]
+        whole *= 0.9 if ended.exit_code == 1 else 1.1 if now == before else 1.0  # as busy as the machine is
         before = now
     assert recorded > 2, "nothing was ever recorded before a kill"
     last = runs.run(here.folder, "compare")

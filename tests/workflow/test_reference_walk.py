@@ -107,3 +107,25 @@ def test_in_ci_nothing_is_written(here: Console) -> None:
         assert file.read_bytes() == before
         assert here.run(f"CI=true {command} --record").exit_code == 1
         assert file.read_bytes() != before
+
+
+@pytest.mark.parametrize(
+    ("changed", "exit_code"), [("let sum = 0;", 0), ("let a;\n+let b;\n+let c;\n+let d;", 1)]
+)
+def test_the_quality_of_comments_on_the_patch_that_it_names(
+    here: Console, changed: str, exit_code: int
+) -> None:
+    file = given(here, "regression-quality.yaml")
+    patch = here.folder / "baselines" / "path" / "to" / "test-diff.patch"
+    patch.parent.mkdir(parents=True)
+    patch.write_text(f"--- a/cart.js\n+++ b/cart.js\n+{changed}\n")
+    config = here.folder / "baselinekit.yaml"
+    config.write_text(
+        'skills: {code-review: {python: "baselinekit.demo.skills:review", files: [code_diff]}}\n'
+    )
+    ran = here.run("baselinekit compare")
+    assert ran.exit_code == exit_code, ran.stdout + ran.stderr
+    assert ("quality_scores.specificity" in ran.stdout) == (exit_code == 1)
+    patch.unlink()
+    assert here.run("baselinekit compare").exit_code == 3, "a patch that is not there is an error"
+    assert "failure_count: 3" not in file.read_text()

@@ -1,0 +1,120 @@
+"""Whether a text holds a run of characters that nobody would write: the rule for tokens of no known shape.
+
+Each pair of neighbours speaks for chance or for a word, a path, an identifier; the weights are logarithms of
+how much oftener a pair of that kind stands in random letters and digits than in the texts of real answers."""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+_RUN = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
+_LONGEST = 200
+_SHORTEST = 20
+_ENOUGH = 12.0
+"""The sum of the weights from which on a run is taken for random."""
+
+_FREE = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s\"'<>]*"  # an address; what is secret in it has a name (shapes.py)
+    r"|-----BEGIN [A-Z ]{0,40}(?:CERTIFICATE|PUBLIC KEY)[A-Z ]{0,40}-----[^-]*"
+    r"|\bdata:[\w.+-]+/[\w.+-]+[;,][^\s\"'<>)]*"
+    r"|(?<![A-Za-z0-9+/_=-])\.{0,2}/(?![A-Za-z0-9/]*[+=])[^\s\"'<>]*"  # a path
+    r"|\b(?i:sha-?(?:1|224|256|384|512)|md5)[-:=][A-Za-z0-9+/_-]+=*"
+    r"|(?i:\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)"
+    r"|\b(?i:W/)?\"[^\"\s]{1,80}\"(?=\s*$)"
+)
+_ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}|c[a-z0-9]{24}|[0-9a-fA-F]+|[\d_+/-]+|[A-Z0-9_]+")
+_SMALL = re.compile(r"[a-z0-9]{24,}")
+_HEX = re.compile(r"[0-9a-f]+")
+_FEWEST_OTHERS = 3
+_CHECKSUM = re.compile(r"[0-9a-f]{16,}")
+_TURN = re.compile(r"(?<=\d)(?=[a-z])|(?<=[a-z])(?=\d)")
+_MOST_TURNS = 0.22
+"""Of the places in small letters and digits, the part where one goes over into the other: ids have fewer."""
+_KNOWN_DATA = re.compile(r"iVBORw0KGgo|/9j/|R0lGOD|UklGR|JVBERi0|PHN2Zy|PD94bW|H4sI|UEsDB|T2dnU|AAAA")
+
+_COMMON = (
+    "ab ac ad ag ai al am an ap ar as at au ay ba be bi bl bo bu ca ce ch ci ck cl co cr ct cu da de di"
+    " do ds ea ec ed ee ef eg el em en ep er es et ev ex fa fe ff fi fo fr ge gi gs ha he hi ho ia ib ic"
+    " id ie if ig il im in io ip ir is it iv iz ke la ld le li ll lo ls lt lu ly ma me mi mo mp na nc nd"
+    " ne nf ng ni no ns nt nu ob oc od ok ol om on oo op or os ot ou ow pa pe pi pl po pp pr pt pu qu ra"
+    " rc rd re rg ri rm rn ro rr rs rt ry sa sc se sh si so sp ss st su ta tc te th ti to tr ts tt tu ty"
+    " ub ue ul um un up ur us ut va ve vi wa we xt yp ze"
+)
+"""The pairs of letters that make up 85 of 100 pairs in the words of answers and of programs."""
+
+_WEIGHTS = {
+    "ll+": -2.3,
+    "ll-": 0.75,
+    "Ul+": 1.1,
+    "Ul-": 3.1,
+    "UU+": 0.5,
+    "UU-": 2.6,
+    "lU": 2.5,
+    "ld": 1.2,
+    "dl": 1.2,
+    "Ud": 3.3,
+    "dU": 3.4,
+    "dd": -1.7,
+    "ls": -2.3,
+    "sl": -2.3,
+    "Us": 0.7,
+    "sU": 0.0,
+    "sd": -1.8,
+    "ds": -1.7,
+    "ss": -1.0,
+}
+
+
+def random_in(text: str) -> Iterator[tuple[int, int]]:
+    """Where a text holds a random run."""
+    if len(text) < _SHORTEST or not _RUN.search(text):
+        return
+    free = [(match.start(), match.end()) for match in _FREE.finditer(text)]
+    place = 0
+    for match in _RUN.finditer(text):
+        while place < len(free) and free[place][1] <= match.start():
+            place += 1
+        if place < len(free) and free[place][0] < match.end():
+            continue
+        run = _CHECKSUM.sub("", match[0])
+        ordinary = len(run) > _LONGEST or _ID.fullmatch(run) or _KNOWN_DATA.match(run)
+        if not ordinary and (_is_mixed(run) or _turns(run)):
+            yield match.span()
+
+
+def _turns(run: str) -> bool:
+    """Small letters and digits in turn; where all of them are hexadecimal, it is a checksum or an id."""
+    return any(
+        len(_TURN.findall(part)) >= _MOST_TURNS * len(part) and len(_HEX.sub("", part)) > _FEWEST_OTHERS
+        for part in _SMALL.findall(run)
+    )
+
+
+def _is_mixed(run: str) -> bool:
+    """Whether some stretch of it is: what stands before and after (`session_…`) does not speak for it."""
+    best = total = 0.0
+    start = longest = 0
+    for place, (one, other) in enumerate(pairwise(run)):
+        total += _weight(one, other)
+        if total <= 0:
+            total, start = 0.0, place + 1
+        elif total > best:
+            best, longest = total, place + 2 - start
+    stretch = run.rstrip("=")
+    return len(stretch) >= _SHORTEST and (
+        best >= _ENOUGH
+        and longest >= 0.6 * len(stretch)
+        and any(char.isdigit() for char in stretch)
+        and len(set(stretch)) >= 10
+    )
+
+
+def _weight(one: str, other: str) -> float:
+    kind = _class(one) + _class(other)
+    if kind in ("ll", "Ul", "UU"):
+        kind += "+" if (one + other).lower() in _COMMON else "-"
+    return _WEIGHTS.get(kind, 0.0)
+
+
+def _class(char: str) -> str:
+    return "l" if char.islower() else "U" if char.isupper() else "d" if char.isdigit() else "s"

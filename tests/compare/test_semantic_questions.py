@@ -1,0 +1,171 @@
+"""Questions that a comparison leaves to a judge or a local model: which are put, and what the answers do."""
+
+from typing import Any
+
+import pytest
+import ruled
+
+from baselinekit.model.comparison import Comparison, Question
+from baselinekit.model.observation import Observation
+from baselinekit.model.values import Json
+
+MEANINGS = (
+    ("red cars drive quickly", "scarlet autos go fast"),
+    ("the sea is deep", "oceans have great depth"),
+    ("birds sing at dawn", "at sunrise there is birdsong"),
+)
+RED, SEA, BIRDS = (first for first, _ in MEANINGS)
+SCARLET, OCEANS, SUNRISE = (second for _, second in MEANINGS)
+
+
+def alike(question: Question) -> float:
+    return float(any({question.expected, question.actual} <= set(texts) for texts in MEANINGS))
+
+
+def settle(
+    expected: Json, actual: Json, rules: dict[str, Any] | None = None, method: str = "judge"
+) -> tuple[Comparison, list[list[Question]]]:
+    """The comparison with every answer, and the questions of each round."""
+    stated = {"type": "semantic", "method": method, **(rules or {})}
+    matcher = ruled.matcher(expected, stated)
+    seen = Observation(actual, 0.0)
+    answers: dict[Question, tuple[float, str]] = {}
+    rounds: list[list[Question]] = []
+    comparison = matcher.compare(seen)
+    while comparison.questions:
+        assert len(rounds) < 5
+        assert not answers.keys() & set(comparison.questions), "what is answered is not asked again"
+        rounds.append(list(comparison.questions))
+        answers |= {question: (alike(question), "so it seems") for question in comparison.questions}
+        comparison = matcher.compare(seen, answers)
+    return comparison, rounds
+
+
+@pytest.mark.parametrize("method", ["judge", "embedding"])
+def test_all_questions_are_put_at_once_and_each_once(method: str) -> None:
+    expected = {"a": RED, "b": SEA, "c": RED, "d": "the same", "e": 1}
+    actual = {"a": SCARLET, "b": OCEANS, "c": SCARLET, "d": "the same", "e": 1}
+    comparison, rounds = settle(expected, actual, method=method)
+    assert comparison.passed
+    assert [[(q.expected, q.actual, q.method) for q in asked] for asked in rounds] == [
+        [(RED, SCARLET, method), (SEA, OCEANS, method)]
+    ]
+    assert comparison.resolved is not actual
+    assert comparison.resolved == expected, "what means the same keeps the author's words"
+
+
+def test_an_answer_settles_the_difference() -> None:
+    comparison, _ = settle({"a": RED, "b": SEA}, {"a": OCEANS, "b": OCEANS})
+    (difference,) = comparison.differences
+    assert (difference.path, difference.kind) == (("a",), "similarity")
+    assert difference.note == "similarity 0.00, at least 0.8 is asked for (judge: so it seems)"
+    assert comparison.resolved == {"a": OCEANS, "b": SEA}
+
+
+def test_the_least_similarity_is_the_rules() -> None:
+    rules = {"type": "semantic", "method": "judge", "min_similarity": 0.6}
+    matcher = ruled.matcher(RED, rules)
+    question = Question(RED, SCARLET, "judge")
+    for score, passes in ((0.6, True), (0.59, False), (1.0, True)):
+        assert matcher.compare(Observation(SCARLET, 0.0), {question: (score, "")}).passed is passes
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "note"),
+    [
+        ("it costs 5 euros", "the price is 6 euros", "the numbers differ: 5, 6"),
+        ("call find_user first", "first call find_users", "the identifiers differ: find_user, find_users"),
+        ("you may leave", "you may not leave", "one of them negates what the other does not"),
+    ],
+)
+@pytest.mark.parametrize("method", ["judge", "embedding"])
+def test_facts_must_agree_before_anybody_is_asked(expected: str, actual: str, note: str, method: str) -> None:
+    comparison, rounds = settle(expected, actual, {"min_similarity": 0}, method)
+    assert rounds == []
+    assert comparison.differences[0].note == note
+
+
+def test_only_texts_are_asked_about() -> None:
+    comparison, rounds = settle({"a": RED, "b": RED, "c": 1}, {"a": 1, "c": 2})
+    assert rounds == []
+    assert sorted(ruled.shown(comparison)) == [["a", "type"], ["b", "missing"], ["c", "value"]]
+
+
+def test_a_field_has_a_method_of_its_own() -> None:
+    fields = {"b": {"type": "semantic", "method": "embedding"}, "c": {"type": "semantic"}}
+    matcher = ruled.matcher({"a": RED, "b": SEA, "c": SEA}, {"fields": fields})
+    comparison = matcher.compare(Observation({"a": RED, "b": OCEANS, "c": OCEANS}, 0.0))
+    assert comparison.questions == (Question(SEA, OCEANS, "embedding"),)
+    assert ruled.shown(comparison) == [["c", "similarity"]], "lexical by itself"
+
+
+def test_an_ordered_array_asks_about_its_pairs_alone() -> None:
+    comparison, rounds = settle([RED, SEA, BIRDS], [SCARLET, OCEANS, SUNRISE])
+    assert comparison.passed
+    assert [len(asked) for asked in rounds] == [3]
+    comparison, _ = settle([RED, SEA], [OCEANS, SCARLET])
+    assert comparison.count == 2
+
+
+@pytest.mark.parametrize("how", ["unordered", "subset"])
+@pytest.mark.parametrize("wrap", [lambda text: text, lambda text: {"text": text}, lambda text: [[text]]])
+def test_without_order_each_row_finds_the_partner_that_means_the_same(how: str, wrap: Any) -> None:
+    expected, actual = [wrap(t) for t in (RED, SEA, BIRDS)], [wrap(t) for t in (SUNRISE, SCARLET, OCEANS)]
+    more = [wrap("something else")] if how == "subset" else []
+    comparison, rounds = settle({"x": expected}, {"x": actual + more}, {"arrays": {"x": how}})
+    assert comparison.passed, comparison.differences
+    assert len(rounds) == 1
+    assert comparison.resolved == {"x": expected}
+
+
+def test_without_order_nobody_is_asked_about_rows_that_are_there_already() -> None:
+    shuffled = {"x": [BIRDS, RED, SEA]}
+    comparison, rounds = settle({"x": [RED, SEA, BIRDS]}, shuffled, {"arrays": {"x": "unordered"}})
+    assert comparison.passed
+    assert rounds == []
+
+
+def test_without_order_a_row_that_means_something_else_fails() -> None:
+    rules = {"arrays": {"x": "unordered"}}
+    comparison, _ = settle({"x": [RED, SEA]}, {"x": [OCEANS, SUNRISE]}, rules)
+    assert not comparison.passed
+    comparison, _ = settle({"x": [RED, RED]}, {"x": [SCARLET, OCEANS]}, rules)
+    assert not comparison.passed, "each has a partner of its own"
+    comparison, _ = settle({"x": [RED]}, {"x": [SCARLET, SCARLET]}, rules)
+    assert not comparison.passed, "one too many"
+
+
+def test_rows_that_cannot_be_alike_are_not_asked_about() -> None:
+    rules = {"arrays": {"x": "unordered"}, "fields": {"x.*.id": {"type": "structural"}}}
+    expected = [{"text": RED, "id": 1}, {"text": SEA, "id": 2}, {"text": BIRDS, "id": 3}]
+    actual = [{"text": SUNRISE, "id": 3}, {"text": SCARLET, "id": 1}, {"text": OCEANS, "id": 2}]
+    comparison, rounds = settle({"x": expected}, {"x": actual}, rules)
+    assert comparison.passed
+    assert [len(asked) for asked in rounds] == [3]
+
+
+def test_arrays_in_arrays_without_order() -> None:
+    rules = {"arrays": {"x": "unordered", "x.*": "unordered"}}
+    expected = {"x": [[RED, SEA], [BIRDS]]}
+    comparison, _ = settle(expected, {"x": [[SUNRISE], [OCEANS, SCARLET]]}, rules)
+    assert comparison.passed, comparison.differences
+    comparison, _ = settle(expected, {"x": [[SUNRISE], [OCEANS, SUNRISE]]}, rules)
+    assert not comparison.passed
+
+
+def test_until_all_is_answered_there_is_no_verdict() -> None:
+    comparison = ruled.compare(RED, OCEANS, {"type": "semantic", "method": "judge"})
+    assert comparison.questions, "who takes this for a pass has not asked"
+
+
+@pytest.mark.parametrize("how", ["ordered", "unordered"])
+def test_rows_that_fail_elsewhere_are_not_asked_about(how: str) -> None:
+    expected = [{"text": RED, "then": "take 5 apples"}, {"text": SEA, "then": "take 6 apples"}]
+    actual = [
+        {"text": BIRDS, "then": "take 7 apples"},
+        {"text": SCARLET, "then": "take 5 apples"},
+        {"text": OCEANS, "then": "take 6 apples"},
+    ]
+    comparison, rounds = settle({"x": expected}, {"x": actual}, {"arrays": {"x": how}})
+    assert ruled.shown(comparison) == [["x[0]", "extra"]]
+    assert [{(q.expected, q.actual) for q in asked} for asked in rounds] == [{(SEA, OCEANS), (RED, SCARLET)}]

@@ -1,0 +1,186 @@
+"""What may be run, what it sees, and what becomes of it: commands, skills and models alike, by the real command."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attacked import Attacked
+from server import JSON, HostileServer, kept, whole
+
+PROGRAM = """\
+import json, os, sys, time
+
+how = sys.argv[1]
+if how == "tells":
+    print(json.dumps({"text": " ".join(sorted(os.environ))}))
+elif how == "floods":
+    while True:
+        print("y" * 10_000)
+elif how == "sleeps":
+    if os.fork() == 0:
+        sys.stdout = open(os.devnull, "w")
+    open(sys.argv[2] + str(os.getpid()), "w").close()
+    time.sleep(60)
+"""
+CALLABLE = """\
+import os, time
+
+def tells(asked):
+    return " ".join(sorted(os.environ))
+
+def floods(asked):
+    return "y" * 20_000_000
+
+def sleeps(asked):
+    os.fork()
+    open("{pids}" + str(os.getpid()), "w").close()
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Attacked]:
+    with HostileServer() as server:
+        project = Attacked(tmp_path / "project", server)
+        (tmp_path / "pids").mkdir()
+        pids = f"{tmp_path}/pids/"
+        project.file("tools/program.py", PROGRAM)
+        project.file("planted.py", CALLABLE.format(pids=pids))
+        skills: dict[str, Any] = {}
+        models: dict[str, Any] = {}
+        commands: dict[str, Any] = {}
+        for how in ("tells", "floods", "sleeps"):
+            program = {"command": ["python", "tools/program.py", how, pids], "env": ["NAMED"], "timeout": 1}
+            skills |= {f"program-{how}": program}
+            skills |= {f"callable-{how}": {"python": f"planted:{how}", "env": ["NAMED"], "timeout": 1}}
+            models |= {f"program-{how}": program}
+            models |= {f"callable-{how}": {"python": f"planted:{how}", "env": ["NAMED"], "timeout": 1}}
+            commands |= {how: {"argv": program["command"], "env": ["NAMED"]}}
+        project.configure(skills=skills, models=models, commands=commands)
+        yield project
+
+
+def lay(project: Attacked, how: str) -> list[str]:
+    """A baseline of each kind that runs something."""
+    for form in ("program", "callable"):
+        skill = {"type": "skill", "skill_name": f"{form}-{how}"}
+        project.baseline(f"skill-{form}", [], {"input": {}, "execution": skill})
+        prompt = {"type": "prompt", "model": f"{form}-{how}"}
+        project.baseline(f"prompt-{form}", [], {"input": {"text": "Go."}, "execution": prompt})
+    project.baseline(
+        "command", [], {"input": {"argv": [how]}, "execution": {"type": "command", "timeout": 1}}
+    )
+    command = project.folder / "baselines/command.yaml"
+    command.write_text(command.read_text().replace("{output: []}", "{output: {stdout: ''}}"))
+    return ["command", "prompt-callable", "prompt-program", "skill-callable", "skill-program"]
+
+
+def test_f40_each_program_gets_the_named_variables_and_no_others(project: Attacked) -> None:
+    ids = lay(project, "tells")
+    ran = project.run("compare", "--json", env={"NAMED": "yes", "OPENAI_API_KEY": "no", "OTHER": "no"})
+    assert sorted(ran.results) == ids
+    for id, result in ran.results.items():
+        told = json.dumps(result["differences"])
+        assert "NAMED" in told, (id, result)
+        assert "OPENAI_API_KEY" not in told, id
+        assert "OTHER" not in told, id
+
+
+def test_f29_a_flood_of_each_program_ends_it(project: Attacked) -> None:
+    ids = lay(project, "floods")
+    ran = project.run("compare", "--json")
+    assert ran.outcomes == dict.fromkeys(ids, ("error", "BK322")), ran.said[:2_000]
+    assert ran.megabytes < 200
+
+
+def test_f28_time_out_leaves_nothing_of_any_program(project: Attacked) -> None:
+    ids = lay(project, "sleeps")
+    ran = project.run("compare", "--json")
+    assert ran.outcomes == dict.fromkeys(ids, ("error", "BK321")), ran.said[:2_000]
+    pids = list((project.folder.parent / "pids").iterdir())
+    assert len(pids) == 2 * len(ids)
+    deadline = time.monotonic() + 5
+    while left := [pid.name for pid in pids if Path(f"/proc/{pid.name}/cmdline").exists()]:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.05)
+
+
+WAYS = {
+    "a program of the checkout": ["./run.sh"],
+    "one of the system": ["/bin/sh", "-c", "touch ran"],
+    "one by its name": ["sh", "-c", "touch ran"],
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_f15_what_a_file_names_is_not_run(project: Attacked, way: str) -> None:
+    """Not by any command, until the operator says so."""
+    script = project.file("baselines/run.sh", "#!/bin/sh\ntouch ran\n")
+    script.chmod(0o755)
+    current = {"input": {"argv": WAYS[way]}, "execution": {"type": "command"}}
+    file = project.baseline("added", {"exit_code": 0, "stdout": "", "stderr": ""}, current)
+    for words in (["compare"], ["compare", "--json"], ["doctor"], ["explain", "added"]):
+        ran = project.run(*words)
+        assert "BK403" in ran.said, words
+        assert ran.exit_code == (0 if words == ["doctor"] else 4), words
+    draft = project.file("baselines/draft.yaml", json.dumps({"id": "draft", "current": current}))
+    assert project.run("capture", "from", "baselines/draft.yaml").exit_code == 4
+    draft.unlink()
+    assert not list(project.folder.rglob("ran")), "nothing was started"
+    allowed = project.run("compare", "--allow-exec")
+    assert allowed.exit_code == 0, allowed.said
+    assert list(project.folder.rglob("ran"))
+    assert file.exists()
+
+
+def test_f15_no_data_file_brings_a_skill_or_a_model_that_runs(project: Attacked) -> None:
+    """What a configuration beside the baselines says counts for nothing."""
+    project.file(
+        "baselines/baselinekit.yaml",
+        json.dumps({"version": 1, "skills": {"mine": {"command": ["touch", "ran"]}}}),
+    )
+    project.file("skills/mine/SKILL.md", "---\nname: mine\n---\nRun `touch ran`.\n")
+    skill = {"type": "skill", "skill_name": "mine", "command": ["touch", "ran"]}
+    project.baseline("skill", [], {"input": {}, "execution": skill})
+    assert project.run("compare").exit_code == 2
+    assert not list(project.folder.rglob("ran"))
+
+
+BROKEN = {
+    "a-server-error": (whole(b'{"n": 1}', JSON, status="503 Sorry"), "BK521"),
+    "a-body-cut-short": (whole(b'{"n": 1}', JSON).replace(b"Length: 8", b"Length: 80"), "BK304"),
+    "json-that-is-none": (whole(b'{"n": 1', JSON), "BK307"),
+    "an-error-page": (whole(b"<html>Sorry</html>", JSON), "BK307"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_f13_a_broken_answer_is_not_captured(project: Attacked, name: str) -> None:
+    raw, code = BROKEN[name]
+    project.server.routes["/x"] = (lambda peer: peer.say(raw)) if "cut" in name else kept(raw)
+    ran = project.run("capture", "http", "GET", f"{project.server.url}/x", "--id", "x", base_url="")
+    assert (ran.exit_code, code in ran.err) == (3, True), ran.said
+    assert not (project.folder / "baselines").exists()
+    draft = json.dumps({"id": "x", "current": {"input": {"endpoint": "/x"}, "execution": {"type": "http"}}})
+    file = project.file("baselines/x.yaml", draft)
+    assert project.run("capture", "from", "baselines").exit_code == 3
+    assert file.read_text() == draft
+
+
+def test_doctor_says_what_a_run_would_be_allowed(project: Attacked) -> None:
+    models = {
+        "near": {"openai": "m", "base_url": "http://127.0.0.1:11434", "key": "k"},
+        "far": {"anthropic": "m", "key": "k"},
+        "tool": {"command": ["python", "-c", "x"], "env": ["NAMED"]},
+    }
+    project.configure(models=models, variables={"k": {"from_env": "K", "secret": True}})
+    ran = project.run("doctor", "--ci", env={"K": "a-key-of-ours-01"}, base_url="")
+    assert "far at https://api.anthropic.com with the secret k" in ran.out
+    assert "near at http://127.0.0.1:11434 with the secret k" in ran.out
+    assert "tool runs python -c x with NAMED" in ran.out
+    assert "a-key-of-ours-01" not in ran.said
+    told = project.run("doctor", "--ci", "--json", env={"K": "a-key-of-ours-01"}, base_url="")
+    assert [line for line in json.loads(told.out)["allowed"] if line.startswith("models")]

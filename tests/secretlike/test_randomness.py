@@ -1,0 +1,101 @@
+"""The rule for random tokens: it finds them, and leaves alone what real answers are full of."""
+
+import base64
+import hashlib
+import random
+import string
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from urllib.parse import quote
+
+import pytest
+
+from baselinekit.secretlike.finding import likeness
+
+CHANCE = random.Random(20)
+LETTERS = string.ascii_letters + string.digits
+
+
+def letters(count: int, alphabet: str = LETTERS) -> str:
+    return "".join(CHANCE.choice(alphabet) for _ in range(count))
+
+
+MADE: dict[str, tuple[Callable[[], str], float]] = {
+    "24 letters and digits": (lambda: letters(24), 0.05),
+    "32 letters and digits": (lambda: letters(32), 0.02),
+    "40 in base64": (lambda: base64.b64encode(CHANCE.randbytes(30)).decode(), 0.04),
+    "43 in base64 for URLs": (lambda: base64.urlsafe_b64encode(CHANCE.randbytes(32)).decode(), 0.02),
+    "32 small letters and digits": (lambda: letters(32, string.ascii_lowercase + string.digits), 0.07),
+    "after a word": (lambda: f"session_{letters(32)}", 0.02),
+    "in a sentence": (lambda: f"Your key is {letters(32)}, keep it.", 0.02),
+    "encoded in base64": (lambda: base64.b64encode(f"user:{letters(32)}".encode()).decode(), 0.02),
+    "encoded for a URL": (lambda: quote(f"?/{letters(32)}=", safe=""), 0.02),
+    "in base64 within base64": (
+        lambda: base64.b64encode(base64.b64encode(f"x:{letters(32)}".encode())).decode(),
+        0.02,
+    ),
+}
+
+
+@pytest.mark.parametrize("how", MADE)
+def test_a_random_token_is_found(how: str) -> None:
+    make, missed_at_most = MADE[how]
+    missed = sum(likeness(make(), ("body", "value")) is None for _ in range(1_000))
+    assert missed <= 1_000 * missed_at_most
+
+
+ORDINARY: dict[str, Callable[[], str]] = {
+    "uuid": lambda: str(uuid.UUID(int=CHANCE.getrandbits(128))),
+    "md5": lambda: hashlib.md5(CHANCE.randbytes(8), usedforsecurity=False).hexdigest(),
+    "sha1": lambda: hashlib.sha1(CHANCE.randbytes(8), usedforsecurity=False).hexdigest(),
+    "sha256": lambda: hashlib.sha256(CHANCE.randbytes(8)).hexdigest(),
+    "named digest": lambda: "sha512-" + base64.b64encode(CHANCE.randbytes(64)).decode(),
+    "date": lambda: datetime.fromtimestamp(CHANCE.randrange(2**31), UTC).isoformat(),
+    "address": lambda: f"https://docs.example.com/d/{letters(40)}/edit?page={letters(30)}",
+    "path": lambda: f"/srv/data/{letters(40)}/index",
+    "picture": lambda: "data:image/png;base64," + base64.b64encode(CHANCE.randbytes(100)).decode(),
+    "known bytes": lambda: base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0" + CHANCE.randbytes(90)).decode(),
+    "large data": lambda: base64.b64encode(CHANCE.randbytes(3_000)).decode(),
+    "cursor": lambda: base64.b64encode(f"cursor:v2:{CHANCE.randrange(10**9)}".encode()).decode(),
+    "number": lambda: str(CHANCE.randrange(10**40)),
+    "ulid": lambda: "01" + letters(24, "0123456789ABCDEFGHJKMNPQRSTVWXYZ"),
+    "etag": lambda: f'W/"{letters(27)}"',
+    "prefixed hex": lambda: "SM" + hashlib.md5(CHANCE.randbytes(8), usedforsecurity=False).hexdigest(),
+}
+
+
+@pytest.mark.parametrize("what", ORDINARY)
+def test_what_is_ordinary_does_not_alarm(what: str) -> None:
+    for _ in range(300):
+        text = ORDINARY[what]()
+        assert likeness(text, ("body", "value")) is None, text
+
+
+@pytest.mark.parametrize("name", ["id", "user_id", "nodeId", "etag", "sha256", "avatar", "next_page_token"])
+def test_what_its_name_explains_does_not_alarm(name: str) -> None:
+    for _ in range(100):
+        assert likeness(letters(32), ("body", name)) is None
+        assert likeness(letters(32), ("body", name, 0)) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "getUserByEmailAddressOrNull",
+        "org.springframework.beans.factory.BeanCreationException",
+        "ORDER_STATUS_PENDING_PAYMENT_2",
+        "x86_64-unknown-linux-gnu-20241120",
+        "feature/JIRA-1234-add-OAuth2-support",
+        "Donaudampfschifffahrtsgesellschaftskapitaen2",
+        "application/vnd.api+json;charset=utf-8",
+        "2024-11-20T12-30-45-backup-of-database-03",
+        "arn:aws:lambda:us-west-2:123456789012:function:my-function",
+        "urn:ietf:params:oauth:grant-type:token-exchange",
+        "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0",
+        "com.example.App/2.14.3-rc.1+build.20240101",
+        "AAAAB3NzaC1yc2EAAAADAQABAAABAQC7vbqajDhA",
+    ],
+)
+def test_names_and_paths_do_not_alarm(text: str) -> None:
+    assert likeness(text, ("body", "value")) is None

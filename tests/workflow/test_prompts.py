@@ -1,0 +1,313 @@
+"""Prompts from end to end, over real sockets: captured, compared, scored, limited, recorded, resumed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from console import Console, console
+from counted_model import CountedModel
+
+KEY = "a-key-of-some-length"
+CONFIG = """\
+models:
+  default: {{openai: demo, base_url: "{url}", key: key, prices: {{input: 1, output: 2}}}}
+  judge: {{anthropic: demo, base_url: "{url}", key: key, prices: {{input: 1, output: 2}}}}
+variables: {{key: {{from_env: DEMO_KEY, secret: true}}}}
+"""
+BASELINE = """\
+id: p{n}
+baseline: {{output: The number is {n}.}}
+current: {{input: {{text: "Summarise:\\n\\nThe number is {n}."}}, execution: {{type: prompt}}}}
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Console]:
+    with console(tmp_path / "project") as terminal:
+        yield terminal
+
+
+def project(here: Console, url: str, count: int = 0) -> None:
+    (here.folder / "baselinekit.yaml").write_text(CONFIG.format(url=url))
+    (here.folder / "baselines").mkdir(exist_ok=True)
+    for n in range(count):
+        (here.folder / "baselines" / f"p{n}.yaml").write_text(BASELINE.format(n=n))
+
+
+def run(here: Console, words: str, exit_code: int) -> str:
+    ran = here.run(f"DEMO_KEY={KEY} baselinekit {words}")
+    assert ran.exit_code == exit_code, ran.stdout + ran.stderr
+    assert KEY not in ran.stdout + ran.stderr
+    return ran.stdout + ran.stderr
+
+
+def results(here: Console, words: str, exit_code: int) -> dict[str, Any]:
+    run(here, f"{words} -o out.json", exit_code)
+    return dict(json.loads((here.folder / "out.json").read_text()))
+
+
+def start(here: Console, *words: str) -> "subprocess.Popen[bytes]":
+    environ = {"PATH": os.environ["PATH"], "HOME": str(here.folder), "LANG": "C.UTF-8", "DEMO_KEY": KEY}
+    argv = [sys.executable, "-P", "-m", "baselinekit", *words]
+    return subprocess.Popen(
+        argv, cwd=here.folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def test_a_newer_model_is_a_regression_that_names_it(here: Console) -> None:
+    with CountedModel() as model:
+        project(here, model.url)
+        (here.folder / "extract.md").write_text("Extract as JSON.\n\n{{message}}\n")
+        words = "--input 'message=Order 7 is late, says a@b.org' --parse json"
+        run(here, f"capture prompt extract.md {words}", 0)
+        stored = (here.folder / "baselines/extract/extract.yaml").read_text()
+        assert "prompt: ../../extract.md" in stored
+        assert "model: demo-1.0" in stored
+        assert "1 passed" in run(here, "compare", 0)
+        model.version = 2
+        failed = run(here, "compare", 1)
+    assert "urgent  not in the baseline" in failed
+    assert "model: demo-1.0 -> demo-2.0" in failed
+    assert "prompt:" not in failed.split("changed since capture")[1].split("failed")[0]
+
+
+def test_a_changed_prompt_is_named_as_well(here: Console) -> None:
+    with CountedModel() as model:
+        project(here, model.url)
+        template = here.folder / "mood.md"
+        template.write_text("Classify.\n\n{{message}}\n")
+        run(here, "capture prompt mood.md --input 'message=Thank you!'", 0)
+        template.write_text("Summarise.\n\n{{message}}\n")
+        failed = run(here, "compare", 1)
+    assert "-> " in failed.split("    prompt: ")[1].split("\n")[0]
+    assert "model:" not in failed.split("changed since capture")[1].split("failed")[0]
+
+
+def test_usage_and_cost_are_told(here: Console) -> None:
+    with CountedModel() as model:
+        project(here, model.url, 2)
+        found = results(here, "compare -v", 0)
+        said = run(here, "compare -v", 0)
+    asked = found["results"][0]["observed"]
+    assert (asked["tokens_in"], asked["tokens_out"], asked["cost_usd"]) == (7, 4, 0.000015)
+    assert found["run"]["spent"] == {"calls": 2, "tokens": 22, "cost_usd": 0.00003}
+    assert "2 calls of models (22 tokens, $0.0000300)" in said
+    assert "7 tokens in, 4 out, $0.0000150" in said
+
+
+COSTLY = """\
+id: c
+{baseline}current: {{input: {{text: "Summarise:\\n\\nThe number is 1."}}, execution: {{type: prompt}}}}
+comparison: {{cost: {cost}}}
+"""
+
+
+def test_what_an_answer_may_cost(here: Console) -> None:
+    file = here.folder / "baselines" / "c.yaml"
+    with CountedModel() as model:
+        project(here, model.url)
+        file.write_text(COSTLY.format(baseline="", cost="{max_ratio: 1.5}"))
+        run(here, "capture from baselines", 0)
+        observed = file.read_text().split("  observed:\n")[1]
+        assert observed.startswith("    cost_usd: 1.5e-05\n    tokens_in: 7\n    tokens_out: 4\n")
+        run(here, "compare", 0)
+        config = here.folder / "baselinekit.yaml"
+        config.write_text(config.read_text().replace("input: 1", "input: 3"))
+        said = run(here, "compare", 1)
+        assert "cost  outside its tolerance" in said
+        assert "cost 0.000029 dollars, at most 1.5 times the 0.000015 of the capture are allowed" in said
+        known = "baseline: {output: The number is 1.}\n"
+        for most, code in (("0.000029", 0), ("0.0000289", 1)):
+            file.write_text(COSTLY.format(baseline=known, cost=f"{{max_usd: {most}}}"))
+            run(here, "compare --no-record", code)
+        config.write_text(config.read_text().replace("prices", "settings").replace("{input", "{n"))
+        assert "BK605" in run(here, "compare --no-record", 3), "nobody said what it cost: no pass"
+
+
+def test_scores_are_compared_as_numbers(here: Console) -> None:
+    with CountedModel() as model:
+        project(here, model.url)
+        (here.folder / "baselines/s.yaml").write_text(
+            'id: s\ncurrent:\n  input: {text: "Summarise:\\n\\n{{text}}", inputs: {text: It is fine.}}\n'
+            "  execution: {type: prompt, scores: {rubric: {clarity: is it clear?}}}\n"
+            "comparison:\n  type: numeric\n  tolerance: {quality_scores: {min_delta: -0.3}}\n"
+        )
+        run(here, "capture from baselines", 0)
+        text = (here.folder / "baselines/s.yaml").read_text()
+        assert "  output:\n    text: It is fine.\n    quality_scores:\n      clarity: 4.7\n" in text
+        run(here, "compare", 0)
+        (here.folder / "baselines/s.yaml").write_text(text.replace("fine.}", "obviously stupid.}"))
+        failed = run(here, "compare", 1)
+    assert "quality_scores.clarity" in failed
+    assert "min_delta -0.3" in failed
+
+
+def test_a_judge_says_whether_it_means_the_same(here: Console) -> None:
+    with CountedModel() as model:
+        project(here, model.url)
+        (here.folder / "baselines/j.yaml").write_text(
+            "id: j\nbaseline: {output: It is a quite fine day.}\n"
+            'current: {input: {text: "Summarise:\\n\\nIt is a fine day."}, execution: {type: prompt}}\n'
+            "comparison: {type: semantic, method: judge, min_similarity: 0.8}\n"
+        )
+        run(here, "compare", 0)
+        assert len(model.asked) == 2
+        text = (here.folder / "baselines/j.yaml").read_text()
+        (here.folder / "baselines/j.yaml").write_text(text.replace("0.8", "0.9"))
+        failed = run(here, "compare", 1)
+        assert "similarity 0.83, at least 0.9 is asked for (judge: 5 words in common)" in failed
+        config = here.folder / "baselinekit.yaml"
+        config.write_text(config.read_text().replace("  judge:", "  juge:"))
+        before = len(model.asked)
+        assert "did you mean 'juge'?" in run(here, "compare", 2)
+        assert "did you mean 'juge'?" in run(here, "doctor", 2)
+        assert len(model.asked) == before, "it is found before anybody is asked"
+
+
+@pytest.mark.parametrize("limit", ["--max-calls 2", "--max-cost 0.00204", "--max-tokens 1030"])
+def test_a_budget_that_is_used_up_is_no_regression(here: Console, limit: str) -> None:
+    with CountedModel() as model:
+        project(here, model.url, 5)
+        found = results(here, f"compare -j 1 {limit}", 3)
+        said = run(here, f"compare -j 1 {limit}", 3)
+        assert 0 < len(model.asked) < 10
+    summary = found["summary"]
+    assert summary["failed"] == summary["error"] == 0
+    assert summary["passed"] + summary["skipped"] == 5
+    assert summary["skipped"]
+    assert summary["complete"] is False
+    assert "skipped: BK620 the model 'default' is not asked" in said
+    assert "not all of them ran" in said
+    files = [path.read_text() for path in (here.folder / "baselines").iterdir()]
+    assert not any("failure_count: 1" in text for text in files), "what was not asked has not failed"
+
+
+def test_a_regression_beside_a_used_up_budget_is_one(here: Console) -> None:
+    with CountedModel() as model:
+        project(here, model.url, 3)
+        file = here.folder / "baselines/p0.yaml"
+        file.write_text(file.read_text().replace("output: The", "output: A"))
+        run(here, "compare -j 1 --max-calls 1", 1)
+
+
+def test_recorded_answers_need_neither_service_nor_key(here: Console) -> None:
+    with CountedModel() as model:
+        project(here, model.url, 3)
+        run(here, "compare --record-calls cassettes", 0)
+        assert len(model.asked) == 3
+    ran = here.run("baselinekit compare --offline cassettes")
+    assert (ran.exit_code, "3 passed" in ran.stdout) == (0, True), ran.stdout + ran.stderr
+    below = here.folder / "below"
+    below.mkdir()
+    assert here.run("cd below && baselinekit compare --offline ../cassettes").exit_code == 0
+    file = here.folder / "baselines/p1.yaml"
+    file.write_text(file.read_text().replace("Summarise:", "Summarise, please:"))
+    missed = run(here, "compare --offline cassettes", 3)
+    assert "BK630" in missed
+    assert "the nearest one differs in message 1 of 1, line 1" in missed
+    assert "2 passed" in missed
+    for path in here.folder.rglob("*"):
+        assert not path.is_file() or KEY.encode() not in path.read_bytes(), path
+
+
+def test_a_cache_asks_nothing_twice_from_run_to_run(here: Console) -> None:
+    with CountedModel() as model:
+        project(here, model.url, 3)
+        run(here, "compare --cache", 0)
+        run(here, "compare --cache", 0)
+        assert len(model.asked) == 3
+        run(here, "compare", 0)
+        assert len(model.asked) == 6, "only who asks for it gets it"
+
+
+def stopped(here: Console, model: CountedModel, count: int, jobs: int, answered: int) -> tuple[Any, float]:
+    """A compare that is interrupted when only slow answers are still to come."""
+    process = start(here, "compare", "-j", str(jobs), "--json")
+    model.until(min(count, answered + jobs))
+    time.sleep(0.5)
+    told = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    took = time.monotonic() - told
+    assert process.returncode == 130, err
+    return json.loads(out), took
+
+
+def test_a_run_that_was_stopped_goes_on_without_asking_again(here: Console) -> None:
+    slow = [True]
+    with CountedModel(lambda number: 30.0 if slow[0] and number > 6 else 0.0) as model:
+        project(here, model.url, 12)
+        first, _ = stopped(here, model, 12, 3, 6)
+        assert first["summary"]["passed"] == 6
+        before = len(model.asked)
+        slow[0] = False
+        run(here, "capture prompt baselinekit.yaml --id x", 2)  # another command in between loses nothing
+        run(here, "doctor", 0)
+        found = results(here, "compare --resume", 0)
+        assert found["summary"]["passed"] == 12
+        assert len(model.asked) - before == 6, "the six that were answered are not asked again"
+        run(here, "compare --resume", 0)
+        assert len(model.asked) - before == 18, "a run that came to its end is nothing to go on with"
+
+
+def test_64_slow_questions_at_once_end_with_a_ctrl_c_within_a_second(here: Console) -> None:
+    with CountedModel(lambda number: 30.0 if number > 16 else 0.0) as model:
+        project(here, model.url, 80)
+        found, took = stopped(here, model, 80, 64, 16)
+        most = model.most_at_once
+    assert took < 1.0
+    assert most == 64, "-j says how many, as nothing else does"
+    assert found["summary"]["passed"] == 16
+    passed = [path for path in (here.folder / "baselines").iterdir() if "last_passed" in path.read_text()]
+    assert len(passed) == 16, "what was answered is kept"
+
+
+def test_a_model_that_says_how_many_at_once_gets_no_more(here: Console) -> None:
+    with CountedModel(lambda number: 0.05) as model:
+        project(here, model.url, 12)
+        config = here.folder / "baselinekit.yaml"
+        config.write_text(config.read_text().replace("demo,", "demo, concurrency: 2,", 1))
+        run(here, "compare -j 64", 0)
+        assert model.most_at_once == 2
+
+
+def test_a_state_folder_that_cannot_be_written_stops_nothing(here: Console) -> None:
+    with CountedModel() as model:
+        project(here, model.url, 2)
+        (here.folder / ".baselinekit").write_text("no folder")
+        run(here, "compare --no-record", 0)
+
+
+def test_a_link_in_the_place_of_the_state_folder_loses_nothing_elsewhere(here: Console) -> None:
+    elsewhere = here.folder.parent / "elsewhere"
+    (elsewhere / "resume").mkdir(parents=True)
+    (elsewhere / "resume" / "precious").write_text("x")
+    (here.folder / ".baselinekit").symlink_to(elsewhere)
+    with CountedModel() as model:
+        project(here, model.url, 1)
+        run(here, "compare --no-record", 0)
+    assert (elsewhere / "resume" / "precious").exists()
+
+
+@pytest.mark.parametrize("words", ["explain p0", "doctor"])
+def test_looking_at_a_prompt_needs_no_key_and_asks_nobody(here: Console, words: str) -> None:
+    with CountedModel() as model:
+        project(here, model.url, 1)
+        ran = here.run(f"baselinekit {words}")
+        assert ran.exit_code == 0, ran.stdout + ran.stderr
+        assert not model.asked
+
+
+def test_an_answer_that_nobody_would_keep_is_not_captured(here: Console) -> None:
+    with CountedModel() as model:
+        project(here, model.url)
+        (here.folder / "p.md").write_text("Summarise.\n\nNo JSON here, please.\n".replace("JSON", "Jason"))
+        assert "BK526" in run(here, "capture prompt p.md --parse json", 3)
+    assert not list((here.folder / "baselines").rglob("*.yaml"))
