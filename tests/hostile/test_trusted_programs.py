@@ -1,4 +1,4 @@
-"""What may be run, what it sees, and what becomes of it: commands, skills and models alike, by the real command."""
+"""What may be run, what it sees, and what becomes of it: commands, skills and models, by the real command."""
 
 import json
 import time
