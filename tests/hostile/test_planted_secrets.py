@@ -41,6 +41,7 @@ STORED = {
     "skill": "as it was",
     "prompt": {"text": "as it was", "tool_calls": []},
 }
+KEYED = {"status": 200, "body": {"keys": {"another": "there"}}}
 SECRET = {"secret": True, "hosts": ["127.0.0.1"]}
 SMALL = ["s3same-open", "door-number-17", "8271-4411"]
 
@@ -160,7 +161,8 @@ def nothing_is_out(project: Attacked, *runs: Ran) -> None:
 def test_f07_f49_a_hundred_planted_secrets_are_nowhere(project: Attacked) -> None:
     assert len(set(SECRETS)) > 100
     for name, current in recipes().items():
-        project.baseline(name, STORED[current["execution"]["type"]], current, metadata={"failure_count": 0})
+        stored = STORED[current["execution"]["type"]] if name != "keys" else KEYED
+        project.baseline(name, stored, current, metadata={"failure_count": 0})
     note = " ".join((*KNOWN, *RANDOM))
     words = ["--var", f"note={note}"]
 
@@ -257,3 +259,51 @@ def test_an_empty_secret_is_none(project: Attacked) -> None:
     assert captured.exit_code == 0, captured.said
     (file,) = project.folder.glob("baselines/**/*.yaml")
     assert "as it is" in file.read_text()
+
+
+def test_a_secret_around_a_run_is_no_drift(project: Attacked) -> None:
+    """Masked at the capture, it is masked when it is compared as well."""
+    said = ["echo", f"{DECLARED[6]} {KNOWN[0]}"]
+    variables = {"s": {"from_env": "S6", "secret": True}}
+    project.configure(environment={"tool": {"command": said}}, variables=variables)
+    project.server.routes["/n"] = kept(answer({"n": 1}))
+    words = ["GET", f"{project.server.url}/n", "--id", "x"]
+    assert project.run("capture", *words, env=environment(), base_url="").exit_code == 0
+    (file,) = project.folder.glob("baselines/**/*.yaml")
+    assert "*** *** (a GitHub token)" in file.read_text()
+    project.server.routes["/n"] = kept(answer({"n": 2}))
+    ran = project.run("compare", "--json", env=environment(), base_url="")
+    assert ran.results["x"]["differences"]
+    assert ran.results["x"]["environment_drift"] == {}
+
+
+def test_questions_with_other_tokens_are_other_questions(project: Attacked) -> None:
+    """What looks like a secret is in no recorded call, and tells one call from another all the same."""
+    project.configure(models={"default": {"openai": "m", "base_url": project.server.url}})
+    said = {"choices": [{"message": {"content": "as it was"}, "finish_reason": "stop"}]}
+    project.server.routes["/v1/chat/completions"] = kept(answer(said))
+    prompt = {"input": {"text": "Use {{t}}.", "inputs": {"t": "{{t}}"}}, "execution": {"type": "prompt"}}
+    file = project.baseline("p", [], prompt)
+    file.write_text(file.read_text().replace("{output: []}", "{output: as it was}"))
+
+    def asked(token: str, way: str) -> int:
+        return project.run("compare", "--var", f"t={token}", way, "calls").exit_code
+
+    assert asked(RANDOM[0], "--record-calls") == 0
+    assert asked(RANDOM[0], "--offline") == 0
+    assert asked(RANDOM[1], "--offline") == 3
+    (call,) = (project.folder / "calls").rglob("*.json")
+    assert "Use *** (a random token)." in call.read_text()
+
+
+@pytest.mark.parametrize(("said", "asked"), [("as it was", 1), (f"Take {RANDOM[2]}.", 2)])
+def test_a_cache_keeps_an_answer_whole_or_not_at_all(project: Attacked, said: str, asked: int) -> None:
+    """A run that goes on sees what the first one saw."""
+    project.configure(models={"default": {"openai": "m", "base_url": project.server.url}})
+    choices = [{"message": {"content": said}, "finish_reason": "stop"}]
+    project.server.routes["/v1/chat/completions"] = kept(answer({"choices": choices}))
+    file = project.baseline("p", [], {"input": {"text": "Go."}, "execution": {"type": "prompt"}})
+    file.write_text(file.read_text().replace("{output: []}", f"{{output: {said}}}"))
+    for _ in range(2):
+        assert project.run("compare", "--cache").exit_code == 0
+    assert len(project.server.asked("/v1/chat/completions")) == asked
