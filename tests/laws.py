@@ -23,6 +23,7 @@ STOREYS = {
     "variables": 2,
     "escape": 2,
     "documents": 2,
+    "landmarks": 2,
     "metrics": 2,
     "trust": 2.5,  # the rules that know what a variable is stand on those that do not
     "placeholders": 2.5,
@@ -33,6 +34,7 @@ STOREYS = {
     "report": 3,
     "compare": 4,
     "grade": 5,
+    "refresh": 5,
     "workflow": 6,
     "web": 7,
     "demo": 7,
@@ -40,7 +42,8 @@ STOREYS = {
     "__main__": 9,
 }
 EDGES = {"models", "replay", "store", "report"}
-RULES = {"paths", "variables", "trust", "escape", "documents", "placeholders", "metrics", "compare", "grade"}
+RULES = {"paths", "variables", "trust", "escape", "documents", "landmarks", "placeholders", "metrics"}
+RULES |= {"compare", "grade", "refresh"}
 
 OWNERS = {
     "httpx": ["replay.http"],

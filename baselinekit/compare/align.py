@@ -1,12 +1,12 @@
 """Which rows of two arrays a reader would set beside each other: wording alone, no verdict hangs on it."""
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from baselinekit.compare.pairing import freeze
+from baselinekit.landmarks import landmarks
 from baselinekit.model.values import Json
 
 _MOST_ALIGNED = 40_000
@@ -64,7 +64,7 @@ def same_rows(expected: Sequence[Json], actual: Sequence[Json]) -> bool:
         if isinstance(first.get(key), str | int):
             names = [row.get(key) for row in expected]
             if names == [row.get(key) for row in actual] and {*map(type, names)} <= {str, int}:
-                return len({*names}) == len(names)
+                return len({*map(freeze, names)}) == len(names)
     return False
 
 
@@ -96,7 +96,7 @@ def _gaps(before: Sequence[Hashable], after: Sequence[Hashable], pairs: list[tup
         return []
     gaps: list[Gap] = []
     e1 = a1 = 0
-    for e2, a2 in [*_anchors(before, after), (len(before), len(after))]:
+    for e2, a2 in [*landmarks(before, after), (len(before), len(after))]:
         while e1 < e2 and a1 < a2 and before[e1] == after[a1]:
             pairs.append((e1, a1))
             e1, a1 = e1 + 1, a1 + 1
@@ -126,27 +126,6 @@ def _core(
         else:
             gaps.append((e1 + f1, e1 + f2, a1 + b1, a1 + b2))
     return gaps
-
-
-def _anchors(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """Rows that occur once on both sides, as many as stand in the same order."""
-    times = Counter(before), Counter(after)
-    places = {row: a for a, row in enumerate(after) if times[1][row] == 1}
-    common = [(e, places[row]) for e, row in enumerate(before) if times[0][row] == 1 and row in places]
-    ends: list[int] = []
-    last: list[int] = []
-    came_from: list[int] = []
-    for number, (_, a) in enumerate(common):
-        length = bisect_left(ends, a)
-        came_from.append(last[length - 1] if length else -1)
-        ends[length : length + 1] = [a]
-        last[length : length + 1] = [number]
-    chain = []
-    number = last[-1] if last else -1
-    while number >= 0:
-        chain.append(common[number])
-        number = came_from[number]
-    return chain[::-1]
 
 
 def _identifying_key(expected: Sequence[Json], actual: Sequence[Json]) -> str | None:

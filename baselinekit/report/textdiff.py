@@ -3,9 +3,9 @@
 difflib takes time that grows with the square of the lines and more, so it sees only short stretches, between
 lines that stand once in either text; and of a long text only what follows the first line that differs."""
 
-from bisect import bisect_left
-from collections import Counter
 from difflib import SequenceMatcher
+
+from baselinekit.landmarks import landmarks
 
 LONGEST = 2_000
 """Lines that are compared, of each text."""
@@ -80,31 +80,10 @@ def _changes(old: list[str], new: list[str]) -> list[Stretch]:
     """The stretches between lines that both texts have, found from the lines that each has once."""
     changes: list[Stretch] = []
     o1 = n1 = 0
-    for o2, n2 in [*_landmarks(old, new), (len(old), len(new))]:
+    for o2, n2 in [*landmarks(old, new), (len(old), len(new))]:
         changes += _within(old[o1:o2], new[n1:n2], o1, n1)
         o1, n1 = o2 + 1, n2 + 1
     return changes
-
-
-def _landmarks(old: list[str], new: list[str]) -> list[tuple[int, int]]:
-    """Lines that occur once on both sides, as many as stand in the same order."""
-    times = Counter(old), Counter(new)
-    places = {line: n for n, line in enumerate(new) if times[1][line] == 1}
-    common = [(o, places[line]) for o, line in enumerate(old) if line in places and times[0][line] == 1]
-    ends: list[int] = []
-    last: list[int] = []
-    before: list[int] = []
-    for number, (_, n) in enumerate(common):
-        length = bisect_left(ends, n)
-        before.append(last[length - 1] if length else -1)
-        ends[length : length + 1] = [n]
-        last[length : length + 1] = [number]
-    chain = []
-    number = last[-1] if last else -1
-    while number >= 0:
-        chain.append(common[number])
-        number = before[number]
-    return chain[::-1]
 
 
 def _within(old: list[str], new: list[str], o: int, n: int) -> list[Stretch]:

@@ -2,30 +2,17 @@
 
 import errno
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
-from drill import DRAFT, FAILING, PASSING, THOROUGH, Drill, Standing, drill
+from drill import DRAFT, FAILING, PASSING, THOROUGH, Drill, Standing
 from faults import AVAILABLE, ERRORS, Fault
-from warm import Ended, Warm, warm
+from warm import Ended, Warm
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="processes are followed on Linux, x86_64 and aarch64")
 
 ENOUGH = 400
 """No command of these makes so many calls: who gets here is caught in a loop."""
-
-
-@pytest.fixture(scope="module")
-def runs() -> Iterator[Warm]:
-    with warm() as server:
-        yield server
-
-
-@pytest.fixture
-def here(tmp_path: Path) -> Iterator[Drill]:
-    with drill(tmp_path / "project") as project:
-        yield project
 
 
 def turns(run: Callable[[int], Ended | None], step: int = 1) -> int:

@@ -7,26 +7,19 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from drill import FAILING, FILES, PASSING, ROOT, Drill, Standing, drill, record
+from drill import FAILING, FILES, PASSING, ROOT, Drill, Standing, record
 from steady import Steady
-from warm import Warm, warm
-
-
-@pytest.fixture(scope="module")
-def runs() -> Iterator[Warm]:
-    with warm() as server:
-        yield server
+from warm import Warm
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Iterator[Drill]:
-    with drill(tmp_path / "project") as project:
-        project.lay()
-        yield project
+def here(here: Drill) -> Drill:
+    here.lay()
+    return here
 
 
 def compare(

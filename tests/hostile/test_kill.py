@@ -8,13 +8,12 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from drill import FAILING, FILES, HOLD, PASSING, THOROUGH, Drill, Standing, drill, record
+from drill import FAILING, FILES, HOLD, PASSING, THOROUGH, Drill, Standing, record
 from steady import Steady
-from warm import Warm, warm
+from warm import Warm
 
 from baselinekit.errors import NotRecorded
 from baselinekit.store import atomic
@@ -23,18 +22,6 @@ from baselinekit.store.lock import lock
 
 KILLS = 100 if THOROUGH else 50
 """Of each number of baselines: 300 in all, or half of them."""
-
-
-@pytest.fixture(scope="module")
-def runs() -> Iterator[Warm]:
-    with warm() as server:
-        yield server
-
-
-@pytest.fixture
-def here(tmp_path: Path) -> Iterator[Drill]:
-    with drill(tmp_path / "project") as project:
-        yield project
 
 
 @pytest.mark.parametrize("count", [1, 3, 100])

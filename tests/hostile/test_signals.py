@@ -11,25 +11,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from drill import FAILING, HOLD, PASSING, ROOT, THOROUGH, Drill, drill, record
+from drill import FAILING, HOLD, PASSING, ROOT, THOROUGH, Drill, record
 from faults import AVAILABLE, Fault
 from steady import Steady
-from warm import Ended, Warm, warm
+from warm import Ended, Warm
 
 LONGEST = 5.0
 ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-
-
-@pytest.fixture(scope="module")
-def runs() -> Iterator[Warm]:
-    with warm() as server:
-        yield server
-
-
-@pytest.fixture
-def here(tmp_path: Path) -> Iterator[Drill]:
-    with drill(tmp_path / "project") as project:
-        yield project
 
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
