@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from baselinekit.compare import outputs, settings, taken
+from baselinekit.compare import age, outputs, settings, taken
 from baselinekit.compare.compiler import Compiler
 from baselinekit.compare.mode import DEFAULT_SIMILARITY as DEFAULT_SIMILARITY
 from baselinekit.compare.order import in_document_order
@@ -46,6 +46,7 @@ class Matcher:
         further = [
             *(found for found in self._missing(observation.output) if found.path not in known_missing),
             *taken.too_much(self.rules, self.known, observation),
+            *age.too_old(self.rules, self.known, self.compiler.words.now),
         ]
         return Comparison(
             (*differences, *further),
@@ -93,6 +94,7 @@ class Matcher:
             )
             yield RuleReport("numeric", "uncompared", what, ("comparison", "type"))
         yield from taken.not_on_file(self.rules, self.known)
+        yield from age.to_be_said(self.rules, self.known, self.compiler.words.now)
 
 
 def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
@@ -125,8 +127,8 @@ def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
 
 
 def is_limit(difference: Difference) -> bool:
-    """Whether it is about what the output took, and not about the output."""
-    return taken.is_limit(difference.rule)
+    """Whether it is about what the output took, or how old the baseline is, and not about the output."""
+    return taken.is_limit(difference.rule) or age.is_about_age(difference.rule)
 
 
 def default_type(output: Json, kind: str) -> Type:

@@ -127,6 +127,16 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
+class Age:
+    """After how long a known-good output is warned about, and after how long it counts no more: `30d`."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    warn: str | None = None
+    fail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Rules:
     """What counts as the same: the file's `comparison:`."""
 
@@ -144,6 +154,7 @@ class Rules:
     min_similarity: Number | None = None
     latency: Latency | None = None
     cost: Cost | None = None
+    max_age: str | Age | None = None
 
 
 @dataclass(frozen=True, slots=True)

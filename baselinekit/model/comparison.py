@@ -26,10 +26,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class RuleReport:
-    """A rule that matched nothing (`stale`) or hid more than a value (`hid`). `at` leads to the rule."""
+    """A rule that matched nothing (`stale`), hid more than a value (`hid`), says less than it could
+    (`uncompared`), or warns of an age (`aged`). `at` leads to the rule."""
 
     rule: str
-    kind: Literal["stale", "hid", "uncompared"]
+    kind: Literal["stale", "hid", "uncompared", "aged"]
     what: str
     at: Path
 

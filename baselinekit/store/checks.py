@@ -6,9 +6,10 @@ from datetime import datetime
 from urllib.parse import urlsplit
 
 from baselinekit.errors import Problem, nearest
-from baselinekit.model.baselines import BOUNDS, FLAGS, FieldRule, Known, Metadata, Rules, Tolerance
+from baselinekit.model.baselines import BOUNDS, FLAGS, Age, FieldRule, Known, Metadata, Rules, Tolerance
 from baselinekit.model.recipes import CommandInput, HttpExecution, HttpFlow, HttpRequest, PromptInput, Recipe
 from baselinekit.model.values import ABSENT, Path
+from baselinekit.placeholders.kinds import seconds
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
@@ -52,6 +53,7 @@ def check_rules(rules: Rules) -> Iterator[Problem]:
         if isinstance(bound, bool):
             yield from _check_flag(name, (*at, "tolerance", name))
     yield from _check_similarity(rules.min_similarity, (*at, "min_similarity"))
+    yield from _check_age(rules.max_age, (*at, "max_age"))
     for path, rule in rules.fields.items():
         yield from _check_field(rule, (*at, "fields", path))
 
@@ -154,6 +156,14 @@ def _check_field(rule: FieldRule, at: Path) -> Iterator[Problem]:
             yield from _check_flag(name, here)
         elif not isinstance(bound, Tolerance) and name not in BOUNDS:
             yield Problem("BK108", f"{name!r} is no bound", _near(name, BOUNDS), at=here)
+
+
+def _check_age(stated: "str | Age | None", at: Path) -> Iterator[Problem]:
+    limits = {"": stated} if not isinstance(stated, Age) else {"warn": stated.warn, "fail": stated.fail}
+    for name, limit in limits.items():
+        if limit is not None and seconds(limit) is None:
+            mend = "such as 90d, 12h or 2.5d"
+            yield Problem("BK108", f"{limit!r} is no length of time", mend, at=(*at, name) if name else at)
 
 
 def _check_flag(name: str, at: Path) -> Iterator[Problem]:

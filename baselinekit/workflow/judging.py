@@ -65,7 +65,7 @@ class Judge:
         except Exception as error:  # a fault of ours must not take the other results with it
             fault = Problem("BK399", f"internal error: {type(error).__name__}: {error}", "please report it")
             return self._error(baseline, CannotReplay(fault))
-        shown = ("stale", "hid", "uncompared") if self._explain else ("stale", "hid")
+        shown = ("stale", "hid", "aged", *(("uncompared",) if self._explain else ()))
         notes = tuple(report.what for report in comparison.reports if report.kind in shown)
         if comparison.passed:
             pending.drop(self._project.root, baseline.id)
