@@ -20,11 +20,11 @@ _HIDDEN = re.compile(
 )
 
 
-def load(body: str, file: str) -> Json:
-    """The value of a JSON file."""
+def load(body: str, file: str, deeper: int = 0) -> Json:
+    """The value of a JSON file. `deeper`: levels that it may have around values as deep as any."""
     refuse_conflict(body, file)
     try:
-        return strictjson.decode(body)
+        return strictjson.decode(body, strictjson.MAX_DEPTH + deeper)
     except strictjson.NotJson as fault:
         raise InvalidInput(*_problems(fault, body, file)) from None
 
@@ -68,6 +68,13 @@ def compact(value: Json) -> str:
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     return number(value)
+
+
+def tight(value: Json) -> str:
+    """A value on one line without a blank between its signs."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{text(key)}:{tight(item)}" for key, item in value.items()) + "}"
+    return f"[{','.join(map(tight, value))}]" if isinstance(value, list) else compact(value)
 
 
 def text(value: str) -> str:

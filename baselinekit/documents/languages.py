@@ -17,7 +17,9 @@ class Language(Protocol):
 
     blocks: bool
 
-    def load(self, body: str, file: str, watched: Watched | None = None) -> list[Json]: ...
+    def load(
+        self, body: str, file: str, watched: Watched | None = None, *, numbered: frozenset[str] = frozenset()
+    ) -> list[Json]: ...
     def events(self, body: str) -> Iterator[Event]: ...
     def flow(self, value: Json) -> str: ...
     def key(self, name: str, quoted: bool) -> str: ...
@@ -31,7 +33,7 @@ class _Yaml:
 
     @staticmethod
     def key(name: str, quoted: bool) -> str:
-        return f'"{name}"' if quoted else yamlwrite.flow(name)
+        return yamlwrite.quoted(name) if quoted else yamlwrite.flow(name)
 
 
 class _JsonText:
@@ -40,7 +42,9 @@ class _JsonText:
     flow = staticmethod(jsonfile.compact)
 
     @staticmethod
-    def load(body: str, file: str, watched: Watched | None = None) -> list[Json]:
+    def load(
+        body: str, file: str, watched: Watched | None = None, *, numbered: frozenset[str] = frozenset()
+    ) -> list[Json]:
         return [jsonfile.load(body, file)]
 
     @staticmethod

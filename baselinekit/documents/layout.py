@@ -3,24 +3,34 @@ the quotes, the line ends and the flow or block style of its surroundings."""
 
 import re
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
-from baselinekit.documents import jsonfile, yamlwrite
+from baselinekit.documents import jsonfile, textblock, yamlwrite
 from baselinekit.documents.languages import Language
-from baselinekit.documents.marks import MAPPING, SEQUENCE, Node
+from baselinekit.documents.marks import MAPPING, SCALAR, SEQUENCE, Node
 from baselinekit.documents.text import newline
 from baselinekit.model.values import Json
 
-_STEP = re.compile(r"^( *)(?:- )?[^\s#-][^\n]*:[ \t]*\r?\n( +)[^\s#-]", re.MULTILINE)
+_STEP = re.compile(r"^( *(?:- )*)[^\s#-][^\n]*:[ \t]*\r?\n( +)[^\s#-]", re.MULTILINE)
+_LIST = re.compile(r"^( *(?:- )*)[^\s#-][^\n]*:[ \t]*\r?\n( *)- ", re.MULTILINE)
 _JSON_STEP = re.compile(r"^[\[{][ \t]*\r?\n([ \t]+)", re.MULTILINE)
 _ANCHOR = re.compile(r"&\S+[ \t]*")
 _LINE_END = re.compile(r"[\r\n]|\Z")
+_KEY = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\r\n]*?)[ \t]*:(?=\s|$)""")
+_DASH = re.compile(r"[ -]*-(?= |$)")
+_AFTER_COLON = re.compile(r'":([ \t]*)')
+LONGEST_FLOW = 100
 
 
 class Splice(NamedTuple):
     start: int
     end: int
     text: str
+
+
+class Unplannable(Exception):
+    """Not an error yet: a plainer way may do."""
 
 
 class Layout:
@@ -34,26 +44,43 @@ class Layout:
         self.newline = newline(body)
         self.freed: set[int] = set()
 
+    def on_one_line(self) -> "Layout":
+        """The same, where the nicer way did not do."""
+        plain = Layout(self.body, self.language, self.siblings, plainly=True)
+        plain.freed = self.freed
+        return plain
+
     def replace(self, chain: list[Node], value: Json) -> Splice:
         """Another value in the place of a node; `chain` leads to it from the root."""
         node, parent = chain[-1], chain[-2] if len(chain) > 1 else None
         anchor = f"&{node.anchor} " if node.anchor and node.start not in self.freed else ""
         flow = not self.language.blocks or node.in_flow
-        if isinstance(value, dict | list) and value and not (flow or anchor or self.plainly):
+        nicely = not (flow or anchor or self.plainly)
+        if nicely and isinstance(value, dict | list) and value and not self._keeps_flow(node, value):
             return self._replace_by_block(node, parent, value)
+        block = self._replace_by_text_block(node, parent, value) if nicely else None
+        if block is not None:
+            return block
         if isinstance(value, str) and self.language.blocks and node.style in ("'", '"'):
             text = yamlwrite.quoted(value, node.style)
         elif flow or isinstance(value, dict | list):
-            text = self.language.flow(value)
+            text = self.nested(value, self._indent(node))
         else:
             text = yamlwrite.scalar(value)
+        if node.kind in (MAPPING, SEQUENCE) and node.style != "flow" and parent is not None:
+            return self._replace_block_by_line(node, anchor + text)
         start = node.start
-        if node.kind in (MAPPING, SEQUENCE) and node.style != "flow" and node.key >= 0:
-            start = len(self.body[:start].rstrip())
         before = self.body[start - 1 : start]
-        if start == self._end(node) or start != node.start:  # nothing stood there, or not on this line
+        if start == self._end(node):  # nothing stood there
             text = f" {text}" if before in (":", "-") else text if before in ("", " ") else f": {text}"
+            text += self.newline if before in ("\n", "\r") else ""  # below a `? key`
         return Splice(start, self._end(node), anchor + text)
+
+    @cached_property
+    def tight(self) -> bool:
+        """Whether a JSON text has no blanks between its signs."""
+        found = _AFTER_COLON.search(self.body)
+        return not self.language.blocks and found is not None and not found[1]
 
     def insert(self, node: Node, entries: dict[str, Json]) -> list[Splice]:
         """New keys in a mapping."""
@@ -72,14 +99,6 @@ class Layout:
         done = [write(node, {key: entries[key] for key in keys}, at) for at, keys in splices.items()]
         return [*done, write(node, {key: entries[key] for key in later}, None)] if later else done
 
-    def without_anchor(self, node: Node) -> Splice:
-        match = _ANCHOR.match(self.body, node.start)
-        end = match.end() if match else node.start
-        start = node.start
-        if self.body[end : end + 1] in ("\r", "\n"):
-            start = len(self.body[:start].rstrip(" \t"))
-        return Splice(start, end, "")
-
     def _after(self, key: str) -> Sequence[str]:
         return self.siblings[self.siblings.index(key) + 1 :] if key in self.siblings else ()
 
@@ -92,21 +111,78 @@ class Layout:
     def _replace_by_block(self, node: Node, parent: Node | None, value: Json) -> Splice:
         start, end = node.start, self._end(node)
         column = self._column(start)
-        was_block = node.kind in (MAPPING, SEQUENCE) and node.style != "flow"
-        if was_block or parent is None or parent.kind == SEQUENCE:
-            return Splice(start, end, self.newline.join(yamlwrite.block(value, column)))
-        column = self._column(node.key) + self._step()
-        comment = ""
-        if node.is_null:  # a comment on its line stays there: the block comes below
-            comment = self.body[end : self._line_end(end)].rstrip()
-            end = self._line_end(end)
-        text = (self.newline + " " * column) + self.newline.join(yamlwrite.block(value, column))
-        return Splice(len(self.body[:start].rstrip(" \t")), end, comment + text)
+        if start == end and self.body[start - 1 : start] == "-":  # `-` and nothing behind it
+            text = self.newline.join(yamlwrite.block(value, column + 1, style=self.style))
+            return Splice(start, end, f" {text}")
+        if node.kind in (MAPPING, SEQUENCE) and node.style != "flow":
+            comment = ""  # it was about the last line
+            in_place = isinstance(value, list) or node.key < 0 or column > self._column(node.key)
+        else:
+            comment = self.body[end : self._line_end(end)].rstrip()  # stays there: the block comes below
+            in_place = parent is None or (parent.kind == SEQUENCE and not comment)
+        if in_place:
+            end = self._line_end(end) if parent is not None else end
+            return Splice(start, end, self.newline.join(yamlwrite.block(value, column, style=self.style)))
+        if node.key >= 0:
+            flat = self.style.flat and isinstance(value, list)
+            column = self._column(node.key) + (0 if flat else self.style.step)
+        text = (self.newline + " " * column) + self.newline.join(
+            yamlwrite.block(value, column, style=self.style)
+        )
+        return Splice(len(self.body[:start].rstrip()), self._line_end(end), comment + text)
+
+    def _keeps_flow(self, node: Node, value: Json) -> bool:
+        """Whether what stood on one line in flow style still does."""
+        was_flow = node.kind in (MAPPING, SEQUENCE) and node.style == "flow" and node.size > 0
+        return was_flow and len(self.language.flow(value)) <= LONGEST_FLOW
+
+    def _replace_by_text_block(self, node: Node, parent: Node | None, value: Json) -> Splice | None:
+        """A text of several lines as a block, where one stood, or where nothing tells against it."""
+        if not isinstance(value, str) or node.kind != SCALAR or parent is None:
+            return None
+        start, end = node.start, node.end
+        written = self.body[start:end]
+        outer = self._column(node.key if node.key >= 0 else start) - (0 if node.key >= 0 else yamlwrite.STEP)
+        if node.style in ("|", ">"):
+            text = textblock.rewritten(written, value, outer, self.newline)
+            if text is not None and written.endswith(("\n", "\r")) and "+" in written.split("\n")[0]:
+                return Splice(start, end, text + self.newline)
+            return None if text is None else Splice(start, self._end(node), text)
+        if node.style or "\n" not in value or value.endswith("\n\n") or "\n" in written or start == end:
+            return None
+        line_end = self._line_end(end)
+        comment = self.body[end:line_end].rstrip()
+        column = self._column(start) if node.key < 0 else outer + self.style.step
+        text = textblock.begun(value, outer, column, self.newline, comment)
+        return None if text is None else Splice(start, line_end, text)
+
+    def _replace_block_by_line(self, node: Node, text: str) -> Splice:
+        """One line in the place of many: the comment behind the key or the dash stays there."""
+        lead = _KEY.match(self.body, node.key) if node.key >= 0 else None
+        end = lead.end() if lead else self._behind_dash(node.start)
+        between = self.body[end : node.start]
+        line = _LINE_END.split(between, maxsplit=1)[0] if "#" in between else ""
+        comment = line.rstrip() if "#" in line else ""
+        return Splice(end, self._line_end(self._end(node)), f" {text}{comment}")
+
+    def _behind_dash(self, start: int) -> int:
+        """Where the element begins that starts here, or on a line below its dash."""
+        at = len(self.body[:start].rstrip(" "))
+        while at and self.body[at - 1] != "-":
+            above = self._column(at)
+            line = self.body[at - above : at]
+            match = _DASH.match(line)
+            if match:
+                return at - above + match.end()
+            if line.strip() and not line.lstrip().startswith("#"):
+                raise Unplannable
+            at = len(self.body[: at - above].rstrip("\r\n"))
+        return at
 
     def _insert_in_block(self, node: Node, entries: dict[str, Json], at: int | None) -> Splice:
         column = self._column(node.first)
         indent = " " * column
-        text = self.newline.join(yamlwrite.block(entries, column, step=self._step()))
+        text = self.newline.join(yamlwrite.block(entries, column, style=self.style))
         if at is not None:
             at = self._above_comments(at, column)
             return Splice(at, at, f"{text}{self.newline}{indent}")
@@ -128,7 +204,7 @@ class Layout:
         between = self._between(node)
         indent = between.removeprefix(self.newline) if between != " " else None
         texts = [
-            f"{self.language.key(key, quoted)}: {self._nested(value, indent)}"
+            f"{self.language.key(key, quoted)}: {self.nested(value, indent)}"
             for key, value in entries.items()
         ]
         text = f",{between}".join(texts)
@@ -140,12 +216,23 @@ class Layout:
 
     def _between(self, node: Node) -> str:
         """What stands between two entries of a mapping in flow style: a blank, or a line of its own."""
-        line = self.body[self.body.rfind("\n", 0, node.last) + 1 : node.last]
-        return f"{self.newline}{line}" if node.size and not line.strip() and node.last > node.start else " "
+        indent = self.indent_of(node.last) if node.size and node.last > node.start else None
+        return " " if indent is None else f"{self.newline}{indent}"
 
-    def _nested(self, value: Json, indent: str | None) -> str:
-        if self.language.blocks or indent is None:
+    def indent_of(self, index: int) -> str | None:
+        """The blanks before something that begins its line."""
+        line = self.body[self.body.rfind("\n", 0, index) + 1 : index] if index >= 0 else "-"
+        return None if line.strip() or "\n" not in self.body[:index] else line
+
+    def _indent(self, node: Node) -> str | None:
+        """Of the entry that a node is the value of."""
+        return self.indent_of(node.key if node.key >= 0 else node.start)
+
+    def nested(self, value: Json, indent: str | None) -> str:
+        if self.language.blocks:
             return self.language.flow(value)
+        if indent is None or self.plainly:
+            return jsonfile.tight(value) if self.tight else jsonfile.compact(value)
         step = _JSON_STEP.search(self.body)
         return jsonfile.pretty(value, step[1] if step else "  ", indent, self.newline)
 
@@ -163,13 +250,26 @@ class Layout:
         return at
 
     def _column(self, index: int) -> int:
-        return index - max(self.body.rfind("\n", 0, index), self.body.rfind("\r", 0, index)) - 1
+        start = self.body.rfind("\n", 0, index) + 1
+        return index - max(start, self.body.rfind("\r", start, index) + 1)
 
     def _line_end(self, index: int) -> int:
         match = _LINE_END.search(self.body, index)
         return match.start() if match else len(self.body)
 
-    def _step(self) -> int:
-        found = _STEP.search(self.body)
+    @cached_property
+    def style(self) -> yamlwrite.Style:
+        """How the text is indented, as far as it tells."""
+        found, listed = _STEP.search(self.body), _LIST.search(self.body)
         width = len(found[2]) - len(found[1]) if found else 0
-        return width if 1 <= width <= 8 else yamlwrite.STEP
+        flat = listed is not None and len(listed[1]) == len(listed[2])
+        return yamlwrite.Style(width if 1 <= width <= 8 else yamlwrite.STEP, flat, inside=True)
+
+
+def without_anchor(body: str, start: int) -> Splice:
+    """A value that begins with its anchor, without it."""
+    match = _ANCHOR.match(body, start)
+    end = match.end() if match else start
+    if body[end : end + 1] in ("\r", "\n"):
+        start = len(body[:start].rstrip(" \t"))
+    return Splice(start, end, "")

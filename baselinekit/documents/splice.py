@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from baselinekit.documents.languages import Language, canonical
-from baselinekit.documents.layout import Layout, Splice
+from baselinekit.documents.layout import Layout, Splice, Unplannable, without_anchor
 from baselinekit.documents.marks import ALIAS, MAPPING, SCALAR, Marks, Node, mark
 from baselinekit.errors import BaselinekitError, NotRecorded, Problem
 from baselinekit.model.edits import Edit
@@ -26,7 +26,8 @@ def apply(
     """The text with the edits in it. A new key goes before the first of the `siblings` after it that is
     there, else to the end of its mapping. `marks`: of these paths, if they are known already."""
     if marks is None:
-        beside = [(*edit.path[:-1], name) for edit in edits for name in siblings]
+        boxes = {edit.path[:depth] for edit in edits for depth in range(len(edit.path))}
+        beside = [(*box, name) for box in boxes for name in siblings]
         marks = mark(language.events(body), document, [*(edit.path for edit in edits), *beside])
     chains = [marks.reach(edit.path)[0] for edit in edits]
     if all(_is_simple(body, chain, edit) for chain, edit in zip(chains, edits, strict=True)):
@@ -74,13 +75,9 @@ def _attempt(
             wanted[document] = with_value(wanted[document], edit.path, edit.value)
         text = spliced(layout.body, _plan(marks, edits, documents[document], layout))
         after = layout.language.load(text, "")
-    except (BaselinekitError, _Unplannable):
+    except (BaselinekitError, Unplannable):
         return None
     return text if canonical(after) == canonical(wanted) else None
-
-
-class _Unplannable(Exception):
-    """Not an error yet: a plainer way may do."""
 
 
 @dataclass(slots=True)
@@ -112,7 +109,7 @@ def _plan(marks: Marks, edits: Sequence[Edit], value: Json, layout: Layout) -> l
             old = value_at(value, growth.path)
             splices.append(layout.replace(growth.chain, {**(old or {}), **growth.value}))
         else:
-            raise _Unplannable
+            raise Unplannable
     return splices
 
 
@@ -128,7 +125,7 @@ def _freed(marks: Marks, chain: list[Node], path: Path, value: Json, layout: Lay
             old = layout.language.flow(value_at(value, path[:depth]))
             splices.append(Splice(others[0].start, others[0].end, f"&{node.anchor} {old}"))
             if depth < len(path):
-                splices.append(layout.without_anchor(node))
+                splices.append(without_anchor(layout.body, node.start))
     return splices
 
 
@@ -138,7 +135,7 @@ def spliced(body: str, splices: Sequence[Splice]) -> str:
     end = len(body)
     for splice in sorted(splices, key=lambda splice: (splice.start, splice.end), reverse=True):
         if splice.end > end:
-            raise _Unplannable
+            raise Unplannable
         parts += [body[splice.end : end], splice.text]
         end = splice.start
     return body[:end] + "".join(reversed(parts))
@@ -158,5 +155,5 @@ def with_value(value: Json, path: Path, new: Json) -> Json:
     if isinstance(value, list) and isinstance(step, int):
         return [*value[:step], with_value(value[step], rest, new), *value[step + 1 :]]
     if not isinstance(value, dict | None):
-        raise _Unplannable
+        raise Unplannable
     return {**(value or {}), step: with_value((value or {}).get(step), rest, new)}

@@ -30,16 +30,16 @@ class _Fault(ValueError):
     """Something is wrong; a second, slower look finds out what and where."""
 
 
-def decode(text: str) -> Json:
+def decode(text: str, deepest: int = MAX_DEPTH) -> Json:
     """The value of a JSON text, or NotJson."""
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise NotJson("syntax", error.msg.removesuffix(" at"), text, error.pos) from None
     except (_Fault, RecursionError):
-        raise _first_fault(text) from None
-    if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(value):
-        raise _first_fault(text)
+        raise _first_fault(text, deepest) from None
+    if text.count("[") + text.count("{") > deepest and _is_deep(value, deepest):
+        raise _first_fault(text, deepest)
     return value
 
 
@@ -98,9 +98,9 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def _is_deep(value: Json) -> bool:
+def _is_deep(value: Json, deepest: int) -> bool:
     level = [value]
-    for _ in range(MAX_DEPTH):
+    for _ in range(deepest):
         level = [
             child
             for parent in level
@@ -113,7 +113,7 @@ def _is_deep(value: Json) -> bool:
     return True
 
 
-def _first_fault(text: str) -> NotJson:
+def _first_fault(text: str, deepest: int) -> NotJson:
     keys: list[set[str] | None] = []  # of each open object; None for an array
     before = ""
     for match in _TOKEN.finditer(text):
@@ -122,7 +122,7 @@ def _first_fault(text: str) -> NotJson:
         what = ""
         if token in "{[":
             keys.append(set() if token == "{" else None)
-            kind, what = "deep", f"nested deeper than {MAX_DEPTH} levels" if len(keys) > MAX_DEPTH else ""
+            kind, what = "deep", f"nested deeper than {deepest} levels" if len(keys) > deepest else ""
         elif token in "}]":
             del keys[-1:]
         elif token[0] == '"':

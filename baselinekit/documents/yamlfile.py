@@ -49,15 +49,22 @@ _NO_KEY: Any = object()
 _C_PARSER: Any = vars(yaml.cyaml)["CParser"] if yaml.__with_libyaml__ else None
 
 
-def load(body: str, file: str, watched: Watched | None = None, *, pure: bool = False) -> list[Json]:
+def load(
+    body: str,
+    file: str,
+    watched: Watched | None = None,
+    *,
+    pure: bool = False,
+    numbered: frozenset[str] = frozenset(),
+) -> list[Json]:
     """The values of a file's documents, and where those of the `watched` keys stand. `pure` reads without
-    libyaml, as on a machine that has none."""
+    libyaml, as on a machine that has none. Below the `numbered` keys a key may be a number: its text is read."""
     refuse_conflict(body, file)
     plain = None if pure else lines.read(body, {} if watched is None else watched)
     if plain is not None:
         return plain
     text, restore = shelter(body)
-    reader = _Reader(text, file, watched or {})
+    reader = _Reader(text, file, watched or {}, numbered)
     try:
         documents = reader.documents(_parser(text, pure))
     except yaml.YAMLError as error:
@@ -101,10 +108,11 @@ def _parser(text: str, pure: bool) -> Any:
 class _Reader:
     """One file on its way to values. What is common stands in the loop; what is rare is a method."""
 
-    def __init__(self, text: str, file: str, watched: Watched):
+    def __init__(self, text: str, file: str, watched: Watched, numbered: frozenset[str]):
         self.text = text
         self.file = file
         self.watched = watched
+        self.numbered = numbered
         self.problems: list[Problem] = []
         self.documents_read: list[Json] = []
         self.anchors: dict[str, tuple[Json, int]] = {}
@@ -244,6 +252,10 @@ class _Reader:
         """A key that is no text, a merge, or there already."""
         if isinstance(value, dict | list):
             self.refuse("BK107", f"a key that is an {json_type(value)}", "keys are texts", event)
+        if type(value) is int and stack and stack[-1][2] in self.numbered:
+            value = str(value)
+            if value not in box:
+                return value
         if not isinstance(value, str):
             what = f"the key {getattr(event, 'value', '')} is a {json_type(value)}, and keys are texts"
             self.problems.append(Problem("BK107", what, "put it in quotes", self.at(event)))

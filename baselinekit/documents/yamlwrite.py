@@ -5,6 +5,7 @@ something else. A few scalar styles suffice, so the same rules serve whole files
 
 import re
 from decimal import Decimal
+from typing import NamedTuple
 
 from baselinekit.documents.literals import written
 from baselinekit.documents.strictjson import MAX_DEPTH
@@ -41,10 +42,22 @@ def dump(value: Json) -> str:
     return "\n".join(block(value, 0, 0)) + "\n"
 
 
-def block(value: Json, column: int, offset: int = STEP, step: int = STEP) -> list[str]:
+class Style(NamedTuple):
+    """How a hand indents: `step`, a mapping below its key; `flat`, a list not at all below its key. `inside`
+    a text, whose next lines a block that ends in empty ones would take in."""
+
+    step: int = STEP
+    flat: bool = False
+    inside: bool = False
+
+
+_OURS = Style()
+
+
+def block(value: Json, column: int, offset: int = STEP, style: Style = _OURS) -> list[str]:
     """The lines of a value that stands at a column, `offset` deeper than what it belongs to. The first line
     is not indented."""
-    writer = _Writer(step)
+    writer = _Writer(style)
     if isinstance(value, dict | list) and value:
         writer.collection("", value, column, 1)
     elif is_text_block(value):
@@ -131,9 +144,9 @@ def _check_depth(depth: int) -> None:
 
 
 class _Writer:
-    def __init__(self, step: int):
+    def __init__(self, style: Style):
         self.lines: list[str] = []
-        self.step = step
+        self.style = style
 
     def collection(self, lead: str, value: Json, column: int, depth: int) -> None:
         """`lead`: what stands on the first line already; the others are indented to the column."""
@@ -148,7 +161,7 @@ class _Writer:
             if len(name) > _LONGEST_SIMPLE_KEY:
                 self.lines.append(f"{lead}? {name}")
                 lead, name = indent, ""
-            self.put(f"{lead}{name}:", item, column, self.step, depth)
+            self.put(f"{lead}{name}:", item, column, self.style.step, depth)
             lead = indent
 
     def put(self, lead: str, value: Json, column: int, offset: int, depth: int) -> None:
@@ -161,8 +174,10 @@ class _Writer:
                 self.collection(f"{lead} ", value, inner, depth + 1)
             else:
                 self.lines.append(lead)
+                if self.style.flat and isinstance(value, list) and lead.strip() != ":":
+                    inner = column
                 self.collection(" " * inner, value, inner, depth + 1)
-        elif is_text_block(value):
+        elif is_text_block(value) and not (self.style.inside and value.endswith("\n\n")):
             self.text_block(f"{lead} ", value, inner, offset)
         else:
             self.lines.append(f"{lead} {scalar(value)}")
