@@ -1,6 +1,7 @@
 """What a run keeps for the next one, and reports where the operator wants them."""
 
 import os
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -8,32 +9,54 @@ import pytest
 from storehelp import write
 
 from baselinekit.errors import InvalidInput, NotRecorded
+from baselinekit.model.changes import Seen
+from baselinekit.model.values import Json
 from baselinekit.store import lastrun, pending
 from baselinekit.store.results import write_text
+
+
+def seen(id: str, output: Json) -> Seen:
+    return Seen(
+        id, "hash", output, "2026-11-21T10:00:00Z", {"git": {"dirty": True}}, {"seconds": 0.5}, "with"
+    )
 
 
 def test_what_came_back_is_kept_until_it_is_dropped(tmp_path: Path) -> None:
     root = str(tmp_path)
     assert pending.load(root, "a") is None
-    payload = {"output": [Decimal("1e400"), "\ud800", {"n": 1.0}], "seconds": 0.5}
-    pending.save(root, "a", {"old": 1})
-    pending.save(root, "a", payload)
-    assert pending.load(root, "a") == payload
+    assert pending.ids(root) == frozenset()
+    kept = seen("a", [Decimal("1e400"), "\ud800", {"n": 1.0}])
+    kept = replace(kept, masked=(("a", 0), ()), unsettled=("x",), settled=("y", "z"), variant=2, flaw="cut")
+    pending.save(root, seen("a", {"old": 1}))
+    pending.save(root, kept)
+    assert pending.load(root, "a") == kept
+    assert pending.ids(root) == {"a"}
     pending.drop(root, "a")
     pending.drop(root, "a")
     assert pending.load(root, "a") is None
 
 
+def test_an_output_as_deep_as_any_is_kept(tmp_path: Path) -> None:
+    deep: Json = 1
+    for _ in range(64):
+        deep = [deep]
+    pending.save(str(tmp_path), seen("a", deep))
+    assert pending.load(str(tmp_path), "a") == seen("a", deep)
+
+
 def test_an_id_is_no_path(tmp_path: Path) -> None:
     for id in ("../a", "a/b", ""):
         with pytest.raises(InvalidInput, match=r"BK108"):
-            pending.save(str(tmp_path), id, {})
+            pending.save(str(tmp_path), seen(id, {}))
 
 
 def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
-    write(tmp_path, ".baselinekit/pending/a.json", "[1]")
-    with pytest.raises(InvalidInput, match=r"BK111"):
-        pending.load(str(tmp_path), "a")
+    pending.save(str(tmp_path), seen("b", {}))
+    other = (tmp_path / ".baselinekit/pending/b.json").read_text()
+    for text in ("[1]", "{}", other, other.replace('"b"', '"a"').replace('"hash"', "1")):
+        write(tmp_path, ".baselinekit/pending/a.json", text)
+        with pytest.raises(InvalidInput, match=r"BK111"):
+            pending.load(str(tmp_path), "a")
     write(tmp_path, ".baselinekit/pending/a.json", "{")
     with pytest.raises(InvalidInput, match=r"BK101"):
         pending.load(str(tmp_path), "a")

@@ -1,0 +1,177 @@
+"""What a refresh would change: made by the rules, shown to whoever approves, applied by the store."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from baselinekit.errors import Problem
+from baselinekit.model.baselines import Baseline
+from baselinekit.model.values import ABSENT, Json, Path
+
+Risk = Literal["low", "medium", "high"]
+RISKS: tuple[Risk, ...] = ("low", "medium", "high")
+ChangeKind = Literal["added", "removed", "retyped", "value", "order"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A placeholder of the stored output that would be gone. `path` leads through the old output."""
+
+    path: Path
+    text: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One place where the output on file would become another. `path` leads through the output as it would
+    be (through the old one where something goes away), `at` through the old one. `after` is what would be
+    written. `blocked`: why nobody can approve it. `part`: of the output, or of what the run took."""
+
+    number: int
+    kind: ChangeKind
+    path: Path
+    at: Path
+    before: Json = ABSENT
+    after: Json = ABSENT
+    risk: Risk = "medium"
+    lost: tuple[Lost, ...] = ()
+    blocked: Problem | None = None
+    note: str = ""
+    part: Literal["output", "observed"] = "output"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A part of the output in which nothing changes."""
+
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A part that is one change: the whole of it becomes another, comes or goes."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """An object or an array (`names` is None) with changes inside. `before` and `after` are the positions in
+    `parts` in the old and in the new order, `order` the change that leads from one to the other."""
+
+    names: tuple[str, ...] | None
+    parts: tuple["Part", ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    order: int | None = None
+
+
+Part = Kept | Leaf | Branch
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What came back from a replay that did not match, as it was kept. `compared_with` is a hash of the
+    output and the rules that it was set against, None if nobody wrote that down. `masked`: paths of what is
+    not shown; `unsettled`: what would still fail with this very output; `settled`: what only another note of
+    the capture makes right (its age, what it took); `variant`: which output of the
+    baseline was meant for the place of that run."""
+
+    id: str
+    recipe_hash: str
+    resolved: Json
+    captured_at: str
+    environment: dict[str, Json] = field(default_factory=dict)
+    observed: dict[str, Json] = field(default_factory=dict)
+    compared_with: str | None = None
+    masked: tuple[Path, ...] = ()
+    flaw: str | None = None
+    unsettled: tuple[str, ...] = ()
+    settled: tuple[str, ...] = ()
+    variant: int | None = None
+    origin: str = "kept"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All changes of one baseline. `shape` says how they are put together, `keys` by which key the elements
+    of an array are told apart, by its path in the old output."""
+
+    baseline: Baseline
+    seen: Seen
+    changes: tuple[Change, ...]
+    shape: Part
+    notes: tuple[str, ...] = ()
+    keys: dict[Path, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The same change in several places: the index of a plan, the number of a change. `path` has `[*]` for
+    its indexes."""
+
+    path: str
+    kind: ChangeKind
+    risk: Risk
+    members: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A baseline that cannot be refreshed, and why."""
+
+    id: str
+    file: str
+    problem: Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a refresh would do. `passing`: those that a replay found to be right already."""
+
+    plans: tuple[Plan, ...]
+    groups: tuple[Group, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    passing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """What was accepted of a plan: changes by their number, and paths that are to be ignored from now on.
+    `covered`: the changes that those paths take care of."""
+
+    plan: Plan
+    accepted: frozenset[int]
+    ignored: tuple[str, ...] = ()
+    covered: frozenset[int] = frozenset()
+
+    @property
+    def is_whole(self) -> bool:
+        return len(self.accepted | self.covered) == len(self.plan.changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What is noted with it: which version this is the output of, who said so, and why."""
+
+    version: str | None = None
+    by: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A file's text before and after. Of one that is new, nothing is before."""
+
+    file: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What was written, and of what could not be, why."""
+
+    files: tuple[Rewritten, ...] = ()
+    ids: tuple[str, ...] = ()
+    failures: tuple[Problem, ...] = ()

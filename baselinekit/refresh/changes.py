@@ -1,0 +1,148 @@
+"""The changes that lead from the output on file to the one that came back, and how they are put together.
+
+The new output is the old one as far as it still matches, so equal parts are found by being equal. Rows of an
+array are set beside each other before they are looked into: one row more at the head is one added row."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from baselinekit.model.changes import Branch, Change, ChangeKind, Kept, Leaf, Part
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.placeholders.grammar import describes_many
+from baselinekit.refresh.folding import Accepts, folded
+from baselinekit.refresh.losing import lost_in
+from baselinekit.refresh.risk import is_retyped, risk_of
+from baselinekit.refresh.rows import aligned, alike as alike
+
+NOT_ONE_ROW = "one row described every element; now each would be written out"
+
+
+_Row = tuple[int | None, int | None, Json]
+"""Where a row was, where it is, and what it holds now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How a baseline is read. `arrays`: those that are compared in a way of their own (`each`, `by id`), by
+    their path in the old output; `fresh` makes of a value that came back what is stored of it."""
+
+    arrays: Mapping[Path, str] = field(default_factory=dict)
+    accepts: Accepts = lambda text, value: False
+    fresh: Callable[[Json], Json] = lambda value: value
+    kind: str = ""
+
+
+def changes_of(old: Json, new: Json, ways: Ways) -> tuple[Part, tuple[Change, ...]]:
+    """The changes, in the order of the document, and the shape that holds them together."""
+    found = _Found(ways)
+    shape = found.part(old, new, (), ())
+    return shape, tuple(found.changes)
+
+
+@dataclass(slots=True)
+class _Found:
+    ways: Ways
+    changes: list[Change] = field(default_factory=list)
+
+    def part(self, old: Json, new: Json, at: Path, path: Path) -> Part:
+        if alike(old, new):
+            return Kept(old)
+        if isinstance(old, dict) and isinstance(new, dict):
+            return self._members(old, new, at, path)
+        if isinstance(old, list) and isinstance(new, list):
+            return self._rows(old, new, at, path)
+        kind: ChangeKind = "retyped" if is_retyped(old, new) else "value"
+        return self._change(kind, path, at, old, self.ways.fresh(new))
+
+    def _members(self, old: dict[str, Json], new: dict[str, Json], at: Path, path: Path) -> Part:
+        names = (*old, *(name for name in new if name not in old))
+        place = {name: n for n, name in enumerate(names)}
+        parts = tuple(
+            self._one(
+                old.get(name, ABSENT),
+                new.get(name, ABSENT),
+                (*at, name) if name in old else at,
+                (*path, name),
+            )
+            for name in names
+        )
+        before, after = tuple(place[name] for name in old), tuple(place[name] for name in new)
+        return self._branch(names, parts, before, after, (at, path))
+
+    def _rows(self, old: list[Json], new: list[Json], at: Path, path: Path) -> Part:
+        how = self.ways.arrays.get(at, "")
+        if how == "each" and len(old) == 1 and describes_many(old[0]) and new:
+            one = folded(old[0], new, self.ways.accepts)
+            if one is None or not describes_many(one):
+                return self._change("value", path, at, old, self.ways.fresh(new), note=NOT_ONE_ROW)
+            return Branch(None, (self.part(old[0], one, (*at, 0), (*path, 0)),), (0,), (0,))
+        found = aligned(
+            old, new, how.removeprefix("by ") if how.startswith("by ") else None, self.ways.accepts
+        )
+        rows: list[_Row] = [(e, a, found.rescued.get(a, new[a])) for e, a in found.pairs]
+        rows += [(e, None, ABSENT) for e in found.missing] + [(None, a, new[a]) for a in found.extra]
+        rows.sort(key=_by_place)
+        parts = tuple(self._row(row, old, at, path) for row in rows)
+        before = sorted((e, n) for n, (e, _, _) in enumerate(rows) if e is not None)
+        after = sorted((a, n) for n, (_, a, _) in enumerate(rows) if a is not None)
+        return self._branch(None, parts, tuple(n for _, n in before), tuple(n for _, n in after), (at, path))
+
+    def _row(self, row: _Row, old: list[Json], at: Path, path: Path) -> Part:
+        e, a, value = row
+        if e is None or a is None:
+            here = e if a is None else a
+            assert here is not None
+            was, where = (ABSENT, at) if e is None else (old[e], (*at, e))
+            return self._one(was, value, where, (*path, here))
+        return self._one(old[e], value, (*at, e), (*path, a))
+
+    def _branch(
+        self,
+        names: tuple[str, ...] | None,
+        parts: tuple[Part, ...],
+        before: tuple[int, ...],
+        after: tuple[int, ...],
+        where: tuple[Path, Path],
+    ) -> Part:
+        """With the change of order, if those that stay do not stay in their order."""
+        stay = set(before) & set(after)
+        old, new = [n for n in before if n in stay], [n for n in after if n in stay]
+        order = None
+        if old != new:
+            at, path = where
+            labels = {n: names[n] if names else before.index(n) for n in old}
+            moved = self._change("order", path, at, [labels[n] for n in old], [labels[n] for n in new])
+            order = moved.number
+        return Branch(names, parts, before, after, order)
+
+    def _one(self, old: Json, new: Json, at: Path, path: Path) -> Part:
+        if new is ABSENT:
+            return self._change("removed", path, at, before=old)
+        if old is ABSENT:
+            return self._change("added", path, at, after=self.ways.fresh(new))
+        return self.part(old, new, at, path)
+
+    def _change(
+        self,
+        kind: ChangeKind,
+        path: Path,
+        at: Path,
+        before: Json = ABSENT,
+        after: Json = ABSENT,
+        note: str = "",
+    ) -> Leaf:
+        change = Change(len(self.changes), kind, path, at, before, after, note=note)
+        self.changes.append(finished(change, self.ways.kind))
+        return Leaf(change.number)
+
+
+def finished(change: Change, kind: str) -> Change:
+    """A change with what follows from its two sides: what is lost with it, and how much is at risk."""
+    lost = () if change.kind == "order" else lost_in(change)
+    return replace(change, lost=lost, risk="high" if change.note == NOT_ONE_ROW else risk_of(change, kind))
+
+
+def _by_place(row: _Row) -> tuple[int, int]:
+    """Where a reader meets it: in the new array, and before what stands there now if it has gone."""
+    e, a, _ = row
+    return (a, 1) if a is not None else (e or 0, 0)

@@ -1,0 +1,256 @@
+"""A review as a machine: keys go in, a scene comes out, and what was decided is a table until somebody writes
+it down. Nothing here knows a terminal."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from baselinekit.model.changes import Change, Group, Plan
+from baselinekit.model.review import VERBS, About, Decision, Dialog, Member, Offer, Question, Scene, Verb
+from baselinekit.refresh.asking import confirmation, everything, keys_of, needs_words
+from baselinekit.refresh.choosing import ENTER, turn
+from baselinekit.refresh.instead import Changed, covered, no_placeholder, no_rule, rule_problem, rules_for
+from baselinekit.refresh.ledger import Ledger
+from baselinekit.refresh.merging import with_after
+
+_YES = ("y", "Y")
+Answer = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Knowing:
+    """What only others know: the placeholders that fit, why a text is none that does, and what is around a
+    change."""
+
+    offers: Callable[[Sequence[Changed]], Sequence[Offer]]
+    problem: Callable[[str, Sequence[Changed]], str]
+    about: Callable[[Plan, Change], About]
+
+
+@dataclass(slots=True)
+class Review:
+    """`shown`: the plans as they may be looked at, without secrets. `ended`: "write" when what was decided is
+    to be applied, "nothing" when it is not."""
+
+    plans: Sequence[Plan]
+    shown: Sequence[Plan]
+    ledger: Ledger
+    knowing: Knowing
+    ended: str = ""
+    _dialog: Dialog | None = None
+    _answer: Answer | None = None
+    _said: str = ""
+    _info: bool = False
+    _help: bool = False
+
+    @property
+    def scene(self) -> Scene:
+        ledger, found = self.ledger, self.ledger.in_sight
+        about = self.knowing.about(*self._changed(found[0])) if found else None
+        members = tuple((self.shown[n], self.shown[n].changes[number]) for n, number in found)
+        verbs = [decision.verb for decision in ledger.decided.values()]
+        counts = {verb: verbs.count(verb) for verb in VERBS if verb in verbs}
+        number = min(ledger.at + 1, len(ledger.questions))
+        dialog = self._dialog or (None if members else _end(ledger.decided))
+        shown = (dialog, self._said, self._info, self._help)
+        return Scene(number, len(ledger.questions), members, about, counts, *shown)
+
+    def press(self, key: str) -> None:
+        """One key, as it was typed."""
+        self._said, self._help = "", False
+        if self._dialog is not None and self._answer is not None:
+            dialog, answer = self._dialog, self._answer
+            if dialog.typed is not None or not dialog.keys:
+                self._choose(dialog, answer, key)
+            else:
+                self._dialog = self._answer = None
+                answer(key)
+        elif not self.ledger.in_sight:
+            self._at_the_end(key)
+        elif key in _COMMANDS:
+            _COMMANDS[key](self)
+        elif key and key.isprintable():
+            self._said = f"{key!r} does nothing here: ? lists the keys"
+
+    def _changed(self, member: Member) -> Changed:
+        plan = self.plans[member[0]]
+        return plan, plan.changes[member[1]]
+
+    def _ask(self, dialog: Dialog, answer: Answer) -> None:
+        self._dialog, self._answer = dialog, answer
+
+    def _decide(self, decisions: Mapping[Member, Decision]) -> None:
+        self.ledger.decide(decisions)
+        if not self.ledger.in_sight and self.ledger.is_all_skipped:
+            self.ended = "write"  # nothing is to be written, so nobody is asked
+
+    def _all_as(self, verb: Verb, members: Sequence[Member]) -> None:
+        if members:
+            self._decide(dict.fromkeys(members, Decision(verb)))
+
+    def _accept(self) -> None:
+        members = self.ledger.in_sight
+        blocked = next((change.blocked for _, change in map(self._changed, members) if change.blocked), None)
+        if blocked is not None:
+            self._said = f"it cannot be accepted: {blocked.what}: p and g can help"
+            return
+        changes = [self._changed(one)[1] for one in members]
+        self._confirmed(changes, lambda: self._all_as("accept", members))
+
+    def _confirmed(self, changes: Sequence[Change], go_on: Callable[[], None]) -> None:
+        """At once, or after a question in words where somebody may rely on what would change."""
+        words = confirmation(changes)
+        if not words:
+            go_on()
+        else:
+            dialog = Dialog(words, keys_of("y yes", "n no"))
+            self._ask(dialog, lambda key: go_on() if key in _YES else None)
+
+    def _one(self, verb: Verb) -> None:
+        self._all_as(verb, self.ledger.in_sight)
+
+    def _every(self, verb: Verb) -> None:
+        """What remains, here or everywhere: one question, and one more for what is risky."""
+        n = self.ledger.in_sight[0][0]
+        members, here = self.ledger.remaining(), self.ledger.remaining(n)
+        baselines = len({n for n, _ in members})
+        if len(members) == 1:
+            self._accept() if verb == "accept" else self._one(verb)
+            return
+
+        def answer(key: str) -> None:
+            chosen = members if key in _YES else here if key == "b" and baselines > 1 else []
+            self._accept_all(chosen) if verb == "accept" else self._all_as(verb, chosen)
+
+        id = self.plans[n].baseline.id
+        self._ask(everything(verb, len(members), baselines, (id, len(here))), answer)
+
+    def _accept_all(self, members: Sequence[Member]) -> None:
+        """What nobody can accept stays a question."""
+        free = [one for one in members if not self._changed(one)[1].blocked]
+        risky = {one for one in free if needs_words(self._changed(one)[1])}
+        if len(free) < len(members):
+            self._said = f"{len(members) - len(free)} cannot be accepted"
+        if not risky:
+            self._all_as("accept", free)
+            return
+        plain = [one for one in free if one not in risky]
+        words = confirmation([self._changed(one)[1] for one in free if one in risky])
+        dialog = Dialog(words, keys_of("y these as well", "n ask me about each of them"))
+        self._ask(dialog, lambda key: self._all_as("accept", free if key in _YES else plain))
+
+    def _placeholder(self) -> None:
+        members = [self._changed(one) for one in self.ledger.in_sight]
+        self._said = next((why for _, change in members if (why := no_placeholder(change))), "")
+        if not self._said:
+            offers = tuple(self.knowing.offers(members))
+            self._ask(Dialog("which placeholder is to stand here?", offers=offers), self._take_placeholder)
+
+    def _take_placeholder(self, text: str) -> None:
+        members = self.ledger.in_sight
+        pairs = [self._changed(one) for one in members]
+        self._said = self.knowing.problem(text, pairs)
+        if self._said:
+            return
+        self._dialog = self._answer = None
+        after = [with_after(plan, change.number, text).changes[change.number] for plan, change in pairs]
+        decision = Decision("placeholder", text)
+        self._confirmed(after, lambda: self._decide(dict.fromkeys(members, decision)))
+
+    def _ignore(self) -> None:
+        members = [self._changed(one) for one in self.ledger.in_sight]
+        self._said = next((why for _, change in members if (why := no_rule(change))), "")
+        if self._said:
+            return
+        offers = [one for one in rules_for(*members[0]) if not rule_problem(one.text, members)]
+        ids = dict.fromkeys(plan.baseline.id for plan, _ in members)
+        more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
+        question = f"which path is added to comparison.ignore_fields of {next(iter(ids))}{more}?"
+        self._ask(Dialog(question, offers=tuple(offers)), self._take_rule)
+
+    def _take_rule(self, text: str) -> None:
+        """All that a rule covers needs no question any more."""
+        members = self.ledger.in_sight
+        self._said = rule_problem(text, [self._changed(one) for one in members])
+        if self._said:
+            return
+        self._dialog = self._answer = None
+        plans = dict.fromkeys(n for n, _ in members)
+        reached = [(n, number) for n in plans for number in covered(self.plans[n], text)]
+        undecided = [one for one in reached if one not in self.ledger.decided]
+        self._decide(dict.fromkeys(undecided, Decision("ignore", text)))
+
+    def _choose(self, dialog: Dialog, answer: Answer, key: str) -> None:
+        """What is chosen is checked, so the dialog stays until it holds."""
+        now = turn(dialog, key)
+        self._said = now.said
+        if now.taken is not None:
+            answer(now.taken)
+        else:
+            self._dialog = now.dialog
+
+    def _members(self) -> None:
+        members = self.ledger.in_sight
+        if len(members) == 1:
+            self._said = "it is one change only"
+            return
+        self.ledger.take_apart(members)
+        self._said = f"{len(members)} questions instead of one"
+
+    def _undo(self) -> None:
+        self._said = "" if self.ledger.undo() else "nothing is decided yet"
+
+    def _quit(self) -> None:
+        if self.ledger.is_all_skipped:
+            self.ended = "write"
+            return
+        ends = {"y": "write", "Y": "write", "n": "nothing", "N": "nothing"}
+
+        def answer(key: str) -> None:
+            self.ended = ends.get(key, "")
+
+        keys = keys_of("y write it", "n throw it away", "Esc go on")
+        self._ask(Dialog("keep what was decided so far?", keys), answer)
+
+    def _at_the_end(self, key: str) -> None:
+        if key in ENTER or key in _YES:
+            self.ended = "write"
+        elif key in ("n", "N", "q"):
+            self._quit()
+        elif key == "u":
+            self._undo()
+
+    def _toggle_info(self) -> None:
+        self._info = not self._info
+
+    def _show_help(self) -> None:
+        self._help = True
+
+
+_COMMANDS: dict[str, Callable[[Review], None]] = {
+    "a": Review._accept,
+    "r": lambda review: review._one("reject"),
+    "s": lambda review: review._one("skip"),
+    "A": lambda review: review._every("accept"),
+    "R": lambda review: review._every("reject"),
+    "S": lambda review: review._every("skip"),
+    "p": Review._placeholder,
+    "g": Review._ignore,
+    "m": Review._members,
+    "i": Review._toggle_info,
+    "u": Review._undo,
+    "?": Review._show_help,
+    "q": Review._quit,
+}
+
+
+def questions_of(groups: Sequence[Group]) -> tuple[Question, ...]:
+    """What repeats in the most places comes first."""
+    return tuple(group.members for group in groups)
+
+
+def _end(decided: Mapping[Member, Decision]) -> Dialog:
+    number = sum(decision.verb != "skip" for decision in decided.values())
+    many = f"{number} changes are" if number > 1 else "one change is"
+    return Dialog(
+        f"that was the last: {many} decided. Write it down?", keys_of("Enter write", "u undo", "n no")
+    )

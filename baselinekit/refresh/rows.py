@@ -1,0 +1,150 @@
+"""Which rows of an array on file are which of those that came back, before any of them is looked into: by the
+key that the rules declare, by what is equal, by a key that names rows, and at last by likeness."""
+
+import marshal
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+
+from baselinekit.compare.dispatch import align, freeze, pair_leftovers
+from baselinekit.model.values import Json
+from baselinekit.placeholders.grammar import has_marker
+from baselinekit.refresh.folding import Accepts
+
+_MOST_TRIED = 50
+_ENOUGH = 0.5
+"""How much of a row must be as it was for a row under another name to be the same one."""
+
+
+@dataclass(slots=True)
+class Beside:
+    """Pairs of (old, new) positions, those without a partner, and the new rows with the placeholders of their
+    partners given back: who compares does not always see which row is which."""
+
+    pairs: list[tuple[int, int]]
+    missing: list[int]
+    extra: list[int]
+    rescued: dict[int, Json] = field(default_factory=dict)
+
+
+def aligned(old: Sequence[Json], new: Sequence[Json], by: str | None, accepts: Accepts) -> Beside:
+    """Every row has at most one partner."""
+    head = _alike(old, new)
+    tail = _alike(old[head:][::-1], new[head:][::-1])
+    e2, a2 = len(old) - tail, len(new) - tail
+    if head in (e2, a2):  # rows have come, or gone, and nothing else
+        same = [(n, n) for n in range(head)] + [(e2 + n, a2 + n) for n in range(tail)]
+        return Beside(same, [*range(head, e2)], [*range(head, a2)])
+    if by is not None:
+        found = Beside([], [*range(len(old))], [*range(len(new))])
+        _take(found, _same_name(found, old, new, by))
+    else:
+        pairs = align(old, new, freeze)
+        found = Beside([*pairs.pairs], [*pairs.missing], [*pairs.extra])
+    _take(found, _equal(found, old, new))
+    if by is None and found.missing and found.extra:
+        left = [old[e] for e in found.missing], [new[a] for a in found.extra]
+        pairs_left = pair_leftovers(*left)
+        named = [
+            (found.missing[e], found.extra[a]) for e, a in pairs_left if _share_a_name(left[0][e], left[1][a])
+        ]
+        _take(found, named)
+    _rescue(found, old, new, accepts)
+    for e, a in found.pairs:
+        if not alike(old[e], new[a]):
+            found.rescued[a] = _given_back(old[e], new[a], accepts)[0]
+    return found
+
+
+def _alike(old: Sequence[Json], new: Sequence[Json]) -> int:
+    """How many rows are the same from the head on."""
+    for n, (one, other) in enumerate(zip(old, new, strict=False)):
+        if not alike(one, other):
+            return n
+    return min(len(old), len(new))
+
+
+def alike(one: Json, other: Json) -> bool:
+    """Whether two values are the same, types and the order of keys included."""
+    try:
+        return marshal.dumps(one, 2) == marshal.dumps(other, 2)
+    except ValueError:  # a number that only a Decimal holds
+        return repr(one) == repr(other)
+
+
+def _take(found: Beside, pairs: Sequence[tuple[int, int]]) -> None:
+    found.pairs += pairs
+    rows, columns = {e for e, _ in pairs}, {a for _, a in pairs}
+    found.missing = [e for e in found.missing if e not in rows]
+    found.extra = [a for a in found.extra if a not in columns]
+
+
+def _same_name(found: Beside, old: Sequence[Json], new: Sequence[Json], key: str) -> list[tuple[int, int]]:
+    places: dict[Hashable, int] = {}
+    for a in found.extra:
+        if isinstance(new[a], dict) and key in new[a]:
+            places.setdefault(freeze(new[a][key]), a)
+    pairs = []
+    for e in found.missing:
+        name = freeze(old[e][key]) if isinstance(old[e], dict) and key in old[e] else None
+        if name in places:
+            pairs.append((e, places.pop(name)))
+    return pairs
+
+
+def _equal(found: Beside, old: Sequence[Json], new: Sequence[Json]) -> list[tuple[int, int]]:
+    """Rows that stand elsewhere, as they are."""
+    places: dict[Hashable, list[int]] = {}
+    for a in reversed(found.extra):
+        places.setdefault(freeze(new[a]), []).append(a)
+    return [(e, there.pop()) for e in found.missing if (there := places.get(freeze(old[e])))]
+
+
+def _share_a_name(one: Json, other: Json) -> bool:
+    """Whether two objects say the same under some key that could name them."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return False
+    names = ("id", "uuid", "key", "code", "sku", "slug")
+    return any(
+        one[key] == other[key] and _is_literal(one[key]) for key in names if key in one and key in other
+    )
+
+
+def _is_literal(value: Json) -> bool:
+    return isinstance(value, str | int) and not (isinstance(value, str) and has_marker(value))
+
+
+def _rescue(found: Beside, old: Sequence[Json], new: Sequence[Json], accepts: Accepts) -> None:
+    """A row that only got another name was taken for another row: where most of it is still right, it is the
+    same one."""
+    scored = []
+    for e in found.missing[:_MOST_TRIED]:
+        for a in found.extra[:_MOST_TRIED]:
+            _, kept, of = _given_back(old[e], new[a], accepts)
+            if of > 1 and kept / of >= _ENOUGH:
+                scored.append((-kept / of, e, a))
+    pairs: dict[int, int] = {}
+    for _, e, a in sorted(scored):
+        if e not in pairs and a not in pairs.values():
+            pairs[e] = a
+    _take(found, [*pairs.items()])
+
+
+def _given_back(old: Json, new: Json, accepts: Accepts) -> tuple[Json, int, int]:
+    """The new value with the placeholders that still accept it, how many of its leaves are as the old one
+    says, and how many leaves there are on both sides."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        row: dict[str, Json] = {}
+        kept = of = 0
+        for key, value in new.items():
+            if key in old:
+                row[key], more, size = _given_back(old[key], value, accepts)
+                kept, of = kept + more, of + size
+            else:
+                row[key], of = value, of + 1
+        return row, kept, of + sum(key not in new for key in old)
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        items = [_given_back(one, other, accepts) for one, other in zip(old, new, strict=True)]
+        return [item for item, _, _ in items], sum(item[1] for item in items), sum(item[2] for item in items)
+    if isinstance(old, str) and has_marker(old) and (old == new or accepts(old, new)):
+        return old, 1, 1
+    return new, int(freeze(old) == freeze(new)), 1

@@ -1,0 +1,202 @@
+"""What a refresh would do to one baseline, and whether anything speaks against it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+from baselinekit.compare.dispatch import Matcher, compile_baseline
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.model.baselines import Baseline, Rules
+from baselinekit.model.changes import Change, Plan, Risk, Seen
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.paths import Pattern, render, roots
+from baselinekit.placeholders.grammar import has_marker, split
+from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.template import binds, compile_text
+from baselinekit.refresh.changes import Ways, changes_of
+from baselinekit.refresh.folding import Accepts
+from baselinekit.refresh.merging import merged
+from baselinekit.refresh.staleness import compared_with
+from baselinekit.replay import dispatch as replaying
+from baselinekit.variables import MASK
+from baselinekit.workflow.here import as_variant
+from baselinekit.workflow.project import Project
+from baselinekit.workflow.templating import Templating, secrets_in
+
+
+def plan_of(project: Project, baseline: Baseline, seen: Seen) -> Plan:
+    """Every change from what is on file to what was seen. InvalidInput says why there can be no plan."""
+    if seen.variant is not None:
+        known = baseline.baseline
+        if known is None or seen.variant >= len(known.variants):
+            raise InvalidInput(_stale(baseline, "its variants"))
+        baseline = as_variant(baseline, seen.variant)
+    _refuse_unfit(baseline, seen)
+    words = project.words_of(baseline)
+    before = compile_baseline(baseline, words)
+    ways = Ways(before.arrays, _accepting(words), _fresh(words), baseline.current.kind)
+    old = baseline.baseline.output if baseline.baseline else ABSENT
+    shape, changes = changes_of(old, seen.resolved, ways)
+    changes = tuple(_checked(change, project, seen) for change in changes)
+    changes += tuple(_noted(baseline, seen, len(changes)))
+    if not changes:
+        what = f"{baseline.id} fails for what is no part of its output: {'; '.join(seen.unsettled)}"
+        raise InvalidInput(Problem("BK537", what, "change the rule, or mend the target"))
+    keys = {at: how.removeprefix("by ") for at, how in before.arrays.items() if how.startswith("by ")}
+    plan = Plan(baseline, seen, changes, shape, keys=keys)
+    notes = tuple(_still_failing(seen))
+    if before.hits or before.arrays:  # else no rule has met anything that it could lose
+        after = compile_baseline(with_output(plan, range(len(changes))), words)
+        notes = (*_useless(before, after), *notes)
+    return replace(plan, notes=notes)
+
+
+def with_output(plan: Plan, accepted: range | frozenset[int], ignored: tuple[str, ...] = ()) -> Baseline:
+    """The baseline as it would be with the accepted changes in it."""
+    known = plan.baseline.baseline
+    assert known is not None
+    rules: Rules = plan.baseline.comparison
+    if ignored:
+        rules = replace(rules, ignore_fields=[*rules.ignore_fields, *ignored])
+    output = merged(plan.shape, plan.changes, accepted)
+    return replace(plan.baseline, baseline=replace(known, output=output), comparison=rules)
+
+
+def covers(pattern: Pattern, change: Change, plan: Plan) -> bool:
+    """Whether a path that the operator named leads to a change, or to something that it is a part of."""
+    if change.part != "output":
+        return False
+    known = plan.baseline.baseline
+    output = known.output if change.kind == "removed" and known else plan.seen.resolved
+    path = change.path
+    starts: list[tuple[Json, int]] = [(output, 0)]
+    if plan.baseline.current.kind == "http" and path[:1] == ("body",) and not pattern.absolute:
+        starts = [(output, 0), (output["body"], 1)] if ("body",) in roots(pattern, output) else starts
+        starts += [(output["body"], 1)] if len(starts) == 1 and isinstance(output, dict) else []
+    return any(_leads_on(pattern, path[skip:], value) for value, skip in starts)
+
+
+def _leads_on(pattern: Pattern, path: tuple[str | int, ...], value: Json) -> bool:
+    positions = pattern.start()
+    for key in path:
+        if pattern.done(positions):
+            return True
+        size = len(value) if isinstance(value, dict | list) else 0
+        with suppress(KeyError, IndexError, TypeError):
+            value = value[key]
+        positions = pattern.after(positions, key, value, size)
+    return pattern.done(positions)
+
+
+def _refuse_unfit(baseline: Baseline, seen: Seen) -> None:
+    if seen.recipe_hash != replaying.recipe_hash(baseline.current):
+        raise InvalidInput(_stale(baseline, "its recipe"))
+    if seen.compared_with is not None and seen.compared_with != compared_with(baseline):
+        raise InvalidInput(_stale(baseline, "its stored output, or what it is compared by,"))
+    if seen.flaw is not None:
+        raise InvalidInput(Problem("BK526", f"{baseline.id}: {seen.flaw}: it is not stored as known-good"))
+
+
+def _stale(baseline: Baseline, what: str) -> Problem:
+    mend = f"compare again: baselinekit compare --id {baseline.id}"
+    return Problem("BK531", f"{baseline.id}: {what} changed since that compare", mend)
+
+
+def _accepting(words: Words) -> Accepts:
+    """Whether a placeholder accepts what came back. What holds a placeholder itself is no value; and whether
+    a bound one does hangs on what stands elsewhere."""
+
+    def accepts(text: str, value: Json) -> bool:
+        with suppress(InvalidInput):
+            template = compile_text(text, words)
+            plain = _plain(value)
+            if plain is ABSENT or isinstance(template, str) or binds(template):
+                return False
+            return template.accepts(plain, {})
+        return False
+
+    return accepts
+
+
+def _plain(value: Json) -> Json:
+    """The value that a stored text stands for; ABSENT where that is more than one."""
+    if not isinstance(value, str) or not has_marker(value):
+        return value
+    parts = split(value)
+    return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else ABSENT
+
+
+def _fresh(words: Words) -> Callable[[Json], Json]:
+    """What is stored of a value that came back: with names in the place of declared values, as a capture
+    writes it."""
+    templating = Templating(words.scope)
+
+    def fresh(value: Json) -> Json:
+        if isinstance(value, str):
+            plain = _plain(value)
+            return value if plain is ABSENT else templating.template(plain)
+        if isinstance(value, dict):
+            return {key: fresh(item) for key, item in value.items()}
+        return [fresh(item) for item in value] if isinstance(value, list) else value
+
+    return fresh
+
+
+def _checked(change: Change, project: Project, seen: Seen) -> Change:
+    """A change that would bring a secret into the file, or a mask in the place of one, cannot be approved."""
+    if change.kind in ("removed", "order"):
+        return change
+    size = len(change.path)
+    hidden = next(
+        (path for path in seen.masked if path[:size] == change.path or change.path[: len(path)] == path), None
+    )
+    if (
+        hidden is None
+        and seen.origin != "kept"
+        and _is_masked(change.after)
+        and not _is_masked(change.before)
+    ):
+        hidden = change.path
+    if hidden is not None:
+        what = f"{render(hidden)} was masked when it was kept: nobody can approve what is not shown"
+        return replace(change, blocked=Problem("BK534", what, _MEND))
+    for path, what in secrets_in(change.after, project.redactor, change.path):
+        return replace(change, blocked=Problem("BK534", f"{render(path)} holds {what}", _MEND))
+    return change
+
+
+_MEND = "write a placeholder there by hand, or ignore the field"
+
+
+def _is_masked(value: Json) -> bool:
+    if isinstance(value, str):
+        return MASK in value
+    if isinstance(value, dict):
+        return any(MASK in key or _is_masked(item) for key, item in value.items())
+    return any(map(_is_masked, value)) if isinstance(value, list) else False
+
+
+def _noted(baseline: Baseline, seen: Seen, number: int) -> Iterator[Change]:
+    """What is noted of the capture, where a rule has found fault with it."""
+    known = baseline.baseline
+    observed = known.observed if known else None
+    for n, text in enumerate(seen.settled, number):
+        key = {"latency": "seconds", "cost": "cost_usd"}.get(text.partition(".")[0])
+        where: Path = ("observed", key) if key else ("captured_at",)
+        old = getattr(observed, key, None) if key else known and known.captured_at
+        new = seen.observed.get(key) if key else seen.captured_at
+        risk: Risk = "medium" if key else "low"
+        yield Change(n, "value", where, where, old, new, risk, note=text, part="observed")
+
+
+def _useless(before: Matcher, after: Matcher) -> Iterator[str]:
+    """The rules that met something in the old output, and meet nothing in the new one."""
+    met = {rule.at for rule in after.hits}
+    lost = {rule.at: rule for rule in before.hits if rule.at not in met}
+    for rule in sorted(lost.values(), key=lambda rule: str(rule.at)):
+        yield f"{rule.kind}: {rule.text} matches nothing any more"
+
+
+def _still_failing(seen: Seen) -> Iterator[str]:
+    for what in seen.unsettled:
+        yield f"it will still fail: {what}"

@@ -1,0 +1,148 @@
+"""refresh: what a failing compare saw becomes the known-good output, as far as somebody approves it."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+
+from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, nearest
+from baselinekit.model.baselines import Baseline
+from baselinekit.model.changes import Plan, Proposal, Refusal
+from baselinekit.paths import parse, render
+from baselinekit.refresh.groups import grouped
+from baselinekit.store import baselines as store, pending
+from baselinekit.workflow.compare import Way, load, located
+from baselinekit.workflow.here import Here
+from baselinekit.workflow.planning import covers, plan_of
+from baselinekit.workflow.project import Project
+from baselinekit.workflow.selection import Selection, select
+from baselinekit.workflow.sightings import Pairs, in_results, kept, refused, replayed
+
+_ANY = "*?["
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a refresh is about: `words` are ids (with wildcards) or paths. `results`: the name and the text of
+    a result file. `replay`: ask the targets again."""
+
+    words: Sequence[str] = ()
+    selection: Selection = field(default_factory=Selection)
+    all_failed: bool = False
+    results: tuple[str, str] | None = None
+    replay: bool = False
+    jobs: int = 8
+
+    @property
+    def names_something(self) -> bool:
+        chosen = self.selection
+        named = (*self.words, *chosen.ids, *chosen.tags, *chosen.exclude_tags, chosen.expression)
+        return self.all_failed or self.results is not None or any(named)
+
+
+def propose(project: Project, wanted: Wanted, way: Way) -> Proposal:
+    """What would change, of everything that is selected. No target is asked, unless that is wanted."""
+    if not wanted.names_something:
+        number = len(pending.ids(project.root))
+        what = (
+            f"refresh what? {number:,} answer{'s are' if number != 1 else ' is'} kept from failing compares"
+        )
+        raise InvalidInput(Problem("BK508", what, "name ids or paths, or pass --all-failed"))
+    with store.without_collector():
+        chosen = select(_found(project, wanted.words), wanted.selection)
+        refusals: list[Refusal] = []
+        passing: list[str] = []
+        if wanted.replay:
+            pairs, passing = replayed(Here(project, way.doors), chosen, wanted.jobs, way, refusals)
+        elif wanted.results is not None:
+            narrowed = bool(wanted.words) or wanted.selection != Selection()
+            pairs = in_results(chosen, wanted.results, narrowed, way.clock.timestamp(), refusals)
+        else:
+            named = {word for word in wanted.words if not set(_ANY) & set(word)}
+            pairs = kept(project, chosen, named, refusals)
+        plans = _plans(project, pairs, refusals)
+    if not (plans or refusals or passing):
+        raise NothingSelected(Problem("BK530", *_nothing(chosen, wanted)))
+    return Proposal(plans, grouped(plans), tuple(refusals), tuple(passing))
+
+
+def accepted_by(plans: Sequence[Plan], paths: Sequence[str]) -> list[frozenset[int]]:
+    """Of each plan the changes that are below one of the paths; without paths, all."""
+    if not paths:
+        return [frozenset(range(len(plan.changes))) for plan in plans]
+    patterns = [parse(text) for text in paths]
+    taken = [
+        frozenset(
+            change.number for change in plan.changes if any(covers(one, change, plan) for one in patterns)
+        )
+        for plan in plans
+    ]
+    for pattern in patterns:
+        if not any(covers(pattern, change, plan) for plan in plans for change in plan.changes):
+            known = [render(change.path) for plan in plans for change in plan.changes]
+            mend = nearest(pattern.text, known) or f"what changes is {', '.join(dict.fromkeys(known[:5]))}"
+            raise InvalidInput(Problem("BK536", f"--path {pattern.text}: nothing changes there", mend))
+    return taken
+
+
+def _found(project: Project, words: Sequence[str]) -> list[Baseline]:
+    """The baselines below the paths among the words, and those whose ids the other words name."""
+    paths = [word for word in words if os.path.lexists(os.path.join(project.cwd, word))]
+    globs = [word for word in words if word not in paths]
+    below = load(project, paths) if paths or not globs else []
+    if not globs:
+        return below
+    everything = load(project, ())
+    ids = [baseline.id for baseline in everything]
+    for glob in globs:
+        if not any(fnmatchcase(id, glob) for id in ids):
+            mend = nearest(glob, ids) or "`baselinekit doctor` lists what is there"
+            raise NothingSelected(Problem("BK509", f"there is no baseline and no path {glob!r}", mend))
+    known = {baseline.id for baseline in below}
+    named = [one for one in everything if any(fnmatchcase(one.id, glob) for glob in globs)]
+    return [*below, *(one for one in named if one.id not in known)]
+
+
+def _plans(project: Project, pairs: Pairs, refusals: list[Refusal]) -> tuple[Plan, ...]:
+    plans = []
+    for baseline, seen in pairs:
+        try:
+            plans.append(plan_of(project, baseline, seen))
+        except BaselinekitError as error:
+            placed = located(baseline, error.problems, project.root)
+            refusals += refused(baseline, type(error)(*placed))
+    return tuple(_with_lines(plans, project.root))
+
+
+def _with_lines(plans: Sequence[Plan], root: str) -> list[Plan]:
+    """The plans with the lines of the placeholders that would be lost."""
+    losing = [plan for plan in plans if any(change.lost for change in plan.changes)]
+    wanted = [
+        (
+            plan.baseline.source,
+            [(*plan.baseline.output_path, *lost.path) for change in plan.changes for lost in change.lost],
+        )
+        for plan in losing
+    ]
+    placed = {id(plan): iter(few) for plan, few in zip(losing, store.locate_each(wanted, root), strict=True)}
+
+    def lined(plan: Plan) -> Plan:
+        if id(plan) not in placed:
+            return plan
+        lines = placed[id(plan)]
+        changes = [
+            replace(change, lost=tuple(replace(lost, line=next(lines).line) for lost in change.lost))
+            for change in plan.changes
+        ]
+        return replace(plan, changes=tuple(changes))
+
+    return [lined(plan) for plan in plans]
+
+
+def _nothing(chosen: Sequence[Baseline], wanted: Wanted) -> tuple[str, str]:
+    if wanted.results is not None:
+        return f"nothing failed in {wanted.results[0]}", "there is nothing to take from it"
+    what = (
+        "nothing is kept of it" if len(chosen) == 1 else f"nothing is kept of these {len(chosen):,} baselines"
+    )
+    return f"{what}: no compare has failed since", "baselinekit compare, or refresh --replay"

@@ -1,0 +1,252 @@
+"""`baselinekit review` in a real terminal: keys go in, the screen is read as an eye reads it."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from console import ROOT, console
+
+LONGEST = 20.0
+BASELINE = """\
+id: {id}
+baseline:
+  output: {{exit_code: 0, stdout: "{said}"}}
+current:
+  input: {{argv: [echo, {says}]}}
+  execution: {{type: command}}
+metadata: {{last_passed: null, failure_count: 0}}
+"""
+OWNS_ITS_TERMINAL = """\
+import fcntl, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+from baselinekit.cli.main import main
+main()
+"""
+_MOVE = re.compile(r"\x1b\[(\d*)([AJm])")
+
+
+@dataclass
+class Tty:
+    """A child in a terminal of its own. `seen` is all that it has written."""
+
+    child: subprocess.Popen[bytes]
+    fd: int
+    seen: str = ""
+
+    def until(self, text: str, start: int | None = None) -> None:
+        """Read until a text is on the screen, after `start` in what was seen."""
+        began, start = time.monotonic(), len(self.seen) if start is None else start
+        while text not in self.seen[start:]:
+            assert time.monotonic() - began < LONGEST, f"no {text!r} in {self.seen[start:]!r}"
+            if not self._read():
+                assert text in self.seen[start:], self.seen[start:]
+
+    def type(self, keys: str, then: str) -> None:
+        """Keys, and what is on the screen because of them."""
+        start = len(self.seen)
+        os.write(self.fd, keys.encode())
+        self.until(then, start)
+
+    def resize(self, rows: int, columns: int) -> None:
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def end(self) -> int:
+        while self._read():
+            pass
+        return self.child.wait()
+
+    def _read(self) -> bool:
+        if not select.select([self.fd], [], [], LONGEST)[0]:
+            return False
+        try:
+            data = os.read(self.fd, 65536)
+        except OSError:  # Linux says so when the other end is closed
+            return False
+        self.seen += data.decode("utf-8", "replace")
+        return bool(data)
+
+
+@contextmanager
+def _tty(folder: Path, *words: str, rows: int = 24, columns: int = 80, term: str = "xterm") -> Iterator[Tty]:
+    environ = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": str(folder),
+        "LANG": "C.UTF-8",
+        "TERM": term,
+        "PYTHONPATH": str(ROOT),
+        "NO_COLOR": "1",
+    }
+    fd, inner = pty.openpty()
+    fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    child = subprocess.Popen(
+        [sys.executable, "-P", "-c", OWNS_ITS_TERMINAL, "review", *words],
+        cwd=folder,
+        env=environ,
+        stdin=inner,
+        stdout=inner,
+        stderr=inner,
+        start_new_session=True,
+    )
+    os.close(inner)
+    try:
+        yield Tty(child, fd)
+    finally:
+        os.close(fd)
+        child.kill()
+        child.wait()
+
+
+def _screen(seen: str) -> list[str]:
+    """The lines as they stand at last: drawn over where the cursor was moved up."""
+    lines = [""]
+    position = 0
+    for match in [*_MOVE.finditer(seen), None]:
+        for part in re.split(r"(\r\n|\n|\r)", seen[position : match.start() if match else len(seen)]):
+            if part in ("\r\n", "\n"):
+                lines.append("")
+            elif part == "\r":
+                lines[-1] = ""
+            else:
+                lines[-1] += part
+        if match:
+            position = match.end()
+            if match[2] == "A":
+                del lines[len(lines) - int(match[1] or 1) :]
+                lines[-1] = ""
+    return [line.rstrip() for line in lines]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A project in which three commands say something else."""
+    with console(tmp_path / "project") as here:
+        baselines = here.folder / "baselines"
+        baselines.mkdir()
+        for id, says in (("one", "uno"), ("two", "dos"), ("three", "tres")):
+            (baselines / f"{id}.yaml").write_text(BASELINE.format(id=id, said=f"{id}\\n", says=says))
+        assert here.run("baselinekit compare --allow-exec --no-record -q").exit_code == 1
+        return here.folder
+
+
+def _files(folder: Path) -> dict[str, str]:
+    return {path.stem: path.read_text() for path in sorted((folder / "baselines").glob("*.yaml"))}
+
+
+def test_keys_decide_and_the_end_writes(folder: Path) -> None:
+    with _tty(folder) as tty:
+        tty.until("q quit")
+        assert _screen(tty.seen)[1].startswith("1 of 1  one  baselines/one.yaml:3")
+        tty.type("m", "1 of 3")
+        tty.type("a", "2 of 3")
+        tty.type("p", "type one")
+        tty.type("t\x15<<any_string>>\r", "3 of 3")
+        tty.type("?", "Ctrl-C")
+        tty.type("r", "Enter write")
+        tty.type("\r", "next: ")
+        assert tty.end() == 0
+    screen = [line for line in _screen(tty.seen) if line]
+    assert screen[:3] == [
+        "accepted    one  stdout  one\\n -> uno\\n",
+        "placeholder three  stdout  <<any_string>>",
+        "rejected    two  stdout  two\\n -> dos\\n",
+    ]
+    assert screen[3] == "1 accepted, 1 rejected, 1 placeholder"
+    files = _files(folder)
+    assert "uno" in files["one"].split("current")[0]
+    assert "<<any_string>>" in files["three"]
+    assert files["two"] == BASELINE.format(id="two", said="two\\n", says="dos")
+    assert not list((folder / ".baselinekit/pending").glob("*.json"))
+
+
+@pytest.mark.parametrize("key", ["\x03", "\x04"])
+def test_ctrl_c_writes_nothing_and_leaves_the_terminal_as_it_was(folder: Path, key: str) -> None:
+    before = _files(folder)
+    with _tty(folder) as tty:
+        attributes = termios.tcgetattr(tty.fd)
+        tty.until("q quit")
+        tty.type("ma", "2 of 3")
+        assert termios.tcgetattr(tty.fd)[3] != attributes[3]
+        tty.type(key, "nothing was written")
+        assert termios.tcgetattr(tty.fd)[3] == attributes[3]
+        assert tty.end() == 130
+    assert _files(folder) == before
+    assert len(list((folder / ".baselinekit/pending").glob("*.json"))) == 3
+
+
+def test_a_signal_ends_it_as_ctrl_c_does(folder: Path) -> None:
+    before = _files(folder)
+    with _tty(folder) as tty:
+        tty.until("q quit")
+        tty.type("ma", "2 of 3")
+        tty.child.send_signal(signal.SIGTERM)
+        tty.until("nothing was written", 0)
+        assert tty.end() == 130
+    assert _files(folder) == before
+
+
+def test_another_size_draws_the_screen_anew(folder: Path) -> None:
+    with _tty(folder) as tty:
+        tty.until("q quit")
+        start = len(tty.seen)
+        tty.resize(12, 40)
+        tty.until("a r s m p g d i u ? q", start)
+        start = len(tty.seen)
+        tty.resize(24, 120)
+        tty.until("u undo  ? help  q quit", start)
+        screen = _screen(tty.seen)
+        assert sum(line.startswith("1 of 1") for line in screen) == 1
+        tty.type("q", "left")
+        assert tty.end() == 3
+
+
+def test_what_was_written_while_it_was_stopped_stays(folder: Path) -> None:
+    with _tty(folder) as tty:
+        tty.until("q quit")
+        start = len(tty.seen)
+        tty.child.send_signal(signal.SIGCONT)
+        tty.until("q quit", start)
+        assert "\x1b" not in tty.seen[start:]
+        tty.type("q", "left")
+        assert tty.end() == 3
+
+
+def test_a_yes_before_the_question_is_no_answer(folder: Path) -> None:
+    """Keys that come early wait for their turn, but not to say yes to what nobody has seen."""
+    with _tty(folder) as tty:
+        tty.until("q quit")
+        tty.type("mAyyy", "accept all 3 that remain")
+        time.sleep(0.3)
+        tty.type("n", "1 of 3")
+        tty.type("q", "nothing was decided, 3 left")
+        assert tty.end() == 3
+
+
+def test_a_terminal_that_cannot_move_its_cursor_is_shown_one_screen_after_the_other(folder: Path) -> None:
+    with _tty(folder, term="dumb") as tty:
+        tty.until("q quit")
+        tty.type("i", "recipe")
+        tty.type("q", "left")
+        assert tty.end() == 3
+    assert "\x1b" not in tty.seen
+
+
+def test_the_diff_stays_on_the_screen(folder: Path) -> None:
+    with _tty(folder, "one") as tty:
+        tty.until("q quit")
+        tty.type("d", "q quit")
+        tty.type("s", "left")
+        assert tty.end() == 3
+    assert "+++ b/baselines/one.yaml" in _screen(tty.seen)

@@ -1,0 +1,103 @@
+"""A project on a desk: baselines in a folder, and a service that is only a mapping of paths to answers. No
+socket, no process: a compare and a refresh take as long as their rules and their files."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from storehelp import write
+
+from baselinekit.errors import CannotReplay, Problem
+from baselinekit.model.changes import Applied, Approval, Proposal, Stamp
+from baselinekit.model.observation import Finished, Request, Response, Run
+from baselinekit.model.results import Report
+from baselinekit.replay.dispatch import Doors
+from baselinekit.workflow.approving import apply
+from baselinekit.workflow.compare import Clock, Policy, Way, compare
+from baselinekit.workflow.project import Operator, Project, open_project
+from baselinekit.workflow.refresh import Wanted, accepted_by, propose
+from baselinekit.workflow.selection import Selection
+
+HEAD = """\
+id: {id}   # the id of {id}
+# what it said when all was well
+baseline:
+  output:
+"""
+TAIL = """\
+  captured_at: "2024-01-15T10:30:00Z"
+current:
+  input: {{method: GET, endpoint: /{id}}}   # how to ask
+  execution: {{type: http}}
+comparison:
+  type: structural
+{rules}metadata:
+  last_passed: null
+  failure_count: 3   # since the release
+"""
+
+
+def baseline(id: str, output: str, rules: str = "") -> str:
+    """A file as a hand writes it; `output` is YAML, without its indentation."""
+    body = "".join(f"    {line}\n" if line else "\n" for line in output.splitlines())
+    told = "".join(f"  {line}\n" for line in rules.splitlines())
+    return HEAD.format(id=id) + body + TAIL.format(id=id, rules=told)
+
+
+@dataclass
+class Desk:
+    folder: Path
+    answers: dict[str, Any] = field(default_factory=dict)
+    config: str = "base_url: http://desk\n"
+    now: str = "2026-11-21T10:00:00Z"
+    operator: Mapping[str, Any] = field(default_factory=dict)
+    asked: int = 0
+
+    def put(self, id: str, output: str, rules: str = "", name: str | None = None) -> Path:
+        """A baseline in a file, and its text."""
+        return self.folder / write(self.folder, name or f"baselines/{id}.yaml", baseline(id, output, rules))
+
+    def says(self, id: str, body: Any, status: int = 200) -> None:
+        self.answers[f"/{id}"] = (status, body)
+
+    @property
+    def project(self) -> Project:
+        write(self.folder, "baselinekit.yaml", self.config)
+        return open_project(Operator(cwd=str(self.folder), **self.operator))
+
+    def way(self, tick: Callable[[], float] = lambda: 0.0) -> Way:
+        return Way(
+            Doors(self._send, _nothing, lambda seconds: None), lambda: None, Clock(lambda: self.now, tick)
+        )
+
+    def _send(self, request: Request) -> Response:
+        self.asked += 1
+        path = request.url.removeprefix("http://desk").partition("?")[0]
+        status, body = self.answers[path]
+        headers = (("content-type", "application/json"),)
+        return Response(status, headers, json.dumps(body).encode(), 0.01)
+
+    def compare(self, **policy: Any) -> Report:
+        return compare(self.project, [], Selection(), Policy(jobs=1, **policy), self.way())
+
+    def propose(self, *words: str, **wanted: Any) -> Proposal:
+        wanted.setdefault("all_failed", not words)
+        return propose(self.project, Wanted(words, **wanted), self.way())
+
+    def refresh(
+        self, *words: str, paths: Sequence[str] = (), stamp: Stamp | None = None, **wanted: Any
+    ) -> Applied:
+        """All that is proposed, accepted; with `paths` what is below them."""
+        proposal = self.propose(*words, **wanted)
+        accepted = accepted_by(proposal.plans, paths)
+        approvals = [Approval(plan, few) for plan, few in zip(proposal.plans, accepted, strict=True)]
+        return apply(self.project, approvals, stamp or Stamp())
+
+    def pending(self) -> list[str]:
+        return sorted(path.stem for path in self.folder.glob(".baselinekit/pending/*.json"))
+
+
+def _nothing(run: Run) -> Finished:
+    raise CannotReplay(Problem("BK320", f"no program runs on a desk: {run.argv[0]}"))

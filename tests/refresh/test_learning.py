@@ -1,0 +1,204 @@
+"""Several replays → what varies, what stands for it, and what nothing may stand for."""
+
+import random
+import uuid
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from baselinekit.compare.dispatch import compile_baseline
+from baselinekit.model.baselines import Baseline, Known, Rules
+from baselinekit.model.observation import Observation
+from baselinekit.model.recipes import Recipe, SkillExecution
+from baselinekit.paths import render
+from baselinekit.placeholders.grammar import escape_value
+from baselinekit.placeholders.table import Words
+from baselinekit.refresh.learning import Lesson, learnt, with_placeholders
+from baselinekit.refresh.volatile import Look
+
+U = [str(uuid.UUID(int=n, version=4)) for n in range(1, 9)]
+
+
+def lesson(*outputs: Any, **look: Any) -> Lesson:
+    return learnt(outputs, Look(**look))
+
+
+def stands(found: Lesson) -> dict[str, str]:
+    return {render(path): text for path, text in found.placeholders.items()}
+
+
+def refused(found: Lesson) -> dict[str, str]:
+    return {render(one.path): one.kind for one in found.refusals}
+
+
+VARIES: list[tuple[list[Any], dict[str, str]]] = [
+    ([{"a": 1}, {"a": 1}], {}),
+    ([{"a": 1}, {"a": 1.0}], {}),
+    ([{"id": U[0], "n": 1}, {"id": U[1], "n": 1}], {"id": "<<any_uuid(4)>>"}),
+    ([{"a": {"b": [1, 5]}}, {"a": {"b": [1, 7]}}], {"a.b[1]": "<<any_integer(3, 9)>>"}),
+    ([{"a": None}, {"a": U[0]}, {"a": U[1]}], {"a": "<<any_uuid(4)|null>>"}),
+    ([{"a": True}, {"a": False}], {"a": "<<any_boolean>>"}),
+    # every row, although the second one happened to agree with itself
+    (
+        [
+            {"r": [{"i": U[0]}, {"i": U[2]}, {"i": U[4]}]},
+            {"r": [{"i": U[1]}, {"i": U[2]}, {"i": U[5]}]},
+        ],
+        {f"r[{n}].i": "<<any_uuid(4)>>" for n in range(3)},
+    ),
+    # one row of three varies: the others are what they are
+    (
+        [{"r": [{"i": U[0]}, {"i": "x"}, {"i": "y"}]}, {"r": [{"i": U[1]}, {"i": "x"}, {"i": "y"}]}],
+        {"r[0].i": "<<any_uuid(4)>>"},
+    ),
+    # each row keeps the range of its own
+    (
+        [{"r": [{"p": 1}, {"p": 1000}]}, {"r": [{"p": 3}, {"p": 1004}]}],
+        {"r[0].p": "<<any_integer(0, 5)>>", "r[1].p": "<<any_integer(990, 1010)>>"},
+    ),
+    (
+        [{"r": [[U[0]], [U[1]]]}, {"r": [[U[2]], [U[3]]]}],
+        {"r[0][0]": "<<any_uuid(4)>>", "r[1][0]": "<<any_uuid(4)>>"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("outputs", "expected"), VARIES)
+def test_what_varies_is_learnt(outputs: list[Any], expected: dict[str, str]) -> None:
+    found = lesson(*outputs)
+    assert stands(found) == expected
+    assert not found.refusals
+
+
+LONG = "It was the best of times, it was the worst of times. " * 3
+REFUSED: list[tuple[list[Any], dict[str, Any], dict[str, str]]] = [
+    ([{"a": 1, "t": 1}, {"a": 1}], {}, {"t": "structural"}),
+    ([{"a": 1}, {"a": 1, "new": 2}], {}, {"new": "structural"}),
+    ([{"a": 1}, {"a": "1"}], {}, {"a": "type"}),
+    ([{"a": {}}, {"a": None}], {}, {"a": "type"}),
+    ([{"a": []}, {"a": {}}], {}, {"a": "type"}),
+    ([{"r": [1]}, {"r": [1, 2]}], {}, {"r": "array_length"}),
+    ([{"r": [1, 2, 3]}, {"r": [3, 1, 2]}], {}, {"r": "order_ambiguous"}),
+    (
+        [
+            {"r": [{"k": "a", "i": U[0]}, {"k": "b", "i": U[1]}]},
+            {"r": [{"k": "b", "i": U[2]}, {"k": "a", "i": U[3]}]},
+        ],
+        {},
+        {"r": "order_ambiguous"},
+    ),
+    (["some text", "other words"], {}, {"$": "root_value"}),
+    ([1, 2], {}, {"$": "root_value"}),
+    ([{"body": "one"}, {"body": "two"}], {"kind": "http"}, {"body": "root_value"}),
+    ([{"stdout": "17\n"}, {"stdout": "18\n"}], {"kind": "command"}, {"stdout": "root_value"}),
+    ([{"status": 200, "body": 1}, {"status": 404, "body": 1}], {"kind": "http"}, {"status": "outcome"}),
+    ([{"exit_code": 0}, {"exit_code": 1}], {"kind": "command"}, {"exit_code": "outcome"}),
+    ([{"t": LONG + "1. " * 40}, {"t": "And " + LONG.upper()}], {}, {"t": "too_broad"}),
+    ([{"n": 1.5}, {"n": 1.75}], {"numeric": True}, {"n": "numeric"}),
+]
+
+
+@pytest.mark.parametrize(("outputs", "look", "expected"), REFUSED)
+def test_f13_what_a_placeholder_would_hide_is_refused_and_named(
+    outputs: list[Any], look: dict[str, Any], expected: dict[str, str]
+) -> None:
+    found = lesson(*outputs, **look)
+    assert refused(found) == expected
+    assert not found.placeholders
+    assert all(one.what and one.mend for one in found.refusals)
+
+
+def test_a_text_keeps_what_is_steady_in_it_even_at_the_root() -> None:
+    found = lesson("All is well since 2026-11-21T10:00:00Z", "All is well since 2026-11-22T11:00:00Z")
+    assert stands(found) == {"$": "All is well since <<any_iso_datetime>>"}
+
+
+def test_a_status_of_the_body_is_a_value_like_any_other() -> None:
+    assert stands(lesson({"status": 1}, {"status": 5})) == {"status": "<<any_integer(0, 10)>>"}
+
+
+def test_rows_are_put_in_one_order_where_their_owner_has_said_how() -> None:
+    outputs = [
+        {"r": [{"k": "a", "i": U[0]}, {"k": "b", "i": U[1]}]},
+        {"r": [{"k": "b", "i": U[2]}, {"k": "a", "i": U[3]}]},
+    ]
+    for how in ("by k", "unordered"):
+        found = lesson(*outputs, arrays={("r",): how})
+        assert stands(found) == {"r[0].i": "<<any_uuid(4)>>", "r[1].i": "<<any_uuid(4)>>"}
+        assert not found.refusals
+
+
+def test_the_mend_of_an_order_names_the_key_where_rows_vary() -> None:
+    outputs = [
+        {"r": [{"k": "a", "i": U[0]}, {"k": "b", "i": U[1]}]},
+        {"r": [{"k": "b", "i": U[2]}, {"k": "a", "i": U[3]}]},
+    ]
+    (refusal,) = lesson(*outputs).refusals
+    assert "arrays: {r: {by: k}}" in refusal.mend
+    (refusal,) = lesson({"r": [1, 2]}, {"r": [2, 1]}).refusals
+    assert "--array 'r=unordered'" in refusal.mend
+
+
+def test_what_the_rules_accept_anyway_is_left_alone() -> None:
+    found = lesson({"a": 1, "t": 5}, {"a": 2, "t": 7}, agreed=lambda path: path == ("t",))
+    assert stands(found) == {"a": "<<any_integer(0)>>"}
+
+
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.text(max_size=4), st.uuids().map(str))
+DOCUMENTS = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4),
+        st.dictionaries(st.text("abc", min_size=1, max_size=2), inner, max_size=4),
+    ),
+    max_leaves=12,
+)
+
+
+def shaken(value: Any, dice: random.Random) -> Any:
+    """The same document with some of its leaves, its lengths, its keys or its order changed."""
+    if isinstance(value, dict):
+        items = {key: shaken(item, dice) for key, item in value.items()}
+        if items and dice.random() < 0.1:
+            del items[next(iter(items))]
+        return items
+    if isinstance(value, list):
+        items = [shaken(item, dice) for item in value]
+        if dice.random() < 0.1:
+            dice.shuffle(items)
+        return items[1:] if dice.random() < 0.05 else items
+    if dice.random() < 0.3:
+        return dice.choice(
+            [dice.randint(-9, 9), str(uuid.UUID(int=dice.getrandbits(128), version=4)), None, "x"]
+        )
+    return value
+
+
+def singles(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Arrays of one element, which a rule has to keep from describing all."""
+    children = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    below = [found for key, item in children for found in singles(item, (*path, key))]
+    return [path, *below] if isinstance(value, list) and len(value) == 1 else below
+
+
+@settings(max_examples=300, deadline=None)
+@given(DOCUMENTS.map(lambda value: {"steady": 1, "x": value}), st.integers(0, 2**32), st.integers(2, 4))
+def test_what_is_learnt_is_accepted_in_every_replay(first: Any, seed: int, times: int) -> None:
+    """The matcher itself finds no difference but where something was refused."""
+    dice = random.Random(seed)
+    outputs = [first, *({"steady": 1, "x": shaken(first["x"], dice)} for _ in range(times - 1))]
+    found = lesson(*outputs)
+    stored = with_placeholders(escape_value(first), found.placeholders)
+    rules = Rules(arrays={render(path): "ordered" for path in singles(stored)})
+    known = Baseline(
+        "b", Recipe(None, SkillExecution("skill", "x")), baseline=Known(output=stored), comparison=rules
+    )
+    matcher = compile_baseline(known, Words())
+    refused_at = [one.path for one in found.refusals]
+    for output in outputs:
+        for difference in matcher.compare(Observation(output, 0.0)).differences:
+            at = difference.at
+            assert any(at[: len(one)] == one or one[: len(at)] == at for one in refused_at), difference
