@@ -1,0 +1,47 @@
+"""`baselinekit merge`."""
+
+import os
+from typing import Any
+
+import click
+
+from baselinekit.cli import delivery, screen
+from baselinekit.model.results import Report
+from baselinekit.report import dispatch as reports, terminal
+from baselinekit.workflow import resultfiles
+
+
+@click.command(short_help="Make one report of the result files of several shards.")
+@click.argument("results", nargs=-1, required=True, type=click.Path())
+@click.option("-o", "outputs", metavar="PATH", multiple=True, help="Write the report: as compare -o does.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result file instead of text.")
+@click.option("-q", "--quiet", is_flag=True, help="Only the last line.")
+@click.option("-v", "--verbose", is_flag=True, help="Also what passed, and the differences in words.")
+@screen.color_option
+def merge(results: tuple[str, ...], outputs: tuple[str, ...], color: str, **given: Any) -> int:
+    """Put RESULTS together, the files that `compare --shard 1/4 -o 1.json` and its sisters wrote.
+
+    The report is that of one run without shards. A shard that is missing makes it incomplete; files of
+    different runs are refused. Exit code: that of the whole, as of compare.
+    """
+    delivery.check(outputs)
+    report = resultfiles.merge(resultfiles.load(results, os.getcwd()))
+    delivery.deliver(report, outputs, os.getcwd())
+    if given["as_json"]:
+        screen.show_json(reports.render(report, ".json"))
+    else:
+        _print(report, screen.style_of(color), given["verbose"], given["quiet"])
+    delivery.annotate(report, outputs, os.getcwd(), err=given["as_json"])
+    return report.exit_code
+
+
+def _print(report: Report, style: terminal.Style, verbose: bool, quiet: bool) -> None:
+    if verbose:
+        screen.show(terminal.listing([r for r in report.results if r.outcome == "passed"], style))
+    for result in report.results if not quiet else ():
+        if result.outcome in ("failed", "error", "unscored"):
+            screen.show(terminal.failure(result, style, verbose) + "\n")
+    if not quiet:
+        screen.show(terminal.revised(report, style))
+        screen.show(terminal.warnings(report, style))
+    screen.line(terminal.summary(report, style))

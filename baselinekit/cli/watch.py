@@ -1,0 +1,131 @@
+"""`compare --watch`: round after round, until Ctrl-C."""
+
+import gc
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from baselinekit.cli import options, screen
+from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
+from baselinekit.model.results import Report
+from baselinekit.report.terminal import Style
+from baselinekit.workflow import watching
+from baselinekit.workflow.project import Project
+from baselinekit.workflow.watching import View
+
+_PAUSE = 0.3
+_SETTLING = 0.1
+_MOST_STEPS = 20
+_MOST_SHOWN = 3
+_BAD = ("failed", "error", "unscored")
+
+Round = Callable[[frozenset[str] | None, frozenset[str]], Report]
+"""One compare: among these ids (None: all that are selected), these first."""
+
+
+class Watch:
+    """What is known from one round to the next."""
+
+    def __init__(self, given: dict[str, Any], paths: Sequence[str], run: Round, style: Style):
+        _refuse(given)
+        self._options = {key: given[key] for key in options.PROJECT_KEYS}
+        self._settings = [os.path.abspath(path) for path in given["env_files"]]
+        self._paths = paths
+        self._run = run
+        self._style = style
+        self._bad: frozenset[str] = frozenset()
+        self._code = 0
+
+    def until_stopped(self) -> int:
+        """Ctrl-C between two rounds is how a watch ends: its exit code is that of the last round. In the
+        middle of a round it is an interruption as always."""
+        view: View | None = self._look()
+        if self._round(None, frozenset()):
+            return self._code
+        try:
+            while view is not None:
+                self._say(view)
+                view = self._round_due(view)
+        except KeyboardInterrupt:
+            screen.line(err=True)
+        return self._code
+
+    def _round_due(self, before: View) -> View | None:
+        """Wait for a change that matters and compare what it touches. None: that was interrupted."""
+        while True:
+            _wait(before)
+            now = self._look()
+            touched = watching.changed(before, now, self._settings)
+            if now.problems and now.problems != before.problems:
+                screen.line(screen.safe("\n".join(map(str, now.problems))), err=True)
+            names = [os.path.basename(file) for file in watching.names(before, now) if os.path.isfile(file)]
+            before = now
+            if not touched or now.problems:
+                continue
+            again = touched | watching.known(self._bad, now)
+            shown = ", ".join(names[:_MOST_SHOWN]) + (
+                f" and {len(names) - _MOST_SHOWN} more" if names[3:] else ""
+            )
+            title = f"-- {time.strftime('%H:%M:%S')} {screen.safe_line(shown) or 'the files'} changed"
+            screen.line(self._style.paint(title, "bold"))
+            return None if self._round(again, touched) else now
+
+    def _round(self, among: frozenset[str] | None, first: frozenset[str]) -> bool:
+        """Whether it was interrupted. What cannot be read, or is not selected, is said: the next change may
+        mend it."""
+        try:
+            report = self._run(among, first)
+        except NothingSelected as error:
+            self._code = error.exit_code
+            if among is None:
+                screen.line(screen.safe(str(error)), err=True)
+            return False
+        except BaselinekitError as error:
+            screen.line(screen.safe(str(error)), err=True)
+            self._code = error.exit_code
+            return False
+        finally:
+            gc.unfreeze()
+        covered = {result.id for result in report.results}
+        bad = {result.id for result in report.results if result.outcome in _BAD}
+        self._bad = (self._bad - covered) | bad
+        self._code = report.exit_code
+        return report.interrupted
+
+    def _look(self) -> View:
+        """A configuration that cannot be read is looked at until it can."""
+        try:
+            project: Project = options.project_of(dict(self._options))
+            return watching.look(project, self._paths, self._settings)
+        except BaselinekitError as error:
+            return watching.only(self._config(), error.problems)
+
+    def _config(self) -> list[str]:
+        return [os.path.abspath(self._options["config"] or "baselinekit.yaml")]
+
+    def _say(self, view: View) -> None:
+        number = len(view.records)
+        text = f"watching {number:,} baseline{'s' * (number != 1)}; Ctrl-C ends"
+        screen.line(self._style.paint(text, "dim"), err=True)
+
+
+def _wait(view: View) -> None:
+    """Until something is written, and then until nothing more is: an editor writes in several steps."""
+    while not view.is_stale():
+        time.sleep(_PAUSE)
+    latest = view.again()
+    for _ in range(_MOST_STEPS):
+        time.sleep(_SETTLING)
+        if not latest.is_stale():
+            return
+        latest = latest.again()
+
+
+def _refuse(given: dict[str, Any]) -> None:
+    if given["as_json"]:
+        raise InvalidInput(
+            Problem("BK508", "--json is one document, and --watch never ends", "leave out one")
+        )
+    if options.in_ci(dict(os.environ)):
+        raise InvalidInput(Problem("BK508", "--watch would never end here: CI is set", "leave it out in CI"))

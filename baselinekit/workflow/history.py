@@ -1,0 +1,78 @@
+"""history: every run leaves its results for later; what they say together."""
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from baselinekit.errors import BaselinekitError, NothingSelected, Problem, nearest
+from baselinekit.model.history import Appearance, History, Run, Trend
+from baselinekit.model.results import OUTCOMES, Report, Summary
+from baselinekit.model.values import Json
+from baselinekit.report import dispatch as reports
+from baselinekit.store import runs
+from baselinekit.store.baselines import without_collector
+
+
+def keep(root: str, report: Report) -> bool:
+    """Keep the results of a run, without the outputs: those that failed are pending anyway. A run of nothing
+    is no history, and a checkout that cannot be written fails nothing."""
+    if not report.results:
+        return False
+    try:
+        return runs.keep(root, report.started, reports.compact(report))
+    except BaselinekitError:
+        return False
+
+
+def add(root: str, parts: Sequence[tuple[str, Report]]) -> int:
+    """Take in the results of runs elsewhere. How many of them are kept: the oldest may find no room."""
+    return sum([runs.keep(root, report.started, reports.compact(report)) for _, report in parts])
+
+
+def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History:
+    """What is known of the baselines with these ids (globs; none: of all), over the last so many runs."""
+    found: list[Run] = []
+    unreadable: list[str] = []
+    seen: dict[str, list[Appearance]] = {}
+    with without_collector():
+        for file, raw in runs.load_all(root, last):
+            try:
+                run = _run(raw, file)
+                told = [(one["id"], _seen(one, run)) for one in raw["results"]]
+            except (AttributeError, KeyError, TypeError, ValueError):
+                unreadable.append(file)
+                continue
+            found.append(run)
+            for id, one in told:
+                seen.setdefault(id, []).append(one)
+    if not found:
+        raise NothingSelected(Problem("BK509", "no run is kept here yet", "baselinekit compare"))
+    chosen = [id for id in sorted(seen) if not ids or any(fnmatchcase(id, glob) for glob in ids)]
+    if not chosen:
+        what = f"no run that is kept here has {' or '.join(map(repr, ids))} in it"
+        raise NothingSelected(Problem("BK509", what, nearest(ids[0], seen) if ids else ""))
+    trends = tuple(Trend(id, tuple(seen[id])) for id in chosen)
+    return History(tuple(found), trends, tuple(unreadable))
+
+
+def _run(raw: Json, file: str) -> Run:
+    about, counts = raw["run"], raw["summary"]
+    summary = Summary(**{word: int(counts[word]) for word in OUTCOMES}, complete=bool(counts["complete"]))
+    commit = about.get("commit")
+    return Run(
+        str(about["id"]),
+        str(about["started"]),
+        float(about["seconds"]),
+        summary,
+        None if commit is None else str(commit),
+        file,
+    )
+
+
+def _seen(raw: Json, run: Run) -> Appearance:
+    observed, outcome = raw["observed"], raw["outcome"]
+    if outcome not in OUTCOMES or not isinstance(raw["id"], str):
+        raise ValueError(outcome)
+    if "scores" not in observed:
+        return Appearance(run, outcome, float(observed["seconds"]))
+    scores = {str(name): float(value) for name, value in observed["scores"].items()}
+    return Appearance(run, outcome, float(observed["seconds"]), scores)

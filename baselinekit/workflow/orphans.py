@@ -1,0 +1,138 @@
+"""orphans: baselines whose recipe leads to what is gone, files without a baseline, and what no run has run.
+
+Nothing is claimed of what could not be looked at: a file that cannot be read is an error, and what no run has
+run is an orphan only where a run covered everything and still passed it over."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from shutil import which
+from typing import Literal
+
+from baselinekit.errors import BaselinekitError, Problem
+from baselinekit.model.baselines import Baseline, Known, Variant
+from baselinekit.model.recipes import CommandInput
+from baselinekit.model.results import Report
+from baselinekit.replay.dispatch import Doors
+from baselinekit.store import outputs, pending, state
+from baselinekit.workflow.compare import load
+from baselinekit.workflow.observing import check
+from baselinekit.workflow.project import Project
+from baselinekit.workflow.resultfiles import Part, merge
+
+Kind = Literal["baseline", "output", "pending", "unrun"]
+
+_GONE: Mapping[str, str] = {
+    "BK320": "does not exist",
+    "BK324": "no skill is called",
+    "BK325": "does not exist",
+    "BK403": "is not named in the configuration",
+    "BK601": "no model is called",
+}
+"""By code, what a problem says when that which a recipe leads to is not there: any other can be mended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """`file` from the root. `alone`: nothing else is in the file, so that it can be removed."""
+
+    kind: Kind
+    id: str
+    file: str
+    why: str
+    alone: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Orphans:
+    """`notes`: why nothing is claimed of the rest."""
+
+    found: tuple[Orphan, ...]
+    looked_at: int
+    notes: tuple[str, ...] = ()
+
+
+def search(project: Project, doors: Doors, parts: Sequence[Part] = ()) -> Orphans:
+    """Everything of the project that nothing needs any more; with result files, also what is never run."""
+    baselines = load(project, ())
+    found = [
+        *_sources(project, baselines, doors),
+        *_outputs(project, baselines),
+        *_pending(project, baselines),
+    ]
+    notes: list[str] = []
+    if parts:
+        unrun, notes = _unrun(baselines, _runs(parts))
+        known = {orphan.id for orphan in found if orphan.kind == "baseline"}
+        found += [orphan for orphan in unrun if orphan.id not in known]
+    return Orphans(tuple(found), len(baselines), tuple(notes))
+
+
+def _sources(project: Project, baselines: Sequence[Baseline], doors: Doors) -> Iterator[Orphan]:
+    together = Counter(baseline.source.file for baseline in baselines)
+    for baseline in baselines:
+        try:
+            check(baseline, project.setting_of(baseline, doors))
+        except BaselinekitError as error:
+            gone = next((problem for problem in error.problems if _is_gone(problem, baseline)), None)
+            if gone is not None:
+                file = baseline.source.file
+                yield Orphan("baseline", baseline.id, file, gone.what, together[file] == 1)
+
+
+def _is_gone(problem: Problem, baseline: Baseline) -> bool:
+    """A program that is not named may be allowed in another way: it is gone when there is none."""
+    if problem.code not in _GONE or _GONE[problem.code] not in problem.what:
+        return False
+    asked = baseline.current.input
+    return not isinstance(asked, CommandInput) or ("/" not in asked.argv[0] and which(asked.argv[0]) is None)
+
+
+def _outputs(project: Project, baselines: Sequence[Baseline]) -> Iterator[Orphan]:
+    """Files beside baselines that are called as outputs are, and that no baseline names."""
+    named = set()
+    for baseline in baselines:
+        known: list[Known | Variant] = [baseline.baseline] if baseline.baseline else []
+        known += baseline.baseline.variants if baseline.baseline else []
+        for one in known:
+            if one.output_file:
+                root, name = outputs.beside(project.root, baseline.source.file, one.output_file)
+                named.add(os.path.realpath(os.path.join(root, name)))
+    for folder in project.folders:
+        for path, inside, files in os.walk(os.path.join(project.root, folder)):
+            inside[:] = sorted(name for name in inside if not name.startswith("."))
+            for name in sorted(files):
+                if outputs.MARK in name and os.path.realpath(os.path.join(path, name)) not in named:
+                    file = os.path.relpath(os.path.join(path, name), project.root)
+                    yield Orphan("output", name.split(outputs.MARK)[0], file, "no baseline names it")
+
+
+def _pending(project: Project, baselines: Sequence[Baseline]) -> Iterator[Orphan]:
+    known = {baseline.id for baseline in baselines}
+    for id in sorted(pending.ids(project.root) - known):
+        yield Orphan(
+            "pending", id, os.path.join(state.NAME, "pending", f"{id}.json"), "there is no such baseline"
+        )
+
+
+def _runs(parts: Sequence[Part]) -> list[Report]:
+    """The runs: all shards together are one."""
+    shards = [part for part in parts if part[1].shard is not None]
+    return [report for _, report in parts if report.shard is None] + ([merge(shards)] if shards else [])
+
+
+def _unrun(baselines: Sequence[Baseline], runs: Sequence[Report]) -> tuple[list[Orphan], list[str]]:
+    """What every run that covered everything has passed over, and what is to be said of the rest."""
+    whole = [run for run in runs if not run.coverage.chosen and run.complete and not run.interrupted]
+    ran = {result.id for run in runs for result in run.results if result.outcome != "skipped"}
+    passed_over = {result.id: result.reason for run in whole for result in run.results}
+    left = [baseline for baseline in baselines if baseline.id not in ran]
+    found = [
+        Orphan("unrun", one.id, one.source.file, f"every run skips it: {passed_over[one.id]}", False)
+        for one in left
+        if one.id in passed_over
+    ]
+    rest = len(left) - len(found)
+    why = "are in none of these runs" if whole else "were not run, and no run covered everything"
+    return found, [f"{rest:,} baseline{'s' * (rest != 1)} {why}: nothing is claimed of them"] if rest else []

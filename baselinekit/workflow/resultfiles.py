@@ -1,0 +1,180 @@
+"""Result files that the operator names, read; and several of them made one report."""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+from baselinekit.documents.text import decode
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
+from baselinekit.model.asking import Spent
+from baselinekit.model.results import Coverage, Report, Result, Shard
+from baselinekit.model.values import Json
+from baselinekit.report import dispatch as reports
+from baselinekit.store.files import MAX_OUTPUT_BYTES, read
+
+Part = tuple[str, Report]
+"""A file's name as the operator wrote it, and the report in it."""
+
+_SHARD = re.compile(r" --shard(?:=| )\S+")
+_MOST_NAMED = 5
+
+
+def load(paths: Sequence[str], cwd: str) -> list[Part]:
+    """The reports of these files; everything that is wrong with any of them is one error."""
+    parts: list[Part] = []
+    problems: list[Problem] = []
+    for path in paths:
+        try:
+            data = read(cwd, os.path.abspath(os.path.join(cwd, path)), MAX_OUTPUT_BYTES)
+            parts.append((path, reports.read(decode(data, path).body, path)))
+        except BaselinekitError as error:
+            problems.extend(_as_named(problem, path) for problem in error.problems)
+    if problems:
+        raise InvalidInput(*problems)
+    return parts
+
+
+def _as_named(problem: Problem, path: str) -> Problem:
+    """What is said of a file that cannot be opened bears its name as it was written."""
+    place = problem.place
+    return replace(problem, place=Place(path, place.line, place.column)) if place else problem
+
+
+def merge(parts: Sequence[Part]) -> Report:
+    """One report of all: of shards, the report that one run without shards gives. What cannot stand in one
+    report is an error; what is only missing makes it incomplete."""
+    shards = [report.shard for _, report in parts if report.shard is not None]
+    if shards and len(shards) < len(parts):
+        whole = next(name for name, report in parts if report.shard is None)
+        raise _apart("is no shard, and the others are", "merge shards with shards only", whole)
+    _refuse_others(parts)
+    _refuse_twice(parts)
+    results = _results(parts)
+    missing = _missing(parts, shards, len(results))
+    earliest = min((report for _, report in parts), key=lambda report: report.started)
+    ordered = [report for _, report in _in_order(parts)]
+    environment, differing = _environment(parts)
+    compared = [report.against for report in ordered if report.against is not None]
+    return replace(
+        earliest,
+        seconds=max(report.seconds for report in ordered),
+        command=_SHARD.sub("", ordered[0].command),
+        results=results,
+        complete=not missing and all(report.complete for report in ordered),
+        interrupted=any(report.interrupted for report in ordered),
+        environment=environment,
+        warnings=tuple(sorted({*missing, *differing, *(w for r in ordered for w in r.warnings)})),
+        not_recorded=tuple(dict.fromkeys(text for report in ordered for text in report.not_recorded)),
+        spent=_spent(ordered),
+        shard=None,
+        coverage=_coverage(ordered),
+        against=max(compared, key=lambda one: one.strict, default=None),
+    )
+
+
+def _in_order(parts: Sequence[Part]) -> list[Part]:
+    """Shards by their number, whatever the order in which they were named; other files as they were named."""
+    return sorted(parts, key=lambda part: part[1].shard.number if part[1].shard else 0)
+
+
+def _apart(what: str, mend: str, file: str) -> InvalidInput:
+    return InvalidInput(Problem("BK131", what, mend, Place(file)))
+
+
+def _refuse_others(parts: Sequence[Part]) -> None:
+    """Runs of another commit, configuration or selection are no parts of the same."""
+    first, known = parts[0]
+    for file, report in parts[1:]:
+        for what, here, there in (
+            ("commit", report.commit, known.commit),
+            ("configuration", report.config, known.config),
+            *(_of_shards(report, known) if report.shard and known.shard else ()),
+        ):
+            if here != there:
+                said = f"is of another {what} than {first}: {_short(here)}, not {_short(there)}"
+                raise _apart(said, "take the files of one run of your CI", file)
+
+
+def _of_shards(report: Report, known: Report) -> Iterable[tuple[str, Json, Json]]:
+    ours, theirs = report.shard or Shard(1, 1), known.shard or Shard(1, 1)
+    yield "number of shards", ours.of, theirs.of
+    yield "selection", report.coverage.chosen, known.coverage.chosen
+    yield "number of baselines", ours.total, theirs.total
+
+
+def _refuse_twice(parts: Sequence[Part]) -> None:
+    have: dict[int, str] = {}
+    for file, report in parts:
+        if report.shard is None:
+            continue
+        number = report.shard.number
+        if number in have:
+            other = "it is named twice" if have[number] == file else f"so is {have[number]}"
+            raise _apart(f"is shard {report.shard}, and {other}", "name one of the two", file)
+        have[number] = file
+
+
+def _short(value: Json) -> str:
+    return "none" if value is None else str(value)[:60]
+
+
+def _results(parts: Sequence[Part]) -> tuple[Result, ...]:
+    """All of them in the order of an unsharded run; each baseline once."""
+    owner: dict[str, str] = {}
+    places: dict[int, str] = {}
+    found: list[tuple[int, Result]] = []
+    for file, report in _in_order(parts):
+        for result in report.results:
+            position = len(found) if result.position is None else result.position
+            before = owner.setdefault(result.id, file), places.setdefault(position, file)
+            if len(owner) == len(found) or len(places) == len(found):
+                told = f"{result.id!r} is in {before[0] if len(owner) == len(found) else before[1]} already"
+                raise _apart(told, "name each file once, and only the files of one run", file)
+            found.append((position, replace(result, position=None)))
+    return tuple(result for _, result in sorted(found, key=lambda pair: pair[0]))
+
+
+def _missing(parts: Sequence[Part], shards: Sequence[Shard], present: int) -> list[str]:
+    """What keeps the report from being whole."""
+    if not shards:
+        return []
+    of, total = shards[0].of, shards[0].total
+    have = {shard.number for shard in shards}
+    lost = [str(number) for number in range(1, of + 1) if number not in have]
+    if lost:
+        named = ", ".join(lost[:_MOST_NAMED]) + (f" and {len(lost) - _MOST_NAMED} more" if lost[5:] else "")
+        return [f"{len(lost)} of {of} shards missing: {named}; {total - present:,} baselines are not in here"]
+    return [f"{total - present:,} of {total:,} baselines are in no shard"] if present < total else []
+
+
+def _environment(parts: Sequence[Part]) -> tuple[dict[str, Json], list[str]]:
+    """Where the runs took place, and what was not the same for all of them."""
+    found: dict[str, Json] = {}
+    differing = {}
+    for file, report in _in_order(parts):
+        for name, value in report.environment.items():
+            if found.setdefault(name, value) != value:
+                differing[name] = f"{name} was {_short(found[name])}, and {_short(value)} in {file}"
+        if report.tool != parts[0][1].tool:
+            differing["tool"] = f"written by {parts[0][1].tool}, and by {report.tool} in {file}"
+    return found, list(differing.values())
+
+
+def _spent(reports: Sequence[Report]) -> Spent | None:
+    told = [report.spent for report in reports if report.spent is not None]
+    if not told:
+        return None
+    usd = sum((one.usd for one in told), Decimal(0))
+    return Spent(sum(one.calls for one in told), sum(one.tokens for one in told), usd)
+
+
+def _coverage(reports: Sequence[Report]) -> Coverage:
+    """Of shards the same for all; of runs that chose differently, each one's choice."""
+    first = reports[0].coverage
+    if all(report.coverage == first for report in reports):
+        return first
+    if any(not report.coverage.chosen for report in reports):
+        return Coverage()
+    return Coverage({"merged": [report.coverage.chosen for report in reports]})

@@ -1,0 +1,227 @@
+"""Runs over time and over machines, as a user has them: real commands, a real service, real git."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from console import Console, console
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Console]:
+    """Some baselines of the demo service, in files of their own."""
+    with console(tmp_path / "project", "demo") as terminal:
+        folder = terminal.folder / "baselines"
+        folder.mkdir()
+        (terminal.folder / "baselinekit.yaml").write_text(f"base_url: {terminal.service.url}\n")
+        for number in range(9):
+            write(folder / f"{'ab'[number % 2]}{number}.yaml", f"case-{number}", "/health", 200)
+        yield terminal
+
+
+def write(file: Path, id: str, endpoint: str, status: int) -> None:
+    file.write_text(
+        f"id: {id}\nbaseline: {{output: {{status: {status}}}}}\n"
+        f"current: {{input: {{method: GET, endpoint: {endpoint}}}, execution: {{type: http}}}}\n"
+    )
+
+
+def plain(file: Path) -> dict[str, Any]:
+    """A result file without what no two runs share: when, how long, and by which words."""
+    raw: dict[str, Any] = json.loads(file.read_text())
+    for key in ("id", "started", "seconds", "command"):
+        del raw["run"][key]
+    for result in raw["results"]:
+        del result["observed"]["seconds"]
+    return raw
+
+
+def test_four_shards_merged_are_the_report_of_one_run(project: Console) -> None:
+    write(project.folder / "baselines/b3.yaml", "case-3", "/health", 404)
+    write(project.folder / "baselines/z.yaml", "gone", "/nowhere", 200)
+    assert project.run("baselinekit compare --no-record -o whole.json").exit_code == 1
+    codes = [
+        project.run(f"baselinekit compare --no-record --shard {n}/4 -o out/{n}.json").exit_code
+        for n in range(1, 5)
+    ]
+    assert set(codes) <= {0, 1}
+    merged = project.run("baselinekit merge out/3.json out/1.json out/4.json out/2.json -o merged.json")
+    assert merged.exit_code == 1
+    assert plain(project.folder / "merged.json") == plain(project.folder / "whole.json")
+    ours, theirs = (json.dumps(plain(project.folder / file)) for file in ("merged.json", "whole.json"))
+    assert ours == theirs  # the order of the keys as well
+
+
+def test_history_tells_when_it_broke_and_at_which_commit(project: Console) -> None:
+    git = "git -c user.name=a -c user.email=a@b -c commit.gpgsign=false"
+    assert project.run(f"git init -q . && git add -A && {git} commit -qm one").exit_code == 0
+    project.run("baselinekit compare -q")
+    write(project.folder / "baselines/b3.yaml", "case-3", "/health", 404)
+    assert project.run(f"{git} commit -qam two").exit_code == 0
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=project.folder, capture_output=True, text=True, check=True
+    ).stdout.strip()
+    for _ in range(2):
+        assert project.run("baselinekit compare -q").exit_code == 1
+    told = project.run("baselinekit history")
+    assert told.exit_code == 0
+    assert re.search(
+        r"^case-3 +\.FF +33 % +1 +\{seconds\}s +\{seconds\}s  \{now\} at " + commit[:12], told.stdout, re.M
+    )
+    assert "8 baselines always passed" in told.stdout
+    one = json.loads(
+        subprocess.run(
+            [str(Path(sys.executable).with_name("baselinekit")), "history", "case-3", "--json"],
+            cwd=project.folder,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    )["baselines"][0]
+    assert (one["runs"], one["passed"], one["failed"], one["flips"]) == (3, 1, 2, 1)
+    assert one["last_regression"]["commit"] == commit
+    assert project.run("baselinekit history --html h.html").stdout == "written h.html\n"
+    page = (project.folder / "h.html").read_text()
+    assert "case-3" in page
+    assert "<svg" in page
+    assert not re.search(r"(?:src|href)=", page)
+
+
+def test_results_of_ci_are_taken_in_once(project: Console) -> None:
+    project.run("baselinekit compare -q --no-record -o ci.json")
+    project.run("rm -r .baselinekit/results")
+    assert project.run("baselinekit history").exit_code == 5
+    assert project.run("baselinekit history --import ci.json").stdout == "imported 1 run\n"
+    project.run("baselinekit history --import ci.json")
+    assert len(list((project.folder / ".baselinekit/results").iterdir())) == 1
+    assert project.run("baselinekit history").stdout.startswith("1 run  ")
+    (project.folder / "ci.json").write_text("{}")
+    assert (
+        "BK130 ci.json:1:1: it is no result file"
+        in project.run("baselinekit history --import ci.json").stderr
+    )
+
+
+def test_failed_first_and_the_report_stays_in_order(project: Console) -> None:
+    write(project.folder / "baselines/b7.yaml", "case-7", "/health", 404)
+    project.run("baselinekit compare -q")
+    told = project.run("baselinekit compare --ff -x -j 1 -o x.json")
+    assert "1 failed, 8 skipped" in told.stdout
+    ids = [result["id"] for result in plain(project.folder / "x.json")["results"]]
+    assert ids == [f"case-{n}" for n in (0, 2, 4, 6, 8, 1, 3, 5, 7)]
+
+
+def test_orphans_are_found_and_removed_on_request_only(project: Console) -> None:
+    folder = project.folder
+    (folder / "baselines/skill.yaml").write_text(
+        "id: skill\nbaseline: {output: {text: x}}\n"
+        "current: {input: {}, execution: {type: skill, skill_name: nobody}}\n"
+    )
+    (folder / "baselines/prompt.yaml").write_text(
+        "id: prompt\nbaseline: {output: x}\n"
+        "current: {input: {prompt: gone.md}, execution: {type: prompt, model: m}}\n"
+    )
+    (folder / "baselinekit.yaml").write_text(
+        f"base_url: {project.service.url}\nmodels: {{m: {{command: [cat]}}}}\n"
+    )
+    (folder / "baselines/old.output.json").write_text("{}")
+    (folder / "baselines/own.output.json").write_text('{"status": 200}')
+    (folder / "baselines/own.yaml").write_text(
+        "id: own\nbaseline: {output_file: own.output.json}\n"
+        "current: {input: {method: GET, endpoint: /health}, execution: {type: http}}\n"
+    )
+    (folder / ".baselinekit/pending").mkdir(parents=True)
+    (folder / ".baselinekit/pending/ghost.json").write_text("{}")
+    told = project.run("baselinekit orphans --fail")
+    assert told.exit_code == 1
+    assert [line.split(":")[0] for line in told.stdout.splitlines()[:-2]] == [
+        "source gone",
+        "source gone",
+        "output file without a baseline",
+        "pending without a baseline",
+    ]
+    asked = project.run("baselinekit orphans --delete")
+    assert asked.exit_code == 2
+    assert "nobody can be asked: say --yes" in asked.stderr
+    assert (folder / "baselines/old.output.json").exists()
+    assert project.run("baselinekit orphans --delete --yes").exit_code == 0
+    assert not (folder / "baselines/skill.yaml").exists()
+    assert (folder / "baselines/own.output.json").exists()
+    assert project.run("baselinekit orphans --fail").stdout == "0 orphans; 10 baselines looked at\n"
+
+
+def test_what_no_run_ran_is_claimed_only_of_runs_that_covered_everything(project: Console) -> None:
+    file = project.folder / "baselines/b3.yaml"
+    file.write_text(file.read_text() + "metadata: {skip: broken since May}\n")
+    for n in (1, 2):
+        project.run(f"baselinekit compare --shard {n}/2 -o {n}.json --no-record")
+    project.run("baselinekit compare --id case-1 -o one.json --no-record")
+    all_shards = project.run("baselinekit orphans --from 1.json --from 2.json").stdout
+    assert "never run: case-3   baselines/b3.yaml   every run skips it: broken since May" in all_shards
+    a_shard = project.run("baselinekit orphans --from 1.json").stdout
+    assert "never run" not in a_shard
+    assert "no run covered everything: nothing is claimed of them" in a_shard
+    assert "8 baselines were not run" in project.run("baselinekit orphans --from one.json").stdout
+
+
+def wait_for(text: str, file: Path, seconds: float = 20) -> str:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        said = file.read_text()
+        if text in said:
+            return said
+        time.sleep(0.05)
+    raise AssertionError(f"{text!r} never came: {file.read_text()}")
+
+
+def test_watch_runs_what_changed_and_not_what_it_recorded_itself(project: Console) -> None:
+    said = project.folder.parent / "said.txt"
+    environment = {key: value for key, value in os.environ.items() if key != "CI"}
+    with said.open("w") as stream:
+        watch = subprocess.Popen(
+            [sys.executable, "-m", "baselinekit", "compare", "-w"],
+            cwd=project.folder,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            env=environment,
+        )
+    try:
+        wait_for("watching 9 baselines", said)
+        time.sleep(1)
+        assert said.read_text().count(" in ") == 1  # its own last_passed is no change
+        write(project.folder / "baselines/b3.yaml", "case-3", "/health", 404)
+        wait_for("b3.yaml changed", said)
+        wait_for("1 failed in", said)
+        write(project.folder / "baselines/new.yaml", "new", "/health", 200)
+        wait_for("1 failed, 1 passed in", said)
+        (project.folder / "baselines/b3.yaml").write_text("id: [")
+        wait_for("BK101 baselines/b3.yaml:1:", said)
+        write(project.folder / "baselines/b3.yaml", "case-3", "/health", 200)
+        told = wait_for("b3.yaml changed\n1 passed in", said)
+        assert told.count("watching 10 baselines") >= 2
+    finally:
+        watch.send_signal(signal.SIGINT)
+        code = watch.wait(20)
+    assert code == 0
+    assert "Traceback" not in said.read_text()
+
+
+@pytest.mark.parametrize("words", ["--json", ""])
+def test_a_watch_that_nobody_could_end_is_refused(project: Console, words: str) -> None:
+    ran = project.run(f"{'' if words else 'CI=1 '}baselinekit compare --watch {words}")
+    assert ran.exit_code == 2
+    assert "BK508" in ran.stderr
+
+
+def test_a_read_only_checkout_fails_nothing(project: Console) -> None:
+    (project.folder / ".baselinekit").write_text("in the way")
+    assert project.run("baselinekit compare --no-record").exit_code == 0
+    assert project.run("baselinekit history").exit_code == 5
