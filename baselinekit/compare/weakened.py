@@ -1,0 +1,279 @@
+"""What a change to a baseline lets pass that failed before: wider rules, a weaker type, another expectation,
+another question, or none at all. Whatever only asks for more is no matter."""
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from decimal import Decimal
+
+from baselinekit.compare import outputs, settings
+from baselinekit.compare.expectation import Loosened, Sides, loosened
+from baselinekit.compare.mode import Mode
+from baselinekit.compare.rules import Rule, automaton_of
+from baselinekit.model.baselines import Baseline, By, Known, Metadata, Rules, Tolerance, Variant, known_path
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.paths import Pattern, Wild
+from baselinekit.placeholders.table import Words
+
+_TYPES = {"exact": 0, "structural": 1, "numeric": 2, "semantic": 2}
+_ARRAYS = {"ordered": 0, "by": 1, "unordered": 1, "subset": 2, "each": 2}
+_CRITICALITY = ("low", "medium", "high", "critical")
+_SWITCHES = {
+    "allow_additional_fields": True,
+    "allow_missing_fields": True,
+    "allow_field_reordering": True,
+    "allow_empty_arrays": True,
+    "case_sensitive": False,
+    "trim_whitespace": True,
+    "normalize_newlines": True,
+}
+"""Each switch with the position that lets more pass."""
+
+
+def weakened(before: Baseline, after: Baseline, words_before: Words, words: Words) -> list[Loosened]:
+    """All of it, in the order of the file."""
+    found = [*_known(before, after, words_before, words), *_recipe(before, after)]
+    found += _rules(before, after)
+    found += _limits(before.comparison, after.comparison)
+    return [*found, *_metadata(before.metadata, after.metadata)]
+
+
+def _known(before: Baseline, after: Baseline, words_before: Words, words: Words) -> Iterator[Loosened]:
+    old, new = before.baseline, after.baseline
+    if old is None or old.output is ABSENT:
+        return
+    if new is None or new.output is ABSENT:
+        yield Loosened(("baseline",), "has no stored output any more: nothing is compared")
+        return
+    form = outputs.form_of(before.current)
+    problems: list[object] = []
+    rules, _ = settings.path_rules(before.comparison, old.output, form, problems)  # type: ignore[arg-type]
+    further = settings.base_mode(after.comparison, new.output, after.current.kind, []).allow_additional_fields
+    sides = Sides(words_before, words, form, further)
+
+    def compared(one: Json, other: Json, variant: int | None) -> Iterator[Loosened]:
+        for found in loosened(one, other, automaton_of(rules).start, sides):
+            yield Loosened((*known_path(variant), "output", *found.at), found.what)
+
+    yield from compared(old.output, new.output, None)
+    yield from _observed(old, new)
+    stood = {repr(sorted(variant.when.items())): variant for variant in old.variants}
+    for number, variant in enumerate(new.variants):
+        known: Variant | Known = stood.pop(repr(sorted(variant.when.items())), old)
+        if known is old:
+            yield Loosened(known_path(number), "a new variant: another output is right in some places")
+        else:
+            yield from compared(known.output, variant.output, number)
+    if stood:
+        yield Loosened(("baseline", "variants"), "a variant is gone: another output is right in some places")
+
+
+def _observed(old: Known, new: Known) -> Iterator[Loosened]:
+    """What a capture took, of which a rule may allow so many times as much."""
+    for name in ("seconds", "cost_usd"):
+        took, takes = (getattr(known.observed, name, None) for known in (old, new))
+        if took is not None and (takes is None or takes > took):
+            yield Loosened(
+                ("baseline", "observed"), f"{name}: {took} -> {'nothing' if takes is None else takes}"
+            )
+
+
+def _recipe(before: Baseline, after: Baseline) -> Iterator[Loosened]:
+    for path in _others(before.current, after.current, ("current",)):
+        yield Loosened(path, "another question is asked")
+
+
+def _others(old: Json, new: Json, path: Path) -> Iterator[Path]:
+    """Where two parts of a recipe differ, to the depth at which people name it."""
+    if old == new and old.__class__ is new.__class__:
+        return
+    if is_dataclass(old) and old.__class__ is new.__class__:
+        for field in fields(old):
+            yield from _others(getattr(old, field.name), getattr(new, field.name), (*path, field.name))
+    else:
+        yield path
+
+
+def _rules(before: Baseline, after: Baseline) -> Iterator[Loosened]:
+    if after.baseline is None or after.baseline.output is ABSENT:
+        return
+    (old_mode, old), (new_mode, new) = _read(before, before), _read(after, after)
+    old += _read(before, after)[1]  # where a path starts is decided on the output, which may be another now
+    yield from _modes(old_mode, new_mode, ("comparison",))
+    yield from _ignored(old, new)
+    kept = set(after.comparison.require_keys)
+    for text in before.comparison.require_keys:
+        if text not in kept:
+            yield Loosened(("comparison", "require_keys"), f"{text} need not be there any more")
+    yield from _tolerances(old, new)
+    yield from _arrays(before.comparison, after.comparison)
+    yield from _fields((old_mode, old), (new_mode, new))
+
+
+def _read(baseline: Baseline, stored: Baseline) -> tuple[Mode, list[Rule]]:
+    """The mode at the root and the path rules, for an output. What is wrong with them is said elsewhere."""
+    output = stored.baseline.output if stored.baseline else None
+    form = outputs.form_of(baseline.current)
+    mode = settings.base_mode(baseline.comparison, output, baseline.current.kind, [])
+    return mode, settings.path_rules(baseline.comparison, output, form, [])[0]
+
+
+def _modes(old: Mode, new: Mode, at: Path) -> Iterator[Loosened]:
+    if old.type != new.type and _TYPES[new.type] >= _TYPES[old.type]:
+        yield Loosened((*at, "type"), f"type: {old.type} -> {new.type}")
+    for name, loose in _SWITCHES.items():
+        follows = name == "normalize_newlines" and old.type != new.type  # its default goes with the type
+        if getattr(old, name) != getattr(new, name) == loose and not follows:
+            yield Loosened((*at, "options", name), f"{name} is {str(loose).lower()} now")
+    if old.type == new.type == "semantic":
+        if new.min_similarity < old.min_similarity:
+            what = f"min_similarity: {old.min_similarity:g} -> {new.min_similarity:g}"
+            yield Loosened((*at, "min_similarity"), what)
+        if new.method != old.method:
+            yield Loosened((*at, "method"), f"method: {old.method} -> {new.method}")
+
+
+def _ignored(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
+    kinds = ("ignore_fields", "ignore_values")
+    stood = [rule for rule in old if rule.kind in kinds]
+    told = set()
+    for rule in (rule for rule in new if rule.kind in kinds):
+        covered = any(
+            (one.kind == rule.kind or one.kind == "ignore_fields") and covers(one.pattern, rule.pattern)
+            for one in stood
+        )
+        if not covered and rule.at not in told:
+            told.add(rule.at)
+            yield Loosened(rule.at, f"{rule.kind}: {rule.text} is new")
+
+
+def _tolerances(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
+    """Each path with a tolerance now or then: what it allowed, and what it allows."""
+    told = set()
+    for rule in [*new, *old]:
+        if rule.kind != "tolerance" or rule.text in told:
+            continue
+        told.add(rule.text)
+        was, now = _allowed(old, rule.pattern), _allowed(new, rule.pattern)
+        if _wider(was, now):
+            yield Loosened(rule.at, f"tolerance of {rule.text}: {_bounds(was)} -> {_bounds(now)}")
+
+
+def _allowed(rules: list[Rule], pattern: Pattern) -> Tolerance | None:
+    """The tolerance at a path: that of the most exact rule which covers it."""
+    found = [rule for rule in rules if rule.kind == "tolerance" and covers(rule.pattern, pattern)]
+    return max(found, key=lambda rule: rule.pattern.specificity).tolerance if found else None
+
+
+def _wider(old: Tolerance | None, new: Tolerance | None) -> bool:
+    old, new = old or Tolerance(abs=0), new or Tolerance(abs=0)
+    for name, sign in (("min_delta", -1), ("max_delta", 1)):
+        then, now = _bound(old, name, sign), _bound(new, name, sign)
+        if then is not None and (now is None or now > then):
+            return True
+    if new.rel is None:
+        return old.rel is not None and (new.abs is None or _of(new.abs) > _of(old.abs))
+    if old.rel is None:
+        return old.abs is not None
+    return _of(new.rel) > _of(old.rel) or _of(new.abs) > _of(old.abs)
+
+
+def _bound(tolerance: Tolerance, name: str, sign: int) -> Decimal | None:
+    """How far a number may go in one direction, as far as that is stated apart from its size."""
+    stated = getattr(tolerance, name)
+    bounds = [] if stated is None else [sign * _of(stated)]
+    if tolerance.abs is not None and tolerance.rel is None:
+        bounds.append(_of(tolerance.abs))
+    return min(bounds) if bounds else None
+
+
+def _of(number: float | None) -> Decimal:
+    return Decimal(str(number or 0))
+
+
+def _bounds(tolerance: Tolerance | None) -> str:
+    stated = (
+        []
+        if tolerance is None
+        else [
+            f"{field.name} {getattr(tolerance, field.name)}"
+            for field in fields(tolerance)
+            if getattr(tolerance, field.name) is not None
+        ]
+    )
+    return ", ".join(stated) or ("none" if tolerance is None else "any")
+
+
+def _arrays(old: Rules, new: Rules) -> Iterator[Loosened]:
+    for path in {**new.arrays, **old.arrays}:
+        was, now = old.arrays.get(path), new.arrays.get(path)
+        gone = was == "ordered" and now is None  # one that held it back from describing every element
+        if gone or (now is not None and now != was and _rank(now) >= max(_rank(was), 1)):
+            at: Path = ("comparison", "arrays", path) if now is not None else ("comparison", "arrays")
+            yield Loosened(at, f"arrays: {path}: {was or 'as they are'} -> {now or 'as they are'}")
+
+
+def _rank(mode: Json) -> int:
+    return _ARRAYS["by"] if isinstance(mode, By) else _ARRAYS[mode or "ordered"]
+
+
+def _fields(old: tuple[Mode, list[Rule]], new: tuple[Mode, list[Rule]]) -> Iterator[Loosened]:
+    then, now = ({rule.text: rule for rule in rules if rule.kind == "fields"} for _, rules in (old, new))
+    for text in {**now, **then}:
+        one, other = then.get(text), now.get(text)
+        if one and other and one.fields == other.fields:
+            continue
+        was, mode = _mode_at(old[0], one), _mode_at(new[0], other)
+        at: Path = ("comparison", "fields", text) if other else ("comparison", "fields")
+        for found in _modes(was, mode, at):
+            yield Loosened(at, f"fields: {text}: {found.what}")
+        if _wider(was.tolerance, mode.tolerance) and mode.type != "semantic":
+            yield Loosened(
+                at, f"fields: {text}: tolerance {_bounds(was.tolerance)} -> {_bounds(mode.tolerance)}"
+            )
+
+
+def _mode_at(outer: Mode, rule: Rule | None) -> Mode:
+    return settings.field_mode(rule.fields, rule, outer) if rule and rule.fields else outer
+
+
+def _limits(old: Rules, new: Rules) -> Iterator[Loosened]:
+    for name in ("latency", "cost"):
+        was, now = getattr(old, name), getattr(new, name)
+        for field in fields(was) if was is not None else ():
+            then, limit = getattr(was, field.name), getattr(now, field.name, None)
+            if then is not None and (limit is None or limit > then):
+                shown = "no limit" if limit is None else limit
+                yield Loosened(("comparison", name), f"{name}: {field.name}: {then} -> {shown}")
+    if old.max_age is not None and new.max_age != old.max_age:
+        yield Loosened(("comparison", "max_age"), "max_age is another")
+
+
+def _metadata(old: Metadata, new: Metadata) -> Iterator[Loosened]:
+    if new.skip is not None and old.skip is None:
+        yield Loosened(("metadata", "skip"), f"skip: {new.skip}")
+    if _weight(new.criticality) < _weight(old.criticality):
+        what = f"criticality: {old.criticality} -> {new.criticality or 'none'}"
+        yield Loosened(("metadata", "criticality"), what)
+    gone, come = sorted({*old.tags} - {*new.tags}), sorted({*new.tags} - {*old.tags})
+    if gone or come:
+        told = [*(f"-{tag}" for tag in gone), *(f"+{tag}" for tag in come)]
+        yield Loosened(("metadata", "tags"), f"tags choose what is run: {' '.join(told)}")
+
+
+def _weight(criticality: str | None) -> int:
+    return _CRITICALITY.index(criticality) if criticality in _CRITICALITY else -1
+
+
+def covers(wide: Pattern, narrow: Pattern) -> bool:
+    """Whether a path, with all below it, holds every place that another leads to."""
+    return _covers(wide.segments, narrow.segments)
+
+
+def _covers(wide: tuple[object, ...], narrow: tuple[object, ...]) -> bool:
+    if not wide:
+        return True
+    if wide[0] is Wild.DEEP:
+        return _covers(wide[1:], narrow) or (bool(narrow) and _covers(wide, narrow[1:]))
+    if not narrow or narrow[0] is Wild.DEEP:
+        return False
+    return (wide[0] is Wild.ANY or wide[0] == narrow[0]) and _covers(wide[1:], narrow[1:])

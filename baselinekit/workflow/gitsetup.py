@@ -1,0 +1,137 @@
+"""Telling git how baselines are merged and shown: first a plan to look at, then the writing."""
+
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from baselinekit.errors import InvalidInput, NotRecorded, Problem
+from baselinekit.programs.git import Git
+from baselinekit.store import atomic, gitlines
+from baselinekit.store.files import read
+from baselinekit.store.state import cannot_write
+
+_MERGE, _DIFF = f"merge.{gitlines.DRIVER}", f"diff.{gitlines.DRIVER}"
+_DRIVER = f"{_MERGE}.driver"
+_KEYS = (f"{_MERGE}.name", _DRIVER, f"{_DIFF}.textconv")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What changes: texts of files by their names, None for one that goes; settings of this clone, None for
+    one that is taken out. `before` holds the texts as they are."""
+
+    before: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str | None] = field(default_factory=dict)
+    settings: dict[str, str | None] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self.settings)
+
+    def lines(self) -> Iterator[str]:
+        """Every line that comes or goes."""
+        for name, text in self.files.items():
+            old, new = self.before[name].splitlines(), (text or "").splitlines()
+            yield name + ("" if text is not None else " (nothing else is in it: it goes)")
+            yield from (f"  - {line}" for line in old if line not in new)
+            yield from (f"  + {line}" for line in new if line not in old)
+        if self.settings:
+            yield "git config of this clone"
+            yield from (
+                f"  - {key}" if value is None else f"  + {key} = {value}"
+                for key, value in self.settings.items()
+            )
+
+
+def is_repository(git: Git) -> bool:
+    return git.run("rev-parse", "--is-inside-work-tree").stdout.strip() == b"true"
+
+
+def planned(git: Git, folders: Sequence[str], program: Sequence[str]) -> Plan:
+    """What is still to be done in the project that git stands in. `program`: how git is to call us."""
+    _check(git)
+    before = {name: _text(git.folder, name) for name in (gitlines.ATTRIBUTES, gitlines.IGNORE)}
+    attributes, ignore = before[gitlines.ATTRIBUTES], before[gitlines.IGNORE]
+    after = {
+        gitlines.ATTRIBUTES: gitlines.with_block(attributes, gitlines.attributes(folders)),
+        gitlines.IGNORE: gitlines.with_block(ignore, gitlines.ignored(ignore)),
+    }
+    settings = _settings(program)
+    return Plan(
+        before,
+        {name: text for name, text in after.items() if text != before[name]},
+        {key: value for key, value in settings.items() if git.setting(key) != value},
+    )
+
+
+def undone(git: Git) -> Plan:
+    """What is there of it, to be taken out again."""
+    _check(git)
+    before = {name: _text(git.folder, name) for name in (gitlines.ATTRIBUTES, gitlines.IGNORE)}
+    after = {name: gitlines.without_block(text) for name, text in before.items()}
+    return Plan(
+        before,
+        {name: text or None for name, text in after.items() if text != before[name]},
+        {key: None for key in _KEYS if git.setting(key) is not None},
+    )
+
+
+def carry_out(plan: Plan, git: Git) -> None:
+    """Each file is replaced whole or not at all; the clone's settings come last."""
+    for name, text in plan.files.items():
+        if text is not None:
+            atomic.replace_file(git.folder, name, text.encode("utf-8", "surrogateescape"))
+            continue
+        try:
+            os.unlink(os.path.join(git.folder, name))
+        except OSError as error:
+            raise NotRecorded(cannot_write(name, error)) from None
+    for key, value in plan.settings.items():
+        git.ask(
+            "config", "--local", *(("--unset-all", key) if value is None else ("--replace-all", key, value))
+        )
+
+
+def overruled(git: Git, folders: Sequence[str]) -> list[str]:
+    """Where lines of the user's own go before ours, so that git never asks us."""
+    names = [os.path.join(folder, "x.yaml") for folder in folders]
+    found = git.attributes(names, "merge", "diff")
+    return sorted({f"{key}={value}" for (_, key), value in found.items() if value != gitlines.DRIVER})
+
+
+def missing_driver(git: Git) -> Problem | None:
+    """A clone whose files name the driver, and that was never told what it is: there git merges texts."""
+    try:
+        if not gitlines.names_driver(_text(git.folder, gitlines.ATTRIBUTES)) or git.setting(_DRIVER):
+            return None
+        if not is_repository(git):
+            return None
+    except InvalidInput:
+        return None
+    what = f"{gitlines.ATTRIBUTES} names a merge driver that this clone does not have"
+    return Problem("BK543", what, "once in each clone: baselinekit init --git")
+
+
+def _settings(words: Sequence[str]) -> dict[str, str]:
+    """Git runs both by a shell. Where the tool is gone, it does what it would have done without."""
+    there = f"if command -v {shlex.quote(words[0])} >/dev/null 2>&1"
+    program = shlex.join(words)
+    merge = f"{program} git-merge".replace("%", "%%") + " %O %A %B %L %P %S %X %Y"
+    return {
+        f"{_MERGE}.name": "baselines: last_passed and failure_count merge by themselves",
+        _DRIVER: there.replace("%", "%%")
+        + f"; then {merge}; else git merge-file -q --marker-size=%L %A %O %B; fi",
+        f"{_DIFF}.textconv": f'f() {{ {there}; then {program} git-textconv "$1"; else cat "$1"; fi; }}; f',
+    }
+
+
+def _text(root: str, name: str) -> str:
+    if not os.path.lexists(os.path.join(root, name)):
+        return ""
+    return read(root, name).decode("utf-8", "surrogateescape")
+
+
+def _check(git: Git) -> None:
+    if not is_repository(git):
+        git.ask("rev-parse", "--git-dir")
+        raise InvalidInput(Problem("BK540", f"{git.folder} is no working tree of git", "work in a clone"))

@@ -1,0 +1,229 @@
+"""--changed-since: the baselines that a change touches. A baseline counts as touched when its own file has
+changed, or any file that its recipe leads to: whatever a text of it names, the folder of its skill, the
+program behind a name of the configuration, and what the configuration itself says of these.
+
+Git knows the files that differ. Which of them a baseline uses is not looked up in the file system, so that a
+file that is gone counts as well."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from itertools import chain
+from typing import Any
+
+from baselinekit.errors import BaselinekitError, InvalidInput
+from baselinekit.model.baselines import Baseline
+from baselinekit.model.config import Config
+from baselinekit.model.recipes import CommandInput, Recipe, Skill, SkillExecution
+from baselinekit.model.values import Json
+from baselinekit.programs.git import Git
+from baselinekit.store import config as configuration, ofcommit
+from baselinekit.workflow.project import Project
+
+_BEARS_ON_NOTHING = {"version", "record", "inline_limit", "evals", "limits"}
+_BY_NAME = ("skills", "commands", "models")
+_SKILL_FOLDERS = ("skills", ".claude/skills")
+_LONGEST_NAME = 1_024
+_MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """The baselines that a change touches, and what is to be said about how that was found out."""
+
+    baselines: list[Baseline]
+    notes: tuple[str, ...] = ()
+
+
+def touched(project: Project, git: Git, rev: str | None, chosen: list[Baseline]) -> Since:
+    """Of the chosen baselines those that differ, or lead to what differs, from the commit at which the work
+    of this checkout left `rev`."""
+    if rev is None or not chosen:
+        return Since(chosen)
+    commit = git.commit(rev, "--changed-since")
+    start = git.fork(commit)
+    notes = (
+        []
+        if start
+        else [f"git sees no common ancestor with {rev} here: everything since {rev} itself counts"]
+    )
+    names = _Names(git.changed_since(start or commit))
+    changed = _settings_changed(project, git, start or commit)
+    general = sorted(changed.keys() - set(_BY_NAME))
+    if general:
+        what = f"{project.config_file or configuration.NAME}: {', '.join(general)} changed since {rev}"
+        return Since(chosen, (*notes, f"{what}, so that all baselines are compared"))
+    suspects = [one for one in chosen if not os.path.isabs(one.source.file) and _own(one, project, names)]
+    before = ofcommit.cases(git, start or commit, {one.source.file for one in suspects})
+    edited = {
+        one.id for one in suspects if before.get((one.source.file, one.id)) != ofcommit.case(one.source)
+    }
+    found = [one for one in chosen if one.id in edited or _leads_to(one, project, names, changed)]
+    return Since(found, tuple(notes))
+
+
+def _own(baseline: Baseline, project: Project, names: "_Names") -> bool:
+    """Whether its own file is among those that differ. That may be the record alone, which is no change."""
+    file, root = baseline.source.file, os.path.realpath(project.root)
+    return names.has(file) or names.has(os.path.relpath(os.path.realpath(os.path.join(root, file)), root))
+
+
+class _Names:
+    """The files that differ, by name and by the folders that they are in."""
+
+    def __init__(self, files: set[str]):
+        self._files = files
+        self._folders: set[str] = set()
+        for name in files:
+            while (name := os.path.dirname(name)) and name not in self._folders:
+                self._folders.add(name)
+
+    def has(self, name: str) -> bool:
+        return name in self._files
+
+    def below(self, folder: str) -> bool:
+        return folder in self._folders or folder in self._files
+
+
+def _leads_to(baseline: Baseline, project: Project, names: _Names, changed: dict[str, set[str]]) -> bool:
+    """Whether anything that it uses differs. Of a file outside of the project git says nothing: it counts."""
+    used = _Used(baseline, project.config)
+    if os.path.isabs(baseline.source.file):
+        return True
+    if any(used.names[kind] & changed.get(kind, set()) for kind in _BY_NAME):
+        return True
+    files, folders = _led_to(baseline, project, used)
+    return any(map(names.has, files)) or any(map(names.below, folders))
+
+
+def leads_to(baseline: Baseline, project: Project) -> tuple[list[str], list[str]]:
+    """The files, and the folders with all that is in them, that a baseline may use: named from the root,
+    whether they are there or not."""
+    files, folders = _led_to(baseline, project, _Used(baseline, project.config))
+    return list(files), list(folders)
+
+
+def _led_to(baseline: Baseline, project: Project, used: "_Used") -> tuple[Iterator[str], Iterator[str]]:
+    folder = os.path.dirname(baseline.source.file)
+    from_folder = [*used.outputs, *_expanded(_texts(baseline.current), project)]
+    candidates = (name for text in from_folder for name in _named(text, (folder, *used.starts(folder), "")))
+    from_root = (name for text in _texts(used.entries) for name in _named(text, ("",)))
+    return chain(candidates, from_root, used.modules()), used.folders()
+
+
+class _Used:
+    """What of the configuration a baseline uses, by name."""
+
+    def __init__(self, baseline: Baseline, config: Config):
+        recipe: Recipe = baseline.current
+        execution, rules = recipe.execution, baseline.comparison
+        known = baseline.baseline
+        stated = (known.output_file, *(one.output_file for one in known.variants)) if known else ()
+        self.outputs = [name for name in stated if name is not None]
+        self._skill = execution.skill_name if isinstance(execution, SkillExecution) else ""
+        self._cwd = recipe.input.cwd if isinstance(recipe.input, CommandInput) else None
+        commands = (
+            {recipe.input.argv[0]} if isinstance(recipe.input, CommandInput) and recipe.input.argv else set()
+        )
+        skills = {self._skill} if self._skill else set()
+        entry = config.skills.get(self._skill)
+        scores = getattr(execution, "scores", None)
+        asked = {getattr(execution, "model", None), scores.model if scores else None}
+        if self._skill and (entry is None or entry.folder):
+            asked.add((entry or Skill()).model)
+        asked |= {rules.method, *(rule.method for rule in rules.fields.values())}
+        models = {name for name in asked if name}
+        self.names: dict[str, set[str]] = {"commands": commands, "skills": skills, "models": models}
+        entries: dict[str, dict[str, Any]] = {
+            "commands": dict(config.commands),
+            "skills": dict(config.skills),
+            "models": dict(config.models),
+        }
+        self.entries = [
+            mapping[name]
+            for kind, mapping in entries.items()
+            for name in sorted(self.names[kind])
+            if name in mapping
+        ]
+
+    def starts(self, folder: str) -> list[str]:
+        """Where names of files may start besides: where the program is run."""
+        return [os.path.join(folder, self._cwd)] if self._cwd else []
+
+    def folders(self) -> Iterator[str]:
+        """All that is in them is used."""
+        if self._skill:
+            yield from (f"{folder}/{self._skill}" for folder in _SKILL_FOLDERS)
+        for entry in self.entries:
+            if isinstance(entry, Skill) and entry.folder:
+                yield os.path.normpath(entry.folder)
+        for module in self._python():
+            yield module.split(".")[0]  # a package: any part of it may be imported
+
+    def modules(self) -> Iterator[str]:
+        yield from (f"{module.split('.')[0]}.py" for module in self._python())
+
+    def _python(self) -> Iterator[str]:
+        for entry in self.entries:
+            if stated := getattr(entry, "python", None):
+                yield stated.partition(":")[0]
+            argv = (
+                entry
+                if isinstance(entry, list)
+                else getattr(entry, "argv", None) or getattr(entry, "command", None)
+            )
+            for flag, word in zip(argv or [], (argv or [])[1:], strict=False):
+                if flag == "-m" and _MODULE.fullmatch(word):
+                    yield word
+
+
+def _settings_changed(project: Project, git: Git, commit: str) -> dict[str, set[str]]:
+    """The keys of the configuration that bear on results and are others now, with the names below them."""
+    name = project.config_file or configuration.NAME
+    try:
+        before = ofcommit.config(git, commit, name) or Config()
+    except InvalidInput:
+        return {"what could not be read then": set()}
+    changed: dict[str, set[str]] = {}
+    for field in fields(Config):
+        old, new = getattr(before, field.name), getattr(project.config, field.name)
+        if old == new or field.name in _BEARS_ON_NOTHING:
+            continue
+        both = old.keys() | new.keys() if field.name in _BY_NAME else ()
+        changed[field.name] = {key for key in both if old.get(key) != new.get(key)}
+    return changed
+
+
+def _expanded(texts: Iterable[str], project: Project) -> Iterator[str]:
+    """With the project's variables; what only a run can know names no file."""
+    for text in texts:
+        try:
+            value = project.scope.expand(text, ()) if "{{" in text else text
+        except BaselinekitError:
+            continue
+        if isinstance(value, str):
+            yield value
+
+
+def _texts(value: Json) -> Iterator[str]:
+    """Every text in a part of a recipe or of the configuration."""
+    if isinstance(value, str):
+        if 0 < len(value) <= _LONGEST_NAME and "\n" not in value and "\0" not in value:
+            yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield from _texts(getattr(value, field.name))
+
+
+def _named(text: str, starts: Sequence[str]) -> Iterator[str]:
+    """The files that a text may mean: `list.txt`, and what stands behind the `=` of `--config=list.txt`."""
+    for word in dict.fromkeys((text, text.partition("=")[2])):
+        if word and not os.path.isabs(word):
+            yield from (os.path.normpath(os.path.join(start, word)) for start in starts)

@@ -1,0 +1,220 @@
+"""What a change to a baseline lets pass that failed before."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from baselinekit.compare.dispatch import compile_baseline
+from baselinekit.compare.weakened import covers, weakened
+from baselinekit.documents import yamlfile
+from baselinekit.model.baselines import Baseline
+from baselinekit.model.observation import Observation
+from baselinekit.paths import parse
+from baselinekit.placeholders.table import Words
+from baselinekit.store.baselines import parse_record
+
+WORDS = Words({"order_no": r"ORD-\d+"})
+RECORD = """
+id: a
+baseline:
+  output:
+    status: 200
+    body: {name: Ada, price: 9.5, id: <<any_uuid>>, tags: [x, y], note: <<any_string>>, old: 1}
+  observed: {seconds: 1}
+current: {input: {method: GET, endpoint: /users, timeout: 5}, execution: {type: http}}
+comparison:
+  type: structural
+  tolerance: {price: {abs: 0.1}}
+  ignore_fields: [old, rows.*.at]
+  require_keys: [name]
+  arrays: {tags: ordered}
+  latency: {max_ratio: 2}
+metadata: {criticality: high, tags: [fast], last_passed: null, failure_count: 0}
+"""
+
+
+def baseline(text: str) -> Baseline:
+    return parse_record(yamlfile.load(text, "x.yaml")[0], ".")
+
+
+def found(old: str, new: str, record: str = RECORD) -> list[str]:
+    assert old in record
+    before, after = baseline(record), baseline(record.replace(old, new))
+    return [f"{'.'.join(map(str, way.at))}: {way.what}" for way in weakened(before, after, WORDS, WORDS)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("name: Ada", "name: <<any_string>>", "body.name: a value became a placeholder"),
+        ("name: Ada", "name: A<<any>>", "a value became a placeholder"),
+        ("name: Ada", "name: Grace", 'another expectation: "Ada" -> "Grace"'),
+        ("name: Ada, ", "", 'body.name: is not expected any more: "Ada"'),
+        ("note: <<", "more: 1, note: <<", "body.more: is expected now: 1"),
+        ("<<any_uuid>>", "<<any_string>>", "another placeholder"),
+        ("<<any_uuid>>", "<<any_uuid|null>>", "another placeholder"),
+        ("<<any_uuid>>", "<<any_uuid?>>", "another placeholder"),
+        ("<<any_uuid>>", "x1", "another expectation"),
+        ("[x, y]", "[x]", "body.tags: expects 1 element instead of 2"),
+        ("[x, y]", "[x, z]", "body.tags.1: another expectation"),
+        ("status: 200", "status: 500", "output.status: another expectation"),
+        ("    status: 200\n", "", "output.status: is not expected any more"),
+        ("structural", "semantic", "type: structural -> semantic"),
+        ("structural", "numeric", "type: structural -> numeric"),
+        ("ignore_fields: [old,", "ignore_fields: [old, name,", "ignore_fields: name is new"),
+        ("ignore_fields: [old,", 'ignore_fields: [old, "**.id",', "ignore_fields: **.id is new"),
+        ("require_keys: [name]", "require_keys: []", "name need not be there any more"),
+        ("{abs: 0.1}", "{abs: 0.2}", "tolerance of price: abs 0.1 -> abs 0.2"),
+        ("{abs: 0.1}", "{rel: 0.01}", "tolerance of price: abs 0.1 -> rel 0.01"),
+        ("{abs: 0.1}", "{abs: 0.1, rel: 0.01}", "tolerance of price"),
+        ("{abs: 0.1}", "{max_delta: 0.1}", "tolerance of price"),
+        ("{price: {abs", '{"**.n": {abs: 1}, price: {abs', "tolerance of **.n: none -> abs 1"),
+        (
+            "tolerance: {price",
+            "tolerance: {allow_empty_arrays: true, price",
+            "allow_empty_arrays is true now",
+        ),
+        ("  type: str", "  options: {case_sensitive: false}\n  type: str", "case_sensitive is false now"),
+        ("  type: str", "  options: {allow_additional_fields: true}\n  type: str", "allow_additional_fields"),
+        ("arrays: {tags: ordered}", "arrays: {tags: subset}", "arrays: tags: ordered -> subset"),
+        ("arrays: {tags: ordered}", "arrays: {}", "arrays: tags: ordered -> as they are"),
+        ("  type: str", "  fields: {name: {type: semantic}}\n  type: str", "fields: name: type: structural"),
+        ("max_ratio: 2", "max_ratio: 3", "latency: max_ratio: 2 -> 3"),
+        ("  latency: {max_ratio: 2}\n", "", "latency: max_ratio: 2 -> no limit"),
+        ("seconds: 1", "seconds: 9", "seconds: 1 -> 9"),
+        ("endpoint: /users", "endpoint: /health", "current.input.endpoint: another question is asked"),
+        ("timeout: 5", "timeout: 50", "current.input.timeout: another question"),
+        ("criticality: high", "criticality: low, skip: flaky", "skip: flaky"),
+        ("criticality: high", "criticality: low", "criticality: high -> low"),
+        ("[fast]", "[slow]", "tags choose what is run: -fast +slow"),
+    ],
+)
+def test_f57_what_lets_more_pass_is_told(old: str, new: str, told: str) -> None:
+    ways = found(old, new)
+    assert any(told in way for way in ways), ways
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("<<any_string>>", "<<any_uuid>>"),
+        ("<<any_string>>", "'<<any_string(1, 9)>>'"),
+        ("<<any_string>>", "plain"),
+        ("<<any_uuid>>", "0ae23f2d-220e-4029-88fc-cb6cf50424d2"),
+        ("name: Ada", "name: 'Ada'"),
+        ("old: 1", "old: 2"),  # it is ignored, then and now
+        (", old: 1", ""),
+        ("    status: 200\n", "    status: 200\n    headers: {content-type: text/plain}\n"),
+        ("structural", "exact"),
+        ("ignore_fields: [old, rows.*.at]", "ignore_fields: [old]"),
+        ("rows.*.at]", "rows.0.at, rows.*.at.b]"),  # within what was ignored
+        ("ignore_fields: [old,", "ignore_values: [old]\n  ignore_fields: ["),
+        ("require_keys: [name]", "require_keys: [name, note]"),
+        ("{abs: 0.1}", "{abs: 0.05}"),
+        ("{abs: 0.1}", "{min_delta: -0.1, max_delta: 0.05}"),
+        ("{price: {abs: 0.1}}", "{}"),
+        ("{price: {abs: 0.1}}", "{price: {abs: 0.1}, allow_empty_arrays: false}"),
+        ("max_ratio: 2", "max_ratio: 1.5, max_seconds: 3"),
+        ("criticality: high", "criticality: critical"),
+        ("failure_count: 0", "failure_count: 7"),
+        ("id: a", "id: a\nname: another"),
+    ],
+)
+def test_what_asks_for_more_or_the_same_is_no_matter(old: str, new: str) -> None:
+    assert found(old, new) == []
+
+
+def test_an_output_that_is_gone_and_variants() -> None:
+    body = RECORD[RECORD.index("baseline:") : RECORD.index("current:")]
+    assert found(body, "") == ["baseline: has no stored output any more: nothing is compared"]
+    variant = '  variants: [{when: {platform: "mac*"}, output: {status: 201}}]\n'
+    more = RECORD.replace("  observed", f"{variant}  observed")
+    assert "a new variant" in found("  observed", f"{variant}  observed")[0]
+    assert "a variant is gone" in found(variant, "", more)[0]
+    assert "another expectation: 201 -> 202" in found("status: 201", "status: 202", more)[0]
+
+
+def test_a_placeholder_of_ones_own_that_means_more_now() -> None:
+    record = RECORD.replace("<<any_uuid>>", "<<order_no>>")
+    before, after = baseline(record), baseline(record.replace("<<order_no>>", "ORD-7"))
+    assert weakened(before, after, WORDS, WORDS) == []
+    narrow = replace(WORDS, own={"order_no": r"ORD-[89]"})
+    assert weakened(before, after, narrow, WORDS) != []
+
+
+def test_many_changes_are_each_told() -> None:
+    assert len(found("name: Ada, price: 9.5", "name: B, price: 9.7")) == 2
+
+
+@pytest.mark.parametrize(
+    ("wide", "narrow", "held"),
+    [
+        ("a", "a.b", True),
+        ("a.*", "a.b.c", True),
+        ("**.c", "a.b.c", True),
+        ("**", "a", True),
+        ("a.*.c", "a.0.c", True),
+        ("a.b", "a.*", False),
+        ("a.b", "**.b", False),
+        ("a.b", "a", False),
+        ("a.**.c", "a.c", True),
+    ],
+)
+def test_one_path_holds_another(wide: str, narrow: str, held: bool) -> None:
+    assert covers(parse(wide), parse(narrow)) is held
+
+
+simple: st.SearchStrategy[Any] = st.recursive(
+    st.sampled_from([1, 2, "x", "Y", True, None, "<<any_integer>>", "<<any_string>>", "<<any>>"]),
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=1, max_size=2), st.dictionaries(st.sampled_from("ab"), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+answers: st.SearchStrategy[Any] = st.recursive(
+    st.sampled_from([1, 2, "x", "Y", True, None]),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2), st.dictionaries(st.sampled_from("ab"), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+rules = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": st.sampled_from(["exact", "structural"]),
+        "ignore_fields": st.lists(st.sampled_from(["a", "b", "*.a"]), max_size=1),
+        "arrays": st.sampled_from([{"a": "ordered"}, {"a": "unordered"}]),
+        "tolerance": st.sampled_from(
+            [{"a": {"abs": 1}}, {"a": {"abs": 0.5}}, {"allow_missing_fields": True}]
+        ),
+    },
+)
+
+
+def made(output: Any, comparison: Any) -> Baseline:
+    current = {"input": "x", "execution": {"type": "skill", "skill_name": "x"}}
+    record = {"id": "a", "baseline": {"output": output}, "current": current, "comparison": comparison}
+    return parse_record(record, ".")
+
+
+@given(simple, simple, rules, rules, answers)
+def test_f57_what_failed_then_and_passes_now_is_never_missed(
+    old: Any, new: Any, then: Any, now: Any, answer: Any
+) -> None:
+    from baselinekit.errors import BaselinekitError
+
+    try:
+        before, after = made(old, then), made(new, now)
+        failed = compile_baseline(before, WORDS).compare(Observation(answer, 0.0)).differences
+        fails = compile_baseline(after, WORDS).compare(Observation(answer, 0.0)).differences
+    except BaselinekitError:
+        return
+    if failed and not fails:
+        assert weakened(before, after, WORDS, WORDS), (old, new, then, now, answer)
+
+
+@given(simple, rules)
+def test_what_is_the_same_is_no_weaker(output: Any, comparison: Any) -> None:
+    assert weakened(made(output, comparison), made(output, comparison), WORDS, WORDS) == []

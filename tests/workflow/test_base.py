@@ -1,0 +1,183 @@
+"""--base: what a change does to the baselines; --config-from: whose configuration counts."""
+
+from pathlib import Path
+
+import pytest
+from checkouts import Checkout
+
+from baselinekit.errors import InvalidInput
+from baselinekit.model.results import Report
+from baselinekit.model.revisions import Against
+from baselinekit.report import json as result_file, reading, terminal
+from baselinekit.report.markdown import render
+from baselinekit.report.words import headline
+from baselinekit.workflow.base import against
+
+RECORD = """\
+id: {id}
+baseline:
+  output: {{status: 200, body: {{name: Ada}}}}
+  captured_at: "2026-01-01T10:00:00Z"
+current:
+  input: {{endpoint: /users}}
+  execution: {{type: http}}
+metadata:
+  last_passed: null
+  failure_count: 0
+"""
+LARGE = RECORD.replace("output: {{status: 200, body: {{name: Ada}}}}", "output_file: {id}.output.json")
+FILES = {
+    "baselinekit.yaml": "base_url: http://127.0.0.1:9\nplaceholders: {order: 'O-\\d'}\n",
+    "baselines/a.yaml": RECORD.format(id="a"),
+    "baselines/b.yaml": RECORD.format(id="b"),
+    "baselines/large.yaml": LARGE.format(id="large"),
+    "baselines/large.output.json": '{"status": 200, "body": [1, 2]}\n',
+    "baselines/.hidden/x.yaml": "no baseline",
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Checkout:
+    checkout = Checkout(tmp_path / "checkout")
+    checkout.commit(FILES)
+    checkout.git("checkout", "-q", "-b", "pr")
+    return checkout
+
+
+def beside(here: Checkout, ref: str = "main", strict: bool = True) -> Against:
+    return against(here.project(), here.asked(), ref, strict)
+
+
+def told(found: Against) -> dict[str, tuple[str, tuple[str, ...]]]:
+    return {one.id: (one.change, one.how) for one in found.changes}
+
+
+def replace(here: Checkout, name: str, old: str, new: str) -> None:
+    text = (here.folder / name).read_text()
+    assert old in text
+    here.write({name: text.replace(old, new)})
+
+
+def report(found: Against) -> Report:
+    return Report("compare-1", "2026-01-01T10:00:00Z", 0.1, "baselinekit", "compare", (), against=found)
+
+
+def test_f57_added_removed_and_loosened_baselines_are_listed_and_fail_where_asked(here: Checkout) -> None:
+    assert told(beside(here)) == {}
+    replace(here, "baselines/a.yaml", "name: Ada", "name: <<any>>")
+    replace(here, "baselines/large.output.json", ", 2", ", 3")
+    (here.folder / "baselines/b.yaml").unlink()
+    here.write({"baselines/c.yaml": RECORD.format(id="c")})
+    here.commit()
+    found = beside(here)
+    where = 'baseline.output.body.name: a value became a placeholder: "Ada" -> "<<any>>"'
+    assert told(found) == {
+        "a": ("loosened", (where,)),
+        "b": ("removed", ()),
+        "c": ("added", ()),
+        "large": ("loosened", ("baseline.output.body[1]: another expectation: 2 -> 3",)),
+    }
+    assert [(one.file, one.line) for one in found.changes] == [
+        ("baselines/a.yaml", 3),
+        ("baselines/b.yaml", None),
+        ("baselines/c.yaml", 1),
+        ("baselines/large.output.json", 1),
+    ]
+    assert report(found).exit_code == 1
+    assert report(beside(here, strict=False)).exit_code == 5
+
+
+def test_f57_what_only_asks_for_more_fails_nobody(here: Checkout) -> None:
+    here.write({"baselines/c.yaml": RECORD.format(id="c")})
+    replace(here, "baselines/a.yaml", "failure_count: 0", "failure_count: 3")
+    found = beside(here)
+    assert told(found) == {"c": ("added", ())}
+    assert found.weakened == ()
+
+
+def test_f57_the_configuration_is_looked_at_too(here: Checkout) -> None:
+    replace(here, "baselinekit.yaml", "O-\\d", ".*")
+    replace(here, "baselinekit.yaml", "base_url", "baselines: [elsewhere]\nbase_url")
+    found = told(beside(here))
+    assert found["baselinekit.yaml"] == (
+        "loosened",
+        ("baselines is another now", "placeholders is another now: order"),
+    )
+    assert {id for id, (change, _) in found.items() if change == "removed"} == {"a", "b", "large"}
+
+
+def test_what_the_base_gained_meanwhile_was_not_removed_here(here: Checkout) -> None:
+    here.git("checkout", "-q", "main")
+    here.commit({"baselines/later.yaml": RECORD.format(id="later")})
+    here.git("checkout", "-q", "pr")
+    assert told(beside(here)) == {}
+
+
+def test_a_file_that_could_not_be_read_then_is_said(here: Checkout) -> None:
+    here.commit({"baselines/b.yaml": "id: [\n"})
+    here.git("tag", "broken")
+    here.commit({"baselines/b.yaml": RECORD.format(id="b")})
+    found = beside(here, "broken")
+    assert told(found) == {"b": ("added", ())}
+    assert found.notes == (
+        "baselines/b.yaml could not be read as it was at broken: what it held counts as added",
+    )
+
+
+def test_links_and_files_outside_are_not_followed_then(here: Checkout) -> None:
+    (here.folder / "baselines/link.yaml").symlink_to("../../outside.yaml")
+    (here.folder / "baselines/again.yaml").symlink_to("a.yaml")
+    here.commit()
+    here.git("tag", "linked")
+    (here.folder / "baselines/link.yaml").unlink()
+    (here.folder / "baselines/again.yaml").unlink()
+    found = beside(here, "linked")
+    assert told(found) == {}
+    assert "baselines/link.yaml could not be read" in found.notes[0]
+
+
+def test_in_every_form(here: Checkout) -> None:
+    replace(here, "baselines/a.yaml", "name: Ada", "name: '<<any>>|`x`'")
+    (here.folder / "baselines/b.yaml").unlink()
+    said = report(beside(here))
+    style = terminal.Style()
+    assert terminal.revised(said, style).splitlines()[1:] == [
+        "  REMOVED   b   baselines/b.yaml",
+        "  LOOSENED  a   baselines/a.yaml:3",
+        '            baseline.output.body.name: a value became a placeholder: "Ada" -> "<<any>>|`x`"',
+    ]
+    assert headline(said).endswith("(2 weakened since main: --fail-on-weakened)")
+    assert "| `b` | removed | `baselines/b.yaml` |" in render(said)
+    assert "\\<\\<any\\>\\>\\|\\`x\\`" in render(said)
+    written = result_file.render(said)
+    assert result_file.render(reading.read(written, "x.json")) == written
+    assert reading.read(written, "x.json").against == said.against
+
+
+def test_config_from_is_the_configuration_of_that_commit(here: Checkout) -> None:
+    here.commit({"baselinekit.yaml": "base_url: http://evil.example\ncommands: {sh: [sh]}\n"})
+    here.commit({"baselines/baselinekit.yaml": "base_url: http://evil.example\n"})
+    project = here.project(config_from="main")
+    assert project.base_url == "http://127.0.0.1:9"
+    assert project.commands == {}
+    below = here.project("baselines", config_from="main")  # the nearer one came with the pull request
+    assert (below.base_url, below.root) == ("http://127.0.0.1:9", str(here.folder))
+    (here.folder / "baselinekit.yaml").unlink()
+    assert here.project(config_from="main").base_url == "http://127.0.0.1:9"
+    assert here.project(config_from="main", config="baselinekit.yaml").base_url == "http://127.0.0.1:9"
+
+
+def test_config_from_a_commit_without_one(here: Checkout) -> None:
+    here.git("rm", "-q", "baselinekit.yaml")
+    here.commit()
+    here.git("tag", "none")
+    here.commit({"baselinekit.yaml": "base_url: http://evil.example\n"})
+    assert here.project(config_from="none").base_url is None
+    with pytest.raises(InvalidInput, match=r"BK111 other.yaml: is not there at"):
+        here.project(config_from="none", config="other.yaml")
+
+
+def test_config_from_a_commit_where_it_is_broken(here: Checkout) -> None:
+    here.commit({"baselinekit.yaml": "base_url: http://x\nbasline: a\n"})
+    with pytest.raises(InvalidInput, match=r"BK103 baselinekit.yaml at [0-9a-f]{12}:2:1: unknown key"):
+        here.project(config_from="HEAD")
