@@ -1,25 +1,61 @@
-"""Markdown for a comment on a pull request: what failed, and where it differs.
+"""Markdown for a comment on a pull request: what failed, where it differs, and how to go on.
 
-A comment has a limit, so whole parts are left out once it is reached, and what was left out is counted."""
+A comment has a limit, so whole parts are left out once it is reached, and what was left out is counted. The
+summary of a step is the same page with another limit, counted in bytes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from baselinekit.escape import markdown_block, markdown_code, markdown_text
+from baselinekit.escape import markdown_block, markdown_code, markdown_html, markdown_text
 from baselinekit.model.results import OUTCOMES, Report, Result
+from baselinekit.report import revisions
 from baselinekit.report.differences import Block, blocks, count
 from baselinekit.report.values import cut_line, short
-from baselinekit.report.words import headline, place, unshown, warnings, why
+from baselinekit.report.words import headline, place, renewable, renewal, unshown, warnings, why
 
 LONGEST = 60_000
-_RESERVED = 500
+_RESERVED = 1_000
 _MOST_ROWS = 100
+_MOST_OPEN = 3
 _LONGEST_CELL = 200
 
 
 def render(report: Report) -> str:
-    page = _Page(f"## baselinekit: {headline(report)}\n")
+    return _page(report, _Page(LONGEST, len))
+
+
+def summary(report: Report, room: int) -> str:
+    """For the summary of a step: as much as fits into so many bytes."""
+    return _page(report, _Page(room, lambda text: len(text.encode("utf-8", "backslashreplace"))))
+
+
+class _Page:
+    """Text that grows until it is full."""
+
+    def __init__(self, longest: int, size: Callable[[str], int]):
+        self.text, self.room, self._size = "", longest - _RESERVED, size
+
+    def fits(self, part: str) -> bool:
+        return self._size(part) <= self.room
+
+    def add(self, part: str) -> bool:
+        fits = bool(part) and self.fits(part)
+        if fits:
+            self.text += part
+            self.room -= self._size(part)
+        return fits
+
+    def close(self, part: str) -> str:
+        """The last words have room of their own."""
+        self.room += _RESERVED
+        self.add(part)
+        return self.text
+
+
+def _page(report: Report, page: _Page) -> str:
+    page.add(f"## baselinekit: {headline(report)}\n")
     for warning in warnings(report)[:10]:
         page.add(f"\n> {markdown_text(cut_line(warning))}\n")
+    page.add(revisions.markdown(report.against))
     notable = sorted(
         (result for result in report.results if result.outcome != "passed"),
         key=lambda result: OUTCOMES.index(result.outcome),
@@ -28,32 +64,24 @@ def render(report: Report) -> str:
         page.add(_table(notable))
     told = 0
     for result in notable:
-        if result.outcome != "skipped" and not page.add(_section(result, page.room)):
+        if result.outcome != "skipped" and not page.add(_section(result, page, len(notable) <= _MOST_OPEN)):
             break
         told += 1
+    last = ""
     if told < len(notable):
-        page.close(f"\n*{len(notable) - told:,} more are not shown here: a comment has a limit.*\n")
-    return page.text
+        last = f"\n*{len(notable) - told:,} more are not shown here: a comment has a limit.*\n"
+    return page.close(last + _next(notable))
 
 
-class _Page:
-    """Text that grows until it is full."""
-
-    def __init__(self, start: str):
-        self.text = start
-
-    @property
-    def room(self) -> int:
-        return LONGEST - _RESERVED - len(self.text)
-
-    def add(self, part: str) -> bool:
-        fits = bool(part) and len(part) <= self.room
-        if fits:
-            self.text += part
-        return fits
-
-    def close(self, part: str) -> None:
-        self.text += part[:_RESERVED]
+def _next(notable: list[Result]) -> str:
+    failed = [result for result in notable if result.outcome == "failed"]
+    if not failed:
+        return ""
+    seen = markdown_code("baselinekit compare --lf -v")
+    right = renewable(failed)
+    return f"\nTo see it: {seen}." + (
+        f" Right as it is now? {markdown_code(renewal(right))}\n" if right else "\n"
+    )
 
 
 def _table(results: list[Result]) -> str:
@@ -78,45 +106,42 @@ def _row(result: Result) -> str:
     return f"| {result.outcome} | {baseline} | {what} | {where} |"
 
 
-def _section(result: Result, room: int) -> str:
-    """One result, as much of it as there is room for; nothing when not even its beginning fits."""
-    title = f"\n### {markdown_code(cut_line(result.id, _LONGEST_CELL))}"
-    if result.name:
-        title += f" {markdown_text(cut_line(result.name, _LONGEST_CELL))}"
-    text = title + "\n\n"
+def _section(result: Result, page: _Page, opened: bool) -> str:
+    """One result, folded, as much of it as there is room for; nothing when not even its beginning fits."""
+    name = f" {markdown_html(cut_line(result.name, _LONGEST_CELL))}" if result.name else ""
+    id = markdown_html(cut_line(result.id, _LONGEST_CELL))
+    title = f"<b>{result.outcome}</b> <code>{id}</code>{name}"
+    head = f"\n<details{' open' * opened}><summary>{title}</summary>\n\n"
     if result.target:
-        text += f"{markdown_code(cut_line(result.target))}\n\n"
+        head += f"{markdown_code(cut_line(result.target))}\n\n"
     if why(result):
-        text += "  \n".join(markdown_text(cut_line(line)) for line in why(result).splitlines()[:20]) + "\n\n"
-    text += _drift(result)
-    if len(text) > room:
+        head += "  \n".join(markdown_text(cut_line(line)) for line in why(result).splitlines()[:20]) + "\n\n"
+    head += _drift(result)
+    tail = "".join(f"\n> {markdown_text(cut_line(note))}\n" for note in result.notes[:5])
+    tail += "\n</details>\n"
+    if not page.fits(head + tail):
         return ""
+    return head + _differences(result, page, head + tail) + tail
+
+
+def _differences(result: Result, page: _Page, around: str) -> str:
+    """As many of the blocks as there is room for, and how many differences that leaves out."""
     shown, left_out = blocks(result)
-    fitting = _fitting(shown, room - len(text) - 200)
-    left_out += sum(block.count for block in shown[len(fitting) :])
-    if fitting:
-        text += markdown_block("\n".join(fitting), "diff") + "\n"
-    if left_out:
-        text += f"\n{unshown(left_out)}\n"
-    notes = "".join(f"\n> {markdown_text(cut_line(note))}\n" for note in result.notes[:5])
-    return text + notes if len(text + notes) <= room else text
+    texts = ["\n".join(_block_lines(block)) for block in shown]
+    fitting = len(texts)
+    while True:
+        lost = left_out + sum(block.count for block in shown[fitting:])
+        text = f"{markdown_block(chr(10).join(texts[:fitting]), 'diff')}\n" if fitting else ""
+        text += f"\n{unshown(lost)}\n" if lost else ""
+        if page.fits(around + text):
+            return text
+        if not fitting:
+            return ""
+        fitting = fitting * 3 // 4
 
 
 def _first_line(text: str) -> str:
     return text.partition("\n")[0]
-
-
-def _fitting(shown: list[Block], room: int) -> list[str]:
-    """The texts of as many blocks as there is room for."""
-    fitting: list[str] = []
-    for block in shown:
-        text = "\n".join(_block_lines(block))
-        # What is escaped takes up to ten characters for one, and a fence is as long as it must be.
-        room -= len(markdown_block(text)) + 1
-        if room < 0:
-            break
-        fitting.append(text)
-    return fitting
 
 
 def _block_lines(block: Block) -> Iterator[str]:

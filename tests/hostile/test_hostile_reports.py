@@ -1,11 +1,12 @@
 """Reports of hostile values can be read by whoever reads such reports, and stay within their bounds
-(F33, F34, F55)."""
+(F31-F34, F55)."""
 
 import json
 import re
 import resource
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -18,7 +19,7 @@ NASTY = (
     "<img src=x onerror=alert()> ![i](http://e.example/i.png) [x](javascript:alert()) @everyone @team/all #1"
     " GH-2 | \\| <!-- \n---\n# Yes\n"
 )
-REPORTS = ("r.json", "r.junit.xml", "r.md")
+REPORTS = ("r.json", "r.junit.xml", "r.md", "r.html", "r.sarif", "r.ctrf.json")
 
 
 @pytest.fixture(scope="module")
@@ -82,11 +83,53 @@ def test_f33_markdown_shows_foreign_text_and_obeys_none_of_it(hostile: World) ->
     assert fence == ""
     assert any("onerror" in line for line in inside)
     words = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", "\n".join(outside))
-    assert not re.search(r"(?<!\\)!\[|(?<!\\)\]\(|(?<!\\)<\w|[@#]\w", words)
-    headings = [line for line in outside if line.startswith("#")]
-    assert len(headings) == 1 + 5
+    plain = re.sub(r"</?(details( open)?|summary|b|code)>|&#\d+;", "", words)
+    assert not re.search(r"(?<!\\)!\[|(?<!\\)\]\(|(?<!\\)<[\w/!]|[@#]\w", plain)
+    assert [line[:3] for line in outside if line.startswith("#")] == ["## "]
+    assert [line[:8] for line in outside if line.startswith("<")] == ["<details", "</detail"] * 5
     rows = [line for line in outside if line.startswith("|")]
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {5}
+
+
+def test_f32_the_page_holds_foreign_text_as_text_alone(hostile: World) -> None:
+    page = (hostile.folder / "r.html").read_text("utf-8")
+    tags = re.findall(r"<(/?[a-zA-Z!][a-zA-Z0-9]*)", page)
+    assert not {"img", "/failure"} & set(tags)
+    assert tags.count("!doctype") == sum(tag.startswith("!") for tag in tags) == 1
+    assert page.count("<script>") == page.count("</script>") == 1
+    assert "&lt;img src=x onerror=alert()&gt;" in page
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\ufffe\uffff]", page)
+
+
+def test_f31_annotations_of_foreign_text_are_the_only_commands(hostile: World) -> None:
+    ran = hostile.run("compare", "-q", env={"GITHUB_ACTIONS": "true"})
+    lines = ran.text.splitlines()
+    commands = [line for line in lines if re.match(r"\s*::|.*##\[", line)]
+    assert 5 < len(commands) <= 10 + 1
+    assert all(re.match(r"::(error|notice) [^:]*::", line) for line in commands)
+    assert ran.err == b""
+
+
+def test_other_programs_read_hostile_results_as_data(hostile: World) -> None:
+    (run,) = json.loads((hostile.folder / "r.sarif").read_bytes())["runs"]
+    assert {found["properties"]["id"] for found in run["results"]} == {
+        "value",
+        "name",
+        "error",
+        "rule",
+        "odd",
+    }
+    assert all(re.fullmatch(r"[\w./%-]+", place["uri"]) for place in uris(run["results"]))
+    tests = json.loads((hostile.folder / "r.ctrf.json").read_bytes())["results"]["tests"]
+    assert [test["status"] for test in tests].count("failed") == 4
+
+
+def uris(value: Any) -> list[dict[str, str]]:
+    if isinstance(value, list):
+        return [found for part in value for found in uris(part)]
+    if not isinstance(value, dict):
+        return []
+    return [value] if "uri" in value else [found for part in value.values() for found in uris(part)]
 
 
 LONG = 4_700_000
@@ -137,7 +180,11 @@ def test_f55_a_large_difference_is_told_in_time_and_counted_completely(
         result = json.loads((here.folder / "r.json").read_bytes())["results"][0]
         assert result["difference_count"] >= least
         assert len(result["differences"]) == min(10_000, result["difference_count"])
-        shown = [ran.text, *((here.folder / report).read_text("utf-8") for report in REPORTS[1:])]
+        shown = [ran.text, *((here.folder / report).read_text("utf-8") for report in REPORTS[1:3])]
+        sizes = {report: (here.folder / report).stat().st_size for report in REPORTS[3:]}
+    assert sizes["r.html"] < 200_000
+    assert sizes["r.sarif"] < 10_000_000
+    assert sizes["r.ctrf.json"] < 60_000
     for page in shown:
         assert len(page) < 60_000
         assert f"{result['difference_count']:,} differences" in page or least == 1

@@ -13,7 +13,7 @@ from reports import FILE, NASTY, report, result, spot
 from baselinekit.errors import InvalidInput
 from baselinekit.model.results import Report
 from baselinekit.model.values import ABSENT
-from baselinekit.report.dispatch import form_of, render
+from baselinekit.report.dispatch import form_of, render, step_summary
 
 TEXT = st.text(st.characters(codec=None, categories=None), max_size=30)
 
@@ -151,13 +151,25 @@ def test_junit() -> None:
     assert suite.findtext("system-err") == "a warning\nnot recorded: a.yaml: no space left"
 
 
+def test_f34_every_character_there_is_survives_in_junit_or_is_shown() -> None:
+    for start in range(0, 0x110000, 0x1000):
+        text = "".join(map(chr, range(start, start + 0x1000)))
+        written = render(report(result("a", "error", reason=text, name=text)), "x.junit.xml")
+        (error,) = ElementTree.fromstring(written.encode()).iter("error")
+        read = error.attrib["message"] + (error.text or "")
+        for character in text[:: 0x1F if start else 1]:
+            kept = character in read or character in "\n\r\t"
+            assert kept or f"{ord(character):02x}" in read.lower(), hex(ord(character))
+
+
 def test_markdown_as_it_is_read() -> None:
     text = render(a_run(), "x.md")
     assert text.startswith("## baselinekit: 1 failed, 1 error, 1 unscored, 1 skipped, 1 passed in 0.21s ")
     assert "\n> not recorded: a.yaml: no space left\n" in text
     assert f"| failed | `users-list` (critical) | 4 differences | `{FILE}:3` |" in text
     assert "| error | `orders` | BK301 refused |" in text
-    assert "### `users-list` User list\n" in text
+    assert "<details><summary><b>failed</b> <code>users-list</code> User list</summary>\n\n" in text
+    assert text.endswith("Right as it is now? `baselinekit refresh users-list`\n")
     assert "Changed since capture: git `not set` → `x`, node `18` → `20`\n" in text
     assert f'@@ body.users[1].email  {FILE}:14 @@\n- <<any_email>>\n+ "nobody"\n' in text
     assert "BK301 refused  \nsecond line\n" in text
@@ -178,7 +190,7 @@ def test_markdown_stays_within_a_comment_and_counts_what_it_leaves_out() -> None
     text = render(report(*many), "x.md")
     assert len(text) <= 60_000
     assert "and 200 more" in text
-    shown = text.count("\n### ")
+    shown = text.count("\n<details><summary>")
     assert f"*{300 - shown:,} more are not shown here" in text
     assert shown > 10
 
@@ -208,10 +220,41 @@ def test_every_form_survives_every_text(one: str, other: str) -> None:
     read = json.loads(render(run, "x.json"))
     assert read["results"][0]["differences"][0]["kind"] == "value"
     ElementTree.fromstring(render(run, "x.junit.xml").encode())
-    for path in ("x.json", "x.junit.xml", "x.md"):
+    for path in ("x.json", "x.junit.xml", "x.md", "x.html", "x.sarif", "x.ctrf.json", "github"):
         text = render(run, path)
         text.encode()
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text)
+
+
+BREAKING = (
+    "</summary></details><b>\n\n# a\n```\n````\n@team #1 GH-2 ![i](http://e.example/i.png) <!-- &amp; |"
+)
+
+
+def test_f33_a_folded_part_cannot_be_left() -> None:
+    nasty = result(
+        BREAKING, "failed", spot((BREAKING,), "value", BREAKING, "x"), name=BREAKING, target=BREAKING
+    )
+    text = render(report(nasty, result("b", "error", reason=BREAKING)), "x.md")
+    fence = re.search(r"(?ms)^(`{3,})diff\n.*?^\1$", text)
+    assert fence is not None
+    assert len(fence[1]) == 5
+    outside = re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", text.replace(fence[0], ""))
+    assert re.findall(r"(?<!\\)<[^>]*>", outside) == [
+        *["<details open>", "<summary>", "<b>", "</b>", "<code>", "</code>", "</summary>", "</details>"] * 2
+    ]
+    assert not re.search(r"(?<!\\)!\[|@\w|GH-\d|(?m:^# )", outside)
+
+
+def test_f33_a_summary_of_a_step_is_counted_in_bytes() -> None:
+    wide = [result(f"case-{n}", "failed", spot(("k",), "value", "漢" * 400, "字" * 400)) for n in range(900)]
+    for room in (1_000_000, 60_000, 2_000, 900, 0, -1):
+        page = step_summary(report(*wide), room)
+        assert len(page.encode()) <= max(room, 0)
+        if room >= 2_000:
+            told = page.count("<details>")
+            assert f"*{900 - told:,} more are not shown here" in page
+    assert len(step_summary(report(*wide), 1_000_000).encode()) > 950_000
 
 
 def test_markdown_cannot_be_broken_out_of() -> None:
@@ -225,7 +268,7 @@ def test_markdown_cannot_be_broken_out_of() -> None:
     assert "</failure>" not in outside
 
 
-@pytest.mark.parametrize("path", ["a.html", "a", "a.jsn", "json", "a.md.txt", ".json/x"])
+@pytest.mark.parametrize("path", ["a.htm", "a", "./github", "a.jsn", "json", "a.md.txt", ".json/x"])
 def test_an_unknown_ending_is_refused_with_those_that_are_known(path: str) -> None:
     with pytest.raises(InvalidInput, match=r"BK503 .*\.json, \.junit\.xml, \.xml, \.md") as caught:
         form_of(path)
@@ -238,3 +281,11 @@ def test_endings_are_told_without_their_case() -> None:
     run = dataclasses.replace(a_run(), results=())
     assert render(run, "A.JSON") == render(run, "dir.md/x.json")
     assert render(run, "x.xml") == render(run, "x.JUnit.xml")
+
+
+def test_forms_that_other_programs_read_name_a_file_as_its_repository_does() -> None:
+    run = dataclasses.replace(a_run(), folder="services/shop")
+    for path in ("x.junit.xml", "x.sarif", "x.ctrf.json", "github"):
+        assert f"services/shop/{FILE}" in render(run, path), path
+    for path in ("x.json", "x.md", "x.html"):  # a command to type is meant for the project's folder
+        assert "services/shop" not in render(run, path), path

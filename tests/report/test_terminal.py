@@ -197,9 +197,15 @@ def test_listing_and_warnings() -> None:
     ("results", "commands"),
     [
         ([result("a", "passed")], []),
-        ([result("a", "failed")], ["baselinekit compare --id a -v"]),
-        ([result("a b", "failed")], ["baselinekit compare --id 'a b' -v"]),
-        ([result("a", "failed"), result("b", "failed")], ["baselinekit compare --lf -v"]),
+        ([result("a", "failed")], ["baselinekit compare --id a -v", "baselinekit refresh a --dry-run"]),
+        (
+            [result("a b", "failed")],
+            ["baselinekit compare --id 'a b' -v", "baselinekit refresh 'a b' --dry-run"],
+        ),
+        (
+            [result("a", "failed"), result("b", "failed")],
+            ["baselinekit compare --lf -v", "baselinekit review"],
+        ),
         (
             [result("a", "error", code="BK301"), result("b", "error", code="BK301"), result("c", "error")],
             ["baselinekit explain BK301"],

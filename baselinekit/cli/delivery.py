@@ -1,0 +1,79 @@
+"""Reports to whoever wants them: the files of `-o`, and the runner of a CI job where one runs this.
+
+GitHub's runner reads commands in what is printed, and shows the summary that a step leaves in a file. Both
+are given to it unasked, as other tools do: without them a failing job says nothing where people look."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+from baselinekit.cli import screen
+from baselinekit.errors import NotRecorded, Problem
+from baselinekit.model.results import Report
+from baselinekit.report import dispatch as reports
+from baselinekit.store.config import find, project_root
+from baselinekit.store.results import append_text, write_text
+from baselinekit.workflow.trends import with_trends
+
+_LONGEST_SUMMARY = 1_000_000
+"""Bytes; the runner drops the whole summary of a step that is longer than 1 MiB."""
+
+
+def check(outputs: Sequence[str]) -> None:
+    """What no report can be written to is refused before anything is replayed."""
+    for output in outputs:
+        reports.form_of(output)
+
+
+def deliver(report: Report, outputs: Sequence[str], root: str) -> None:
+    """Write every report that was asked for, and the summary of the step."""
+    report = replace(report, folder=_folder(root))
+    if any(output.lower().endswith(".html") for output in outputs):
+        report = with_trends(report, root)
+    for output in outputs:
+        if output != reports.ANNOTATIONS:
+            write_text(output, reports.render(report, output), root)
+    _summarise(report)
+
+
+def annotate(report: Report, outputs: Sequence[str], root: str, err: bool) -> None:
+    """Tell the runner what differs, after all that people read. On standard error where standard output is a
+    document: the runner reads both."""
+    if reports.ANNOTATIONS in outputs or _by_github():
+        screen.show(reports.render(replace(report, folder=_folder(root)), reports.ANNOTATIONS), err)
+
+
+def complain(problems: Sequence[Problem], root: str | None = None) -> None:
+    """Tell the runner what is wrong with the files; of the project that the working folder is in, unless
+    somebody knows better."""
+    if _by_github():
+        root = root or project_root(find(os.getcwd()), os.getcwd())
+        screen.show(reports.complaints(problems, _folder(root)), err=True)
+
+
+def _by_github() -> bool:
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def _folder(root: str) -> str:
+    """Where the project lies in its repository: the runner, and code scanning, count paths from there."""
+    folder = root = os.path.realpath(root)
+    while not os.path.exists(os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return ""
+        folder = above
+    return "" if folder == root else os.path.relpath(root, folder).replace(os.sep, "/")
+
+
+def _summarise(report: Report) -> None:
+    """Several commands of one step share its summary, so there is as much room as the others left."""
+    path = os.environ.get("GITHUB_STEP_SUMMARY") if _by_github() else None
+    if not path:
+        return
+    try:
+        room = _LONGEST_SUMMARY - (os.path.getsize(path) if os.path.exists(path) else 0)
+        if page := reports.step_summary(report, room):
+            append_text(path, page)
+    except (NotRecorded, OSError) as error:  # the verdict does not hang on it
+        screen.line(screen.safe(f"the summary of the step could not be written: {error}"), err=True)

@@ -1,0 +1,104 @@
+"""CTRF JSON, which many pages and bots that show test results read: one test a result.
+
+CTRF knows passed, failed, skipped, pending and other. What could not be replayed or judged is no failure, so
+it is `other` there, and the raw status keeps all five apart."""
+
+from datetime import datetime
+
+from baselinekit.escape import visible
+from baselinekit.model.results import OUTCOMES, Report, Result
+from baselinekit.model.values import Json
+from baselinekit.report.differences import blocks, count
+from baselinekit.report.encode import encode
+from baselinekit.report.words import in_repository, unshown, why
+
+_STATUSES = {"passed": "passed", "failed": "failed", "skipped": "skipped"}
+
+
+def render(report: Report) -> str:
+    return encode(document(report), indent=2) + "\n"
+
+
+def document(report: Report) -> dict[str, Json]:
+    """The run as CTRF states it; times are milliseconds since 1970."""
+    summary = report.summary
+    start = _milliseconds(report.started)
+    name, _, version = report.tool.partition(" ")
+    counted: dict[str, Json] = {
+        "tests": summary.total,
+        "passed": summary.passed,
+        "failed": summary.failed,
+        "pending": 0,
+        "skipped": summary.skipped,
+        "other": summary.error + summary.unscored,
+        "start": start,
+        "stop": start + round(report.seconds * 1000),
+        "extra": {
+            **{outcome: getattr(summary, outcome) for outcome in OUTCOMES},
+            "complete": summary.complete,
+        },
+    }
+    results: dict[str, Json] = {
+        "tool": {"name": name, "version": version},
+        "summary": counted,
+        "tests": [_test(report.folder, result) for result in report.results],
+    }
+    if report.environment:
+        results["environment"] = {"extra": report.environment}
+    return {
+        "reportFormat": "CTRF",
+        "specVersion": "0.0.0",
+        "generatedBy": report.tool,
+        "timestamp": report.started,
+        "results": results,
+    }
+
+
+def _test(folder: str, result: Result) -> dict[str, Json]:
+    test: dict[str, Json] = {
+        "name": result.id,
+        "status": _STATUSES.get(result.outcome, "other"),
+        "duration": round(result.seconds * 1000),
+        "rawStatus": result.outcome,
+        "suite": [result.file],
+        "filePath": in_repository(folder, result.file),
+        "type": result.kind,
+    }
+    if result.line is not None:
+        test["line"] = result.line
+    if result.attempts > 1:
+        test["retries"] = result.attempts - 1
+    if message := _message(result):
+        test["message"] = visible(message)
+    if trace := _trace(result):
+        test["trace"] = trace
+    said = {"code": result.code, "verdict": result.verdict, "criticality": result.criticality}
+    if further := {key: value for key, value in said.items() if value}:
+        test["extra"] = further
+    return test
+
+
+def _message(result: Result) -> str:
+    number = count(result)
+    if result.outcome == "failed" and number:
+        return f"{number:,} difference{'s' * (number > 1)}"
+    return why(result)
+
+
+def _trace(result: Result) -> str:
+    """The differences, as they are shown in a terminal."""
+    shown, left_out = blocks(result)
+    lines = []
+    for block in shown:
+        lines.append("  ".join(part for part in (block.path, block.remark, block.place) if part))
+        lines += [f"  {line.text}" for line in block.lines]
+    if left_out:
+        lines.append(unshown(left_out))
+    return "\n".join(lines)
+
+
+def _milliseconds(started: str) -> int:
+    try:
+        return round(datetime.fromisoformat(started).timestamp() * 1000)
+    except ValueError:
+        return 0

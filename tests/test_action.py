@@ -1,0 +1,196 @@
+"""What others run from our checkout: the action, the hook, and the examples. They parse, they name what
+exists, no input becomes part of a script, and the script of the action does what it says."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+from console import ROOT, Console, console
+
+from baselinekit.cli.main import cli
+
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
+STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
+EXAMPLES = sorted((ROOT / "docs/examples").iterdir())
+COMMAND = re.compile(r"(?m)(?:^|^\$ |- |\brun: )baselinekit ([a-z]+)([^\n|]*)")
+
+
+def of(name: str) -> dict[str, Any]:
+    return next(step for step in STEPS if step.get("name") == name)
+
+
+def scripts(document: Any) -> list[str]:
+    """Everything in a workflow, an action or a pipeline that a shell runs."""
+    if isinstance(document, list):
+        return [text for part in document for text in scripts(part)]
+    if not isinstance(document, dict):
+        return []
+    own = [document["run"]] if "run" in document else []
+    own += document["script"] if isinstance(document.get("script"), list) else []
+    return own + [text for part in document.values() for text in scripts(part)]
+
+
+@pytest.mark.parametrize("path", [ROOT / "action.yml", *EXAMPLES], ids=lambda path: path.name)
+def test_f31_no_script_holds_anything_that_an_event_or_an_input_says(path: Path) -> None:
+    found = scripts(yaml.safe_load(path.read_text("utf-8")))
+    assert found or path.name == "baselinekit.yml"
+    assert not [text for text in found if "${{" in text]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [ROOT / "action.yml", ROOT / ".pre-commit-hooks.yaml", ROOT / "docs/ci.md", *EXAMPLES],
+    ids=lambda p: p.name,
+)
+def test_commands_and_options_exist(path: Path) -> None:
+    for name, rest in COMMAND.findall(path.read_text("utf-8")):
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None, name
+        if isinstance(command, click.Group):
+            command = command.get_command(click.Context(command), rest.split()[0])
+            assert command is not None, rest
+        known = {option for one in command.params for option in (*one.opts, *one.secondary_opts)}
+        used = {word.split("=")[0] for word in rest.split(" -- ")[0].split() if re.match(r"--?[a-z]", word)}
+        assert used <= known, (name, used - known)
+
+
+def test_the_examples_use_the_inputs_that_the_action_has() -> None:
+    document = yaml.safe_load((ROOT / "docs/examples/baselinekit.yml").read_text("utf-8"))
+    used = [step for step in document["jobs"]["compare"]["steps"] if "baselinekit@" in step.get("uses", "")]
+    assert used
+    for step in used:
+        assert set(step["with"]) <= set(ACTION["inputs"])
+    page = (ROOT / "docs/ci.md").read_text("utf-8")
+    assert set(re.findall(r"(?m)^\| `([a-z-]+)` \|", page)) >= set(ACTION["inputs"])
+    assert document["permissions"] == {"contents": "read"}
+    for example in EXAMPLES:
+        assert "pull_request_target" not in example.read_text("utf-8")
+
+
+def test_each_input_reaches_the_script_that_needs_it_by_its_environment() -> None:
+    handed = re.findall(r"\$\{\{ inputs\.([\w-]+) \}\}", (ROOT / "action.yml").read_text("utf-8"))
+    assert set(handed) == set(ACTION["inputs"])
+    install = of("Install baselinekit")["run"]
+    assert shlex.split(install)[:5] == ["python", "-I", "-m", "pip", "install"]
+
+
+def test_the_hook_checks_the_files_that_it_is_there_for() -> None:
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
+    assert hook["entry"] == "baselinekit doctor"
+    assert hook["pass_filenames"] is False
+    files = [
+        "baselines/a.yaml",
+        "services/x/baselines/b/c.json",
+        "baselinekit.yaml",
+        "x/baselinekit.yaml",
+        "evals/s.yaml",
+    ]
+    assert all(re.search(hook["files"], file) for file in files)
+    assert not any(
+        re.search(hook["files"], file) for file in ("src/a.py", "my-baselines.txt", "baselinekit.yaml.md")
+    )
+
+
+BASELINE = """\
+id: %s
+baseline: {output: {exit_code: 0, stdout: "one\\n"}}
+current: {input: {argv: [echo, two]}, execution: {type: command}}
+"""
+
+
+class Runner:
+    """The compare step, as GitHub's runner runs it."""
+
+    def __init__(self, terminal: Console):
+        self.terminal, self.folder = terminal, terminal.folder
+        self.temp = self.folder.parent / "runner temp"
+        self.temp.mkdir()
+        self.output, self.summary = self.temp / "output", self.temp / "summary.md"
+
+    def compare(self, **inputs: str) -> subprocess.CompletedProcess[str]:
+        step = of("Compare")
+        given = {name: one["default"] for name, one in ACTION["inputs"].items()}
+        given |= {name.replace("_", "-"): value for name, value in inputs.items()}
+        filled = {
+            key: re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda match: given[match[1]], value)
+            for key, value in step["env"].items()
+        }
+        github = {"CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(self.summary)}
+        path = [str(self.terminal.bin), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
+        plain = {"PATH": os.pathsep.join(path), "HOME": str(self.temp), "LANG": "C.UTF-8"}
+        files = {"RUNNER_TEMP": str(self.temp), "GITHUB_OUTPUT": str(self.output)}
+        return subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            cwd=self.folder / given["working-directory"],
+            env={**plain, **files, **github, **filled},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Any:
+    with console(tmp_path / "checkout") as terminal:
+        project = terminal.folder / "svc"
+        (project / "baselines/with space").mkdir(parents=True)
+        (project / "baselinekit.yaml").write_text("version: 1\n")
+        for name in ("one", "two"):
+            (project / f"baselines/with space/{name}.yaml").write_text(BASELINE % name)
+        (terminal.folder / ".git").mkdir()
+        (project / "shlex.py").write_text("raise SystemExit('the checkout was imported')")
+        yield Runner(terminal)
+
+
+def test_f31_the_action_compares_annotates_and_leaves_its_results(runner: Runner) -> None:
+    before = (runner.folder / "svc/baselines/with space/one.yaml").read_text()
+    done = runner.compare(working_directory="svc", args="--allow-exec --id 'one'", comment_file="c d.md")
+    assert done.returncode == 1, done.stderr
+    assert "\n::error file=svc/baselines/with space/one.yaml,line=2,title=one%3A stdout::" in done.stdout
+    assert "baselinekit refresh one" in runner.summary.read_text("utf-8")
+    told = dict(line.split("=", 1) for line in runner.output.read_text().splitlines())
+    assert told["exit-code"] == "1"
+    assert {path.name for path in Path(told["results"]).iterdir()} == {
+        *("results.json", "report.html", "results.junit.xml"),
+    }
+    assert (runner.folder / "svc/c d.md").read_text("utf-8").startswith("## baselinekit: 1 failed")
+    assert (runner.folder / "svc/baselines/with space/one.yaml").read_text() == before
+
+
+def test_f31_no_input_of_the_action_is_executed(runner: Runner) -> None:
+    shot = "$(touch shot) `touch shot`; touch shot"
+    for inputs in (
+        {"paths": f"{shot}\n-o x\n"},
+        {"args": f"--id '{shot}' --allow-exec"},
+        {"args": shot},
+        {"args": "'"},
+        {"record": shot},
+        {"comment_file": f"{shot}/x.md"},
+    ):
+        runner.compare(working_directory="svc", **inputs)
+    assert [str(path) for path in runner.folder.rglob("shot")] == []
+    assert not (runner.folder / "svc/x").exists()
+
+
+def test_paths_stand_one_a_line_and_record_writes(runner: Runner) -> None:
+    paths = "\nbaselines/with space/one.yaml\n\nbaselines/with space/two.yaml\n"
+    done = runner.compare(working_directory="svc", args="--allow-exec", paths=paths, record="true")
+    assert "2 failed in" in done.stdout
+    assert "failure_count: 1" in (runner.folder / "svc/baselines/with space/one.yaml").read_text()
+
+
+def test_an_invalid_file_is_annotated_and_ends_the_step(runner: Runner) -> None:
+    (runner.folder / "svc/baselines/bad.yaml").write_text("id: x\nbaselin: {}\n")
+    done = runner.compare(working_directory="svc", args="--allow-exec")
+    assert done.returncode == 2
+    assert "::error file=svc/baselines/bad.yaml,line=" in done.stderr
+    assert "exit-code=2" in runner.output.read_text()
