@@ -4,6 +4,7 @@ The standard library's `re` keeps the interpreter's lock while it backtracks, so
 every other baseline; the `regex` package lets go of it and gives up in time."""
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -20,8 +21,13 @@ _PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(?P<times>\d+)(?:,\d*)?\}|
 _REFERS_TO_ITSELF = re.compile(r"(?<!\\)(?:\\\\)*\(\?(?:R|[+-]?\d|&|P>)")
 
 
+FLAGS = {"dotall": regex.DOTALL, "ignorecase": regex.IGNORECASE, "multiline": regex.MULTILINE}
+
+
 @lru_cache(maxsize=1024)
-def compiled(pattern: str, longest: int | None = _LONGEST_PATTERN) -> Any:
+def compiled(
+    pattern: str, longest: int | None = _LONGEST_PATTERN, flags: tuple[str, ...] = ("dotall",)
+) -> Any:
     """The compiled pattern; one that is none is an error."""
     if longest is not None and len(pattern) > longest:
         raise InvalidInput(
@@ -35,7 +41,7 @@ def compiled(pattern: str, longest: int | None = _LONGEST_PATTERN) -> Any:
         what = f"{pattern[:80]!r} repeats its parts more than {_MOST_STEPS:,} times"
         raise InvalidInput(Problem("BK214", what, "with + or * for what may occur often"))
     try:
-        return regex.compile(pattern, regex.DOTALL)
+        return regex.compile(pattern, sum(FLAGS[flag] for flag in set(flags)))
     except (regex.error, RecursionError, OverflowError) as error:
         raise InvalidInput(Problem("BK214", f"{pattern[:80]!r} is no regular expression: {error}")) from None
 
@@ -61,11 +67,20 @@ def _steps(pattern: str) -> int:
 
 def full_match(pattern: Any, text: str, patience: Patience) -> Any:
     """The match of the whole text, or None; what takes too long can be neither."""
+    return _in_time(pattern, pattern.fullmatch, text, patience)
+
+
+def search(pattern: Any, text: str, patience: Patience) -> Any:
+    """The first match anywhere in the text, likewise."""
+    return _in_time(pattern, pattern.search, text, patience)
+
+
+def _in_time(pattern: Any, look: Callable[..., Any], text: str, patience: Patience) -> Any:
     if len(text) > _LONGEST_TEXT:
         raise _limit(pattern, f"is given {len(text):,} characters, over the limit of {_LONGEST_TEXT:,}")
     began = patience.clock()
     try:
-        found = pattern.fullmatch(text, timeout=SECONDS, concurrent=True)
+        found = look(text, timeout=SECONDS, concurrent=True)
     except TimeoutError:
         raise _limit(pattern, f"takes longer than {SECONDS:g} s") from None
     if patience.is_over(began):

@@ -1,0 +1,98 @@
+"""Counts that were seen -> what they tell, exactly: no approximation, which few replays would not bear."""
+
+import re
+from collections.abc import Callable
+from math import comb, exp, fsum, lgamma, log, log1p, sqrt
+from statistics import NormalDist
+
+_STEPS = 60
+"""Halvings of an interval: more than the digits of a float."""
+
+
+def chance_of_at_most(passes: int, replays: int, rate: float) -> float:
+    """How likely so few passes are, or fewer, if a replay passes at this rate: the exact binomial tail."""
+    if rate in (0, 1):
+        return float(rate == 0 or passes >= replays)
+    yes, no, whole = log(rate), log1p(-rate), lgamma(replays + 1)
+    terms = (
+        exp(whole - lgamma(count + 1) - lgamma(replays - count + 1) + count * yes + (replays - count) * no)
+        for count in range(passes + 1)
+    )
+    return min(1.0, fsum(terms))
+
+
+def pass_interval(passes: int, replays: int, confidence: float = 0.95) -> tuple[float, float]:
+    """The pass rates that the counts leave possible (Clopper and Pearson): on either side, those rates are
+    left out at which counts as far off would be rarer than half of what the confidence leaves."""
+    rare = (1 - confidence) / 2
+    low = 0.0 if passes == 0 else _crossing(lambda p: 1 - chance_of_at_most(passes - 1, replays, p) < rare)
+    high = 1.0 if passes == replays else _crossing(lambda p: chance_of_at_most(passes, replays, p) > rare)
+    return low, high
+
+
+def _crossing(before: Callable[[float], bool]) -> float:
+    """Where a condition that holds for small rates ceases to."""
+    low, high = 0.0, 1.0
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if before(middle) else (low, middle)
+    return (low + high) / 2
+
+
+_NAME = re.compile(r"pass(?:(@|_at_)|(\^|_hat_))([1-9][0-9]{0,3})")
+_LEAST = ("pass@1", "pass@3", "pass^3")
+
+PRESETS = {
+    name: dict(zip(_LEAST, values, strict=True))
+    for name, values in {
+        "development": (0.70, 0.90, 0.50),
+        "staging": (0.80, 0.95, 0.65),
+        "production": (0.90, 0.99, 0.80),
+        "critical": (0.95, 0.999, 0.90),
+    }.items()
+}
+"""The least values that are asked for on the way to users, with three attempts a case."""
+
+
+def pass_at_k(attempts: int, passed: int, k: int) -> float | None:
+    """How likely at least one of k attempts passes, without bias: 1 - C(n-c, k) / C(n, k). None where there
+    were fewer than k: nobody can tell."""
+    _check(attempts, passed, k)
+    if k > attempts:
+        return None
+    return float(1 - comb(attempts - passed, k) / comb(attempts, k))
+
+
+def pass_hat_k(attempts: int, passed: int, k: int) -> float:
+    """How likely all of k attempts pass, if each does as often as these did: (c / n) ** k."""
+    _check(attempts, passed, k)
+    return float((passed / attempts) ** k) if attempts else 0.0
+
+
+def pass_hat_k_unbiased(attempts: int, passed: int, k: int) -> float | None:
+    """The same without bias: C(c, k) / C(n, k). None where there were fewer than k attempts."""
+    _check(attempts, passed, k)
+    return float(comb(passed, k) / comb(attempts, k)) if k <= attempts else None
+
+
+def _check(attempts: int, passed: int, k: int) -> None:
+    if not 0 <= passed <= attempts or k < 1:
+        raise ValueError(f"{passed} of {attempts} attempts passed, and k is {k}")
+
+
+def wilson(share: float, count: float, confidence: float = 0.95) -> tuple[float, float]:
+    """The shares that so many cases leave possible (Wilson's score interval)."""
+    if not count:
+        return 0.0, 1.0
+    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    middle = share + z * z / (2 * count)
+    wide = z * sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+    scale = 1 + z * z / count
+    low = 0.0 if share == 0 else max(0.0, (middle - wide) / scale)
+    return low, 1.0 if share == 1 else min(1.0, (middle + wide) / scale)
+
+
+def metric_name(text: str) -> tuple[str, int] | None:
+    """`pass@3`, `pass_at_3`, `pass^3` and `pass_hat_3` -> ("@" or "^", 3); None for what is no such name."""
+    match = _NAME.fullmatch(text.strip().lower())
+    return None if match is None else ("@" if match[1] else "^", int(match[3]))
