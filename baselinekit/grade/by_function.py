@@ -1,0 +1,145 @@
+"""Generated programs: the code in what a model wrote, and what its function gave beside what it should."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+from baselinekit.errors import Problem, nearest
+from baselinekit.model.graders import (
+    Call,
+    FunctionOutput,
+)
+from baselinekit.model.running import Ran, Returned
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.placeholders.kinds import decimal, is_number, same
+from baselinekit.placeholders.patience import Patience
+from baselinekit.placeholders.pattern import compiled, full_match
+
+_FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\r?\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TOLERANCE = 1e-9
+
+COMPARATORS = ("equals", "approx", "unordered", "set", "regex")
+
+
+def code_in(text: str) -> str:
+    """The program: what stands in fences, all blocks in their order, or the whole text if there are none."""
+    blocks = [block for _, block in _FENCED.findall(text)]
+    return "\n".join(blocks) if blocks else text
+
+
+def problems_of(method: FunctionOutput) -> Iterator[Problem]:
+    if not method.test_cases:
+        mend = "add `test_cases: [{args: [1], expected: 2}]`"
+        yield Problem("BK706", "a function_output grader without a test case", mend)
+    if not _NAME.fullmatch(method.function_name):
+        yield Problem("BK706", f"{method.function_name!r} is no name of a function", "letters, digits and _")
+    if method.timeout_per_case <= 0:
+        yield Problem("BK706", "a time limit of nothing", "`timeout_per_case`: a number of seconds above 0")
+    for call in method.test_cases:
+        if call.comparator not in COMPARATORS:
+            mend = nearest(call.comparator, COMPARATORS) or f"one of {', '.join(COMPARATORS)}"
+            yield Problem("BK706", f"there is no comparator {call.comparator!r}", mend)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Passed when every call gave what it should; the score is the share of those that did."""
+
+    passed: bool
+    score: float
+    reason: str
+    details: dict[str, Json]
+    flaw: str = ""
+
+
+def judged(method: FunctionOutput, ran: Ran, patience: Patience) -> Verdict:
+    """Nothing that the program says of itself counts: its values are compared out here."""
+    contained: dict[str, Json] = {"contained": list(ran.contained)} if ran.contained else {}
+    if ran.not_contained:
+        contained["not_contained"] = list(ran.not_contained)
+    if ran.flaw:
+        return Verdict(False, 0.0, "", contained, ran.flaw)
+    results: list[Json] = []
+    for number, call in enumerate(method.test_cases):
+        got = ran.calls[number] if number < len(ran.calls) else Returned(error="was not reached")
+        results.append({"case": number, **_result(call, got, patience)})
+    count = sum(result["passed"] for result in results)
+    details = {
+        "test_results": results,
+        "passed_count": count,
+        "total_count": len(results),
+        **contained,
+    }
+    first = next((result for result in results if not result["passed"]), None)
+    return Verdict(count == len(results), count / len(results), _reason(first, count, results), details)
+
+
+def _result(call: Call, got: Returned, patience: Patience) -> dict[str, Json]:
+    printed: dict[str, Json] = {"printed": got.printed} if got.printed else {}
+    if got.error:
+        return {"passed": False, "error": got.error, **printed}
+    shown: Json = got.inexact or got.value
+    if equal(call, got, patience):
+        return {"passed": True, "output": shown, **printed}
+    return {"passed": False, "output": shown, "expected": call.expected, **printed}
+
+
+def _reason(first: Json, count: int, results: list[Json]) -> str:
+    if first is None:
+        return ""
+    said = first.get("error") or f"gave {first.get('output')!r}, not {first.get('expected')!r}"
+    return f"{count} of {len(results)} calls passed; call {first['case']} {_one_line(said)}"
+
+
+def _one_line(text: str) -> str:
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    return lines[-1][:300] if lines else text
+
+
+def equal(call: Call, got: Returned, patience: Patience) -> bool:
+    """By the comparator of the call. A value that is no JSON equals nothing, but as a set."""
+    wanted, value = call.expected, got.value
+    if value is ABSENT:
+        return False
+    if call.comparator == "approx":
+        return near(wanted, value, Decimal(str(_TOLERANCE if call.tolerance is None else call.tolerance)))
+    if call.comparator in ("unordered", "set"):
+        if not isinstance(wanted, list) or not isinstance(value, list):
+            return same(wanted, value)
+        return _matched(wanted, value, once=call.comparator == "unordered")
+    if call.comparator == "regex":
+        return isinstance(value, str) and full_match(compiled(str(wanted)), value, patience) is not None
+    return not got.inexact and same(wanted, value)
+
+
+def near(wanted: Json, value: Json, tolerance: Decimal) -> bool:
+    """Numbers within a tolerance, at whatever depth: absolute, or as a share of the greater one."""
+    if is_number(wanted) and is_number(value):
+        left, right = decimal(wanted), decimal(value)
+        if not (left.is_finite() and right.is_finite()):
+            return False
+        return abs(left - right) <= tolerance * max(Decimal(1), abs(left), abs(right))
+    if isinstance(wanted, list) and isinstance(value, list):
+        pairs = zip(wanted, value, strict=False)
+        return len(wanted) == len(value) and all(near(left, right, tolerance) for left, right in pairs)
+    if isinstance(wanted, dict) and isinstance(value, dict):
+        return wanted.keys() == value.keys() and all(near(wanted[k], value[k], tolerance) for k in wanted)
+    return same(wanted, value)
+
+
+def _matched(wanted: list[Json], value: list[Json], once: bool) -> bool:
+    """The same elements; `once`: each as often as in the other. Equality has no ties to choose between, so
+    the first one that fits will do."""
+    if not once:
+        return all(any(same(a, b) for b in value) for a in wanted) and all(
+            any(same(a, b) for a in wanted) for b in value
+        )
+    left = list(value)
+    for each in wanted:
+        found = next((n for n, other in enumerate(left) if same(each, other)), None)
+        if found is None:
+            return False
+        del left[found]
+    return not left

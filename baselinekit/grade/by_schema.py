@@ -1,0 +1,82 @@
+"""JSON Schema, asked of the `jsonschema` package. What a `$ref` names elsewhere is never fetched, and
+patterns have a time limit that holds."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from baselinekit.errors import InvalidInput, Problem, cannot
+from baselinekit.model.values import Json
+from baselinekit.paths import render
+from baselinekit.placeholders.patience import Patience
+from baselinekit.placeholders.pattern import compiled, search
+
+_MOST_SHOWN = 20
+
+
+def violations(value: Json, schema: Json, patience: Patience) -> list[str]:
+    """What the schema does not allow, one sentence each, the first ones."""
+    from referencing.exceptions import Unresolvable
+
+    try:
+        found = sorted(
+            islice(_validator(schema, patience).iter_errors(value), _MOST_SHOWN),
+            key=lambda error: [str(step) for step in error.absolute_path],
+        )
+    except Unresolvable as error:
+        what = f"the schema refers to {error.ref}, which is not in it"
+        raise cannot("BK703", what, "copy that part into the schema: nothing is fetched") from None
+    return [f"{render(tuple(error.absolute_path)) or 'the output'}: {error.message}" for error in found]
+
+
+def schema_problems(schema: Json) -> Iterator[Problem]:
+    """What is wrong with the schema itself."""
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import validator_for
+
+    if not isinstance(schema, dict | bool):
+        yield Problem("BK703", "a schema is a mapping", "such as {type: object, required: [id]}")
+        return
+    try:
+        validator_for(schema).check_schema(schema)
+    except SchemaError as error:
+        where = render(tuple(error.absolute_path))
+        yield Problem("BK703", f"{where + ': ' if where else ''}{error.message}", "mend the JSON Schema")
+        return
+    for pattern in _patterns(schema):
+        try:
+            compiled(pattern)
+        except InvalidInput as error:
+            yield from error.problems
+
+
+def _patterns(schema: Json) -> Iterator[str]:
+    if isinstance(schema, dict):
+        if isinstance(schema.get("pattern"), str):
+            yield schema["pattern"]
+        if isinstance(schema.get("patternProperties"), dict):
+            yield from schema["patternProperties"]
+        for value in schema.values():
+            yield from _patterns(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from _patterns(value)
+
+
+def _validator(schema: Json, patience: Patience) -> Any:
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.validators import extend, validator_for
+    from referencing import Registry
+
+    def pattern(_: Any, expression: str, value: Json, __: Any) -> Iterator[Any]:
+        if isinstance(value, str) and search(compiled(expression), value, patience) is None:
+            yield ValidationError(f"{value!r} does not match {expression!r}")
+
+    def pattern_properties(validator: Any, stated: dict[str, Any], value: Json, _: Any) -> Iterator[Any]:
+        for expression, below in stated.items() if isinstance(value, dict) else ():
+            for key, item in value.items():
+                if search(compiled(expression), key, patience) is not None:
+                    yield from validator.descend(item, below, path=key, schema_path=expression)
+
+    kind = extend(validator_for(schema), {"pattern": pattern, "patternProperties": pattern_properties})
+    return kind(schema, registry=Registry())

@@ -1,0 +1,204 @@
+"""The face of the room: an output and a grader become a grade."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from baselinekit.errors import BaselinekitError, CannotReplay, OutOfBudget, Problem
+from baselinekit.grade import by_code, by_function, by_model, by_schema, criteria
+from baselinekit.grade.by_code import parsed as parsed
+from baselinekit.grade.combine import combined as combined
+from baselinekit.grade.meaning import meaning_question as meaning_question, read_similarity as read_similarity
+from baselinekit.grade.rubric import read_scores as read_scores, rubric_question as rubric_question
+from baselinekit.model.asking import Answer, Ask, Usage
+from baselinekit.model.comparison import Comparison
+from baselinekit.model.evals import Case
+from baselinekit.model.graders import (
+    BaselineMatch,
+    Contains,
+    ExactMatch,
+    FunctionOutput,
+    Grader,
+    HumanRating,
+    JsonSchema,
+    ModelJudge,
+    MustInclude,
+    RegexMatch,
+    StructuralMatch,
+)
+from baselinekit.model.grades import Grade
+from baselinekit.model.observation import Observation
+from baselinekit.model.running import Ran
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.paths import render
+from baselinekit.placeholders.patience import Patience
+
+_MOST_DIFFERENCES = 50
+
+
+def _nobody(*_: object) -> Any:
+    raise CannotReplay(Problem("BK704", "nobody was given to ask", "please report it"))
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """What grading needs of the world: a model to ask, a place to run a program in, the comparison of a
+    case's output by the matcher, schemas from files, and what people have said so far."""
+
+    ask: Callable[[Ask], Answer] = _nobody
+    run: Callable[[FunctionOutput, str], Ran] = _nobody
+    compare: Callable[[Case, Grader, Observation], Comparison] = _nobody
+    schema: Callable[[Case, str], Json] = _nobody
+    rated: Callable[[Case, Grader, Observation], Grade] = _nobody
+    patience: Callable[[], Patience] = field(default=Patience)
+
+
+def grade(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
+    """What a grader makes of an output. Whatever keeps it from judging is an error, never a verdict."""
+    try:
+        return _KINDS[type(grader.method)](grader, case, observation, doors)
+    except OutOfBudget:
+        raise
+    except BaselinekitError as error:
+        problem = error.problems[0]
+        reason = problem.what + (f": {problem.mend}" if problem.mend else "")
+        return _grade(grader, "error", None, reason, code=problem.code)
+
+
+def problems_of(grader: Grader, case: Case) -> Iterator[Problem]:
+    """What is wrong with a grader before anything is asked, with paths below the grader."""
+    method = grader.method
+    if isinstance(method, RegexMatch):
+        yield from by_code.regex_problems(method, case.expected)
+    elif isinstance(method, FunctionOutput):
+        yield from by_function.problems_of(method)
+    elif isinstance(method, ModelJudge):
+        yield from criteria.problems_of(method)
+    elif isinstance(method, JsonSchema):
+        yield from _schema_stated(method)
+    elif isinstance(method, ExactMatch | StructuralMatch) and case.expected is None and not case.baseline:
+        yield Problem("BK705", f"{grader.name} has nothing to compare with", "add `expected: {value: …}`")
+    elif (
+        isinstance(method, Contains)
+        and case.expected is None
+        and not (method.all or method.any or method.none)
+    ):
+        yield Problem(
+            "BK705", f"{grader.name} looks for nothing", "state `all`, `any` or `none`, or `expected`"
+        )
+
+
+def _schema_stated(method: JsonSchema) -> Iterator[Problem]:
+    if (method.schema is None) == (method.schema_file is None):
+        yield Problem("BK703", "a json_schema grader has one schema", "state `schema` or `schema_file`")
+    elif method.schema is not None:
+        yield from by_schema.schema_problems(method.schema)
+
+
+def _grade(grader: Grader, outcome: Any, score: float | None, reason: str = "", **more: Any) -> Grade:
+    return Grade(
+        grader.name,
+        grader.kind,
+        outcome,
+        score,
+        reason,
+        weight=grader.weight,
+        required=grader.required,
+        **more,
+    )
+
+
+def _decided(grader: Grader, judged: by_code.Judged) -> Grade:
+    """By rules alone: the score follows the verdict."""
+    passed, reason, details = judged
+    return _grade(grader, "passed" if passed else "failed", float(passed), reason, details=details)
+
+
+def _by_text(look: Callable[..., by_code.Judged], *wanted: str) -> Callable[..., Grade]:
+    def judge(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
+        given = {"expected": case.expected, "patience": doors.patience()}
+        return _decided(grader, look(observation.output, grader.method, *(given[name] for name in wanted)))
+
+    return judge
+
+
+def _by_schema(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
+    method: JsonSchema = grader.method  # type: ignore[assignment]
+    schema = method.schema if method.schema_file is None else doors.schema(case, method.schema_file)
+    value = by_code.parsed(observation.output)
+    if value is ABSENT:
+        shown = by_code.text_of(observation.output)[:200]
+        return _decided(grader, (False, "it is no JSON", {"actual": shown}))
+    found = by_schema.violations(value, schema, doors.patience())
+    return _decided(grader, (not found, "; ".join(found), {"violations": found} if found else {}))
+
+
+def _by_matcher(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
+    comparison = doors.compare(case, grader, observation)
+    shown: list[Json] = [
+        {
+            "path": render(each.path),
+            "kind": each.kind,
+            **{
+                name: side
+                for name, side in (("expected", each.expected), ("actual", each.actual))
+                if side is not ABSENT
+            },
+        }
+        for each in comparison.differences[:_MOST_DIFFERENCES]
+    ]
+    count = comparison.count
+    reason = "" if comparison.passed else f"{count:,} difference{'s' if count != 1 else ''}"
+    return _decided(grader, (comparison.passed, reason, {"differences": shown} if shown else {}))
+
+
+def _by_function(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
+    method: FunctionOutput = grader.method  # type: ignore[assignment]
+    code = by_function.code_in(by_code.text_of(observation.output))
+    found = by_function.judged(method, doors.run(method, code), doors.patience())
+    outcome = "error" if found.flaw else "passed" if found.passed else "failed"
+    score = None if found.flaw else found.score
+    return _grade(grader, outcome, score, found.flaw or found.reason, details=found.details)
+
+
+def _by_model(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
+    """As many samples as are wanted; the middle one counts, and how often the others differ is told."""
+    method: ModelJudge = grader.method  # type: ignore[assignment]
+    output = observation.output
+    usage, judgements = Usage(), []
+    for turn in range(method.samples):
+        answer = doors.ask(by_model.judge_question(method, case, output, turn))
+        usage = usage + answer.usage
+        judgements.append(by_model.read_judgement(answer.text, method, case, output))
+    chosen, flips = by_model.middle(judgements)
+    details = dict(chosen.details)
+    if method.samples > 1:
+        details["samples"] = {"scores": [round(each.score, 6) for each in judgements], "flip_rate": flips}
+    if chosen.disagrees:
+        details["disagrees"] = chosen.disagrees
+    return _grade(
+        grader,
+        "passed" if chosen.passed else "failed",
+        chosen.score,
+        "" if chosen.passed else chosen.reason,
+        details=details,
+        usage=usage,
+    )
+
+
+def _by_people(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
+    return doors.rated(case, grader, observation)
+
+
+_KINDS: Mapping[type, Callable[[Grader, Case, Observation, Doors], Grade]] = {
+    ExactMatch: _by_text(by_code.exact_match, "expected"),
+    RegexMatch: _by_text(by_code.regex_match, "expected", "patience"),
+    Contains: _by_text(by_code.contains, "expected"),
+    MustInclude: _by_text(by_code.must_include),
+    JsonSchema: _by_schema,
+    StructuralMatch: _by_matcher,
+    BaselineMatch: _by_matcher,
+    FunctionOutput: _by_function,
+    ModelJudge: _by_model,
+    HumanRating: _by_people,
+}

@@ -1,0 +1,53 @@
+"""Cases, graders and doors as tests write them down."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from baselinekit.grade.dispatch import Doors, grade
+from baselinekit.grade.judging import nonce_of
+from baselinekit.model.asking import Answer, Ask, Usage
+from baselinekit.model.evals import Case, Expected
+from baselinekit.model.graders import (
+    Grader,
+    Method,
+)
+from baselinekit.model.grades import Grade
+from baselinekit.model.observation import Observation
+from baselinekit.model.recipes import PromptExecution, PromptInput, Recipe
+
+RECIPE = Recipe(PromptInput(text="Reverse: hello"), PromptExecution("prompt"))
+
+
+def case(*graders: Grader, expected: Expected | None = None, **more: Any) -> Case:
+    return Case("c", RECIPE, graders, expected=expected, **more)
+
+
+def exactly(value: Any, *alternatives: Any, type: Any = "exact") -> Expected:
+    return Expected(type, value, list(alternatives))
+
+
+def graded(
+    output: Any,
+    method: Method,
+    expected: Expected | None = None,
+    doors: Doors | None = None,
+    kind: Any = "code",
+) -> Grade:
+    grader = Grader("g", kind, method)
+    return grade(grader, case(grader, expected=expected), Observation(output, 0.1), doors or Doors())
+
+
+def judge(reply: Callable[[str, Ask], Any]) -> Doors:
+    """A model that is given the nonce of what it is asked, and the question."""
+
+    def ask(asked: Ask) -> Answer:
+        shown = asked.messages[-1].content
+        nonce = shown.rpartition('{"nonce": "')[2][:16]
+        said = reply(nonce, asked)
+        return Answer(said if isinstance(said, str) else json.dumps(said), usage=Usage(10, 5))
+
+    return Doors(ask=ask)
+
+
+__all__ = ["case", "exactly", "graded", "judge", "nonce_of"]

@@ -1,0 +1,117 @@
+"""Generated functions: the code in a text, and what was returned beside what should be."""
+
+from typing import Any
+
+import pytest
+from cases import case, graded
+
+from baselinekit.grade.by_function import code_in
+from baselinekit.grade.dispatch import Doors, problems_of
+from baselinekit.model.graders import (
+    Call,
+    FunctionOutput,
+    Grader,
+)
+from baselinekit.model.running import Ran, Returned
+from baselinekit.placeholders.patience import Patience
+
+
+def ran(*calls: Returned, **more: Any) -> Doors:
+    return Doors(run=lambda method, code: Ran(calls, **more), patience=Patience)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("def f(): pass", "def f(): pass"),
+        ("Here:\n```python\ndef f(): pass\n```\nDone.", "def f(): pass\n"),
+        ("```\na = 1\n```\nand\n~~~py\nb = a\n~~~", "a = 1\n\nb = a\n"),
+        ("````\nx = '''\n```\n'''\n````", "x = '''\n```\n'''\n"),
+        ("``` is a fence", "``` is a fence"),
+        ("", ""),
+    ],
+)
+def test_h25_code_may_stand_in_fences(text: str, code: str) -> None:
+    assert code_in(text) == code
+
+
+@pytest.mark.parametrize(
+    ("comparator", "expected", "value", "passed"),
+    [
+        ("equals", 3, 3, True),
+        ("equals", 3, 3.0, True),
+        ("equals", True, 1, False),
+        ("equals", [1, 2], [1, 2], True),
+        ("equals", [1, 2], [2, 1], False),
+        ("equals", None, None, True),
+        ("equals", {"a": None}, {"a": False}, False),
+        ("approx", 0.3, 0.1 + 0.2, True),
+        ("approx", 0.3, 0.31, False),
+        ("approx", [0.3, {"x": 1e10}], [0.1 + 0.2, {"x": 1e10 + 1}], True),
+        ("approx", 0.3, float("nan"), False),
+        ("approx", 1, "1", False),
+        ("unordered", [1, 2, 2], [2, 1, 2], True),
+        ("unordered", [1, 2, 2], [2, 1, 1], False),
+        ("set", [1, 2], [2, 1, 1], True),
+        ("set", [1, 2], [1, 3], False),
+        ("regex", "^a+$", "aaa", True),
+        ("regex", "^a+$", "aab", False),
+        ("regex", "^a+$", 5, False),
+    ],
+)
+def test_h23_comparators(comparator: str, expected: Any, value: Any, passed: bool) -> None:
+    method = FunctionOutput("f", [Call(expected, [1], comparator=comparator)])
+    found = graded("code", method, doors=ran(Returned(value)))
+    assert found.outcome == ("passed" if passed else "failed")
+    (result,) = found.details["test_results"]
+    assert ("expected" in result) == (not passed)
+
+
+def test_h23_one_call_that_fails_stops_none_of_the_others() -> None:
+    method = FunctionOutput("f", [Call(1), Call(2), Call(3), Call(4)])
+    doors = ran(Returned(1), Returned(error="timeout"), Returned(error="Trace\nValueError: no"), Returned(4))
+    found = graded("code", method, doors=doors)
+    assert (found.outcome, found.score) == ("failed", 0.5)
+    assert found.details["passed_count"] == 2
+    assert found.details["total_count"] == 4
+    assert [result["case"] for result in found.details["test_results"]] == [0, 1, 2, 3]
+    assert found.details["test_results"][1] == {"case": 1, "passed": False, "error": "timeout"}
+    assert found.reason == "2 of 4 calls passed; call 1 timeout"
+
+
+def test_h24_calls_that_were_not_reached_failed() -> None:
+    found = graded("code", FunctionOutput("f", [Call(1), Call(2)]), doors=ran(Returned(1)))
+    assert (found.outcome, found.score) == ("failed", 0.5)
+
+
+def test_h24_what_is_no_json_equals_nothing() -> None:
+    doors = ran(Returned("{1, 2}", inexact="{1, 2}"))
+    found = graded("code", FunctionOutput("f", [Call("{1, 2}")]), doors=doors)
+    assert found.outcome == "failed"
+
+
+def test_a_sandbox_that_cannot_be_had_is_an_error() -> None:
+    found = graded("code", FunctionOutput("f", [Call(1)]), doors=ran(flaw="no sandbox here"))
+    assert (found.outcome, found.score, found.reason) == ("error", None, "no sandbox here")
+
+
+def test_the_report_says_what_was_contained() -> None:
+    doors = ran(Returned(1), contained=("network",), not_contained=("memory",))
+    found = graded("code", FunctionOutput("f", [Call(1)]), doors=doors)
+    assert found.details["contained"] == ["network"]
+    assert found.details["not_contained"] == ["memory"]
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        (FunctionOutput("f"), "without a test case"),
+        (FunctionOutput("f()", [Call(1)]), "no name of a function"),
+        (FunctionOutput("__import__('os').system", [Call(1)]), "no name of a function"),
+        (FunctionOutput("f", [Call(1, comparator="equal")]), "there is no comparator 'equal'"),
+        (FunctionOutput("f", [Call(1)], timeout_per_case=0), "a time limit of nothing"),
+    ],
+)
+def test_h24_what_cannot_work_is_found_beforehand(method: FunctionOutput, said: str) -> None:
+    grader = Grader("g", "code", method)
+    assert said in "; ".join(problem.what for problem in problems_of(grader, case(grader)))
