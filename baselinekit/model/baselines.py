@@ -26,8 +26,22 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True)
+class Variant:
+    """Another known-good output, for places where something else is right: all that `when` names must fit,
+    each by one of its texts, in which `*` stands for anything."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    when: dict[str, str | Number | list[str]]
+    output: Json = ABSENT
+    output_file: str | None = None
+    captured_at: str | None = None
+    environment: dict[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Known:
-    """The known-good output: in place, or in a file beside it."""
+    """The known-good output: in place, or in a file beside it; `variants` come before it where they fit."""
 
     __pydantic_config__: ClassVar[Any] = STRICT
 
@@ -38,6 +52,7 @@ class Known:
     observed: Observed | None = None
     approved_by: str | None = None
     reason: str | None = None
+    variants: list[Variant] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +201,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """One baseline as its file states it."""
+    """One baseline as its file states it. `variant`: which of its variants stands in `baseline`."""
 
     id: str
     current: Recipe
@@ -197,3 +212,14 @@ class Baseline:
     comparison: Rules = field(default_factory=Rules)
     metadata: Metadata = field(default_factory=Metadata)
     source: Source = field(default_factory=lambda: Source(""))
+    variant: int | None = None
+
+    @property
+    def output_path(self) -> Path:
+        """Where the output that counts stands in the record."""
+        return (*known_path(self.variant), "output")
+
+
+def known_path(variant: int | None) -> Path:
+    """Where a known-good output, and what is said of it, stand in the record: its own, or a variant."""
+    return ("baseline",) if variant is None else ("baseline", "variants", variant)

@@ -6,7 +6,17 @@ from datetime import datetime
 from urllib.parse import urlsplit
 
 from baselinekit.errors import Problem, nearest
-from baselinekit.model.baselines import BOUNDS, FLAGS, Age, FieldRule, Known, Metadata, Rules, Tolerance
+from baselinekit.model.baselines import (
+    BOUNDS,
+    FLAGS,
+    Age,
+    FieldRule,
+    Known,
+    Metadata,
+    Rules,
+    Tolerance,
+    Variant,
+)
 from baselinekit.model.recipes import CommandInput, HttpExecution, HttpFlow, HttpRequest, PromptInput, Recipe
 from baselinekit.model.values import ABSENT, Path
 from baselinekit.placeholders.kinds import seconds
@@ -27,7 +37,7 @@ def check_id(text: str, at: Path = ("id",)) -> Iterator[Problem]:
 def check_known(known: Known | None) -> Iterator[Problem]:
     if known is None:
         return
-    if known.output is ABSENT and known.output_file is None:
+    if known.output is ABSENT and known.output_file is None and not known.variants:
         what = "`baseline` has no output"
         yield Problem(
             "BK104", what, "add `output`, or capture it: baselinekit capture from", at=("baseline",)
@@ -37,6 +47,19 @@ def check_known(known: Known | None) -> Iterator[Problem]:
         yield Problem("BK108", what, "keep one of them", at=("baseline", "output_file"))
     if known.captured_at is not None:
         yield from _check_time(known.captured_at, ("baseline", "captured_at"))
+    for number, variant in enumerate(known.variants):
+        yield from _check_variant(variant, ("baseline", "variants", number))
+
+
+def _check_variant(variant: Variant, at: Path) -> Iterator[Problem]:
+    if (variant.output is ABSENT) == (variant.output_file is None):
+        mend = "add `output`" if variant.output is ABSENT else "keep one of `output` and `output_file`"
+        yield Problem("BK108", "a variant has one output", mend, at=at)
+    if not variant.when:
+        what = "a variant that is for every place is the output itself"
+        yield Problem("BK108", what, "say where it is right: when: {environment: staging}", at=(*at, "when"))
+    if variant.captured_at is not None:
+        yield from _check_time(variant.captured_at, (*at, "captured_at"))
 
 
 def check_metadata(metadata: Metadata) -> Iterator[Problem]:

@@ -9,12 +9,10 @@ from baselinekit.documents.languages import language
 from baselinekit.documents.marks import MAPPING, SEQUENCE, Marks, Node, mark, mark_each
 from baselinekit.documents.text import decode, place
 from baselinekit.errors import BaselinekitError, Place, Problem
-from baselinekit.model.baselines import Source
+from baselinekit.model.baselines import Source, known_path
 from baselinekit.model.values import Path
 from baselinekit.store import files, outputs, records
 
-_OUTPUT: Path = ("baseline", "output")
-_OUTPUT_FILE: Path = ("baseline", "output_file")
 _LISTS = ("ignore_values", "require_keys")
 
 
@@ -66,27 +64,44 @@ def place_problems(body: str, file: str, problems: Mapping[int, Sequence[Problem
 
 def _steps(source: Source, paths: Sequence[Path]) -> Iterator[Path]:
     """Every way into the document that finding these paths may take."""
-    yield records.place_in(source, _OUTPUT_FILE)
     for path in paths:
+        if of := _output_of(path):
+            yield records.place_in(source, (*of, "output_file"))
         yield records.place_in(source, path)
         yield _in_options(source, path)
 
 
 def _places(marks: Marks, body: str, source: Source, paths: Sequence[Path], root: str) -> list[Place]:
-    found = marks.reach(records.place_in(source, _OUTPUT_FILE))
-    beside = found[0][-1].value if not found[1] else None
-    inside = [path[2:] for path in paths if path[:2] == _OUTPUT] if beside else []
-    there = iter(_in_output(source, beside, inside, root) if beside else [])
+    of_file = {of: _file_of(marks, source, of) for of in {_output_of(path) for path in paths} if of}
+    there = {
+        of: iter(_in_output(source, name, [p[len(of) + 1 :] for p in paths if _output_of(p) == of], root))
+        for of, name in of_file.items()
+        if name
+    }
     places = []
     for path in paths:
-        if beside and path[:2] == _OUTPUT:
-            places.append(next(there))
+        beside = there.get(_output_of(path) or ())
+        if beside is not None:
+            places.append(next(beside))
             continue
         nodes, rest = marks.reach(records.place_in(source, path))
         if rest and not marks.reach(_in_options(source, path))[1]:
             nodes = marks.reach(_in_options(source, path))[0]
         places.append(place(source.file, body, _index(nodes[-1])))
     return places
+
+
+def _output_of(path: Path) -> Path | None:
+    """Where the known-good output stands that a path leads into: the record's own, or a variant."""
+    own, variant = known_path(None), 3
+    if path[:2] == (*own, "output"):
+        return own
+    return path[:variant] if path[:2] == (*own, "variants") and path[variant:][:1] == ("output",) else None
+
+
+def _file_of(marks: Marks, source: Source, of: Path) -> str | None:
+    found, rest = marks.reach(records.place_in(source, (*of, "output_file")))
+    return None if rest else found[-1].value
 
 
 def _in_options(source: Source, path: Path) -> Path:

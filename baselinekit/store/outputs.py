@@ -2,12 +2,17 @@
 
 import hashlib
 import posixpath
+from dataclasses import replace
+from typing import TypeVar
 
 from baselinekit.documents import jsonfile
 from baselinekit.documents.text import decode
-from baselinekit.errors import InvalidInput, Problem
-from baselinekit.model.values import Json
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
+from baselinekit.model.baselines import Known, Variant, known_path
+from baselinekit.model.values import Json, Path
 from baselinekit.store.files import MAX_OUTPUT_BYTES, read
+
+T = TypeVar("T", Known, Variant)
 
 MARK = ".output."
 
@@ -22,10 +27,38 @@ def beside(root: str, file: str, name: str) -> tuple[str, str]:
     return root, posixpath.normpath(posixpath.join(posixpath.dirname(file), name))
 
 
+def with_files(
+    known: Known | None, root: str, file: str
+) -> tuple[Known | None, list[tuple[Path, BaselinekitError]]]:
+    """A known-good output, and its variants, with what the files beside hold; and what is wrong with these,
+    by where in the record they are named."""
+    failed: list[tuple[Path, BaselinekitError]] = []
+    if known is None:
+        return None, failed
+
+    def filled(stated: T, number: int | None) -> T:
+        if stated.output_file is None:
+            return stated
+        try:
+            return replace(stated, output=load(root, file, stated.output_file))
+        except (InvalidInput, Refused) as error:
+            failed.append((known_path(number), error))
+            return stated
+
+    known = filled(known, None)
+    if any(variant.output_file for variant in known.variants):
+        known = replace(known, variants=[filled(one, number) for number, one in enumerate(known.variants)])
+    return known, failed
+
+
 def load(root: str, file: str, name: str) -> Json:
     """What an output file holds: `.json` a value, `.bin` its size and hash, anything else text."""
     folder, path = beside(root, file, name)
-    data = read(folder, path, MAX_OUTPUT_BYTES)
+    return parse(read(folder, path, MAX_OUTPUT_BYTES), path)
+
+
+def parse(data: bytes, path: str) -> Json:
+    """The same of bytes from elsewhere."""
     if path.endswith(".bin"):
         return {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
     if path.endswith(".json"):

@@ -10,7 +10,7 @@ from baselinekit.documents.splice import value_at
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.model.baselines import Baseline, Source
-from baselinekit.model.values import Json
+from baselinekit.model.values import Json, Path
 from baselinekit.store import outputs, records
 from baselinekit.store.files import read
 from baselinekit.store.locating import locate, locate_each, place_problems
@@ -37,6 +37,17 @@ def parse_record(record: dict[str, Json], root: str) -> Baseline:
     return baseline
 
 
+def parse(data: bytes, file: str) -> list[Baseline]:
+    """The baselines in bytes that need not be those on the disk; what stands in files beside is left out."""
+    found = []
+    for source, raw in _found(data, file):
+        baseline, problems = records.read(raw, source)
+        if baseline is None or problems:
+            raise InvalidInput(*problems)
+        found.append(baseline)
+    return found
+
+
 def read_record(source: Source, root: str) -> dict[str, Json]:
     """A record as its file states it, nothing added and nothing left out."""
     body = decode(read(root, source.file), source.file).body
@@ -60,7 +71,9 @@ def refuse_taken(id: str, root: str, files: Sequence[str]) -> None:
                     if taken == id
                     else f"the id {id!r} is {taken!r} in other letters"
                 )
-                mend = "choose another --id, or remove that baseline first"
+                mend = (
+                    f"choose another --id, or take its new answer over: baselinekit refresh {taken} --replay"
+                )
                 raise InvalidInput(Problem("BK113", what, mend, locate(source, ("id",), root)))
 
 
@@ -110,17 +123,19 @@ def _load_all(
 
 def _load_one(data: bytes, file: str, root: str, loaded: _Loaded) -> None:
     wrong: dict[int, list[Problem]] = {}
-    without_output: list[tuple[Source, BaselinekitError]] = []
+    without_output: list[tuple[Source, Path, BaselinekitError]] = []
     for source, raw in _found(data, file):
         baseline, problems = records.read(raw, source)
         if problems or baseline is None:
             here = wrong.setdefault(source.document, [])
             here += [replace(problem, at=(*source.at, *(problem.at or ()))) for problem in problems]
             continue
-        try:
-            loaded.baselines.append(_with_output(baseline, file, root))
-        except (InvalidInput, Refused) as error:
-            without_output.append((source, error))
+        known, failed = outputs.with_files(baseline.baseline, root, file)
+        without_output += [(source, at, error) for at, error in failed]
+        if not failed:
+            loaded.baselines.append(
+                baseline if known is baseline.baseline else replace(baseline, baseline=known)
+            )
     if wrong:
         loaded.problems += place_problems(decode(data, file).body, file, wrong)
     for placed in _where_they_are_named(without_output, root):
@@ -128,11 +143,11 @@ def _load_one(data: bytes, file: str, root: str, loaded: _Loaded) -> None:
 
 
 def _where_they_are_named(
-    errors: Sequence[tuple[Source, BaselinekitError]], root: str
+    errors: Sequence[tuple[Source, Path, BaselinekitError]], root: str
 ) -> Iterator[BaselinekitError]:
     """What is wrong with the file of an output is told where it is named, unless the fault is inside."""
-    named = locate_each([(source, [("baseline", "output_file")]) for source, _ in errors], root)
-    for (_, error), (here,) in zip(errors, named, strict=True):
+    named = locate_each([(source, [(*at, "output_file")]) for source, at, _ in errors], root)
+    for (*_, error), (here,) in zip(errors, named, strict=True):
         inside = [problem.place and problem.place.line for problem in error.problems]
         yield type(error)(
             *(
@@ -157,13 +172,6 @@ def _found(data: bytes, file: str) -> list[tuple[Source, dict[str, Json]]]:
         mend = "write a baseline into it, or remove it"
         raise InvalidInput(Problem("BK110", "no baseline: the file is empty", mend, Place(file, 1, 1)))
     return found
-
-
-def _with_output(baseline: Baseline, file: str, root: str) -> Baseline:
-    known = baseline.baseline
-    if known is None or known.output_file is None:
-        return baseline
-    return replace(baseline, baseline=replace(known, output=outputs.load(root, file, known.output_file)))
 
 
 def _same_ids(baselines: Sequence[Baseline], root: str) -> list[Problem]:
