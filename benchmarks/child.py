@@ -14,6 +14,7 @@ SUBJECTS = {
     "unordered": "arrays without order",
     "files": "baseline files",
     "replay": "`compare` as a whole",
+    "models": "slow questions to a model",
     "peers": "the same checks by other tools",
     "startup": "starting up",
     "guards": "what the guards cost",

@@ -29,7 +29,10 @@ def ask(question: Question) -> Reply:
         return _reply(question, body, seconds)
     except (LookupError, TypeError, AttributeError):
         what = f"{question.name} answered with something that is no message"
-        raise cannot("BK612", what, "is its `base_url` that of an Anthropic-compatible API?") from None
+        mend = "is its `base_url` that of an Anthropic-compatible API?"
+        if isinstance(body, dict) and "choices" in body:
+            mend = "it answers as OpenAI does: write `openai:` in its entry"
+        raise cannot("BK612", what, mend) from None
 
 
 def check(model: Model, world: World) -> Iterator[Problem]:

@@ -8,12 +8,16 @@ from baselinekit.errors import Problem, cannot
 from baselinekit.model.asking import Answer, Message, Model, Tool, ToolCall, Usage
 from baselinekit.model.values import Json
 from baselinekit.models.cost import count
-from baselinekit.models.post import AT_ONCE, USES, check_wire, key_of, post
+from baselinekit.models.post import AT_ONCE, USES, check_wire, key_of, message_in, post
 from baselinekit.models.setting import Form, Question, Reply, World
 
 _PATH = "/chat/completions"
 _DEFAULT = "https://api.openai.com"
 _MEND = "raise `max_tokens`, or ask for less"
+_LENGTH = ("length", "max_tokens", "model_length")
+_BROKEN_OFF = ("error", "time_limit", "cancelled", "abort", "insufficient_system_resource")
+"""What servers of this form say of an answer that they did not finish. Of one that they did, they say
+anything: `stop`, `tool_calls`, `eos_token`, nothing."""
 
 
 def ask(question: Question) -> Reply:
@@ -24,7 +28,10 @@ def ask(question: Question) -> Reply:
         return _reply(question, body, seconds)
     except (LookupError, TypeError, AttributeError):
         what = f"{question.name} answered with something that is no chat completion"
-        raise cannot("BK612", what, "is its `base_url` that of an OpenAI-compatible API?") from None
+        mend = "is its `base_url` that of an OpenAI-compatible API?"
+        if isinstance(body, dict) and body.get("type") == "message":
+            mend = "it answers as Anthropic does: write `anthropic:` in its entry"
+        raise cannot("BK612", what, mend) from None
 
 
 def check(model: Model, world: World) -> Iterator[Problem]:
@@ -75,20 +82,30 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
     served = body.get("model")
     answer = Answer(
         text=_text(message.get("content")),
-        tool_calls=tuple(_call(call["function"]) for call in message.get("tool_calls") or ()),
+        tool_calls=tuple(map(_call, _functions(message))),
         usage=Usage(count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))),
         served=served if isinstance(served, str) else None,
         seconds=seconds,
     )
-    refusal = message.get("refusal")
-    if ended == "length":
+    refusal, ended = message.get("refusal"), str(ended).lower()
+    if ended in _LENGTH:
         fault = Problem("BK613", f"{question.name}: the answer was cut off at its limit of tokens", _MEND)
+    elif ended in _BROKEN_OFF or choice.get("error"):
+        why = message_in(choice.get("error")) or ended
+        fault = Problem("BK613", f"{question.name}: the answer was broken off ({why})", "ask again")
     elif ended == "content_filter" or refusal:
         why = refusal if isinstance(refusal, str) else "its content filter held the answer back"
         fault = Problem("BK614", f"{question.name} did not answer: {why[:300]}", "change the question")
     else:
         return Reply(answer)
     return Reply(answer, fault)
+
+
+def _functions(message: Any) -> list[Any]:
+    """What older servers say of one call stands alone, without a list."""
+    calls = message.get("tool_calls") or ()
+    alone = message.get("function_call")
+    return [call["function"] for call in calls] or ([alone] if alone else [])
 
 
 def _text(content: Json) -> str:

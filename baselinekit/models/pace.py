@@ -29,6 +29,8 @@ class Lane:
         self._apart = _MINUTE / (per_minute - burst + 1) if per_minute else 0.0
         self._early = (burst - 1) * self._apart
         self._due = self._rested = float("-inf")
+        self.deserted = False
+        """Whether nobody was there for as long as one question was tried: others need not wait as long."""
 
     @contextmanager
     def place(self) -> Iterator[None]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from urllib.parse import urlsplit, urlunsplit
 
 from baselinekit import __version__
@@ -22,6 +23,8 @@ _UNHEARD = frozenset((429, 503, 529))
 _WORTH_ANOTHER = frozenset((408, 409, 500, 502, 504)) | _UNHEARD
 _BROKEN_OFF = {"BK301": True, "BK304": False}
 _SHOWN = 300
+_UNKNOWN = re.compile(r"(?i)invalid model|\bmodel\b.{0,80}(?:not found|not exist|not supported)")
+_TOO_LONG = re.compile(r"(?i)context[ _]?(?:length|window)|prompt is too long|maximum context")
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FRAMING = re.compile(r"(?i)host|content-length|transfer-encoding|connection|expect|te|trailer|upgrade")
 _BAD_VALUE = re.compile(r"[^\t\x20-\x7e\x80-\xff]")
@@ -49,9 +52,9 @@ def post(question: Question, path: str, default: str, own: dict[str, str], body:
     try:
         response = question.world.send(request)
     except CannotReplay as error:
-        problem = error.problems[0]
+        problem = replace(error.problems[0], what=f"{question.name}: {error.problems[0].what}")
         if problem.code not in _BROKEN_OFF:
-            raise
+            raise CannotReplay(problem) from None
         raise Again(problem, unheard=_BROKEN_OFF[problem.code]) from None
     if not 200 <= response.status < 300:
         raise _failure(question, response.status, _said(response), response)
@@ -62,7 +65,7 @@ def post(question: Question, path: str, default: str, own: dict[str, str], body:
         raise cannot("BK612", what, "is its `base_url` that of the API?") from None
     failed = answer.get("error") if isinstance(answer, dict) else None
     if failed:  # some servers fail with status 200
-        raise _failure(question, _status_in(failed), _message(failed), response)
+        raise _failure(question, _status_in(failed), message_in(failed), response)
     return answer, response.seconds
 
 
@@ -107,7 +110,7 @@ def check_wire(model: Model, world: World, path: str, default: str) -> Iterator[
 
 def _failure(question: Question, status: int, said: str, response: Response) -> Exception:
     model = question.model
-    what = f"{question.name}: status {status}{f': {said}' if said else ''}"
+    what = f"{question.name}: status {status}{f': {said}' if said else ''}".rstrip(".")
     if status in _WORTH_ANOTHER and "insufficient_quota" not in said:
         mend = "ask less at once (`concurrency`, `per_minute`), or later"
         return Again(Problem("BK611", what, mend), asked_wait(response), unheard=status in _UNHEARD)
@@ -117,6 +120,10 @@ def _failure(question: Question, status: int, said: str, response: Response) -> 
         )
     elif status == 404 or 300 <= status < 400:
         mend = "correct `base_url`, or the model's id"
+    elif _UNKNOWN.search(said):
+        mend = f"correct the model's id, {model.openai or model.anthropic!r}"
+    elif _TOO_LONG.search(said):
+        mend = "ask with less text, or a model that has room for it"
     else:
         mend = "correct the question or the model's entry"
     return cannot("BK610", what, mend)
@@ -130,10 +137,11 @@ def _said(response: Response) -> str:
         return _beginning(response)
     if not isinstance(body, dict):
         return _beginning(response)
-    return _message(body.get("error") or body.get("detail") or body)
+    return message_in(body.get("error") or body.get("detail") or body)
 
 
-def _message(error: Json) -> str:
+def message_in(error: Json) -> str:
+    """What an error says, in the words of its server."""
     if isinstance(error, dict):
         kind = next((error[key] for key in ("code", "type") if isinstance(error.get(key), str)), "")
         message = error.get("message")

@@ -105,6 +105,8 @@ class Recording:
             return Problem("BK630", f"no answer is recorded in {where}", mend)
         shown = self._without_secrets(parts)
         differing = min((list(differences(other, shown)) for other in known), key=len) or ["its file's name"]
+        if len(differing) > 1 and all(other.get("model") != model for other in known):
+            return Problem("BK630", f"no answer of the model {model!r} is recorded in {where}", mend)
         what = f"no answer to this question of the model {model!r} is recorded in {where}"
         return Problem("BK630", f"{what}: the nearest one differs in {', '.join(differing[:4])}", mend)
 

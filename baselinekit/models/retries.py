@@ -15,6 +15,7 @@ T = TypeVar("T")
 DEFAULT_RETRIES = 4
 LONGEST_WAIT = 30.0
 _SPREAD = 0.5
+_NOBODY_THERE = "BK301"
 
 _DURATION = re.compile(r"(?:(\d{1,4})h)?(?:(\d{1,4})m(?!s))?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9})ms)?")
 _LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
@@ -39,7 +40,9 @@ def persist(
         if failed is not None and left() <= 0:
             raise _told(failed, tries - 1)
         try:
-            return attempt(left), tries
+            given = attempt(left)
+            lane.deserted = False
+            return given, tries
         except OutOfBudget:
             if failed is None:
                 raise
@@ -47,7 +50,9 @@ def persist(
         except Again as again:
             failed = again
         wait = _wait(failed, tries, world)
-        if tries > retries or wait > LONGEST_WAIT or wait >= left():
+        absent = failed.problem.code == _NOBODY_THERE
+        if tries > retries or wait > LONGEST_WAIT or wait >= left() or (absent and lane.deserted):
+            lane.deserted = absent
             raise _told(failed, tries) from None
         if failed.wait:
             lane.rest(failed.wait)

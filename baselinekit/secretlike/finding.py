@@ -1,10 +1,11 @@
 """What a text would give away, and the text without it. Also where it is encoded: base64, URL."""
 
-import base64
 import re
+from binascii import a2b_base64
 from collections.abc import Iterator
 from urllib.parse import unquote
 
+from baselinekit.secretlike.look import Look
 from baselinekit.secretlike.names import is_secret_header, is_secret_key, may_be_random
 from baselinekit.secretlike.randomness import random_in
 from baselinekit.secretlike.shapes import shapes_in
@@ -14,9 +15,10 @@ Span = tuple[int, int, str]
 BY_NAME = "what its name says is a secret"
 _RANDOM = "a random token"
 _SHORTEST_VALUE = 8
-_BASE64 = re.compile(r"(?:(?<=\\)[nrt])?([A-Za-z0-9+/_-]{16,}={0,2})")
-"""Without what is left of a line end that is written as an escape."""
-_PERCENT = re.compile(r"(?<![\w.~%+/=:@;-])[\w.~%+/=:@;-]*%[0-9A-Fa-f]{2}[\w.~%+/=:@;-]*")
+SHORTEST_RUN = 16
+_LINE_ENDS = ("\\n", "\\r", "\\t")
+_NO_TEXT = re.compile(rb"^[\x80-\xc1\xf5-\xff]|[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
+"""What no text begins with, and what is in none."""
 _DEEPEST = 2
 _MOST_DECODED = 8_192
 
@@ -41,13 +43,18 @@ def spans(text: str, path: tuple[str | int, ...] = (), depth: int = 0) -> Iterat
     """Where in a text something looks like a secret, and what it looks like. They may overlap."""
     if len(text) < _SHORTEST_VALUE:
         return
-    yield from shapes_in(text)
+    look = Look(text)
+    yield from shapes_in(look)
+    yield from shapeless(look, path, depth)
+
+
+def shapeless(look: Look, path: tuple[str | int, ...] = (), depth: int = 0) -> Iterator[Span]:
+    """What is random, or encoded."""
+    text = look.text
     if not any(may_be_random(name) for name in _names(path)):
-        yield from (
-            (start, end, _RANDOM) for start, end in random_in(text) if not _is_encoded(text[start:end])
-        )
+        yield from ((start, end, _RANDOM) for start, end in random_in(look) if not is_text(text[start:end]))
     if depth < _DEEPEST:
-        yield from _encoded(text, path, depth)
+        yield from _encoded(look, path, depth)
 
 
 def covered(text: str, path: tuple[str | int, ...] = (), mask: str = "***") -> str:
@@ -60,31 +67,37 @@ def covered(text: str, path: tuple[str | int, ...] = (), mask: str = "***") -> s
     return result + text[position:] if position else text
 
 
-def _encoded(text: str, path: tuple[str | int, ...], depth: int) -> Iterator[Span]:
-    for match in _BASE64.finditer(text):
-        inner = _decoded(match[1])
+def _encoded(look: Look, path: tuple[str | int, ...], depth: int) -> Iterator[Span]:
+    text = look.text
+    for start, stop in look.runs(SHORTEST_RUN):
+        if text[start - 1 : start + 1] in _LINE_ENDS and stop - start > SHORTEST_RUN:
+            start += 1  # what is left of a line end that is written as an escape
+        end = look.padded(stop)
+        inner = decoded(text[start:end])
         if inner is not None and (found := next(spans(inner, path, depth + 1), None)):
-            yield match.start(1), match.end(1), f"{found[2]} in base64"
-    for match in _PERCENT.finditer(text) if "%" in text else ():
-        inner = unquote(match[0])
-        if inner != match[0] and (found := next(spans(inner, path, depth + 1), None)):
-            yield match.start(), match.end(), found[2]
+            yield start, end, f"{found[2]} in base64"
+    for start, end in look.escaped_urls():
+        inner = unquote(text[start:end])
+        if inner != text[start:end] and (found := next(spans(inner, path, depth + 1), None)):
+            yield start, end, found[2]
 
 
-def _decoded(run: str) -> str | None:
+def decoded(run: str) -> str | None:
     """The text that a run encodes in base64, if it encodes one."""
     run = run[:_MOST_DECODED].rstrip("=").replace("-", "+").replace("_", "/")
     run = run[:-1] if len(run) % 4 == 1 else run
     try:
-        text = base64.b64decode(run + "=" * (-len(run) % 4)).decode()
+        if _NO_TEXT.search(a2b_base64(run[:8])):
+            return None
+        text = a2b_base64(run + "=" * (-len(run) % 4)).decode()
     except ValueError:
         return None
     return text if text.replace("\n", "").replace("\r", "").replace("\t", "").isprintable() else None
 
 
-def _is_encoded(run: str) -> bool:
+def is_text(run: str) -> bool:
     """A run that encodes a text (a cursor, an id with its type) is as secret as that text is."""
-    return _decoded(run) is not None
+    return decoded(run) is not None
 
 
 def _names(path: tuple[str | int, ...]) -> list[str]:

@@ -3,11 +3,14 @@
 Each pair of neighbours speaks for chance or for a word, a path, an identifier; the weights are logarithms of
 how much oftener a pair of that kind stands in random letters and digits than in the texts of real answers."""
 
+import operator
 import re
+import string
+from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import pairwise
 
-_RUN = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
+from baselinekit.secretlike.look import Look
+
 _LONGEST = 200
 _SHORTEST = 20
 _ENOUGH = 12.0
@@ -15,17 +18,20 @@ _ENOUGH = 12.0
 
 _FREE = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s\"'<>]*"  # an address; what is secret in it has a name (shapes.py)
-    r"|-----BEGIN [A-Z ]{0,40}(?:CERTIFICATE|PUBLIC KEY)[A-Z ]{0,40}-----[^-]*"
     r"|\bdata:[\w.+-]+/[\w.+-]+[;,][^\s\"'<>)]*"
     r"|(?<![A-Za-z0-9+/_=-])\.{0,2}/(?![A-Za-z0-9/]*[+=])[^\s\"'<>]*"  # a path
     r"|\b(?i:sha-?(?:1|224|256|384|512)|md5)[-:=][A-Za-z0-9+/_-]+=*"
     r"|(?i:\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)"
-    r"|\b(?i:W/)?\"[^\"\s]{1,80}\"(?=\s*$)"
 )
+_PEM = re.compile(r"-----BEGIN [A-Z ]{0,40}(?:CERTIFICATE|PUBLIC KEY)[A-Z ]{0,40}-----[^-]*")
+_TAG = re.compile(r"\b(?i:W/)?\"[^\"\s]{1,80}\"(?=\s*$)")
+_UUID = re.compile(r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_DIGIT = re.compile(r"[0-9]")
 _ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}|c[a-z0-9]{24}|[0-9a-fA-F]+|[\d_+/-]+|[A-Z0-9_]+")
 _SMALL = re.compile(r"[a-z0-9]{24,}")
 _HEX = re.compile(r"[0-9a-f]+")
 _FEWEST_OTHERS = 3
+_FEWEST_SIGNS = 10
 _CHECKSUM = re.compile(r"[0-9a-f]{16,}")
 _TURN = re.compile(r"(?<=\d)(?=[a-z])|(?<=[a-z])(?=\d)")
 _MOST_TURNS = 0.22
@@ -65,21 +71,54 @@ _WEIGHTS = {
 }
 
 
-def random_in(text: str) -> Iterator[tuple[int, int]]:
+def random_in(look: Look) -> Iterator[tuple[int, int]]:
     """Where a text holds a random run."""
-    if len(text) < _SHORTEST or not _RUN.search(text):
-        return
-    free = [(match.start(), match.end()) for match in _FREE.finditer(text)]
-    place = 0
-    for match in _RUN.finditer(text):
-        while place < len(free) and free[place][1] <= match.start():
-            place += 1
-        if place < len(free) and free[place][0] < match.end():
-            continue
-        run = _CHECKSUM.sub("", match[0])
-        ordinary = len(run) > _LONGEST or _ID.fullmatch(run) or _KNOWN_DATA.match(run)
-        if not ordinary and (_is_mixed(run) or _turns(run)):
-            yield match.span()
+    text, free = look.text, _Free(look)
+    for start, stop in look.runs(_SHORTEST):
+        end = look.padded(stop)
+        if _looks_random(text[start:end]) and not free.holds(start, end):
+            yield start, end
+
+
+def _looks_random(run: str) -> bool:
+    if not _DIGIT.search(run) or _UUID.fullmatch(run):
+        return False
+    run = _CHECKSUM.sub("", run)
+    ordinary = len(run) > _LONGEST or _ID.fullmatch(run) or _KNOWN_DATA.match(run)
+    return not ordinary and (_is_mixed(run) or _turns(run))
+
+
+class _Free:
+    """The places of a text in which anything may be random: addresses, paths, checksums and the like. They
+    are looked for around what looks random, and not in all of a long text."""
+
+    def __init__(self, look: Look):
+        self._look = look
+        self._chunk = (0, 0)
+        self._in_chunk: list[tuple[int, int]] = []
+        self._long: list[tuple[int, int]] | None = None
+
+    def holds(self, start: int, end: int) -> bool:
+        chunk = self._look.chunk(start, end)
+        if chunk != self._chunk:
+            self._chunk = chunk
+            self._in_chunk = [match.span() for match in _FREE.finditer(self._look.text, *chunk)]
+        return _meets(self._in_chunk, start, end) or _meets(self._certificates(), start, end)
+
+    def _certificates(self) -> list[tuple[int, int]]:
+        """What has blanks in it, or is only what it is at the end of the text."""
+        if self._long is None:
+            text = self._look.text
+            pem = _PEM.finditer(text) if b"-----BEGIN " in self._look.data else ()
+            tag = _TAG.finditer(text, max(0, len(text.rstrip()) - 200))
+            self._long = sorted(match.span() for match in (*pem, *tag))
+        return self._long
+
+
+def _meets(places: list[tuple[int, int]], start: int, end: int) -> bool:
+    """Whether one of some places, in their order, overlaps with a run."""
+    before = bisect_left(places, (end,)) - 1
+    return before >= 0 and places[before][1] > start
 
 
 def _turns(run: str) -> bool:
@@ -92,29 +131,31 @@ def _turns(run: str) -> bool:
 
 def _is_mixed(run: str) -> bool:
     """Whether some stretch of it is: what stands before and after (`session_…`) does not speak for it."""
+    stretch = run.rstrip("=")
+    if len(stretch) < _SHORTEST or len(set(stretch)) < _FEWEST_SIGNS or not _DIGIT.search(stretch):
+        return False
     best = total = 0.0
     start = longest = 0
-    for place, (one, other) in enumerate(pairwise(run)):
-        total += _weight(one, other)
+    for place, pair in enumerate(map(operator.add, run, run[1:])):
+        total += _WEIGHT[pair]
         if total <= 0:
             total, start = 0.0, place + 1
         elif total > best:
             best, longest = total, place + 2 - start
-    stretch = run.rstrip("=")
-    return len(stretch) >= _SHORTEST and (
-        best >= _ENOUGH
-        and longest >= 0.6 * len(stretch)
-        and any(char.isdigit() for char in stretch)
-        and len(set(stretch)) >= 10
-    )
+    return best >= _ENOUGH and longest >= 0.6 * len(stretch)
 
 
 def _weight(one: str, other: str) -> float:
     kind = _class(one) + _class(other)
     if kind in ("ll", "Ul", "UU"):
-        kind += "+" if (one + other).lower() in _COMMON else "-"
+        kind += "+" if (one + other).lower() in _PAIRS else "-"
     return _WEIGHTS.get(kind, 0.0)
 
 
 def _class(char: str) -> str:
     return "l" if char.islower() else "U" if char.isupper() else "d" if char.isdigit() else "s"
+
+
+_PAIRS = frozenset(_COMMON.split())
+_SIGNS = string.ascii_letters + string.digits + "+/_-="
+_WEIGHT = {one + other: _weight(one, other) for one in _SIGNS for other in _SIGNS}

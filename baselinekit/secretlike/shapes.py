@@ -1,7 +1,10 @@
-"""Secrets that are known by their shape, wherever they stand in a text."""
+"""Secrets that are known by their shape, wherever they stand in a text. Each shape has a word without which
+there is none of it: only where that stands is looked any closer."""
 
 import re
 from collections.abc import Iterator
+
+from baselinekit.secretlike.look import Look
 
 _EDGE = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
 """What `\\b` stands for below: where a word begins, also after a line end that is written as an escape."""
@@ -11,70 +14,117 @@ _NAMED = (
 )
 _STANDS_FOR = r"(?![<${*\[])"
 
+_NAMES = ("apikey", "api-key", "api_key", "token", "secret", "passw", "pwd")
+
 _SHAPES = (
     (
         "a JSON Web Token",
+        ("eyJ",),
         r"\beyJ[A-Za-z0-9_-]{8,1000}\.eyJ[A-Za-z0-9_-]{4,8000}\.[A-Za-z0-9_-]{8,2000}",
     ),
     (
         "a private key",
+        ("-----BEGIN ",),
         r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----"
         r"(?:[A-Za-z0-9+/=\\\s:,-]{0,8000}?-----END [A-Z ]{0,40}KEY-----)?",
     ),
     (
         "an API key",
+        ("sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "hf_", "npm_", "pypi-", "dop_v1_", "SG.", "whsec_"),
         r"\b(?:sk|pk|rk)[-_](?:live|test|proj|ant|or)[-_][A-Za-z0-9_-]{16,}"
         r"|\bsk-[A-Za-z0-9]{32,}|\bhf_[A-Za-z0-9]{30,}|\bnpm_[A-Za-z0-9]{36}"
         r"|\bpypi-AgEI[A-Za-z0-9_-]{50,}"
         r"|\bdop_v1_[a-f0-9]{64}|\bSG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}"
         r"|\bwhsec_[A-Za-z0-9+/=]{24,}",
     ),
-    ("a GitHub token", r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{40,})"),
-    ("a GitLab token", r"\bglpat-[A-Za-z0-9_-]{20,}"),
-    ("an AWS key", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Za-z])"),
-    ("a Slack token", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-\d-[A-Za-z0-9-]{10,}"),
+    (
+        "a GitHub token",
+        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+        r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{40,})",
+    ),
+    ("a GitLab token", ("glpat-",), r"\bglpat-[A-Za-z0-9_-]{20,}"),
+    ("an AWS key", ("AKIA", "ASIA"), r"\b(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Za-z])"),
+    ("a Slack token", ("xox", "xapp-"), r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-\d-[A-Za-z0-9-]{10,}"),
     (
         "a Google API key",
+        ("AIza", "ya29.", "GOCSPX-"),
         r"\bAIza[0-9A-Za-z_-]{35}|\bya29\.[0-9A-Za-z_-]{20,}|\bGOCSPX-[0-9A-Za-z_-]{20,}",
     ),
     (
         "a webhook",
+        ("hooks.slack.com/", "discord.com/", "discordapp.com/"),
         r"\bhooks\.slack\.com/services/[A-Za-z0-9/]{20,}"
         r"|\bdiscord(?:app)?\.com/api/webhooks/\d+/[A-Za-z0-9_-]{30,}",
     ),
     (
         "a URL with a password",
+        ("://",),
         r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"'<>]{1,200}:[^\s/@\"'<>]{1,200}@",
     ),
     (
         "a signed URL",
+        ("x-amz-signature=", "x-goog-signature=", "x-amz-security-token=", "sig="),
         r"(?i:[?&](?:x-(?:amz|goog)-signature|x-amz-security-token|sig)=[A-Za-z0-9%+/_=-]{30,})",
     ),
     (
         "a secret in a URL",
+        _NAMES,
         rf"(?i:[?&;]{_NAMED}=){_STANDS_FOR}(?=[^\s\"'<>&#]{{0,300}}\d)[^\s\"'<>&#]{{8,2000}}",
     ),
     (
         "a credential",
+        ("bearer", "basic"),
         r"(?i:\b(?:bearer|basic)\s+)(?=[A-Za-z0-9._~+/-]{0,300}\d)[A-Za-z0-9._~+/-]{16,4000}=*",
     ),
     (
         "a secret with its name",
+        _NAMES,
         rf"(?i:(?<![a-z:]){_NAMED})\\?[\"']?\s{{0,3}}[=:]\s{{0,3}}\\?[\"']?{_STANDS_FOR}"
         r"(?=[^\s\"'<>,;&]{0,300}\d)(?=[^\s\"'<>,;&]{0,300}[A-Za-z])[^\s\"'<>,;&\\]{8,2000}",
     ),
 )
-_EACH = tuple((what, re.compile(pattern.replace(r"\b", _EDGE))) for what, pattern in _SHAPES)
+_FOLDED = frozenset(("a signed URL", "a secret in a URL", "a credential", "a secret with its name"))
+_BEFORE = {
+    "a URL with a password": 22,
+    "a signed URL": 1,
+    "a secret in a URL": 9,
+    "a secret with its name": 8,
+}
+"""How far before its word a shape can begin; else it begins with it."""
+_FROM_WORD = {"a URL with a password": r"://[^\s/:@\"'<>]{1,200}:[^\s/@\"'<>]{1,200}@"}
+"""What a shape goes on with from its word, where the word alone is everywhere."""
+_EACH = tuple(
+    (
+        what,
+        tuple(word.encode() for word in words),
+        what in _FOLDED,
+        _BEFORE.get(what, 0),
+        re.compile(_FROM_WORD.get(what, "")),
+        re.compile(pattern.replace(r"\b", _EDGE)),
+    )
+    for what, words, pattern in _SHAPES
+)
+
+_SHORT = 400
 _HINTS = re.compile(
     r"eyJ|-----BEGIN|(?:sk|pk|rk|hf|npm|pypi|v1|SG|whsec|gh[pousr]|pat|glpat|xox[abeoprs]|xapp)[-_.]|AKIA|ASIA|AIza"
     r"|ya29|GOCSPX|webhook|hooks\.|://[^\s/]*@|(?i:sig[a-z]*=|security-token=|bearer|basic|token|secret|passw|pwd"
     r"|api[-_]?key)"
 )
-"""One look for what every shape has a part of: most texts have nothing of it."""
+"""What every shape has a part of. In a short text this is found sooner than one word after the other."""
 
 
-def shapes_in(text: str) -> Iterator[tuple[int, int, str]]:
+def shapes_in(look: Look) -> Iterator[tuple[int, int, str]]:
     """Where a text holds something of a known shape, and what that is."""
-    if _HINTS.search(text):
-        for what, pattern in _EACH:
-            yield from ((match.start(), match.end(), what) for match in pattern.finditer(text))
+    if len(look.text) < _SHORT and not _HINTS.search(look.text):
+        return
+    for what, words, folded, before, rest, pattern in _EACH:
+        end = 0
+        for place in look.words(words, folded):
+            if place < end or not rest.match(look.text, place):
+                continue
+            starts = range(max(end, place - before), place + 1)
+            match = next(filter(None, (pattern.match(look.text, start) for start in starts)), None)
+            if match:
+                end = match.end()
+                yield match.start(), end, what

@@ -40,6 +40,18 @@ def sleeps(asked):
     time.sleep(60)
 """
 
+FORGED = """\
+import json, os, tempfile
+
+def leaves(asked):
+    print(json.dumps({"result": "as it was", "text": "as it was"}), flush=True)
+    os._exit(0)
+
+def writes(asked):
+    print("as it was")
+    return "something else"
+"""
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Attacked]:
@@ -184,3 +196,36 @@ def test_doctor_says_what_a_run_would_be_allowed(project: Attacked) -> None:
     assert "a-key-of-ours-01" not in ran.said
     told = project.run("doctor", "--ci", "--json", env={"K": "a-key-of-ours-01"}, base_url="")
     assert [line for line in json.loads(told.out)["allowed"] if line.startswith("models")]
+
+
+@pytest.mark.parametrize("how", ["leaves", "writes"])
+def test_f38_what_a_callable_prints_is_not_its_result(project: Attacked, how: str) -> None:
+    """Not even where it ends before it gives one."""
+    project.file("forged.py", FORGED)
+    entry = {"python": f"forged:{how}"}
+    project.configure(skills={"mine": entry}, models={"default": entry})
+    skill = {"input": {}, "execution": {"type": "skill", "skill_name": "mine"}}
+    prompt = {"input": {"text": "Go."}, "execution": {"type": "prompt"}}
+    for id, current in (("skill", skill), ("prompt", prompt)):
+        file = project.baseline(id, [], current)
+        file.write_text(file.read_text().replace("{output: []}", "{output: as it was}"))
+    ran = project.run("compare", "--json")
+    wanted = {"leaves": "error", "writes": "failed"}[how]
+    assert {outcome for outcome, _ in ran.outcomes.values()} == {wanted}, ran.said
+
+
+@pytest.mark.parametrize("name", ["planted:tells; touch ran", "planted:__import__('os').system('touch ran')"])
+def test_f38_the_name_of_a_callable_is_nothing_to_be_run(project: Attacked, name: str) -> None:
+    project.configure(skills={"mine": {"python": name}})
+    project.baseline("skill", [], {"input": {}, "execution": {"type": "skill", "skill_name": "mine"}})
+    ran = project.run("compare")
+    assert (ran.exit_code, "BK324" in ran.err) == (2, True), ran.said
+    assert not list(project.folder.rglob("ran"))
+
+
+def test_f39_the_limit_of_time_is_the_clock_on_the_wall(project: Attacked) -> None:
+    """One that sleeps takes no time of the processor, and is ended with what it started all the same."""
+    lay(project, "sleeps")
+    ran = project.run("compare", "--json")
+    assert {code for _, code in ran.outcomes.values()} == {"BK321"}, ran.said
+    assert ran.seconds < 12

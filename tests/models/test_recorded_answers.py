@@ -164,6 +164,14 @@ def test_another_model_is_the_nearest_when_only_the_name_changed(tmp_path: Path)
     assert "differs in `model` (m is recorded, n is asked)" in str(error)
 
 
+def test_a_model_of_which_nothing_is_recorded_is_told_as_that(tmp_path: Path) -> None:
+    kept(tmp_path, "record", Counted()).ask(question())
+    source = Models({"judge": ENTRY}, Limits(), world())
+    offline = Recording(source, Cassettes(str(tmp_path), "calls"), "offline")
+    error = failure(offline, Ask("judge", (Message("system", "Judge."), Message("user", "Is it?"))))
+    assert "no answer of the model 'judge' is recorded in calls: record it" in str(error)
+
+
 def test_a_miss_in_an_empty_folder_says_how_to_record(tmp_path: Path) -> None:
     error = failure(kept(tmp_path, "offline", Counted()))
     assert "no answer is recorded in calls" in str(error)

@@ -5,6 +5,7 @@ import time
 import pytest
 
 from baselinekit.secretlike.finding import covered, likeness, spans
+from baselinekit.secretlike.look import Look
 from baselinekit.secretlike.names import is_secret_header, is_secret_key, may_be_random
 from baselinekit.secretlike.shapes import shapes_in
 
@@ -66,7 +67,7 @@ def test_is_secret_header(name: str, secret: bool) -> None:
     ],
 )
 def test_secret_shape(text: str, what: str | None) -> None:
-    assert next((found for _, _, found in shapes_in(f"see {text} there")), None) == what
+    assert next((found for _, _, found in shapes_in(Look(f"see {text} there"))), None) == what
 
 
 def test_looking_is_quick_on_hostile_text() -> None:

@@ -296,6 +296,31 @@ def test_a_link_in_the_place_of_the_state_folder_loses_nothing_elsewhere(here: C
     assert (elsewhere / "resume" / "precious").exists()
 
 
+def test_a_key_that_is_not_set_is_told_a_few_times_and_counted(here: Console) -> None:
+    with CountedModel() as model:
+        project(here, model.url, 9)
+        ran = here.run("baselinekit compare")
+        assert ran.exit_code == 2
+        lines = ran.stderr.splitlines()
+        assert len(lines) == 4
+        assert all("DEMO_KEY, which is not set: set it, or pass --var key=…" in line for line in lines[:3])
+        assert lines[3].startswith("BK504 the model 'default': the variable {{key}}")
+        assert lines[3].endswith("in 6 more places")
+        assert here.run(f"baselinekit compare --var key={KEY}").exit_code == 0
+        assert not [line for line in model.asked if KEY in str(line)]
+
+
+def test_what_nobody_answers_is_given_up_soon(here: Console) -> None:
+    """The first questions are asked five times each; when nobody was there all the time, others are not."""
+    with CountedModel() as model:
+        project(here, model.url, 20)
+    started = time.monotonic()
+    said = run(here, "compare -j 2", 3)
+    assert time.monotonic() - started < 25, "twenty of them, two at once, took a minute and a half"
+    assert "20 errors" in said
+    assert said.count("the model 'default': POST ") == 20
+
+
 @pytest.mark.parametrize("words", ["explain p0", "doctor"])
 def test_looking_at_a_prompt_needs_no_key_and_asks_nobody(here: Console, words: str) -> None:
     with CountedModel() as model:

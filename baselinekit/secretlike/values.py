@@ -1,0 +1,89 @@
+"""A whole value, looked at once: which of its many texts hold something that looks like a secret."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import Any
+
+from baselinekit.secretlike.finding import SHORTEST_RUN, shapeless, spans
+from baselinekit.secretlike.look import Look
+from baselinekit.secretlike.names import is_secret_header, is_secret_key
+from baselinekit.secretlike.shapes import shapes_in
+
+_BETWEEN = "\n"
+_LONG = 10_000
+"""A text of this length is worth a look of its own."""
+
+
+def texts_in(value: Any) -> tuple[list[str], set[str]]:
+    """All texts of a value, its keys among them, and the keys alone."""
+    texts: list[str] = []
+    keys: set[str] = set()
+    _gather(value, texts, keys)
+    texts += keys
+    return texts, keys
+
+
+def _gather(value: Any, texts: list[str], keys: set[str]) -> None:
+    if isinstance(value, dict):
+        keys.update(value)
+        value = value.values()
+    for item in value:
+        if isinstance(item, str):
+            texts.append(item)
+        elif isinstance(item, dict | list | tuple):
+            _gather(item, texts, keys)
+
+
+def says_secrets(keys: Iterable[str | int]) -> bool:
+    """Whether any of some keys is called like a secret."""
+    return any(isinstance(key, str) and (is_secret_key(key) or is_secret_header(key)) for key in keys)
+
+
+def suspects(texts: Sequence[str], declared: re.Pattern[str] | None = None) -> set[str]:
+    """The texts in which something looks like a secret, wherever they stand, or `declared` finds something.
+    All of them are looked through together, and only a few more closely."""
+    found = {text for text in texts if len(text) > _LONG and next(spans(text), None)}
+    short = [text for text in texts if len(text) <= _LONG]
+    found |= _suspects(short, Look(_BETWEEN.join(short)))
+    return found | (_holding(texts, declared) if declared else set())
+
+
+def _suspects(texts: list[str], look: Look) -> set[str]:
+    ends = _ends(texts)
+    near = _numbers(sorted(shapes_in(look)), ends)
+    if b"-----BEGIN " in look.data:  # what it begins would hide what stands in the texts behind it
+        near |= _numbers(((start, start + 1) for start, _ in look.runs(SHORTEST_RUN)), ends)
+        near |= _numbers(look.escaped_urls(), ends)
+    else:
+        near |= _numbers(sorted(shapeless(look)), ends)
+    return {text for text in _those(near, texts) if next(spans(text), None)}
+
+
+def _holding(texts: Sequence[str], declared: re.Pattern[str]) -> set[str]:
+    """What it finds may lie across two texts: both are meant then."""
+    ends = _ends(texts)
+    return _those(_numbers(map(re.Match.span, declared.finditer(_BETWEEN.join(texts))), ends), texts)
+
+
+def _those(numbers: set[int], texts: Sequence[str]) -> set[str]:
+    return {texts[number] for number in numbers}
+
+
+def _ends(texts: Sequence[str]) -> list[int]:
+    return list(accumulate(len(text) + 1 for text in texts))
+
+
+def _numbers(found: Iterable[tuple[Any, ...]], ends: list[int]) -> set[int]:
+    """Which texts some places are in. One that lies across several (a blank in it is the end of a line) is
+    in all of them."""
+    numbers: set[int] = set()
+    number = 0
+    for start, end, *_ in found:
+        if start >= ends[number]:
+            number = bisect_right(ends, start, number)
+        numbers.add(number)
+        if end > ends[number]:
+            numbers.update(range(number, bisect_right(ends, end - 1) + 1))
+    return numbers

@@ -1,0 +1,80 @@
+"""What is typed after `capture` about the comparison, and the rules that it becomes."""
+
+from typing import Any
+
+import click
+import pytest
+
+from baselinekit.cli.rules import cost_option, rule_options, rules_of
+from baselinekit.errors import InvalidInput
+
+
+def typed(words: str, **more: Any) -> dict[str, Any]:
+    """The rules that stand in the file for these words."""
+
+    @click.command()
+    @rule_options
+    @cost_option
+    def command(**given: Any) -> Any:
+        return rules_of({**given, **more})
+
+    rules: dict[str, Any] = command.main(words.split(), standalone_mode=False)
+    return rules
+
+
+@pytest.mark.parametrize(
+    ("words", "rules"),
+    [
+        ("", {}),
+        ("--type exact --ignore a --ignore b.*", {"type": "exact", "ignore_fields": ["a", "b.*"]}),
+        ("--tolerance a=0.05", {"tolerance": {"a": {"abs": 0.05}}}),
+        ("--tolerance a=2", {"tolerance": {"a": {"abs": 2}}}),
+        ("--tolerance a=-0.3", {"tolerance": {"a": {"min_delta": -0.3}}}),
+        ("--tolerance a=+2", {"tolerance": {"a": {"max_delta": 2}}}),
+        ("--tolerance a=5%", {"tolerance": {"a": {"rel": 0.05}}}),
+        ("--method judge", {"type": "semantic", "method": "judge"}),
+        ("--min-similarity 0.9", {"type": "semantic", "min_similarity": 0.9}),
+        ("--type semantic --method lexical", {"type": "semantic", "method": "lexical"}),
+        (
+            "--field a=exact --field b.*=numeric",
+            {"fields": {"a": {"type": "exact"}, "b.*": {"type": "numeric"}}},
+        ),
+        ("--array rows=unordered --array b=by:id", {"arrays": {"rows": "unordered", "b": {"by": "id"}}}),
+        ("--latency 2.5 --latency 3x", {"latency": {"max_seconds": 2.5, "max_ratio": 3}}),
+        ("--latency 2", {"latency": {"max_seconds": 2}}),
+        ("--cost 0.01 --cost 1.5x", {"cost": {"max_usd": 0.01, "max_ratio": 1.5}}),
+    ],
+)
+def test_words_become_rules(words: str, rules: dict[str, Any]) -> None:
+    assert typed(words) == rules
+
+
+def test_who_wants_scores_wants_numbers_compared() -> None:
+    assert typed("", scores=("a=b",)) == {"type": "numeric"}
+    assert typed("--type structural", scores=("a=b",)) == {"type": "structural"}
+    assert typed("--method judge", scores=("a=b",)) == {"type": "semantic", "method": "judge"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--tolerance a=b",
+        "--tolerance a=",
+        "--tolerance a",
+        "--tolerance a=1e400",
+        "--tolerance a=-5%",
+        "--tolerance a=nan",
+        "--field a=fuzzy",
+        "--array a=sideways",
+        "--array a=by:",
+        "--latency soon",
+        "--latency -1",
+        "--cost x",
+        "--cost 1e9",
+        "--type numeric --min-similarity 0.5",
+    ],
+)
+def test_other_words_are_told(words: str) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        typed(words)
+    assert all(problem.code == "BK508" for problem in raised.value.problems)

@@ -1,0 +1,106 @@
+"""The questions that one comparison leaves open are asked at the same time: within `-j`, within what the
+model allows, and with nobody waiting for ever."""
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from console import Console, console
+from counted_model import CountedModel
+from test_prompts import results, run, start
+
+PAUSE = 0.2
+QUESTIONS = 8
+CONFIG = """\
+version: 1
+models: {{judge: {{anthropic: demo, base_url: "{url}"{more}}}}}
+skills: {{says: {{python: "says:run"}}}}
+"""
+SAYS = """\
+def run(asked):
+    return {f"t{n}": f"This is a quite fine text about {word}." for n, word in enumerate(asked["words"])}
+"""
+WORDS = ["rivers", "mills", "bread", "stones", "trees", "roads", "boats", "songs"]
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Console]:
+    with console(tmp_path / "project") as terminal:
+        yield terminal
+
+
+def project(here: Console, model: CountedModel, baselines: int = 1, more: str = "") -> None:
+    """Each text differs in a word from the stored one, so that a judge is asked about each."""
+    (here.folder / "baselinekit.yaml").write_text(CONFIG.format(url=model.url, more=more))
+    (here.folder / "says.py").write_text(SAYS)
+    (here.folder / "baselines").mkdir()
+    for b in range(baselines):
+        words = [f"{word} {'abcdefghijklmnop'[b]}x" for word in WORDS]
+        output = {f"t{n}": f"This is a fine text about {word}." for n, word in enumerate(words)}
+        record = {
+            "id": f"b{b}",
+            "baseline": {"output": output},
+            "current": {"input": {"words": words}, "execution": {"type": "skill", "skill_name": "says"}},
+            "comparison": {"type": "semantic", "method": "judge", "min_similarity": 0.5},
+        }
+        (here.folder / "baselines" / f"b{b}.yaml").write_text(json.dumps(record) + "\n")
+
+
+def took(here: Console, model: CountedModel, words: str) -> float:
+    started = time.monotonic()
+    run(here, f"compare --no-record {words}", 0)
+    assert model.asked
+    return time.monotonic() - started
+
+
+def test_the_questions_of_one_baseline_take_hardly_longer_than_one(here: Console) -> None:
+    with CountedModel(lambda number: PAUSE) as model:
+        project(here, model)
+        model_takes = min(results(here, "compare --no-record", 0)["run"]["seconds"] for _ in range(2))
+    assert len(model.asked) == 2 * QUESTIONS
+    assert model_takes < 0.8, "one after the other they take 1.6 s"
+    assert model.most_at_once == QUESTIONS
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "most"), [("-j 1", "", 1), ("-j 3", "", 3), ("", ", concurrency: 2", 2)]
+)
+def test_never_more_at_once_than_is_allowed(here: Console, words: str, more: str, most: int) -> None:
+    with CountedModel(lambda number: 0.03) as model:
+        project(here, model, baselines=3, more=more)
+        took(here, model, words)
+    assert model.most_at_once == most
+    assert len(model.asked) == 3 * QUESTIONS
+
+
+def test_more_baselines_than_threads_wait_for_nobody(here: Console) -> None:
+    """Each thread that replays waits for those that ask, and none of those for one that replays."""
+    with CountedModel(lambda number: 0.01) as model:
+        project(here, model, baselines=12)
+        assert took(here, model, "-j 2") < 20
+    assert len(model.asked) == 12 * QUESTIONS
+
+
+def test_what_is_over_the_budget_is_not_asked(here: Console) -> None:
+    with CountedModel(lambda number: PAUSE) as model:
+        project(here, model, baselines=1)
+        found = results(here, "compare --no-record -j 1 --max-calls 2", 3)
+    assert found["summary"]["skipped"] == 1
+    assert len(model.asked) == 2
+
+
+def test_a_ctrl_c_ends_it_within_a_second(here: Console) -> None:
+    with CountedModel(lambda number: 30.0) as model:
+        project(here, model, baselines=4)
+        process = start(here, "compare", "-j", "4")
+        model.until(4)
+        time.sleep(0.2)
+        told = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+        ended = time.monotonic() - told
+    assert process.returncode == 130
+    assert ended < 1.0
