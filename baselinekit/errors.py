@@ -15,6 +15,9 @@ problems, one or many, so that every error of every file is reported at once.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+_UNSET = "BK504"
+_SHOWN_UNSET = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -59,7 +62,19 @@ class BaselinekitError(Exception):
         self.problems = problems
 
     def __str__(self) -> str:
-        return "\n".join(str(problem) for problem in self.problems)
+        """A line each. A variable that is not set is mended in one place, however many ask for it."""
+        lines: list[str] = []
+        unset: dict[str, int] = {}
+        for problem in self.problems:
+            unset[problem.what] = unset.get(problem.what, 0) + (problem.code == _UNSET)
+            if unset[problem.what] <= _SHOWN_UNSET:
+                lines.append(str(problem))
+        lines += [
+            f"{_UNSET} {what}: in {number - _SHOWN_UNSET:,} more place{'s' * (number > _SHOWN_UNSET + 1)}"
+            for what, number in unset.items()
+            if number > _SHOWN_UNSET
+        ]
+        return "\n".join(lines)
 
 
 class InvalidInput(BaselinekitError):

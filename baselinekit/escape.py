@@ -12,9 +12,12 @@ _NOT_ASCII = re.compile("[^\x00-\x7f]")
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|!~&])")
 _LIST = re.compile(r"^\s*(?:([-+=])|(\d{1,9})([.)]))")
-_REFERENCE = re.compile(r"([@#])(?=\w)")
+_REFERENCE = re.compile(r"([@#]|\b[Gg][Hh]-)(?=\w)")
 _RUNNER_COMMAND = re.compile(r"(?m)^(\s*)::")
 _LOG_COMMAND = re.compile(r"##((?:vso|teamcity)?)\[")
+_HTML = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"})
+_RUNNER_MESSAGE = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_RUNNER_PROPERTY = _RUNNER_MESSAGE | str.maketrans({":": "%3A", ",": "%2C"})
 
 
 def visible(text: str) -> str:
@@ -51,7 +54,31 @@ def log(text: str) -> str:
 
 def xml(text: str) -> str:
     """What XML cannot hold, replaced visibly. The markup is escaped by whoever writes the XML."""
+    if text.isascii() and text.isprintable():
+        return text
     return _NOT_XML.sub(_shown, text)
+
+
+def html(text: str) -> str:
+    """For HTML, between tags or within a quoted attribute; what nobody sees is shown by number."""
+    return xml(visible(text)).translate(_HTML)
+
+
+def runner_message(text: str) -> str:
+    """The text of a command to the runner of a CI job: whatever it says, it stays one line and one text."""
+    return log(visible(text)).translate(_RUNNER_MESSAGE)
+
+
+def runner_property(text: str) -> str:
+    """A property of such a command, which no text can end or add another to."""
+    return log(one_line(text)).translate(_RUNNER_PROPERTY)
+
+
+def markdown_html(text: str) -> str:
+    """One line of HTML within Markdown, the summary of a part that folds: no mentions there either, and no
+    markup for readers that look for some even there."""
+    named = _REFERENCE.sub("\\1\u2060", one_line(text))
+    return _MARKUP.sub(lambda match: f"&#{ord(match[0])};", named)
 
 
 def markdown_block(text: str, language: str = "") -> str:

@@ -17,6 +17,7 @@ from baselinekit.errors import InvalidInput, Place, Problem, nearest
 from baselinekit.model.values import Json, Path
 from baselinekit.secretlike.finding import covered, says_secret
 from baselinekit.secretlike.spelling import in_base64, is_short, spelling
+from baselinekit.secretlike.values import says_secrets, suspects, texts_in
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 MASK = "***"
@@ -25,7 +26,6 @@ _TOKEN = re.compile(r"(\\?)\{\{\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*\}\}")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _SHORTEST_SECRET = 4
 _SHORTEST_NAMED = 8
-_MOST_KEYS = 1_000
 _STANDS_FOR = re.compile(r"<<|\{\{|\*\*\*")
 _BETWEEN = re.compile(r"[\s;,=]+")
 _TELLING = re.compile(r"(?=.*\d)\S{8,4000}|\S{16,4000}")
@@ -64,7 +64,9 @@ class Scope:
             return self.secrets[name].value
         if name in self.unset and name not in self.values:
             what = f"the variable {{{{{name}}}}} comes from the environment variable {self.unset[name]}"
-            raise InvalidInput(Problem("BK504", f"{what}, which is not set", "set it, or pass --var", at=at))
+            raise InvalidInput(
+                Problem("BK504", f"{what}, which is not set", f"set it, or pass --var {name}=…", at=at)
+            )
         if name not in self.values:
             known = sorted({*self.values, *self.secrets})
             mend = (
@@ -150,7 +152,6 @@ class Redactor:
 
     def __init__(self, secrets: Mapping[str, Secret]):
         self._secrets = secrets
-        self._keys: dict[str, str] = {}
         longest_first = sorted(secrets.items(), key=lambda item: len(item[1].value), reverse=True)
         sources = {
             name: spelling(secret.value)
@@ -179,29 +180,38 @@ class Redactor:
 
     def mask_value(self, value: Any, path: Path = ()) -> Any:
         """The value with every secret in its texts, keys and numbers masked; itself, if there is none."""
+        if not isinstance(value, dict | list | tuple):
+            return self._masked(value, path, None)
+        texts, keys = texts_in(value)
+        encoded = self._short is not None and in_base64("\n".join(texts), self._short)
+        dirty = set(texts) if encoded else suspects(texts, self._any)
+        clean = not dirty and not self._numeric and not says_secrets((*keys, *path))
+        return value if clean else self._masked(value, path, dirty)
+
+    def _masked(self, value: Any, path: Path, dirty: set[str] | None) -> Any:
+        """`dirty`: the texts that hold something, where that is known."""
         if isinstance(value, str):
-            return self.mask(value, path)
+            is_clean = dirty is not None and value not in dirty and not says_secret(path)
+            return value if is_clean else self.mask(value, path)
         if isinstance(value, dict):
-            found = {self._key(key): self.mask_value(item, (*path, key)) for key, item in value.items()}
+            found = {
+                self._key(key, dirty): self._masked(item, (*path, key), dirty) for key, item in value.items()
+            }
             return value if _is_same(found, value) else found
         if isinstance(value, list | tuple):
-            items = type(value)(self.mask_value(item, (*path, n)) for n, item in enumerate(value))
+            items = type(value)(self._masked(item, (*path, n), dirty) for n, item in enumerate(value))
             return value if all(map(operator.is_, items, value)) else items
         if self._numeric and isinstance(value, int | float | Decimal) and not isinstance(value, bool):
             return MASK if self._any and self._any.search(str(value)) else value
         return value
 
-    def _key(self, key: str) -> str:
-        """Rows have the same keys again and again."""
-        known = self._keys.get(key)
-        if known is None:
-            known = self.mask(key)
-            if len(self._keys) < _MOST_KEYS:
-                self._keys[key] = known
-        return known
+    def _key(self, key: str, dirty: set[str] | None) -> str:
+        return key if dirty is not None and key not in dirty else self.mask(key)
 
     def knowing(self, value: Json) -> "Redactor":
         """One that masks what stands under the name of a secret in a value wherever else it turns up."""
+        if isinstance(value, dict | list) and not says_secrets(texts_in(value)[1]):
+            return self
         told = {f"({n})": Secret(text) for n, text in enumerate(sorted(set(_named_in(value, ()))))}
         return Redactor({**told, **self._secrets}) if told else self
 

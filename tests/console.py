@@ -28,6 +28,7 @@ NORMALISED: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"\b\d+m \d\ds\b", "{seconds}s"),
     (r'("seconds": )\d+(?:\.\d+)?(?:e-?\d+)?', r"\1{seconds}"),
     (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b", "{uuid}"),
+    (r"\bcompare-\d{8}T\d{6}Z", "compare-{now}"),
     (r"platform: [\w.-]+", "platform: {platform}"),
     (_TIMESTAMP.pattern, lambda match: "{now}" if _is_recent(match[0]) else match[0]),
 ]
@@ -75,6 +76,8 @@ class Console:
 
     def normalised(self, text: str) -> str:
         text = text.replace(str(self.folder), "{folder}")
+        for folder in (str(self.bin), str(Path(sys.executable).parent)):
+            text = text.replace(f"{folder}/baselinekit", "{baselinekit}")
         if self.service:
             text = text.replace(self.service.url, "{url}")
         for pattern, instead in NORMALISED:

@@ -23,7 +23,7 @@ STOREYS = {
     "variables": 2,
     "escape": 2,
     "documents": 2,
-    "landmarks": 2,
+    "landmarks": 1.5,
     "metrics": 2,
     "trust": 2.5,  # the rules that know what a variable is stand on those that do not
     "placeholders": 2.5,
@@ -53,6 +53,8 @@ OWNERS = {
     "pydantic": ["store.validate"],
     "pydantic_core": ["store.validate"],
     "deepdiff": ["compare.explain"],
+    "jsonschema": ["grade.by_schema"],
+    "referencing": ["grade.by_schema"],
     "jsonpath_ng": ["paths"],
     "regex": ["placeholders.pattern"],
     "rich": ["report.terminal"],
@@ -66,7 +68,7 @@ OWNERS = {
 DOORS = {"replay.http", "programs.process", "replay.proxies", "report.terminal"}
 """What only the cli builds: it may enter these rooms by a side door."""
 
-PROGRAMS = {"programs.call", "demo.service"}
+PROGRAMS = {"programs.call", "programs.confined", "demo.service"}
 """Programs of their own, started beside the tool: their pipes are how they answer."""
 
 WORLD = {
@@ -233,8 +235,9 @@ def doors(package: Package) -> Iterator[str]:
     for module, source in package.items():
         if room(module) in ("cli", "__main__") or module in PROGRAMS:
             continue
-        for other, imported, line in own_imports({module: source} | dict(package)):
-            if other == module and imported in DOORS and room(imported) != room(module):
+        for name, line in imports(module, source, package):
+            imported = name.removeprefix(".")
+            if name.startswith(".") and imported in DOORS and room(imported) != room(module):
                 yield f"{module}:{line} imports the door {imported}"
         for node in ast.walk(_tree(source)):
             said = _prints_or_exits(node)

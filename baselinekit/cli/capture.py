@@ -4,16 +4,18 @@ import json
 import os
 import shlex
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
 import click
 
-from baselinekit.cli import models, options, recipes, screen, wishes
+from baselinekit.cli import grading, learnt, models, options, recipes, rules, screen, wishes
 from baselinekit.cli.doors import real_way
 from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem, Refused
 from baselinekit.variables import names_in
-from baselinekit.workflow.capture import Captured, capture_all, capture_new, checked
+from baselinekit.workflow.capture import capture_all, capture_new, checked
+from baselinekit.workflow.captured import Captured
 from baselinekit.workflow.compare import load
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.templating import with_names
@@ -34,7 +36,7 @@ class Kinds(click.Group):
 
 @click.group(cls=Kinds, short_help="Record a known-good output as a new baseline.")
 def capture() -> None:
-    """Replay once and record what comes back as a new baseline.
+    """Replay once and record what comes back as a new baseline; with --repeat 3 also what varies.
 
     \b
     baselinekit capture http GET http://127.0.0.1:8000/users --id users-list
@@ -87,20 +89,17 @@ def http(words: tuple[str, ...], **given: Any) -> int:
     help="The input: JSON, or @FILE, or @-.",
 )
 @click.option("--timeout", type=float, metavar="SECONDS")
+@grading.scores_option
+@grading.collect_option("output", "tool_calls")
 @wishes.new_baseline_options
+@rules.cost_option
 @wishes.wish_options
 @models.model_options
 @options.project_options
 def skill(skill_name: str, **given: Any) -> int:
     """Run a skill and record its output."""
     project = options.project_of(given)
-    execution: dict[str, Any] = {"type": "skill", "skill_name": skill_name}
-    if given["params"]:
-        pairs = options.pairs("--param", given["params"], "NAME=VALUE")
-        execution["parameters"] = {key: recipes.json_or_text(value) for key, value in pairs.items()}
-    if given["timeout"] is not None:
-        execution["timeout"] = given["timeout"]
-    current = {"input": recipes.json_or_text(recipes.content(given["input"])), "execution": execution}
+    current = recipes.skill(skill_name, given, project)
     return _new(project, current, recipes.slug(skill_name), given)
 
 
@@ -113,8 +112,13 @@ def skill(skill_name: str, **given: Any) -> int:
 @click.option("--temperature", type=float)
 @click.option("--max-answer", type=click.IntRange(1), metavar="TOKENS", help="How long the answer may be.")
 @click.option("--parse", type=click.Choice(["text", "json"]), help="Read the answer as JSON.")
+@click.option("--json-mode", is_flag=True, help="Have the server make it JSON, where it can.")
+@click.option("--tools", metavar="FILE", help="The tools that it may call, in YAML or JSON.")
 @click.option("--timeout", type=float, metavar="SECONDS")
+@grading.scores_option
+@grading.collect_option("text", "tool_calls")
 @wishes.new_baseline_options
+@rules.cost_option
 @wishes.wish_options
 @models.model_options
 @options.project_options
@@ -159,18 +163,22 @@ def from_files(paths: tuple[str, ...], **given: Any) -> int:
     drafts = [draft for draft in loaded if draft.baseline is None]
     if not drafts and loaded:
         what = "every baseline there has an output already: capture does not overwrite"
-        raise InvalidInput(Problem("BK520", what, "to capture one anew, remove its `baseline:` first"))
+        raise InvalidInput(
+            Problem("BK520", what, "to take new answers over: baselinekit refresh PATH --replay")
+        )
     if not drafts:
         raise NothingSelected(
             Problem("BK509", "there is nothing to capture there", "a file needs an id and a `current:`")
         )
-    with real_way() as way:
+    with ExitStack() as stack:
+        way = stack.enter_context(real_way(learnt.progress(stack, given)))
         way = models.with_models(way, project, models.kept(given))
         for draft in drafts:
             checked(project, draft, way)
         captured, errors = capture_all(project, drafts, wishes.of(given), way)
     if captured:
         _tell(captured, given)
+    errors += learnt.refused(captured)
     if errors:
         worst = next((Refused for error in errors if isinstance(error, Refused)), CannotReplay)
         raise worst(*(problem for error in errors for problem in error.problems))
@@ -185,11 +193,14 @@ def _new(
     notes: Sequence[str] = (),
 ) -> int:
     record = wishes.record_of(given, default_id, current)
-    with real_way() as way:
+    with ExitStack() as stack:
+        way = stack.enter_context(real_way(learnt.progress(stack, given)))
         way = models.with_models(way, project, models.kept(given))
         captured = capture_new(project, record, wishes.of(given), way)
     more = _needed_again(project, record["current"])
     _tell([replace(captured, notes=(*captured.notes, *notes))], given, more)
+    for error in learnt.refused([captured]):
+        raise error
     return 0
 
 
@@ -210,15 +221,24 @@ def _needed_again(project: Project, current: dict[str, Any]) -> list[str]:
 def _tell(captured: list[Captured], given: dict[str, Any], more: Sequence[str] = ()) -> None:
     if given["as_json"]:
         screen.show_json(
-            json.dumps([{"id": c.id, "file": c.file, "seconds": round(c.seconds, 3)} for c in captured])
+            json.dumps(
+                [
+                    {"id": c.id, "file": c.file, "seconds": round(c.seconds, 3)} | learnt.as_json(c)
+                    for c in captured
+                ],
+                default=str,
+            )
             + "\n"
         )
     elif not given["quiet"]:
         for one in captured:
             screen.line(told(one))
+            for text in learnt.lines(one):
+                screen.line(text)
             for note in one.notes:
                 screen.line(f"  note: {screen.safe(note)}")
         words = ["--id", captured[0].id] if len(captured) == 1 else []
+        words += ["--repeat", str(given["repeat"])] if given["repeat"] > 1 else []
         screen.line(f"next: {screen.safe(shlex.join(['baselinekit', 'compare', *words, *more]))}")
 
 

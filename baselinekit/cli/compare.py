@@ -10,15 +10,19 @@ from typing import Any
 
 import click
 
-from baselinekit.cli import completion, models, options, screen
+from baselinekit.cli import completion, delivery, models, options, screen
 from baselinekit.cli.doors import real_way
+from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.results import Outcome, Report
+from baselinekit.model.revisions import Against
+from baselinekit.programs.git import Git
 from baselinekit.report import dispatch as reports, terminal
 from baselinekit.store import lastrun
-from baselinekit.store.results import write_text
-from baselinekit.workflow.compare import Policy, compare as run
+from baselinekit.workflow import history, sharding
+from baselinekit.workflow.compare import Policy, Way, compare as run
 from baselinekit.workflow.masking import masked
 from baselinekit.workflow.project import Project
+from baselinekit.workflow.repeating import Repeating
 from baselinekit.workflow.selection import Selection
 
 
@@ -33,23 +37,41 @@ from baselinekit.workflow.selection import Selection
 )
 @click.option("--exclude-tag", "exclude_tags", multiple=True, help="Without these tags.")
 @click.option("--lf", "last_failed", is_flag=True, help="Only those that did not pass last time.")
+@click.option("--ff", "failed_first", is_flag=True, help="First those that did not pass last time.")
+@click.option("--changed-since", metavar="REV", help="Only those that a change since this commit touches.")
+@click.option("--shard", metavar="N/OF", help="One of several parts; `merge` makes one report of all.")
 @click.option(
     "-j", "--jobs", type=click.IntRange(1, 512), default=8, show_default=True, help="How many at once."
 )
 @click.option("-x", "first", is_flag=True, help="Stop at the first that does not pass.")
 @click.option("--maxfail", type=click.IntRange(1), help="Stop after so many.")
 @click.option(
+    "--repeat", type=click.IntRange(1, 1000), default=1, metavar="N", help="Replay each N times: is it flaky?"
+)
+@click.option(
+    "--min-pass-rate",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=1.0,
+    metavar="RATE",
+    help="With --repeat, the share of replays that has to pass: 0.8. The default is all.",
+)
+@click.option(
     "--record/--no-record",
     default=None,
     help="Write last_passed and failure_count; in CI the default is not to.",
 )
+@click.option(
+    "--base", metavar="REV", help="Also list the baselines added, removed or loosened since this commit."
+)
+@click.option("--fail-on-weakened", is_flag=True, help="With --base: exit 1 if any was removed or loosened.")
 @click.option("--strict-rules", is_flag=True, help="A rule that matches nothing is an error.")
 @click.option(
-    "-o", "outputs", metavar="PATH", multiple=True, help="Write a report: x.json, x.junit.xml, x.md."
+    "-o", "outputs", metavar="PATH", multiple=True, help="Write a report: x.json, x.html, x.md, x.junit.xml …"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result file instead of text.")
 @click.option("-q", "--quiet", is_flag=True, help="Only the last line.")
 @click.option("-v", "--verbose", is_flag=True, help="Also what passed, and the differences in words.")
+@click.option("-w", "--watch", is_flag=True, help="Again when a file changes, until Ctrl-C.")
 @click.option("--resume", is_flag=True, help="Go on where the last run was stopped: ask no model again.")
 @models.model_options
 @options.project_options
@@ -63,8 +85,19 @@ def compare(paths: tuple[str, ...], color: str, **given: Any) -> int:
     Exit code: 0 all passed, 1 a regression, 2 usage or an invalid file, 3 could not replay,
     4 refused, 5 nothing selected, 130 interrupted.
     """
-    for output in given["outputs"]:
-        reports.form_of(output)
+    delivery.check(given["outputs"])
+    if not given["watch"]:
+        return _round(paths, color, given).exit_code
+    from baselinekit.cli.watch import Watch
+
+    def again(among: frozenset[str] | None, first: frozenset[str]) -> Report:
+        return _round(paths, color, {**given, "among": among, "first_of_all": first})
+
+    return Watch(given, paths, again, screen.style_of(color)).until_stopped()
+
+
+def _round(paths: tuple[str, ...], color: str, given: dict[str, Any]) -> Report:
+    """One compare: replay, keep, report."""
     project, wanted = options.project_of(given), models.kept(given)
     quiet = given["quiet"] or given["as_json"]
     with ExitStack() as stack:
@@ -72,21 +105,37 @@ def compare(paths: tuple[str, ...], color: str, **given: Any) -> int:
         way = stack.enter_context(real_way(advance))
         asked = models.Asked(project, way.doors, wanted)
         way = asked.added_to(way)
+        against = _against(project, way, given)
         report = run(
             project, paths, _selection(project, given), _policy(project, given), way, _command_line()
         )
-        report = replace(report, spent=asked.spent)
+        report = replace(report, spent=asked.spent, against=against)
         if report.complete and not (report.interrupted or report.summary.error):
             asked.forget()
     report = masked(report, project.redactor)
     lastrun.remember(project.root, report)
-    for output in given["outputs"]:
-        write_text(output, reports.render(report, output), project.root)
+    if not given.get("among"):  # a round of a watch, which would push real runs out
+        history.keep(project.root, report)
+    delivery.deliver(report, given["outputs"], project.root)
     if given["as_json"]:
         screen.show_json(reports.render(report, ".json"))
     else:
         _print(report, screen.style_of(color), given)
-    return report.exit_code
+    delivery.annotate(report, given["outputs"], project.root, err=given["as_json"])
+    return report
+
+
+def _against(project: Project, way: Way, given: dict[str, Any]) -> Against | None:
+    """What the change does to the baselines themselves; a commit that is none is told before any request."""
+    if given["base"] is not None:
+        from baselinekit.workflow import base
+
+        git = Git(way.doors.execute, project.root)
+        return base.against(project, git, given["base"], given["fail_on_weakened"])
+    if given["fail_on_weakened"]:
+        what = "--fail-on-weakened asks: weaker than what?"
+        raise InvalidInput(Problem("BK508", what, "add --base origin/main, or another commit"))
+    return None
 
 
 def _progress(stack: ExitStack) -> Callable[[int], Callable[[Outcome], None]]:
@@ -97,8 +146,18 @@ def _progress(stack: ExitStack) -> Callable[[int], Callable[[Outcome], None]]:
 
 
 def _selection(project: Project, given: dict[str, Any]) -> Selection:
-    among = lastrun.not_passed(project.root) if given["last_failed"] else None
-    return Selection(given["ids"], given["tags"], given["exclude_tags"], given["expression"], among)
+    wants = given["last_failed"] or given["failed_first"]
+    failed: frozenset[str] = lastrun.not_passed(project.root) if wants else frozenset()
+    return Selection(
+        given["ids"],
+        given["tags"],
+        given["exclude_tags"],
+        given["expression"],
+        among=given.get("among") or (failed if given["last_failed"] else None),
+        first=given.get("first_of_all") or (failed if given["failed_first"] else frozenset()),
+        shard=sharding.parse(given["shard"]) if given["shard"] else None,
+        since=given["changed_since"],
+    )
 
 
 def _policy(project: Project, given: dict[str, Any]) -> Policy:
@@ -109,7 +168,11 @@ def _policy(project: Project, given: dict[str, Any]) -> Policy:
         record = "always"
     maxfail = 1 if given["first"] else given["maxfail"]
     explain = bool(given["verbose"] or given["outputs"])
-    return Policy(record, given["jobs"], maxfail, given["strict_rules"], explain)
+    repeating = Repeating(given["repeat"], given["min_pass_rate"])
+    if repeating.rate < 1 and repeating.times == 1:
+        what = "--min-pass-rate is a share of several replays"
+        raise InvalidInput(Problem("BK508", what, "say how many: --repeat 5"))
+    return Policy(record, given["jobs"], maxfail, given["strict_rules"], explain, repeating)
 
 
 def _command_line() -> str:
@@ -128,6 +191,7 @@ def _print(report: Report, style: terminal.Style, given: dict[str, Any]) -> None
             if result.outcome in ("failed", "error", "unscored"):
                 screen.show(terminal.failure(result, style, verbose) + "\n")
         screen.show(terminal.warnings(report, style))
+    screen.show("" if quiet else terminal.revised(report, style))
     screen.line(terminal.summary(report, style))
     if quiet:
         return

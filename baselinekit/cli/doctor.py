@@ -1,16 +1,20 @@
 """`baselinekit doctor`."""
 
 import json
+import os
 import shlex
+from dataclasses import replace
 from typing import Any
 
 import click
 
-from baselinekit.cli import options, screen
+from baselinekit.cli import delivery, options, screen
 from baselinekit.cli.doors import real_way
 from baselinekit.cli.models import Kept, with_models
 from baselinekit.errors import Problem
 from baselinekit.model.asking import Model
+from baselinekit.programs.git import Git
+from baselinekit.workflow import gitsetup
 from baselinekit.workflow.doctor import Findings, examine
 from baselinekit.workflow.project import Project
 
@@ -31,12 +35,20 @@ def doctor(paths: tuple[str, ...], ci: bool, as_json: bool, **given: Any) -> int
     project = options.project_of(given)
     with real_way() as way:
         findings = examine(project, paths, with_models(way, project, Kept()).doors)
+        untold = None if _in_ci() else gitsetup.missing_driver(Git(way.doors.execute, project.root))
+    findings = replace(findings, notes=(*findings.notes, *([untold] if untold else ())))
     if as_json:
         allowed = {"allowed": _allowed(project)} if ci else {}
         screen.show_json(json.dumps(_as_json(findings) | allowed, indent=2, ensure_ascii=False) + "\n")
     else:
         _print(findings, project, ci)
+    delivery.complain(findings.problems, project.root)
     return 2 if findings.problems else 0
+
+
+def _in_ci() -> bool:
+    """There nobody merges, and each clone is a new one."""
+    return options.in_ci(dict(os.environ))
 
 
 def _print(findings: Findings, project: Project, ci: bool) -> None:
@@ -61,6 +73,7 @@ def _print(findings: Findings, project: Project, ci: bool) -> None:
 def _allowed(project: Project) -> list[str]:
     """What a run may do, and who said so."""
     by_config = project.config_file or "no configuration"
+    by_config += f" as of {project.config_from}" if project.config_from else ""
     hosts = project.trust.allow_hosts
     where = "any origin (no allow_hosts is set)" if hosts is None else ", ".join(hosts)
     origins = sorted(project.trust.named_origins)

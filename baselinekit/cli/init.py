@@ -1,12 +1,19 @@
 """`baselinekit init`."""
 
 import os
+import shutil
+import sys
 
 import click
 
 from baselinekit.cli import screen
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.model.config import Config
+from baselinekit.programs.git import Git
+from baselinekit.programs.process import Processes
+from baselinekit.store import config as configuration
 from baselinekit.store.results import write_text
+from baselinekit.workflow import gitsetup
 
 _CONFIG = """\
 # baselinekit.yaml: the nearest one upward from where you are counts; its folder is the project.
@@ -48,11 +55,43 @@ version: 1
 
 @click.command(short_help="Set up a project: a configuration to fill in.")
 @click.option("--base-url", metavar="URL", help="The address of the API to guard.")
-def init(base_url: str | None) -> None:
+@click.option("--git", "with_git", is_flag=True, help="Let git merge the record of baselines by itself.")
+@click.option("--undo-git", is_flag=True, help="Take out again what --git has written.")
+@click.option("--dry-run", is_flag=True, help="With --git or --undo-git: only show what would change.")
+def init(base_url: str | None, with_git: bool, undo_git: bool, dry_run: bool) -> None:
     """Write a baselinekit.yaml with every setting explained, and make the folder baselines/.
 
-    Nothing that is there already is touched.
+    In a git repository it offers to tell git of baselines: --git does that without asking. Nothing that is
+    there already is touched, and --git may be said again in every clone.
     """
+    if undo_git and with_git:
+        raise InvalidInput(
+            Problem("BK508", "--git and --undo-git exclude each other", "leave one of them out")
+        )
+    if dry_run and not (with_git or undo_git):
+        raise InvalidInput(Problem("BK508", "--dry-run belongs to --git or --undo-git", "add one of them"))
+    found = configuration.find(os.getcwd()) if with_git or undo_git else None
+    root = os.path.dirname(found) if found else os.getcwd()
+    git = Git(Processes().execute, root)
+    if undo_git:
+        _undo(git, dry_run)
+        return
+    if found is None and not dry_run:
+        if with_git:
+            gitsetup.planned(git, ["baselines"], _program())  # where it cannot be done, nothing is begun
+        _write_config(base_url)
+    config = configuration.load_config(found) if found else Config()
+    folders = [config.baselines] if isinstance(config.baselines, str) else list(config.baselines)
+    if with_git:
+        _tell_git(git, folders, dry_run)
+    elif shutil.which("git") and gitsetup.is_repository(git):
+        _offer(git, folders)
+    if found is None and not dry_run:
+        where = "/users" if base_url else "http://127.0.0.1:8000/users"
+        screen.line(f"next: baselinekit capture http GET {where} --id users")
+
+
+def _write_config(base_url: str | None) -> None:
     if os.path.exists("baselinekit.yaml"):
         what = "baselinekit.yaml is there already"
         raise InvalidInput(Problem("BK508", what, "edit it, or remove it and run init again"))
@@ -60,5 +99,72 @@ def init(base_url: str | None) -> None:
     write_text("baselinekit.yaml", _CONFIG.format(base_url=stated))
     os.makedirs("baselines", exist_ok=True)
     screen.line("wrote baselinekit.yaml and baselines/")
-    where = "/users" if base_url else "http://127.0.0.1:8000/users"
-    screen.line(f"next: baselinekit capture http GET {where} --id users")
+
+
+def _offer(git: Git, folders: list[str]) -> None:
+    """Plain init changes nothing of git's without a yes; where nobody can say it, it says how."""
+    plan = gitsetup.planned(git, folders, _program())
+    if not plan:
+        return
+    if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
+        screen.line("git can merge the record of baselines by itself: baselinekit init --git")
+        return
+    screen.line(
+        "git can merge the record of baselines by itself, and leave it out of diffs. That would write:"
+    )
+    _show(plan)
+    if click.confirm("write these lines?", default=True):
+        _carry_out(plan, git, folders)
+    else:
+        screen.line("nothing of git's was changed; later: baselinekit init --git")
+
+
+def _tell_git(git: Git, folders: list[str], dry_run: bool) -> None:
+    plan = gitsetup.planned(git, folders, _program())
+    if not plan:
+        screen.line("git knows all of it already: nothing to change")
+        return
+    _show(plan)
+    if dry_run:
+        screen.line("nothing was written (--dry-run)")
+        return
+    _carry_out(plan, git, folders)
+
+
+def _carry_out(plan: gitsetup.Plan, git: Git, folders: list[str]) -> None:
+    gitsetup.carry_out(plan, git)
+    for line in gitsetup.overruled(git, folders):
+        screen.line(
+            f"note: a line of your own in .gitattributes says {screen.safe_line(line)}, and goes before"
+        )
+    screen.line("written: git merges last_passed and failure_count by itself, and diffs leave them out")
+    screen.line(
+        "next: commit .gitattributes and .gitignore, and run baselinekit init --git in every other clone"
+    )
+
+
+def _undo(git: Git, dry_run: bool) -> None:
+    plan = gitsetup.undone(git)
+    if not plan:
+        screen.line("there is nothing of baselinekit in git's files or in this clone's settings")
+        return
+    _show(plan)
+    if dry_run:
+        screen.line("nothing was written (--dry-run)")
+        return
+    gitsetup.carry_out(plan, git)
+    screen.line("taken out: git treats baselines like any other text again")
+
+
+def _show(plan: gitsetup.Plan) -> None:
+    for line in plan.lines():
+        screen.line(screen.safe_line(line))
+
+
+def _program() -> list[str]:
+    """How git finds us again, also where nobody has activated our environment."""
+    started = sys.argv[0]
+    if os.path.basename(started) != "baselinekit":
+        started = "baselinekit"
+    found = shutil.which(started)
+    return [os.path.abspath(found)] if found else [sys.executable, "-P", "-m", "baselinekit"]

@@ -20,12 +20,18 @@ from baselinekit.errors import BaselinekitError
 _COMMANDS = {
     "compare": "Replay baselines and report what differs.",
     "capture": "Record a known-good output as a new baseline.",
+    "refresh": "Take what a failing compare saw into the baseline.",
+    "review": "Decide what changed, one change after the other.",
+    "history": "How the baselines did in earlier runs.",
+    "orphans": "Find what nothing needs any more.",
+    "merge": "Make one report of the result files of several shards.",
     "doctor": "Check every file and rule without replaying anything.",
     "explain": "Say what an error code means, or how a baseline is compared.",
     "demo": "See it work in a minute, without a network.",
     "init": "Set up a project: a configuration to fill in.",
     "schema": "Print the JSON Schema of the files, for editors.",
 }
+_CALLED_BY_GIT = {"git-merge": "git_merge", "git-textconv": "git_textconv"}
 _SIGPIPE = 141
 _INTERRUPTED = 130
 
@@ -37,17 +43,18 @@ class Commands(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in _COMMANDS:
+        if name not in _COMMANDS and name not in _CALLED_BY_GIT:
             return None
-        module = importlib.import_module(f"baselinekit.cli.{name}")
-        command: click.Command = getattr(module, name)
+        called = _CALLED_BY_GIT.get(name, name)
+        module = importlib.import_module(f"baselinekit.cli.{name if called == name else 'gitdriver'}")
+        command: click.Command = getattr(module, called)
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
-        if name and not name.startswith("-") and name not in _COMMANDS:
+        if name and not name.startswith("-") and not {name} & {*_COMMANDS, *_CALLED_BY_GIT}:
             from baselinekit.errors import nearest
 
             near = nearest(name, list(_COMMANDS))
@@ -104,6 +111,10 @@ def run(args: Sequence[str] | None = None) -> int:
         return wrong.exit_code
     except BaselinekitError as error:
         _say(str(error))
+        if os.environ.get("GITHUB_ACTIONS"):
+            from baselinekit.cli import delivery
+
+            delivery.complain(error.problems)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would cut this short

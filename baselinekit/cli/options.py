@@ -9,6 +9,7 @@ import click
 
 from baselinekit.cli import curtain
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.programs.git import Execute
 from baselinekit.variables import NAME
 from baselinekit.workflow.project import Operator, Project, open_project
 
@@ -23,6 +24,9 @@ def project_options(command: Command) -> Command:
                 "--config",
                 metavar="FILE",
                 help="The configuration; else the nearest baselinekit.yaml upward.",
+            ),
+            click.option(
+                "--config-from", metavar="REV", help="The configuration as it stands at this commit."
             ),
             click.option("--environment", metavar="NAME", help="One of the configuration's environments."),
             click.option("--base-url", metavar="URL", help="Send every request here instead."),
@@ -66,6 +70,7 @@ def operator_of(
     secrets: tuple[str, ...],
     allow_hosts: tuple[str, ...],
     allow_exec: bool,
+    config_from: str | None = None,
 ) -> Operator:
     """What the command line says; where it is silent, BASELINEKIT_CONFIG, _ENVIRONMENT and _BASE_URL do."""
     environ = dict(os.environ)
@@ -87,6 +92,8 @@ def operator_of(
         allow_exec=allow_exec,
         now=time.time(),
         work=time.thread_time,
+        config_from=config_from,
+        execute=_execute() if config_from is not None else None,
     )
 
 
@@ -99,6 +106,7 @@ PROJECT_KEYS = (
     "secrets",
     "allow_hosts",
     "allow_exec",
+    "config_from",
 )
 
 
@@ -107,6 +115,12 @@ def project_of(given: dict[str, Any]) -> Project:
     project = open_project(operator_of(**{key: given.pop(key) for key in PROJECT_KEYS}))
     curtain.draw(project.redactor.mask)
     return project
+
+
+def _execute() -> Execute:
+    from baselinekit.programs.process import Processes
+
+    return Processes().execute
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:

@@ -4,11 +4,13 @@ import json
 import os
 import re
 import sys
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from baselinekit.cli import options
-from baselinekit.errors import InvalidInput, Problem, Refused
+from baselinekit.cli import grading, options
+from baselinekit.documents import yamlfile
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.model.values import Json, json_type
 from baselinekit.secretlike.names import is_secret_header
 from baselinekit.trust import origin
@@ -122,13 +124,54 @@ def prompt(file: str, given: dict[str, Any], project: Project) -> dict[str, Any]
         execution["system"] = content(given["system"])
     if given["max_answer"] is not None:
         execution["max_tokens"] = given["max_answer"]
+    if given["json_mode"]:
+        execution["json"] = True
     execution |= {key: given[key] for key in ("temperature", "parse", "timeout") if given[key] is not None}
-    return {"input": asked, "execution": execution}
+    if given["tools"] is not None:
+        asked["tools"] = _tools(given["tools"])
+    return {"input": asked, "execution": execution | grading.graded(given, group, project)}
+
+
+def skill(name: str, given: dict[str, Any], project: Project) -> dict[str, Any]:
+    """A skill by its name, and what it is given."""
+    group = given["group"] = given["group"] or name
+    execution: dict[str, Any] = {"type": "skill", "skill_name": name}
+    if given["params"]:
+        pairs = options.pairs("--param", given["params"], "NAME=VALUE")
+        execution["parameters"] = {key: json_or_text(value) for key, value in pairs.items()}
+    if given["timeout"] is not None:
+        execution["timeout"] = given["timeout"]
+    asked = json_or_text(content(given["input"]))
+    return {"input": asked, "execution": execution | grading.graded(given, group, project)}
+
+
+def _tools(file: str) -> list[Json]:
+    """The tools as a recipe has them; in a file they may stand as either wire form wants them."""
+    try:
+        listed = yamlfile.load(content(f"@{file}"), file)
+    except BaselinekitError as error:
+        raise InvalidInput(*(replace(problem, code="BK508") for problem in error.problems)) from None
+    tools = listed[0] if len(listed) == 1 and isinstance(listed[0], list) else listed
+    return [_tool(tool, file) for tool in tools]
+
+
+def _tool(tool: Json, file: str) -> Json:
+    if isinstance(tool, dict) and isinstance(tool.get("function"), dict):
+        tool = tool["function"]
+    if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
+        mend = "a list of {name, description, parameters}"
+        raise InvalidInput(Problem("BK508", f"{file} holds something that is no tool", mend))
+    told = {"name": tool["name"], "description": tool.get("description")}
+    told["parameters"] = tool.get("parameters", tool.get("input_schema"))
+    return {key: value for key, value in told.items() if value}
 
 
 def _input(text: str, group: str, project: Project) -> Json:
     """A value, JSON where it is JSON; or the file that it comes from."""
     if text.startswith("@"):
+        if not os.path.isfile(os.path.join(project.cwd, text[1:])):
+            mend = "name a file after the @, or leave it out"
+            raise InvalidInput(Problem("BK508", f"there is no file {text[1:]!r}", mend))
         return {"file": project.way_back(group, text[1:])}
     return json_or_text(text)
 

@@ -4,14 +4,13 @@ from typing import Any
 
 import click
 
-from baselinekit.cli import options, recipes
-from baselinekit.errors import InvalidInput, Problem
-from baselinekit.model.values import Json
+from baselinekit.cli import options, rules
 from baselinekit.workflow.capture import Wishes
 
 
 def new_baseline_options(command: click.decorators.FC) -> click.decorators.FC:
     """What a new baseline is called, and how it is to be compared."""
+    command = rules.rule_options(command)
     for option in reversed(
         [
             click.option("--id", "id", metavar="ID", help="Its name; else made from what is asked."),
@@ -20,17 +19,6 @@ def new_baseline_options(command: click.decorators.FC) -> click.decorators.FC:
             click.option("--description", help="What it protects."),
             click.option("--tag", "tags", multiple=True, help="A tag to select it by."),
             click.option("--criticality", type=click.Choice(["critical", "high", "medium", "low"])),
-            click.option("--type", "type", type=click.Choice(["exact", "structural", "numeric", "semantic"])),
-            click.option(
-                "--ignore", "ignore", metavar="PATH", multiple=True, help="Leave this out of the comparison."
-            ),
-            click.option(
-                "--tolerance",
-                "tolerance",
-                metavar="PATH=NUMBER",
-                multiple=True,
-                help="How far a number may move.",
-            ),
         ]
     ):
         command = option(command)
@@ -46,6 +34,14 @@ def wish_options(command: click.decorators.FC) -> click.decorators.FC:
                 metavar="PATH=TEXT",
                 multiple=True,
                 help="Store <<any_uuid>> or the like at a path.",
+            ),
+            click.option(
+                "--repeat",
+                type=click.IntRange(1, 1000),
+                default=1,
+                show_default=True,
+                metavar="N",
+                help="Replay N times and store placeholders for what varies.",
             ),
             click.option("--version", "version", metavar="TEXT", help="The version of what is captured."),
             click.option("--allow-error-status", is_flag=True, help="Store a 5xx answer as known-good."),
@@ -63,28 +59,11 @@ def record_of(given: dict[str, Any], default_id: str, current: dict[str, Any]) -
     record: dict[str, Any] = {"id": given["id"] or default_id}
     record |= {key: given[key] for key in ("name", "description") if given[key]}
     record["current"] = current
-    comparison: dict[str, Json] = {}
-    if given["type"]:
-        comparison["type"] = given["type"]
-    if given["ignore"]:
-        comparison["ignore_fields"] = list(given["ignore"])
-    if given["tolerance"]:
-        bounds = options.pairs("--tolerance", given["tolerance"], "PATH=NUMBER")
-        comparison["tolerance"] = {path: {"abs": _number(text)} for path, text in bounds.items()}
-    record["comparison"] = comparison
+    record["comparison"] = rules.rules_of(given)
     record["metadata"] = {key: given[key] for key in ("criticality",) if given[key]}
     if given["tags"]:
         record["metadata"]["tags"] = list(given["tags"])
     return record
-
-
-def _number(text: str) -> Json:
-    number = recipes.json_or_text(text)
-    if isinstance(number, bool) or not isinstance(number, int | float) or number < 0:
-        raise InvalidInput(
-            Problem("BK508", f"--tolerance {text!r} is no number", "as in --tolerance price=0.05")
-        )
-    return number
 
 
 def of(given: dict[str, Any]) -> Wishes:
@@ -94,4 +73,5 @@ def of(given: dict[str, Any]) -> Wishes:
         group=given.get("group"),
         allow_error_status=given["allow_error_status"],
         allow_secrets=given["allow_secrets"],
+        repeat=given["repeat"],
     )

@@ -2,7 +2,7 @@
 
 A code is stable: it is never given another meaning, and a retired one is not used again. BK1xx are files,
 BK2xx rules of comparison, BK3xx replay, BK4xx trust, BK5xx the command line and its variables,
-BK6xx models."""
+BK6xx models, BK7xx evals."""
 
 from typing import NamedTuple
 

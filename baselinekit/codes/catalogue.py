@@ -1,6 +1,6 @@
 """All codes together. Read only by who explains one: raising a problem needs no text of it."""
 
-from baselinekit.codes import Code, files, models, replay, rules, trust, usage
+from baselinekit.codes import Code, evals, files, models, replay, rules, trust, usage
 
 CODES: dict[str, Code] = {
     **files.CODES,
@@ -9,6 +9,7 @@ CODES: dict[str, Code] = {
     **trust.CODES,
     **usage.CODES,
     **models.CODES,
+    **evals.CODES,
 }
 
 

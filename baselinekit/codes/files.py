@@ -134,4 +134,20 @@ CODES = {
         "      last_passed: null\n"
         "      failure_count: 0",
     ),
+    "BK130": Code(
+        "a result file that cannot be used",
+        "A result file is what `compare -o results.json` writes, in the form `baselinekit.results/1`. It may come\n"
+        "from a CI job, so it is read strictly: an unknown key, a wrong type, an id that is there twice or counts\n"
+        "that do not agree are told with their place, and nothing is taken from such a file. Write it anew:\n\n"
+        "    baselinekit compare -o results.json",
+    ),
+    "BK131": Code(
+        "result files that do not belong together",
+        "`merge` makes one report of the shards of one run: each shard once, all of the same commit,\n"
+        "configuration and selection, and each baseline in one of them only. What would make a report that no\n"
+        "run has given is refused. A shard that is merely missing is not: the report is then incomplete.\n\n"
+        "    baselinekit compare --shard 1/2 -o 1.json\n"
+        "    baselinekit compare --shard 2/2 -o 2.json\n"
+        "    baselinekit merge 1.json 2.json -o results.json",
+    ),
 }

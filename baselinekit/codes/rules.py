@@ -152,4 +152,20 @@ CODES = {
         "    arrays:\n"
         "      events: {by: id}",
     ),
+    "BK232": Code(
+        "a variant for a place that nobody knows",
+        "`when` of a variant names what is known of the place of a run: environment (what --environment\n"
+        "chose), platform, tool, git.branch, and what the configuration declares under `environment:`.\n"
+        "All of it must fit; `*` stands for anything, a list for one of several:\n\n"
+        "    baseline:\n"
+        "      output: {status: 200}\n"
+        "      variants:\n"
+        "      - when: {environment: staging, platform: [linux-*, darwin-*]}\n"
+        "        output: {status: 404}",
+    ),
+    "BK233": Code(
+        "a baseline without an output for this place",
+        "None of its variants fits where this runs, and it has no output of its own, which counts\n"
+        "everywhere else. Add a variant for this place, or an `output` beside `variants`.",
+    ),
 }

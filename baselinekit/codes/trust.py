@@ -36,4 +36,10 @@ CODES = {
         "    url: https://api.example.com/users\n"
         '    auth: {type: bearer, token: "{{token}}"}',
     ),
+    "BK406": Code(
+        "generated code without a sandbox",
+        "What a model wrote is run behind walls, or not at all unless you say so: bubblewrap is not installed\n"
+        "here, or the system forbids it. Install it, or pass --allow-exec when you trust what comes back.\n\n"
+        "    apt install bubblewrap          # or dnf, apk, pacman",
+    ),
 }

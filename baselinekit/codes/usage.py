@@ -28,8 +28,12 @@ CODES = {
         "a report whose form is not known",
         "-o writes the report in the form that the ending of the path says:\n\n"
         "    baselinekit compare -o results.json        every detail, for programs\n"
+        "    baselinekit compare -o report.html         a page to read, in one file\n"
+        "    baselinekit compare -o summary.md          for a comment on a pull request\n"
         "    baselinekit compare -o results.junit.xml   for CI systems\n"
-        "    baselinekit compare -o summary.md          for a comment on a pull request",
+        "    baselinekit compare -o results.sarif       for code scanning\n"
+        "    baselinekit compare -o results.ctrf.json   for pages and bots that read CTRF\n"
+        "    baselinekit compare -o github              annotations, on standard output",
     ),
     "BK504": Code(
         "a variable whose environment variable is not set",
@@ -67,8 +71,9 @@ CODES = {
     ),
     "BK520": Code(
         "capture does not overwrite",
-        "A baseline says what was once approved. To capture it anew, remove its `baseline:` (or the whole file)\n"
-        "first, so that the change is seen in the diff.",
+        "A baseline says what was once approved. A new answer is taken over by a refresh, which shows what\n"
+        "changes and keeps placeholders and comments; to begin anew, remove its `baseline:` first.\n\n"
+        "    baselinekit refresh users --replay",
     ),
     "BK521": Code(
         "a server error is not stored as known-good",
@@ -103,5 +108,107 @@ CODES = {
         "an answer that nobody should take for known-good",
         "A prompt with `parse: json` was answered with no JSON, or with nothing but calls of tools. Ask again,\n"
         "mend the prompt, or say what is to be kept: `parse: text`, `collect: [text, tool_calls]`.",
+    ),
+    "BK527": Code(
+        "replays differ where no placeholder may stand",
+        "`capture --repeat` stores a placeholder for a value that varies, but hides no change of structure: a key\n"
+        "that comes and goes, another type, another length, another order, another status, or all of an output.\n"
+        "The file is written, with what the first replay gave at that place, and a compare will fail there until\n"
+        "you say in its `comparison:` what counts:\n\n"
+        "    comparison: {ignore_fields: [body.trace], arrays: {body.rows: unordered}}",
+    ),
+    "BK530": Code(
+        "nothing to refresh",
+        "A refresh takes what a failing compare saw into the baseline; the target is not asked again. Compare\n"
+        "first, or let it ask:\n\n"
+        "    baselinekit compare --id users && baselinekit refresh users\n"
+        "    baselinekit refresh users --replay\n"
+        "    baselinekit refresh --all-failed\n"
+        "    baselinekit refresh --from results.json   what a CI job saw",
+    ),
+    "BK531": Code(
+        "what was kept belongs to another baseline by now",
+        "Between the compare and the refresh somebody edited the recipe, the stored output or the rules. What\n"
+        "came back was set against the old ones, so nobody has seen this difference yet. Compare again, and\n"
+        "refresh what that shows:\n\n"
+        "    baselinekit compare --id users",
+    ),
+    "BK532": Code(
+        "a change of high risk",
+        "A key that goes away, a value of another type, a status that turns into an error: whoever reads such\n"
+        "an output may rely on it. Look at it, then say that it is meant:\n\n"
+        "    baselinekit refresh users --dry-run\n"
+        "    baselinekit refresh users --allow-high-risk\n"
+        "    baselinekit refresh users --path body.name   only this part",
+    ),
+    "BK533": Code(
+        "a placeholder that would be lost",
+        "Somebody has written a placeholder there by hand, and what came back does not fit it any more: the\n"
+        "refresh would put one literal value in its place. Mend the placeholder in the file, take only the\n"
+        "other parts, or let it go:\n\n"
+        "    baselinekit refresh users --path body.name\n"
+        "    baselinekit refresh users --drop-placeholders",
+    ),
+    "BK534": Code(
+        "a value that cannot be approved unseen",
+        "What came back holds a secret, or what looks like one. It was masked before it was kept, so the value\n"
+        "itself is not there to be stored, and should not be. Put a placeholder or a variable there by hand,\n"
+        "or leave it out of the comparison:\n\n"
+        "    token: <<any_string>>\n"
+        "    token: <<var(token)>>",
+    ),
+    "BK535": Code(
+        "a result that is not for this checkout",
+        "--from takes the outputs of failed results into baselines that are here, with the same recipe, and\n"
+        "nothing else: a result file is input from outside. An output over 1 MB is not in it, and which of\n"
+        "several `variants` was meant it does not say. Check out what the job compared, or ask anew:\n\n"
+        "    baselinekit refresh users --replay",
+    ),
+    "BK536": Code(
+        "a path under which nothing changes",
+        "--path accepts the changes at and below a path, as `compare` and `refresh --dry-run` show it.\n\n"
+        "    baselinekit refresh users --path 'body.users[*].name'",
+    ),
+    "BK537": Code(
+        "a failure that no refresh can mend",
+        "What came back is as the output on file says. What failed is a rule that looks at something else: a\n"
+        "limit of time or cost, a key that `require_keys` asks for. Change the rule, or mend the target.",
+    ),
+    "BK538": Code(
+        "a decision that cannot be carried out",
+        "review --decide takes a list of decisions in JSON, each about what `review --json` lists: the change\n"
+        "with that number, all changes at and below that path, or all of the baseline. Nothing is written\n"
+        "unless all of them hold.\n\n"
+        '    [{"id": "users", "path": "body.name", "decision": "accept"},\n'
+        '     {"id": "users", "number": 3, "decision": "placeholder", "value": "<<any_uuid>>"},\n'
+        '     {"id": "orders-*", "path": "body.total", "decision": "ignore"}]\n\n'
+        'The decisions are accept, reject, skip, placeholder and ignore; "confirm": true goes with an accept\n'
+        "that is of high risk, or loses a placeholder.",
+    ),
+    "BK540": Code(
+        "a folder that is in no git repository",
+        "--changed-since, --base, --config-from and `init --git` ask git about the project, so that it must be a\n"
+        "clone, with its working tree. Make it one, or leave the option out:\n\n"
+        "    git init && git add . && git commit -m 'the first state'",
+    ),
+    "BK541": Code(
+        "a commit that git does not know here",
+        "--changed-since, --base and --config-from take whatever git takes for a commit: a branch, a tag, a hash,\n"
+        "HEAD~3. CI systems often fetch one commit only, so that nothing else is there yet:\n\n"
+        "    git fetch origin main && baselinekit compare --changed-since origin/main\n\n"
+        "    - uses: actions/checkout@v4\n"
+        "      with: {fetch-depth: 0}",
+    ),
+    "BK542": Code(
+        "something that git could not do",
+        "The message ends with git's own words. Where they speak of dubious ownership, the checkout belongs to\n"
+        "another user, as in a container:\n\n"
+        "    git config --global --add safe.directory /path/of/the/checkout",
+    ),
+    "BK543": Code(
+        "a clone that was not told of the merge driver",
+        "Which program merges a file is a setting of each clone, which git does not hand on. Until it is made,\n"
+        "git merges the texts, and two branches that each recorded a result may be in conflict:\n\n"
+        "    baselinekit init --git",
     ),
 }

@@ -1,17 +1,20 @@
 """The face of the room: a baseline is compiled once, and each observation is compared in one walk."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from baselinekit.compare import age, outputs, settings, taken
+from baselinekit.compare.align import align as align, pair_leftovers as pair_leftovers
 from baselinekit.compare.compiler import Compiler
 from baselinekit.compare.mode import DEFAULT_SIMILARITY as DEFAULT_SIMILARITY
 from baselinekit.compare.order import in_document_order
+from baselinekit.compare.pairing import freeze as freeze
 from baselinekit.compare.required import missing_keys
 from baselinekit.compare.rules import Rule, automaton_of
 from baselinekit.compare.walk import Node, Walk
+from baselinekit.compare.weakened import weakened as weakened
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.model.baselines import Baseline, Known, Rules, Type
+from baselinekit.model.baselines import Baseline, Known, Rules, Type, known_path
 from baselinekit.model.comparison import Answers, Comparison, Difference, RuleReport
 from baselinekit.model.observation import Observation
 from baselinekit.model.values import ABSENT, Json, Path
@@ -122,8 +125,15 @@ def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
         what += ": this baseline could never fail"
         problems.append(Problem("BK224", what, "leave something to compare", at=("comparison",)))
     if problems:
-        raise InvalidInput(*problems)
+        raise InvalidInput(*(_where_it_stands(problem, baseline) for problem in problems))
     return Matcher(root, form, mode.type, rules, known, tuple(automaton.rules), tuple(required), compiler)
+
+
+def _where_it_stands(problem: Problem, baseline: Baseline) -> Problem:
+    """What is wrong with the output of a variant stands there."""
+    own, at = known_path(None), problem.at or ()
+    inside = baseline.variant is not None and at[:2] == (*own, "output")
+    return replace(problem, at=(*baseline.output_path, *at[2:])) if inside else problem
 
 
 def is_limit(difference: Difference) -> bool:

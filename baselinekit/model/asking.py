@@ -113,6 +113,18 @@ class Usage:
     tokens_out: int | None = None
     cost_usd: Decimal | None = None
 
+    def __add__(self, other: "Usage") -> "Usage":
+        """Both together; what only one of them says is what is known."""
+        return Usage(
+            _sum(self.tokens_in, other.tokens_in),
+            _sum(self.tokens_out, other.tokens_out),
+            _sum(self.cost_usd, other.cost_usd),
+        )
+
+
+def _sum(left: Any, right: Any) -> Any:
+    return right if left is None else left if right is None else left + right
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

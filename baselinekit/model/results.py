@@ -1,14 +1,14 @@
 """Results: the five outcomes, kept apart everywhere, and what every report is rendered from."""
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 from baselinekit.model.asking import Spent, Usage
 from baselinekit.model.comparison import Kind
+from baselinekit.model.grades import OUTCOMES, Attempt, Outcome
+from baselinekit.model.revisions import Against
 from baselinekit.model.values import Json, Path
 
-Outcome = Literal["passed", "failed", "error", "unscored", "skipped"]
-OUTCOMES: tuple[Outcome, ...] = ("failed", "error", "unscored", "skipped", "passed")
+__all__ = ["OUTCOMES", "Outcome"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,24 @@ class Spot:
     at: Path = ()
 
 
+UNDECIDED = ("flaky", "noise")
+"""Verdicts of which no output is kept to be approved: what came once is not what comes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """How often a baseline was replayed in one run, and how often it passed, or could not be replayed."""
+
+    replays: int
+    passed: int
+    errors: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one baseline. `at` leads to what it is about in the record: all of it, or a rule."""
+    """What became of one baseline. `at` leads to what it is about in the record: all of it, or a rule.
+    `position`: in a shard, which of all that were selected it is. With `repeats`, `attempts` and `usage` are
+    of all replays together, `seconds` is what one took on average, and a difference says how often it was."""
 
     id: str
     file: str
@@ -49,10 +64,88 @@ class Result:
     attempts: int = 1
     seconds: float = 0.0
     usage: Usage = field(default_factory=Usage)
+    scores: dict[str, int | float] = field(default_factory=dict)
     environment_drift: dict[str, tuple[Json, Json]] = field(default_factory=dict)
     recipe_hash: str = ""
     resolved: Json = None
     at: Path = ()
+    position: int | None = None
+    repeats: Repeats | None = None
+    case: "CaseFacts | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFacts:
+    """What a result says beyond that where it is one of an eval case: each attempt, and where it belongs.
+    `fingerprint`: of what the verdict hangs on, by name (case, files, grader, model), so that two runs can be
+    told to be comparable. `retried`: how many of the attempts, the last ones, were only made because those
+    before had failed: they tell nothing about how often an attempt passes."""
+
+    eval_type: str
+    attempts: tuple[Attempt, ...] = ()
+    category: str | None = None
+    tags: tuple[str, ...] = ()
+    weight: float = 1.0
+    score: float | None = None
+    fingerprint: dict[str, str] = field(default_factory=dict)
+    retried: int = 0
+
+
+_SAME = 1e-9
+"""What is as large as its threshold but for the last digits of a float is as large."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One number about a whole run, with its interval. `value` is None where it is not available, and `why`
+    says so. `view`: whether cases or single attempts are what is counted."""
+
+    name: str
+    value: float | None
+    view: str = "per case"
+    low: float | None = None
+    high: float | None = None
+    count: int = 0
+    threshold: float | None = None
+    why: str = ""
+
+    @property
+    def met(self) -> bool | None:
+        """Whether it reaches its threshold; None where there is nothing to tell."""
+        if self.threshold is None:
+            return None
+        return self.value is not None and self.value + _SAME >= self.threshold
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteFacts:
+    """What a report says beyond that where it is one of a suite."""
+
+    name: str
+    version: str | None = None
+    metrics: tuple[Metric, ...] = ()
+    gate: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Which part of a run this is, counted from 1, and how many baselines all parts together have."""
+
+    number: int
+    of: int
+    total: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What a run was narrowed to, and how many baselines that left out: those of another shard aside. A run
+    that was not narrowed covered everything that was there."""
+
+    chosen: dict[str, Json] = field(default_factory=dict)
+    left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +165,36 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """How one baseline did in an earlier run."""
+
+    started: str
+    outcome: Outcome
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """How an earlier run went as a whole."""
+
+    started: str
+    seconds: float
+    summary: Summary
+
+
+@dataclass(frozen=True, slots=True)
+class Trends:
+    """What came before, the oldest first: the runs, and of each baseline, by its id, how it did."""
+
+    runs: tuple[PastRun, ...] = ()
+    moments: dict[str, tuple[Moment, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
-    """One run, as the result file states it. `spent`: what it took of models, if it asked any."""
+    """One run, as the result file states it. `spent`: what it took of models, if it asked any. `folder`:
+    where the project lies in its repository, for those who count paths from there; "" is its root. `commit`:
+    what was checked out. `shard`: where this is one part of a run."""
 
     id: str
     started: str
@@ -88,6 +209,13 @@ class Report:
     warnings: tuple[str, ...] = ()
     not_recorded: tuple[str, ...] = ()
     spent: Spent | None = None
+    commit: str | None = None
+    shard: Shard | None = None
+    coverage: Coverage = field(default_factory=Coverage)
+    folder: str = ""
+    trends: Trends = field(default_factory=Trends)
+    against: Against | None = None
+    suite: SuiteFacts | None = None
 
     @property
     def exit_code(self) -> int:
@@ -97,11 +225,33 @@ class Report:
             return 130
         if any(result.verdict == "refused" for result in self.results):
             return 4
-        if summary.failed:
+        if self._regressed or (self.against and self.against.strict and self.against.weakened):
             return 1
         if summary.error or summary.unscored or not self.complete or self.not_recorded:
             return 3
-        return 0 if summary.passed else 5
+        if self.suite and any(metric.met is False for metric in self.suite.metrics):
+            return 3  # of what is there nothing is too low, but of a threshold nobody can tell
+        if self.nothing_changed:  # which was the question: a change that touches nothing breaks nothing
+            return 0
+        return 0 if summary.passed or self.shard else 5  # whether anything passed is for all shards to say
+
+    @property
+    def _regressed(self) -> bool:
+        """Whether something is worse than it may be. Who states how many cases have to pass has said how many
+        may fail, of those that have no baseline."""
+        failed = [result for result in self.results if result.outcome == "failed"]
+        stated = [metric for metric in self.suite.metrics if metric.threshold is not None] if self.suite else []
+        if any(metric.value is not None and not metric.met for metric in stated):
+            return True
+        if any(metric.name in ("pass rate", "pass@1") for metric in stated):
+            return any(result.case is None or result.case.eval_type == "regression" for result in failed)
+        return bool(failed)
+
+    @property
+    def nothing_changed(self) -> str:
+        """The commit since which no baseline was touched, where --changed-since asked for those that were."""
+        since = self.coverage.chosen.get("changed_since")
+        return str(since) if since and not self.results and not self.shard else ""
 
     @property
     def summary(self) -> Summary:

@@ -12,6 +12,7 @@ from typing import IO
 from baselinekit.errors import CannotReplay, cannot
 from baselinekit.model.observation import Finished, Run
 from baselinekit.programs.children import said_last
+from baselinekit.programs.closed import close
 from baselinekit.programs.orphans import Orphans
 
 _GLANCE = 0.05
@@ -33,6 +34,7 @@ class Processes:
         """Run a program to its end, or CannotReplay. Nothing that it started outlives it."""
         if self._cancelled.is_set():
             raise cannot("BK330", f"{run.argv[0]}: interrupted")
+        close()
         with self._orphans.ended_with_it():
             return self._execute(run)
 

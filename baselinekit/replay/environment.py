@@ -5,14 +5,13 @@ import sys
 from collections.abc import Iterable, Mapping
 
 from baselinekit import __version__
-from baselinekit.errors import CannotReplay, cannot
+from baselinekit.errors import CannotReplay, InvalidInput, cannot
 from baselinekit.model.observation import Run
 from baselinekit.model.values import Json
 from baselinekit.programs.children import child_environment, configured_argv
+from baselinekit.programs.git import Git
 from baselinekit.replay.setting import Execute
 
-# Whatever the checkout's own git configuration would have git run is switched off (F45).
-_GIT = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 _STATUS = ("status", "--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=all")
 _TIMEOUT = 20.0
 
@@ -34,8 +33,8 @@ def capture_environment(
 def _git(root: str, execute: Execute, baselines: Iterable[str]) -> dict[str, Json]:
     excluded = [f":(exclude){folder}" for folder in baselines]
     try:
-        text = _ask((*_GIT, *_STATUS, "--", ".", *excluded), root, execute)
-    except CannotReplay:
+        text = Git(execute, root).looked(*_STATUS, "--", ".", *excluded).decode("utf-8", "replace")
+    except (CannotReplay, InvalidInput):
         return {}  # no git, or no repository
     lines = text.splitlines()
     facts = dict(line[2:].split(" ", 1) for line in lines if line.startswith("# branch."))

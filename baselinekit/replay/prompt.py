@@ -90,7 +90,8 @@ def _output(answer: Answer, execution: PromptExecution) -> tuple[Json, str | Non
     wanted = execution.collect
     if wanted is None:
         if not answer.text and answer.tool_calls:
-            flaw = "the model called tools and said nothing: `collect: [tool_calls]` keeps the calls"
+            mend = "`collect: [tool_calls]` (--collect tool_calls) keeps the calls"
+            flaw = f"the model called tools and said nothing: {mend}"
         return value, flaw
     output: dict[str, Json] = {}
     if "text" in wanted:

@@ -27,6 +27,14 @@ Similar = Callable[[Sequence[tuple[str, str]]], list[float]]
 """How alike the texts of each pair are, by a local model."""
 
 
+Together = Callable[[Sequence[Callable[[], Answer]]], list[Answer]]
+"""Several questions, at the same time where that can be done."""
+
+
+def one_by_one(calls: Sequence[Callable[[], Answer]]) -> list[Answer]:
+    return [call() for call in calls]
+
+
 class NoModels:
     """For a run that has none."""
 
@@ -46,6 +54,7 @@ class Doors:
     sleep: Callable[[float], None]
     models: Models = field(default_factory=NoModels)
     similar: Similar = lambda pairs: []
+    together: Together = one_by_one
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,8 @@ class Template:
         where = None if at is not None else place(path, text, _position(text, name))
         if problem.code != "BK501":
             return replace(problem, place=where, at=at)
-        mend = nearest(name, self.inputs) or f"give it under `inputs:` ({name}: …)"
+        given = f"give it under `inputs:` ({name}: …); at a capture: --input {name}=…"
+        mend = nearest(name, self.inputs) or given
         what = f"the template asks for {{{{{name}}}}}, which is no input"
         return Problem("BK350", what, mend, where, at)
 

@@ -15,9 +15,6 @@ from baselinekit.paths import Wild, render
 from baselinekit.report.textdiff import unified
 from baselinekit.report.values import cut_line, pair
 
-MOST_BLOCKS = 50
-MOST_TEXT_LINES = 40
-
 _FOLD_SHAPES = 3
 _FOLD_VALUES = 6
 _SAMPLES = 3
@@ -55,6 +52,19 @@ class Block:
     place: str
     lines: tuple[Line, ...]
     count: int = 1
+    file: str = ""
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much of one result is shown: blocks, and lines of a text."""
+
+    blocks: int = 50
+    lines: int = 40
+
+
+SHORT = Bounds()
 
 
 def count(result: Result) -> int:
@@ -62,13 +72,14 @@ def count(result: Result) -> int:
     return max(result.difference_count, len(result.differences))
 
 
-def blocks(result: Result, fold: bool = True) -> tuple[list[Block], int]:
+def blocks(result: Result, fold: bool = True, bounds: Bounds = SHORT) -> tuple[list[Block], int]:
     """What to show, and how many differences that leaves out."""
     shown: list[Block] = []
     for group in _groups(result.differences, fold):
-        if len(shown) == MOST_BLOCKS:
+        if len(shown) == bounds.blocks:
             break
-        shown.append(_block(group[0]) if len(group) == 1 else _folded(group, result.resolved))
+        alone = len(group) == 1
+        shown.append(_block(group[0], bounds.lines) if alone else _folded(group, result.resolved))
     return shown, count(result) - sum(block.count for block in shown)
 
 
@@ -105,9 +116,10 @@ def _says_the_same(spot: Spot) -> bool:
     return bool(spot.path) and isinstance(spot.path[-1], str) and spot.kind in ("missing", "extra", "type")
 
 
-def _block(spot: Spot) -> Block:
-    lines = (*_sides(spot), *_because(spot))
-    return Block(one_line(render(spot.path)), _REMARKS[spot.kind], _place(spot), lines)
+def _block(spot: Spot, most: int) -> Block:
+    lines = (*_sides(spot, most), *_because(spot))
+    path = one_line(render(spot.path))
+    return Block(path, _REMARKS[spot.kind], _place(spot), lines, file=spot.file, line=spot.line)
 
 
 def _folded(group: list[Spot], resolved: Json) -> Block:
@@ -133,7 +145,8 @@ def _folded(group: list[Spot], resolved: Json) -> Block:
     if size is not None and size >= len(group) and varying[0] < len(path) - 1:
         remark += f" of {size:,}"
     lines += _because(first)
-    return Block(one_line(render(path)), remark, _place(first), tuple(lines), len(group))
+    shown = one_line(render(path))
+    return Block(shown, remark, _place(first), tuple(lines), len(group), first.file, first.line)
 
 
 def _size(resolved: Json, path: Path) -> int | None:
@@ -164,12 +177,12 @@ def _place(spot: Spot) -> str:
     return one_line(f"{spot.file}:{spot.line}")
 
 
-def _sides(spot: Spot) -> tuple[Line, ...]:
+def _sides(spot: Spot, most: int = SHORT.lines) -> tuple[Line, ...]:
     """What was expected, and what came."""
     if _is_text(spot.expected, spot.actual):
         changed = unified(spot.expected, spot.actual)
         if changed:
-            return tuple(_text_lines(changed))
+            return tuple(_text_lines(changed, most))
     expected, actual = pair(spot.expected, spot.actual, with_types=spot.kind == "type")
     if spot.kind == "order" and expected == actual:
         return (Line("dim", f"= {expected}"),)  # the same row, elsewhere: the remark says from where
@@ -185,9 +198,9 @@ def _is_text(expected: Json, actual: Json) -> bool:
     return isinstance(expected, str) and isinstance(actual, str) and ("\n" in expected or "\n" in actual)
 
 
-def _text_lines(changed: list[str]) -> Iterator[Line]:
+def _text_lines(changed: list[str], most: int) -> Iterator[Line]:
     tones: dict[str, Tone] = {"-": "gone", "+": "came"}
-    for line in changed[:MOST_TEXT_LINES]:
+    for line in changed[:most]:
         yield Line(tones.get(line[0], "dim"), cut_line(line))
-    if len(changed) > MOST_TEXT_LINES:
-        yield Line("dim", f"… and {len(changed) - MOST_TEXT_LINES:,} more lines")
+    if len(changed) > most:
+        yield Line("dim", f"… and {len(changed) - most:,} more lines")

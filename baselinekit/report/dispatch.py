@@ -1,18 +1,35 @@
-"""Which form a report is written in: the ending of its path says it. A new form is a file and a row."""
+"""Which form a report is written in: the ending of its path says it. A new form is a file and a row.
 
-from collections.abc import Callable
+The module of a form is imported when it is asked for: a run that only prints pays for none of them."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from importlib import import_module
 
 from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.model.changes import Applied, Change, Plan, Proposal, Rewritten
+from baselinekit.model.grades import Attempt
+from baselinekit.model.history import History
 from baselinekit.model.results import Report
-from baselinekit.report import json, junit, markdown
+from baselinekit.model.review import Decision, Member, Offers, Scene, Verb
+from baselinekit.model.values import Json
+from baselinekit.report.terminal import Style
 
 Form = Callable[[Report], str]
 
-_FORMS: dict[str, Form] = {
-    ".json": json.render,
-    ".junit.xml": junit.render,
-    ".xml": junit.render,
-    ".md": markdown.render,
+ANNOTATIONS = "github"
+"""The one form that is no file: it is said to the runner, on standard output."""
+
+_FORMS = {
+    ".json": "json",
+    ".junit.xml": "junit",
+    ".xml": "junit",
+    ".md": "markdown",
+    ".html": "html",
+    ".sarif": "sarif",
+    ".sarif.json": "sarif",
+    ".ctrf.json": "ctrf",
+    ".eval.json": "evaljson",
+    ".eval.md": "evalmarkdown",
 }
 
 
@@ -21,13 +38,169 @@ def render(report: Report, path: str) -> str:
     return form_of(path)(report)
 
 
+def read(text: str, file: str) -> Report:
+    """The report that a result file holds; InvalidInput with the place of whatever is wrong in it."""
+    from baselinekit.report import reading
+
+    return reading.read(text, file)
+
+
+def compact(report: Report) -> bytes:
+    """The result file as a run keeps it for the next ones: without the outputs."""
+    from baselinekit.report import json
+
+    return json.compact(report)
+
+
+def attempt_document(attempt: Attempt) -> dict[str, Json]:
+    """An attempt at an eval case, as the result file has it."""
+    from baselinekit.report import attempts
+
+    return attempts.attempt_document(attempt)
+
+
+def read_attempt(raw: Json) -> Attempt:
+    """The same read back; InvalidInput where it is no such thing."""
+    from baselinekit.report import attempts
+    from baselinekit.report.fields import Reader
+
+    wants = Reader()
+    attempt = attempts.read_attempt(raw, (), wants)
+    if attempt is None or wants.problems:
+        raise InvalidInput(*wants.problems)
+    return attempt
+
+
 def form_of(path: str) -> Form:
     """The form alone, so that a path that cannot be written is refused before anything is replayed."""
     name = path.rsplit("/", 1)[-1].lower()
-    for ending, form in _FORMS.items():
+    if path == ANNOTATIONS:
+        return _form("annotations")
+    for ending in sorted(_FORMS, key=len, reverse=True):
         if name.endswith(ending):
-            return form
+            return _form(_FORMS[ending])
     ending = name[name.rindex(".") :] if "." in name else name
-    mend = nearest(ending, _FORMS) or "name it x.json, x.junit.xml or x.md"
+    mend = nearest(ending, _FORMS) or "name it x.json, x.junit.xml, x.md or x.html"
     known = ", ".join(_FORMS)
     raise InvalidInput(Problem("BK503", f"the ending of {path!r} says no form of report ({known})", mend))
+
+
+def _form(name: str) -> Form:
+    form: Form = import_module(f"baselinekit.report.{name}").render
+    return form
+
+
+def complaints(problems: Sequence[Problem], folder: str) -> str:
+    """What is wrong with the files, for the runner."""
+    from baselinekit.report import annotations
+
+    return annotations.complaints(problems, folder)
+
+
+def step_summary(report: Report, room: int) -> str:
+    """The page for the summary of a step, in so many bytes."""
+    from baselinekit.report import markdown
+
+    return markdown.summary(report, room)
+
+
+def history_lines(history: History, style: Style, bars: bool, everything: bool) -> str:
+    """Earlier runs, for the terminal."""
+    from baselinekit.report import history as past
+
+    return past.lines(history, style, bars, everything)
+
+
+def history_json(history: History) -> str:
+    """Earlier runs, for programs."""
+    from baselinekit.report import encode, history as past
+
+    return encode.encode(past.document(history), indent=2) + "\n"
+
+
+def history_page(history: History) -> str:
+    """Earlier runs, for a browser."""
+    from baselinekit.report import historypage
+
+    return historypage.render(history)
+
+
+def refresh_told(proposal: Proposal, accepted: Sequence[Collection[int]], style: Style, verbose: bool) -> str:
+    """What a refresh would change, for the terminal."""
+    from baselinekit.report import refreshing
+
+    return refreshing.told(proposal, accepted, style, verbose)
+
+
+def refresh_counted(plans: Sequence[Plan], accepted: Sequence[Collection[int]]) -> str:
+    """How much that is, in one line."""
+    from baselinekit.report import refreshing
+
+    return refreshing.counted(plans, accepted)
+
+
+def refresh_json(
+    proposal: Proposal, accepted: Sequence[Collection[int]], done: Collection[str], why: dict[str, Json]
+) -> str:
+    """The same for programs."""
+    from baselinekit.report import encode, refreshing
+
+    return encode.encode(refreshing.document(proposal, accepted, done, why), indent=2) + "\n"
+
+
+def change_lines(change: Change, style: Style, file: str) -> list[str]:
+    """One change, for the terminal."""
+    from baselinekit.report import refreshing
+
+    return list(refreshing.change_lines(change, style, file))
+
+
+def file_diff(rewritten: Rewritten, style: Style) -> str:
+    """A file before and after, as a unified diff."""
+    from baselinekit.report import filediff
+
+    return filediff.painted(rewritten, style)
+
+
+def review_screen(scene: Scene, style: Style, rows: int) -> list[str]:
+    """One question of a review, for a terminal of so many rows."""
+    from baselinekit.report import reviewing
+
+    return reviewing.screen(scene, style, rows)
+
+
+def review_decided(members: Sequence[tuple[Plan, Change]], decision: Decision, style: Style) -> str:
+    """What was just decided, in one line."""
+    from baselinekit.report import reviewing
+
+    return reviewing.decided(members, decision, style)
+
+
+def review_counted(counts: Mapping[Verb, int], left: int, style: Style) -> str:
+    """What became of everything, in one line."""
+    from baselinekit.report import reviewing
+
+    return reviewing.counted(counts, left, style)
+
+
+def review_listing(proposal: Proposal, style: Style) -> str:
+    """What is pending, and the commands that decide it."""
+    from baselinekit.report import pendinglist
+
+    return pendinglist.listing(proposal, style)
+
+
+def review_json(proposal: Proposal, offers: Mapping[Member, Offers]) -> str:
+    """The same for programs."""
+    from baselinekit.report import encode, pendinglist
+
+    return encode.encode(pendinglist.document(proposal, offers), indent=2) + "\n"
+
+
+def review_done_json(
+    proposal: Proposal, applied: Applied, counts: Mapping[Verb, int], left: Sequence[Member]
+) -> str:
+    """What became of the decisions, for programs."""
+    from baselinekit.report import encode, pendinglist
+
+    return encode.encode(pendinglist.done(proposal, applied, counts, left), indent=2) + "\n"

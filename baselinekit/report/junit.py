@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, SubElement
 from baselinekit.escape import log, one_line, visible, xml
 from baselinekit.model.results import OUTCOMES, Report, Result
 from baselinekit.report.differences import blocks, count
-from baselinekit.report.words import place, unshown, warnings, why
+from baselinekit.report.words import in_repository, place, unshown, warnings, why
 
 _ELEMENTS = {"failed": "failure", "error": "error", "unscored": "skipped", "skipped": "skipped"}
 
@@ -23,7 +23,7 @@ def render(report: Report) -> str:
         SubElement(properties, "property", {"name": outcome, "value": number})
     SubElement(properties, "property", {"name": "complete", "value": str(report.summary.complete).lower()})
     for result in report.results:
-        _testcase(suite, result)
+        _testcase(suite, report.folder, result)
     if said := warnings(report):
         SubElement(suite, "system-err").text = _clean("\n".join(said))
     ElementTree.indent(suites)
@@ -45,12 +45,12 @@ def _counts(report: Report) -> dict[str, str]:
     }
 
 
-def _testcase(suite: Element, result: Result) -> None:
+def _testcase(suite: Element, folder: str, result: Result) -> None:
     attributes = {
         "classname": _clean(_classname(result.file)),
         "name": _clean(result.id),
         "time": f"{result.seconds:.3f}",
-        "file": _clean(result.file),
+        "file": _clean(in_repository(folder, result.file)),
     }
     if result.line is not None:
         attributes["line"] = str(result.line)

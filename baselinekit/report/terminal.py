@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TextIO
-from unicodedata import combining, east_asian_width
 
 from baselinekit.escape import log, one_line, visible
 from baselinekit.model.results import Outcome, Report, Result
-from baselinekit.report import words
+from baselinekit.report import revisions, words
 from baselinekit.report.differences import Block, blocks, count
+from baselinekit.report.fitting import width
 from baselinekit.report.values import cut_line, short
 from baselinekit.report.words import counts, duration, incomplete, place, unshown, why
 
@@ -28,7 +28,7 @@ _OUTCOME_COLOURS = {
 _TONES = {"gone": "red", "came": "green", "dim": "dim"}
 _MOST_DRIFTS = 10
 _MOST_EXPLAINED = 40
-_MOST_COMMANDS = 3
+_MOST_COMMANDS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Style:
     width: int = 100
 
     def paint(self, text: str, colours: str) -> str:
-        if not self.colour or not text:
+        if not self.colour or not text or not colours:
             return text
         codes = ";".join(_CODES[colour] for colour in colours.split())
         return f"\x1b[{codes}m{text}\x1b[0m"
@@ -80,10 +80,10 @@ def _heading(result: Result, style: Style) -> Iterator[str]:
 
 def _difference_lines(shown: Sequence[Block], style: Style) -> Iterator[str]:
     """Each place with its remark; the places in the file stand under each other."""
-    widest = max((_width(_left(block)) for block in shown if block.place), default=0)
+    widest = max((width(_left(block)) for block in shown if block.place), default=0)
     column = min(widest, max(30, style.width // 2))
     for block in shown:
-        padding = " " * (column - _width(_left(block)))
+        padding = " " * (column - width(_left(block)))
         head = style.paint(block.path, "bold") + (f"  {block.remark}" if block.remark else "")
         where = f"{padding}   {style.paint(block.place, 'cyan')}" if block.place else ""
         yield f"  {head}{where}"
@@ -93,13 +93,6 @@ def _difference_lines(shown: Sequence[Block], style: Style) -> Iterator[str]:
 
 def _left(block: Block) -> str:
     return f"{block.path}  {block.remark}" if block.remark else block.path
-
-
-def _width(text: str) -> int:
-    """The columns that a terminal gives to a text: two for a wide character, none for an accent."""
-    if text.isascii():
-        return len(text)
-    return sum(0 if combining(c) else 1 + (east_asian_width(c) in "WF") for c in text)
 
 
 def _drift(result: Result, style: Style) -> Iterator[str]:
@@ -146,9 +139,18 @@ def summary(report: Report, style: Style) -> str:
     """The last line: `1 failed, 2 passed in 0.21s`, and what was asked of models."""
     parts = [style.paint(text, _OUTCOME_COLOURS[outcome]) for outcome, text in counts(report)]
     note = incomplete(report)
-    line = f"{', '.join(parts) or 'nothing ran'} in {duration(report.seconds)}"
+    line = f"{', '.join(parts) or words.nothing(report)} in {duration(report.seconds)}"
+    line += words.part(report)
     line += f", {words.spent(report)}" if words.spent(report) else ""
     return line + (f" ({style.paint(note, 'yellow')})" if note else "")
+
+
+def revised(report: Report, style: Style) -> str:
+    """What became of the baselines themselves, where somebody asked."""
+    if report.against is None:
+        return ""
+    told = revisions.lines(report.against)
+    return log("".join(f"{style.paint(line, colours)}\n" for line, colours in told))
 
 
 def next_commands(report: Report) -> list[str]:
@@ -156,9 +158,12 @@ def next_commands(report: Report) -> list[str]:
     failed = [result for result in report.results if result.outcome == "failed"]
     commands = []
     if len(failed) == 1:
-        commands.append(f"baselinekit compare --id {one_line(shlex.quote(failed[0].id))} -v")
+        id = one_line(shlex.quote(failed[0].id))
+        commands += [f"baselinekit compare --id {id} -v", f"baselinekit refresh {id} --dry-run"]
     elif failed:
-        commands.append("baselinekit compare --lf -v")
+        commands += ["baselinekit compare --lf -v", "baselinekit review"]
+    if not words.renewable(failed):
+        commands = commands[:1]
     codes = {result.code: None for result in report.results if result.outcome == "error" and result.code}
     commands += [f"baselinekit explain {code}" for code in codes]
     drafts = sorted({result.file for result in report.results if result.code == "BK223"})
@@ -170,7 +175,7 @@ def next_commands(report: Report) -> list[str]:
 
 
 @contextmanager
-def progress(total: int, stream: TextIO) -> Iterator[Callable[[Outcome], None]]:
+def progress(total: int, stream: TextIO, doing: str = "comparing") -> Iterator[Callable[[Outcome], None]]:
     """A bar that goes away when all is done, on a terminal; in a pipe nothing at all. What it gives is to be
     called once a result, from any thread."""
     if total < 2 or not stream.isatty():
@@ -180,7 +185,7 @@ def progress(total: int, stream: TextIO) -> Iterator[Callable[[Outcome], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
-        TextColumn("comparing"),
+        TextColumn(doing),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("[red]{task.fields[bad]}[/red]"),

@@ -10,7 +10,9 @@ from baselinekit.landmarks import landmarks
 LONGEST = 2_000
 """Lines that are compared, of each text."""
 
-_CONTEXT = 3
+CONTEXT = 3
+"""Lines around a change that are shown with it."""
+
 _LOOKED_INTO = 2_500
 Stretch = tuple[int, int, int, int]
 """Lines of the old text, from and to, and the lines of the new one that stand there instead."""
@@ -23,9 +25,9 @@ def unified(expected: str, actual: str) -> list[str]:
     old, new = _lines(expected, actual)
     head = _alike(old, new, 1)
     tail = _alike(old[head:], new[head:], -1)
-    start = max(0, head - _CONTEXT)
-    old_part = old[start : len(old) - tail + _CONTEXT if tail > _CONTEXT else len(old)]
-    new_part = new[start : len(new) - tail + _CONTEXT if tail > _CONTEXT else len(new)]
+    start = max(0, head - CONTEXT)
+    old_part = old[start : len(old) - tail + CONTEXT if tail > CONTEXT else len(old)]
+    new_part = new[start : len(new) - tail + CONTEXT if tail > CONTEXT else len(new)]
     if old_part == new_part:
         return []
     lines = _hunks(old_part[:LONGEST], new_part[:LONGEST], start)
@@ -53,30 +55,30 @@ def _alike(old: list[str], new: list[str], step: int) -> int:
 def _hunks(old: list[str], new: list[str], start: int) -> list[str]:
     """What changed, each group of changes with the lines around it."""
     lines: list[str] = []
-    for group in _groups(_changes(old, new)):
-        end = max(0, group[0][0] - _CONTEXT)
+    for group in near(changes(old, new)):
+        end = max(0, group[0][0] - CONTEXT)
         lines.append(f"@@ line {start + end + 1} @@")
         for o1, o2, n1, n2 in group:
             lines += [f"| {line}" for line in old[end:o1]]
             lines += [f"- {_ends_shown(line)}" for line in old[o1:o2]]
             lines += [f"+ {_ends_shown(line)}" for line in new[n1:n2]]
             end = o2
-        lines += [f"| {line}" for line in old[end : end + _CONTEXT]]
+        lines += [f"| {line}" for line in old[end : end + CONTEXT]]
     return lines
 
 
-def _groups(changes: list[Stretch]) -> list[list[Stretch]]:
+def near(changes: list[Stretch]) -> list[list[Stretch]]:
     """Changes whose surroundings touch belong together."""
     groups: list[list[Stretch]] = []
     for change in changes:
-        if groups and change[0] - groups[-1][-1][1] <= 2 * _CONTEXT:
+        if groups and change[0] - groups[-1][-1][1] <= 2 * CONTEXT:
             groups[-1].append(change)
         else:
             groups.append([change])
     return groups
 
 
-def _changes(old: list[str], new: list[str]) -> list[Stretch]:
+def changes(old: list[str], new: list[str]) -> list[Stretch]:
     """The stretches between lines that both texts have, found from the lines that each has once."""
     changes: list[Stretch] = []
     o1 = n1 = 0

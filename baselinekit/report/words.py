@@ -1,11 +1,18 @@
 """The few sentences that every form for people shares."""
 
+import shlex
+from collections.abc import Sequence
 from decimal import Decimal
+from posixpath import join, normpath
 
+from baselinekit.escape import one_line
+from baselinekit.metrics import pass_interval
 from baselinekit.model.asking import Usage
-from baselinekit.model.results import OUTCOMES, Outcome, Report, Result
+from baselinekit.model.results import OUTCOMES, UNDECIDED, Outcome, Report, Result
+from baselinekit.report import revisions
 
 _SMALL = Decimal("0.1")
+_MOST_NAMED = 3
 
 
 def counts(report: Report) -> list[tuple[Outcome, str]]:
@@ -25,6 +32,20 @@ def duration(seconds: float) -> str:
         return f"{seconds:.2f}s"
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}m {rest:02}s"
+
+
+def nothing(report: Report) -> str:
+    """What to say of a run without a result, which may be just right."""
+    if not report.nothing_changed:
+        return "nothing ran"
+    number = report.coverage.left_out
+    of = "the one baseline is untouched" if number == 1 else f"all {number:,} baselines are untouched"
+    return f"nothing to compare: {of} since {one_line(report.nothing_changed)}"
+
+
+def brief(seconds: float) -> str:
+    """As `duration`, for times of which most are below a second."""
+    return duration(seconds) if seconds >= 1 else f"{seconds * 1000:.{1 if 0 < seconds < 0.01 else 0}f} ms"
 
 
 def spent(report: Report) -> str:
@@ -54,12 +75,14 @@ def incomplete(report: Report) -> str:
     """What to say of a run that did not do all it was asked."""
     if report.interrupted:
         return "interrupted"
-    return "" if report.complete else "not all of them ran"
+    notes = ["" if report.complete else "not all of them ran", revisions.failing(report.against)]
+    return "; ".join(filter(None, notes))
 
 
 def warnings(report: Report) -> list[str]:
     """What the run as a whole should be looked at for."""
-    found = [*report.warnings, *(f"not recorded: {text}" for text in report.not_recorded)]
+    asked = report.against.notes if report.against else ()
+    found = [*report.warnings, *asked, *(f"not recorded: {text}" for text in report.not_recorded)]
     unasked = [result for result in report.results if result.outcome == "skipped" and result.code]
     if unasked:
         found.append(f"{len(unasked):,} skipped: {unasked[0].code} {unasked[0].reason}")
@@ -70,12 +93,37 @@ def place(result: Result) -> str:
     return f"{result.file}:{result.line}" if result.line is not None else result.file
 
 
+def part(report: Report) -> str:
+    """Which part of a run this was, or nothing where it was all of it."""
+    if report.shard is None:
+        return ""
+    return f", shard {report.shard} of {report.shard.total:,} baseline{'s' * (report.shard.total != 1)}"
+
+
 def headline(report: Report) -> str:
     """`1 failed, 2 passed in 0.21s`, without colours."""
-    counted = ", ".join(text for _, text in counts(report)) or "nothing ran"
+    counted = ", ".join(text for _, text in counts(report)) or nothing(report)
     note = incomplete(report)
     asked = f", {spent(report)}" if spent(report) else ""
-    return f"{counted} in {duration(report.seconds)}{asked}" + (f" ({note})" if note else "")
+    ran = f"in {duration(report.seconds)}{part(report)}{asked}"
+    return f"{counted} {ran}" + (f" ({note})" if note else "")
+
+
+def renewable(results: Sequence[Result]) -> list[Result]:
+    """Those that failed with an output that can be taken for right."""
+    return [result for result in results if result.outcome == "failed" and result.verdict not in UNDECIDED]
+
+
+def in_repository(folder: str, file: str) -> str:
+    """A file of the project, as its repository knows it."""
+    return normpath(join(folder, file)) if folder else file
+
+
+def renewal(results: Sequence[Result]) -> str:
+    """The command that takes what came for right, from now on."""
+    if len(results) > _MOST_NAMED:
+        return "baselinekit refresh --all-failed"
+    return "baselinekit refresh " + " ".join(one_line(shlex.quote(result.id)) for result in results)
 
 
 def unshown(number: int) -> str:
@@ -83,10 +131,35 @@ def unshown(number: int) -> str:
     return f"… and {number:,} more difference{'s' * (number != 1)}"
 
 
+def repeated(result: Result) -> str:
+    """`flaky: 3 of 5 replays passed; …`, where there was more than one replay and not all of them passed."""
+    count = result.repeats
+    if count is None or count.passed == count.replays:
+        return ""
+    answered = count.replays - count.errors
+    replays = f"{answered} replay{'s' * (answered != 1)}"
+    said = f"{result.verdict or result.outcome}: {count.passed or 'none'} of {replays} passed"
+    if count.errors:
+        said += f", {count.errors} could not be replayed"
+    if result.verdict == "flaky" and answered:
+        low, high = pass_interval(count.passed, answered)
+        return f"{said}; with 95 % confidence {low:.0%} to {high:.0%} do"
+    if result.verdict == "regression" and count.passed:
+        return f"{said}, which is less often than asked for"
+    return said + _VERDICTS.get(result.verdict or "", "")
+
+
+_VERDICTS = {
+    "regression": ", and each failed in the same way",
+    "noise": ", and they differ from each other where they differ from the file",
+    "insufficient data": ": too few to tell a regression from a flake",
+}
+
+
 def why(result: Result) -> str:
     """The reason with its code, once. Differences speak for themselves."""
     if result.differences:
-        return ""
+        return repeated(result)
     if result.code and not result.reason.startswith(result.code):
         return f"{result.code} {result.reason}".rstrip()
     return result.reason

@@ -55,7 +55,12 @@ def load_config(path: str) -> Config:
     """The configuration in a file, or everything that is wrong with it."""
     shown = os.path.relpath(path)
     shown = path if shown.startswith("..") else shown
-    body = decode(read(os.path.dirname(os.path.abspath(path)), os.path.abspath(path), MAX_BYTES), shown).body
+    return read_config(read(os.path.dirname(os.path.abspath(path)), os.path.abspath(path), MAX_BYTES), shown)
+
+
+def read_config(data: bytes, shown: str) -> Config:
+    """The same of a text that messages call `shown`."""
+    body = decode(data, shown).body
     documents = [document for document in YAML.load(body, shown) if document is not None]
     if not documents:
         return Config()

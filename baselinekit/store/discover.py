@@ -1,7 +1,7 @@
 """Which files hold baselines: those that are named, and those below the folders that are named."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from baselinekit.documents.languages import SUFFIXES
 from baselinekit.errors import InvalidInput, Place, Problem, nearest
@@ -12,16 +12,16 @@ from baselinekit.store.outputs import MARK
 MAX_FILES = 20_000
 
 
-def discover(paths: Sequence[str], root: str) -> list[str]:
+def discover(paths: Sequence[str], root: str, without: Collection[str] = ()) -> list[str]:
     """The files, sorted within each folder, each once. Paths that are not absolute start at the root, and so
-    do the names given back. Hidden folders, outputs beside their baselines, and links to folders are passed
-    over; whether the rest can be read is found out when it is."""
+    do the names given back. Hidden folders, outputs beside their baselines, links to folders and the folders
+    called as in `without` are passed over; whether the rest can be read is found out when it is."""
     found: dict[str, None] = {}
     problems = []
     for path in paths:
         full = os.path.join(root, path)
         if os.path.isdir(full):
-            found.update(dict.fromkeys(shown(root, file) for file in _below(full)))
+            found.update(dict.fromkeys(shown(root, file) for file in _below(full, without)))
         elif not os.path.lexists(full):
             problems.append(_missing(path, full))
         elif not full.endswith(SUFFIXES):
@@ -37,14 +37,15 @@ def discover(paths: Sequence[str], root: str) -> list[str]:
     return list(found)
 
 
-def _below(folder: str) -> Iterator[str]:
+def _below(folder: str, without: Collection[str]) -> Iterator[str]:
     with os.scandir(folder) as scan:
         entries = sorted(scan, key=lambda entry: entry.name)
     for entry in entries:
         if entry.name.startswith("."):
             continue
         if entry.is_dir(follow_symlinks=False):
-            yield from _below(entry.path)
+            if entry.name not in without:
+                yield from _below(entry.path, without)
         elif _is_ours(entry.name) and not _links_to_folder(entry):
             yield entry.path
 

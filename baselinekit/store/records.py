@@ -1,7 +1,7 @@
 """What a file holds: its records, each with where it stands, whatever the file's form."""
 
 import marshal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from typing import Literal
 
@@ -13,6 +13,7 @@ from baselinekit.model.values import Json, Path, json_type
 from baselinekit.store.dialects import harness, native
 
 Form = Literal["native", "response"]
+SourceOf = Callable[[int, Path, dict[str, Json]], Source]
 WRAPPER = "regression_eval"
 RECORD_KEYS = ("last_passed", "failure_count")
 
@@ -41,14 +42,26 @@ class NotABaselineError(Exception):
 
 def sources(data: bytes, body: str, file: str) -> Iterator[tuple[Source, dict[str, Json]]]:
     """Every record of a file: its source and its raw value."""
+    documents, source = opened(data, body, file)
+    for number, at, raw in records(documents):
+        yield source(number, at, raw), raw
+
+
+def opened(
+    data: bytes, body: str, file: str, numbered: frozenset[str] = frozenset()
+) -> tuple[list[Json], SourceOf]:
+    """The documents of a file, and how to make the source of what stands in one of them."""
     watched: Watched = {key: [] for key in RECORD_KEYS}
-    documents = language(file).load(body, file, watched)
+    documents = language(file).load(body, file, watched, numbered=numbered)
     spans = {(key, id(box)): span for key, found in watched.items() for box, span in found}
     whole = bytes_digest(data)
-    for number, at, raw in records(documents):
+
+    def source(number: int, at: Path, raw: dict[str, Json]) -> Source:
         last_passed, failure_count = (spans.get((key, id(raw.get("metadata")))) for key in RECORD_KEYS)
         about = f"{whole}-{digest(raw)}"
-        yield Source(file, number, at, form(raw), about, (last_passed, failure_count)), raw
+        return Source(file, number, at, form(raw), about, (last_passed, failure_count))
+
+    return documents, source
 
 
 def records(documents: list[Json]) -> Iterator[tuple[int, Path, dict[str, Json]]]:

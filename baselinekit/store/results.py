@@ -25,6 +25,15 @@ def write_text(path: str, text: str, root: str | None = None) -> None:
     atomic.replace_anywhere(target, path, data, root)
 
 
+def append_text(path: str, text: str) -> None:
+    """Add to a file that others write to as well, such as the summary of a CI step: one write, at its end."""
+    try:
+        with open(path, "ab", buffering=0) as file:
+            file.write(text.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        raise NotRecorded(cannot_write(path, error)) from None
+
+
 def _is_special(target: str) -> bool:
     with contextlib.suppress(FileNotFoundError):
         mode = os.stat(target).st_mode

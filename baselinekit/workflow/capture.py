@@ -1,4 +1,4 @@
-"""capture: replay a recipe once and write down what came back as the known-good output."""
+"""capture: replay a recipe, once or several times, and write down what came back as the known-good output."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,39 +8,35 @@ from typing import Any
 
 from baselinekit.compare.dispatch import compile_baseline, default_type, is_limit
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
-from baselinekit.model.baselines import Baseline, Known, Rules
+from baselinekit.model.baselines import Baseline, Known
 from baselinekit.model.observation import Observation
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.paths import find, parse, render, roots, suggest
 from baselinekit.replay import dispatch as replaying
 from baselinekit.store import baselines as store, schemafile
 from baselinekit.trust import check_inside
+from baselinekit.workflow.captured import Captured, Found, captured
 from baselinekit.workflow.compare import Way, located
-from baselinekit.workflow.observing import observe
+from baselinekit.workflow.learning import observe_each, ordered_singles, taught
+from baselinekit.workflow.observing import check
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.templating import IN_A_NAME, Templating, arrays_of_one, secrets_in, with_names
+from baselinekit.workflow.stamping import environment_of, observed_for
+from baselinekit.workflow.templating import IN_A_NAME, Templating, secrets_in, with_names
 
 _FIRST_SERVER_ERROR = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the one who captures wants of the new baseline. `placeholders`: path -> the text stored there."""
+    """What the one who captures wants of the new baseline. `placeholders`: path -> the text stored there;
+    `repeat`: how often it is replayed, to learn what varies."""
 
     placeholders: Mapping[str, str] = field(default_factory=dict)
     version: str | None = None
     group: str | None = None
     allow_error_status: bool = False
     allow_secrets: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Captured:
-    id: str
-    file: str
-    output: Json
-    seconds: float
-    notes: tuple[str, ...] = ()
+    repeat: int = 1
 
 
 def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: Way) -> Captured:
@@ -54,12 +50,12 @@ def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: W
     folder = os.path.join(project.folders[0], group)
     check_inside(project.root, os.path.realpath(os.path.join(project.root, folder)), f"--group {group}")
     with _standing(os.path.join(project.root, folder)):
-        replaying.check(draft.current, project.setting(folder, way.doors))
+        check(draft, project.setting(folder, way.doors))
         found = _observed(project, draft, wishes, way, folder)
         comparison = {"type": default_type(found.output, draft.current.kind)} | record.get("comparison", {})
-        singles = [render(path) for path in arrays_of_one(found.output) if comparison["type"] != "exact"]
+        singles = ordered_singles(found.output, comparison["type"] == "exact")
         if singles:
-            comparison["arrays"] = dict.fromkeys(singles, "ordered")
+            comparison["arrays"] = {**dict.fromkeys(singles, "ordered"), **comparison.get("arrays", {})}
         ordered: dict[str, Any] = {
             **{key: record[key] for key in ("id", "name", "description") if key in record},
             **({"baseline_version": wishes.version} if wishes.version else {}),
@@ -76,21 +72,21 @@ def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: W
         f"{path} holds one element and stays so; without its `ordered`, that describes every element"
         for path in singles
     ]
-    return Captured(draft.id, file, found.output, found.seconds, (*found.notes, *notes))
+    return captured(project, draft.id, file, replace(found, notes=(*found.notes, *notes)))
 
 
 def capture_all(
     project: Project, drafts: Sequence[Baseline], wishes: Wishes, way: Way
 ) -> tuple[list[Captured], list[BaselinekitError]]:
     """Each draft by itself: what can be captured is, and what cannot is told with its place."""
-    captured: list[Captured] = []
+    done: list[Captured] = []
     errors: list[BaselinekitError] = []
     for draft in drafts:
         try:
-            captured.append(capture_into(project, draft, wishes, way))
+            done.append(capture_into(project, draft, wishes, way))
         except BaselinekitError as error:
             errors.append(type(error)(*located(draft, error.problems, project.root)))
-    return captured, errors
+    return done, errors
 
 
 def capture_into(project: Project, draft: Baseline, wishes: Wishes, way: Way) -> Captured:
@@ -98,25 +94,19 @@ def capture_into(project: Project, draft: Baseline, wishes: Wishes, way: Way) ->
     if draft.baseline is not None:
         what = f"{draft.id} has a baseline already: capture does not overwrite"
         raise InvalidInput(
-            *located(draft, [Problem("BK520", what, "remove its `baseline:` first")], project.root)
+            *located(
+                draft, [Problem("BK520", what, f"baselinekit refresh {draft.id} --replay")], project.root
+            )
         )
     found = _observed(project, draft, wishes, way, os.path.dirname(draft.source.file))
     store.add_baseline(draft.source, found.mapping, project.root, project.config.inline_limit)
-    return Captured(draft.id, draft.source.file, found.output, found.seconds, found.notes)
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    output: Json
-    mapping: dict[str, Json]
-    seconds: float
-    notes: tuple[str, ...]
+    return captured(project, draft.id, draft.source.file, found)
 
 
 def checked(project: Project, draft: Baseline, way: Way) -> None:
     """Whether the recipe of a file can work at all, before anything is asked."""
     try:
-        replaying.check(draft.current, project.setting_of(draft, way.doors))
+        check(draft, project.setting_of(draft, way.doors))
     except (InvalidInput, Refused) as error:
         raise type(error)(*located(draft, error.problems, project.root)) from None
 
@@ -136,45 +126,38 @@ def _standing(folder: str) -> Iterator[None]:
         raise
 
 
-def _observed(project: Project, draft: Baseline, wishes: Wishes, way: Way, folder: str) -> _Found:
+def _observed(project: Project, draft: Baseline, wishes: Wishes, way: Way, folder: str) -> Found:
     setting = project.setting(folder, way.doors)
-    observation = observe(draft.current, setting)
-    _refuse_errors(draft, observation, wishes)
+    observations = observe_each(draft.current, setting, wishes.repeat, way)
+    observation = observations[0]
+    for one in observations:
+        _refuse_errors(draft, one, wishes)
     words = project.words_of(draft)
     templating = Templating(words.scope)
     output = templating.template(observation.output)
     for text, placeholder in wishes.placeholders.items():
         output = _placed(output, text, placeholder, draft.current.kind)
+    if not wishes.allow_secrets and len(observations) == 1:
+        _refuse_secrets(project, output)  # before it is compiled, which may fail for it
+    candidate = replace(draft, baseline=Known(output=output))
+    unmet = _must_pass(candidate, observation, project)
+    is_new = not draft.source.file
+    lesson = taught(project, candidate, observations, templating.text, is_new=is_new)
+    output = lesson.output
     if not wishes.allow_secrets:
         _refuse_secrets(project, output)
-    known = Known(output=output)
-    unmet = _must_pass(replace(draft, baseline=known), observation, project)
-    learnt = project.redactor.mask_value(dict(observation.environment))
-    environment = replaying.capture_environment(
+    around = replaying.capture_environment(
         project.root, project.config.environment, way.doors.execute, project.folders
     )
-    if isinstance(words.scope.values.get("base_url"), str) and draft.current.kind == "http":
-        environment = {**environment, "base_url": project.redactor.mask(words.scope.values["base_url"])}
     mapping: dict[str, Json] = {
         "output": output,
         "captured_at": way.clock.timestamp(),
-        "environment": {**project.redactor.mask_value(environment), **learnt},
+        "environment": environment_of(project, draft, observation, around),
     }
-    mapping |= _observed_for(draft.comparison, observation)
-    return _Found(output, mapping, observation.seconds, (*templating.notes(), *unmet))
-
-
-def _observed_for(rules: Rules, observation: Observation) -> dict[str, Json]:
-    """What it took, as far as a rule will ask for it."""
-    usage = observation.usage
-    took: dict[str, Json] = {}
-    if rules.latency is not None:
-        took["seconds"] = round(observation.seconds, 3)
-    if rules.cost is not None:
-        cost = None if usage.cost_usd is None else float(usage.cost_usd)
-        took |= {"cost_usd": cost, "tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out}
-    took = {name: value for name, value in took.items() if value is not None}
-    return {"observed": took} if took else {}
+    took = observed_for(draft.comparison, observation)
+    mapping |= {"observed": took} if took else {}
+    notes = (*templating.notes(), *unmet)
+    return Found(output, mapping, observation.seconds, notes, len(observations), lesson)
 
 
 def _refuse_errors(draft: Baseline, observation: Observation, wishes: Wishes) -> None:
@@ -250,7 +233,8 @@ def _must_pass(candidate: Baseline, observation: Observation, project: Project) 
     limits = [d for d in comparison.differences if is_limit(d)]
     if comparison.count > len(limits):
         first = next(d for d in comparison.differences if d not in limits)
-        seen = "nothing" if first.actual is ABSENT else repr(first.actual)
+        mask = project.redactor.knowing(observation.output).mask_value
+        seen = "nothing" if first.actual is ABSENT else repr(mask(first.actual, first.path))
         what = f"{render(first.path)}: {first.expected!r} does not accept what was seen: {seen}"
         raise InvalidInput(Problem("BK524", what, "choose another placeholder or rule"))
     return [report.what for report in comparison.reports if report.kind == "stale"]

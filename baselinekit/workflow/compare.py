@@ -4,20 +4,31 @@ import gc
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from baselinekit import __version__
 from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, Refused
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.results import Outcome, Report, Result
+from baselinekit.model.values import ABSENT
+from baselinekit.programs.git import Git
 from baselinekit.replay.dispatch import Doors
 from baselinekit.store import baselines as store
+from baselinekit.store.commit import head
+from baselinekit.workflow.asking import AtOnce
+from baselinekit.workflow.here import Here
 from baselinekit.workflow.judging import OUT_OF_BUDGET, Judge
 from baselinekit.workflow.observing import check
 from baselinekit.workflow.pool import AHEAD, Pool, Stop
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.recording import Recorder
+from baselinekit.workflow.repeating import Pause, Repeating, repeated
 from baselinekit.workflow.selection import Selection, select
+from baselinekit.workflow.sharding import Share
+from baselinekit.workflow.since import touched
+
+Prepared = tuple[Baseline, Matcher | None]
 
 _VERDICTS = {"passed": True, "failed": False}
 _MOST_KEPT = 1_000
@@ -36,6 +47,7 @@ class Policy:
     maxfail: int | None = None
     strict_rules: bool = False
     explain: bool = False
+    repeating: Repeating = field(default_factory=Repeating)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +74,19 @@ def compare(
 ) -> Report:
     """Everything that can be wrong in any file is said before anything is replayed."""
     started, began = way.clock.timestamp(), way.clock.seconds()
+    at_once = AtOnce(way.doors, policy.jobs)
+    here = Here(project, at_once.doors)
     with store.without_collector():
         found, broken = load_partly(project, paths)
         chosen = _chosen(found, wanted, broken)
-        prepared = prepare(project, chosen, way.doors, broken)
+        since = touched(project, Git(way.doors.execute, project.root), wanted.since, chosen)
+        share = Share(since.baselines, wanted.shard)
+        prepared = prepare(here, share.baselines, broken)
         gc.freeze()  # all that was made stays until the end: there is no use in looking through it
-    judge = Judge(project, way.doors, policy.strict_rules, policy.explain, way.clock.timestamp)
-    sources = [baseline.source for baseline, _ in prepared]
-    recorder = Recorder(project.root, way.clock.timestamp, policy.record == "daily", sources, way.stop)
-    advance = way.advance(len(prepared))
-    failures = 0
+    judge = Judge(here, policy.strict_rules, policy.explain, way.clock.timestamp)
+    recorder = _recorder(project, policy, way, prepared)
+    pause = Pause(way.stop.is_set, way.doors.sleep)
+    advance, failures = way.advance(len(prepared)), 0
 
     def finished(result: Result) -> bool:
         nonlocal failures
@@ -80,15 +95,18 @@ def compare(
         return policy.maxfail is None or failures < policy.maxfail
 
     def work(pair: tuple[Baseline, Matcher | None]) -> Result:
-        result = judge.result(*pair)
+        tried = repeated(partial(judge.tried, *pair), policy.repeating, pause)
+        tried.keep()
         if policy.record != "never":
-            recorder.add(pair[0].source, _VERDICTS.get(result.outcome))
-        return result
+            noise = tried.result.verdict == "noise"  # which says nothing of the target
+            recorder.add(pair[0].source, None if noise else _VERDICTS.get(tried.result.outcome))
+        return tried.result
 
     ahead = AHEAD if policy.maxfail is None else 1  # who wants to stop soon has nothing begun in advance
-    with way.stop.heard():
+    with way.stop.heard(), at_once:
         try:
-            results = Pool(policy.jobs, work, way.cancel, way.stop, ahead).run(prepared, finished)
+            pool = Pool(policy.jobs, work, way.cancel, way.stop, ahead)
+            results = _run(pool, prepared, finished, wanted)
         finally:
             recorder.close()
         results = with_lines(results, prepared, project.root)
@@ -100,16 +118,44 @@ def compare(
         seconds=way.clock.seconds() - began,
         tool=f"baselinekit {__version__}",
         command=project.redactor.mask(command),
-        results=tuple(
-            result or not_run(baseline, why) for result, (baseline, _) in zip(results, prepared, strict=True)
-        ),
+        results=share.placed(_with_those_not_run(results, prepared, why)),
         complete=all(result and result.code != OUT_OF_BUDGET for result in results),
         interrupted=interrupted,
-        environment=judge.environment_seen,
+        environment=here.seen,
         config=project.config_file,
-        warnings=tuple(sorted({*recorder.notes, *judge.warnings})),
+        warnings=tuple(sorted({*recorder.notes, *judge.warnings, *since.notes})),
         not_recorded=tuple(str(problem) for error in recorder.failures for problem in error.problems),
+        commit=head(project.root),
+        shard=share.shard,
+        coverage=wanted.coverage(paths, len(found) - len(since.baselines)),
     )
+
+
+def _recorder(project: Project, policy: Policy, way: Way, prepared: Sequence[Prepared]) -> Recorder:
+    sources = [baseline.source for baseline, _ in prepared]
+    return Recorder(project.root, way.clock.timestamp, policy.record == "daily", sources, way.stop)
+
+
+def _with_those_not_run(
+    results: Sequence[Result | None], prepared: Sequence[Prepared], why: str
+) -> list[Result]:
+    pairs = zip(results, prepared, strict=True)
+    return [result or not_run(baseline, why) for result, (baseline, _) in pairs]
+
+
+def _run(
+    pool: Pool[Prepared, Result],
+    prepared: Sequence[Prepared],
+    finished: Callable[[Result], bool],
+    wanted: Selection,
+) -> list[Result | None]:
+    """Those that are wanted first are run first; the results stand in the order of the files."""
+    turns = wanted.in_turn([baseline.id for baseline, _ in prepared])
+    done = pool.run([prepared[number] for number in turns], finished)
+    found: list[Result | None] = [None] * len(prepared)
+    for number, result in zip(turns, done, strict=True):
+        found[number] = result
+    return found
 
 
 def _chosen(found: list[Baseline], wanted: Selection, broken: BaselinekitError | None) -> list[Baseline]:
@@ -134,13 +180,13 @@ def load_partly(project: Project, paths: Sequence[str]) -> tuple[list[Baseline],
     """What can be read, and what is wrong with the rest. What a killed run left behind is cleared away."""
     named = [folder for folder in project.folders if os.path.isdir(os.path.join(project.root, folder))]
     if paths:
-        named = [_from_root(os.path.join(project.cwd, path), project.root) for path in paths]
+        named = [from_root(os.path.join(project.cwd, path), project.root) for path in paths]
     files = store.discover(named, project.root)
     store.sweep(project.root, {os.path.dirname(file) for file in files})
     return store.load_partly(files, project.root)
 
 
-def _from_root(path: str, root: str) -> str:
+def from_root(path: str, root: str) -> str:
     """A path that the operator named, from the root. What stands in the project is called as it stands there:
     where a link in it leads is for the reader of the file to judge."""
     path = os.path.normpath(path)
@@ -150,10 +196,11 @@ def _from_root(path: str, root: str) -> str:
 
 
 def prepare(
-    project: Project, chosen: Iterable[Baseline], doors: Doors, broken: BaselinekitError | None = None
+    here: Here, chosen: Iterable[Baseline], broken: BaselinekitError | None = None
 ) -> list[tuple[Baseline, Matcher | None]]:
     """Compile every baseline and ask whether its recipe can work; all that is wrong, also what was `broken`
     before, is one error."""
+    project = here.project
     prepared: list[tuple[Baseline, Matcher | None]] = []
     problems: list[Problem] = []
     refused: list[Problem] = []
@@ -165,9 +212,13 @@ def prepare(
             prepared.append((baseline, None))
             continue
         try:
-            matcher = compile_baseline(baseline, project.words_of(baseline))
-            check(baseline, project.setting_of(baseline, doors))
-            prepared.append((baseline, matcher if len(prepared) < _MOST_KEPT else None))
+            meant = here.chosen(baseline)
+            if meant.baseline is None or meant.baseline.output is ABSENT:  # none of its variants is for here
+                prepared.append((meant, None))
+                continue
+            matcher = compile_baseline(meant, project.words_of(baseline))
+            check(baseline, project.setting_of(baseline, here.doors))
+            prepared.append((meant, matcher if len(prepared) < _MOST_KEPT else None))
         except BaselinekitError as error:
             wrong.append((baseline, error))
     found = located_each([(baseline, error.problems) for baseline, error in wrong], project.root)

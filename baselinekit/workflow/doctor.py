@@ -8,12 +8,13 @@ from baselinekit.compare.dispatch import DEFAULT_SIMILARITY, compile_baseline
 from baselinekit.errors import BaselinekitError, Problem, Refused
 from baselinekit.model.baselines import Baseline, FieldRule, Rules
 from baselinekit.model.recipes import PromptInput, Recipe, Scores
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.paths import Wild, children, render
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.replay.dispatch import Doors
 from baselinekit.variables import as_text
 from baselinekit.workflow.compare import load_partly, located_each, prepare
+from baselinekit.workflow.here import Here, as_variant
 from baselinekit.workflow.judging import target_of
 from baselinekit.workflow.observing import check
 from baselinekit.workflow.project import Project
@@ -53,15 +54,25 @@ def _told(project: Project, baseline: Baseline, doors: Doors) -> Iterator[tuple[
         mend = f"baselinekit capture from {baseline.source.file}"
         yield Problem("BK223", "no stored output yet", mend), True
     else:
-        try:
-            compile_baseline(baseline, project.words_of(baseline))
-        except BaselinekitError as error:
-            yield from ((p, False) for p in error.problems if p.code not in _ASKED_OF_OPERATOR)
+        for one in _every_output(baseline):
+            try:
+                compile_baseline(one, project.words_of(baseline))
+            except BaselinekitError as error:
+                yield from ((p, False) for p in error.problems if p.code not in _ASKED_OF_OPERATOR)
     try:
         check(baseline, project.setting_of(baseline, doors))
     except BaselinekitError as error:
         for problem in error.problems:
             yield problem, isinstance(error, Refused) or problem.code in _ASKED_OF_OPERATOR
+
+
+def _every_output(baseline: Baseline) -> Iterator[Baseline]:
+    """The baseline with its own output and with that of each variant: a run elsewhere uses another one."""
+    known = baseline.baseline
+    if known is not None and known.output is not ABSENT:
+        yield baseline
+    for number in range(len(known.variants) if known else 0):
+        yield as_variant(baseline, number)
 
 
 def _asked(recipe: Recipe) -> Iterator[str]:
@@ -89,7 +100,7 @@ def _similar(rules: Rules) -> Iterator[tuple[str, str]]:
 
 def portrait(project: Project, baseline: Baseline, doors: Doors) -> Iterator[str]:
     """How one baseline is read: what is asked, the arrays, where the rules start, the placeholders."""
-    matcher = prepare(project, [baseline], doors)[0][1]
+    ((baseline, matcher),) = prepare(Here(project, doors), [baseline])
     if matcher is None:
         yield f"{baseline.id} has no stored output yet: baselinekit capture from {baseline.source.file}"
         return
@@ -98,6 +109,9 @@ def portrait(project: Project, baseline: Baseline, doors: Doors) -> Iterator[str
     yield f"  file      {baseline.source.file}"
     yield f"  asks      {target_of(baseline.current, project)}"
     known = baseline.baseline
+    if known is not None and baseline.variant is not None:
+        fits = known.variants[baseline.variant].when
+        yield f"  variant   {', '.join(f'{name}: {as_text(value)}' for name, value in fits.items())}"
     if known is not None and known.captured_at:
         yield f"  captured  {known.captured_at}"
     yield from _asked(baseline.current)

@@ -5,6 +5,8 @@ import shlex
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
 
 from baselinekit.compare.dispatch import Matcher, compile_baseline, is_limit
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, OutOfBudget, Problem, Refused
@@ -13,12 +15,13 @@ from baselinekit.model.comparison import Comparison, Difference
 from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.model.results import Result, Spot
-from baselinekit.model.values import Json
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.replay import dispatch as replaying
-from baselinekit.replay.dispatch import Doors
 from baselinekit.store import pending
 from baselinekit.variables import Redactor, Scope, as_text
-from baselinekit.workflow.observing import observe, settled
+from baselinekit.workflow.here import Here, flat
+from baselinekit.workflow.keeping import seen_of
+from baselinekit.workflow.observing import observe, scores_of, settled
 from baselinekit.workflow.project import Project
 
 _VARIABLE = re.compile(r"<<var\(([A-Za-z_][\w.-]*)\)>>")
@@ -27,50 +30,70 @@ _VARIABLE = re.compile(r"<<var\(([A-Za-z_][\w.-]*)\)>>")
 OUT_OF_BUDGET = "BK620"
 
 
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What one replay came to. `keep` is to be called if that is also what the run says of it: what came is
+    kept for a refresh, or forgotten."""
+
+    result: Result
+    keep: Callable[[], None] = lambda: None
+
+
 class Judge:
     """Judges baselines, from several threads at once."""
 
-    def __init__(
-        self, project: Project, doors: Doors, strict_rules: bool, explain: bool, timestamp: Callable[[], str]
-    ):
-        self._project = project
-        self._doors = doors
+    def __init__(self, here: Here, strict_rules: bool, explain: bool, timestamp: Callable[[], str]):
+        self._here = here
+        self._project = here.project
+        self._doors = here.doors
         self._strict_rules = strict_rules
         self._explain = explain
         self._timestamp = timestamp
         self._lock = threading.Lock()
-        self.environment_seen: dict[str, Json] = {}
         self.warnings: set[str] = set()
 
-    def result(self, baseline: Baseline, matcher: Matcher | None) -> Result:
-        """The result of one baseline. Nothing that goes wrong here stops the others."""
+    def tried(self, baseline: Baseline, matcher: Matcher | None, turn: int = 0) -> Tried:
+        """One replay of one baseline, which of several is told by its turn. Nothing that goes wrong here
+        stops the others, and nothing is kept yet."""
+        result = self._settled_at_once(baseline)
+        return Tried(result) if result is not None else self._replayed(baseline, matcher, turn)
+
+    def _settled_at_once(self, baseline: Baseline) -> Result | None:
+        """What needs no replay."""
         if baseline.metadata.skip is not None:
             return self._result(baseline, outcome="skipped", reason=baseline.metadata.skip)
         if baseline.baseline is None:
             capture = f"baselinekit capture from {shlex.quote(baseline.source.file)}"
             reason = f"it has no stored output yet: {capture}"
             return self._result(baseline, outcome="unscored", reason=reason, code="BK223")
+        if baseline.baseline.output is ABSENT:
+            reason = f"none of its variants is for here ({self._here.in_words(baseline)})"
+            return self._result(baseline, outcome="unscored", reason=reason, code="BK233")
+        return None
+
+    def _replayed(self, baseline: Baseline, matcher: Matcher | None, turn: int) -> Tried:
         try:
             if matcher is None:
                 matcher = compile_baseline(baseline, self._project.words_of(baseline))
-            setting = self._project.setting_of(baseline, self._doors)
+            setting = replace(self._project.setting_of(baseline, self._doors), turn=turn)
             observation = observe(baseline.current, setting)
             comparison = settled(matcher, observation, setting)
         except OutOfBudget as error:
             problem = error.problems[0]
             reason = f"{problem.what}: {problem.mend}"
-            return self._result(baseline, outcome="skipped", reason=reason, code=problem.code)
+            return Tried(self._result(baseline, outcome="skipped", reason=reason, code=problem.code))
         except BaselinekitError as error:
-            return self._error(baseline, error)
+            return Tried(self._error(baseline, error))
         except Exception as error:  # a fault of ours must not take the other results with it
             fault = Problem("BK399", f"internal error: {type(error).__name__}: {error}", "please report it")
-            return self._error(baseline, CannotReplay(fault))
+            return Tried(self._error(baseline, CannotReplay(fault)))
         shown = ("stale", "hid", "aged", *(("uncompared",) if self._explain else ()))
         notes = tuple(report.what for report in comparison.reports if report.kind in shown)
         if comparison.passed:
-            pending.drop(self._project.root, baseline.id)
-            return self._passed(baseline, comparison, observation, notes)
-        return self._failed(baseline, matcher, comparison, observation, notes)
+            drop = partial(pending.drop, self._project.root, baseline.id)
+            return Tried(self._passed(baseline, comparison, observation, notes), drop)
+        result = self._failed(baseline, matcher, comparison, observation, notes)
+        return Tried(result, partial(self._keep, baseline, comparison, observation))
 
     def _passed(
         self, baseline: Baseline, comparison: Comparison, observation: Observation, notes: tuple[str, ...]
@@ -88,6 +111,7 @@ class Judge:
             seconds=observation.seconds,
             attempts=observation.attempts,
             usage=observation.usage,
+            scores=scores_of(observation),
         )
 
     def _failed(
@@ -101,7 +125,6 @@ class Judge:
         redactor = self._project.redactor.knowing(observation.output)
         mask = redactor.mask_value
         resolved = mask(comparison.resolved)
-        self._keep(baseline, resolved)
         lines = matcher.explain(comparison) if self._explain else []
         count = comparison.count
         return self._result(
@@ -116,6 +139,7 @@ class Judge:
             attempts=observation.attempts,
             seconds=observation.seconds,
             usage=observation.usage,
+            scores=scores_of(observation),
             environment_drift=self._drift(baseline, observation),
             resolved=resolved,
         )
@@ -160,7 +184,7 @@ class Judge:
                 line=None,
                 rule=difference.rule,
                 note=mask(difference.note),
-                at=_in_file(difference),
+                at=_in_file(difference, baseline.output_path),
             )
 
     @staticmethod
@@ -173,17 +197,12 @@ class Judge:
             lambda match: as_text(scope.values[match[1]]) if match[1] in scope.values else match[0], expected
         )
 
-    def _keep(self, baseline: Baseline, resolved: Json) -> None:
+    def _keep(self, baseline: Baseline, comparison: Comparison, observation: Observation) -> None:
         """What came back is kept, for whoever approves exactly what was seen. A checkout that cannot be
         written is no reason to fail."""
-        payload = {
-            "id": baseline.id,
-            "recipe_hash": replaying.recipe_hash(baseline.current),
-            "resolved": resolved,
-            "captured_at": self._timestamp(),
-        }
         try:
-            pending.save(self._project.root, baseline.id, payload)
+            seen = seen_of(self._here, baseline, comparison, observation, self._timestamp())
+            pending.save(self._project.root, seen)
         except BaselinekitError as error:
             with self._lock:
                 self.warnings.add(f"what came back could not be kept for a refresh: {error.problems[0].what}")
@@ -191,27 +210,16 @@ class Judge:
     def _drift(self, baseline: Baseline, observation: Observation) -> dict[str, tuple[Json, Json]]:
         """What is not as it was at the capture, of what is known of both times: around this run, and of where
         the answer came from (the model that was served, the prompt)."""
-        before = _flat(baseline.baseline.environment if baseline.baseline else {})
+        before = flat(baseline.baseline.environment if baseline.baseline else {})
         if not before:
             return {}
         learnt = self._project.redactor.mask_value(dict(observation.environment))
-        now = {**self.environment(), **_flat(learnt)}
+        now = {**self._here.environment(), **flat(learnt)}
         return {
             key: (value, now[key])
             for key, value in before.items()
             if key in now and now[key] != value and key != "git.dirty"
         }
-
-    def environment(self) -> dict[str, Json]:
-        """Where this run takes place; asked once, and only when it is needed."""
-        with self._lock:
-            if not self.environment_seen:
-                project = self._project
-                seen = replaying.capture_environment(
-                    project.root, project.config.environment, self._doors.execute, project.folders
-                )
-                self.environment_seen = project.redactor.mask_value(seen)
-            return _flat(self.environment_seen)
 
 
 def target_of(recipe: Recipe, project: Project) -> str:
@@ -226,19 +234,9 @@ def target_of(recipe: Recipe, project: Project) -> str:
     return project.redactor.mask(shown)
 
 
-def _in_file(difference: Difference) -> tuple[str | int, ...]:
+def _in_file(difference: Difference, output_path: Path) -> Path:
     if difference.rule and difference.rule.startswith("require_keys"):
         return difference.at
     if difference.rule and is_limit(difference):
         return ("comparison", *difference.rule.split("."))
-    return ("baseline", "output", *difference.at)
-
-
-def _flat(values: dict[str, Json], prefix: str = "") -> dict[str, Json]:
-    flat: dict[str, Json] = {}
-    for key, value in values.items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{key}.")
-        else:
-            flat[prefix + key] = value
-    return flat
+    return (*output_path, *difference.at)

@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
+from baselinekit.model.changes import Change, Proposal
 from baselinekit.model.results import Report, Result, Spot
+from baselinekit.model.revisions import Against
 from baselinekit.variables import Redactor
 
 
@@ -16,7 +18,16 @@ def masked(report: Report, redactor: Redactor) -> Report:
         environment=mask(report.environment),
         warnings=mask(report.warnings),
         not_recorded=mask(report.not_recorded),
+        coverage=replace(report.coverage, chosen=mask(report.coverage.chosen)),
+        against=_against(report.against, redactor),
     )
+
+
+def _against(against: Against | None, redactor: Redactor) -> Against | None:
+    if against is None:
+        return None
+    changes = (replace(one, how=redactor.mask_value(one.how)) for one in against.changes)
+    return replace(against, changes=tuple(changes))
 
 
 def _result(result: Result, redactor: Redactor) -> Result:
@@ -39,3 +50,20 @@ def _spot(spot: Spot, redactor: Redactor) -> Spot:
         path=tuple(mask(key) if isinstance(key, str) else key for key in spot.path),
         rule=mask(spot.rule),
     )
+
+
+def proposal_shown(proposal: Proposal, redactor: Redactor) -> Proposal:
+    """What a refresh would change, to be looked at: what stands in a file may be a secret as well."""
+    plans = tuple(
+        replace(plan, changes=tuple(_change(change, redactor) for change in plan.changes))
+        for plan in proposal.plans
+    )
+    return replace(proposal, plans=plans)
+
+
+def _change(change: Change, redactor: Redactor) -> Change:
+    before = redactor.mask_value(change.before, change.at)
+    after = redactor.mask_value(change.after, change.path)
+    if before is change.before and after is change.after:
+        return change
+    return replace(change, before=before, after=after)

@@ -1,16 +1,18 @@
 """What a recipe gives: its output, graded where it asks for scores; and the questions that a comparison of it
 leaves open, put to whom the configuration names."""
 
+from dataclasses import replace
+from functools import partial
+
 from baselinekit.compare.dispatch import Matcher
 from baselinekit.documents.jsonfile import pretty
 from baselinekit.errors import cannot
-from baselinekit.grade.meaning import meaning_question, read_similarity
-from baselinekit.grade.rubric import read_scores, rubric_question
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.comparison import Answers, Comparison, Question
 from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import Recipe, Scores
 from baselinekit.model.values import Json
+from baselinekit.placeholders.kinds import is_number
 from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import Setting
 
@@ -38,10 +40,13 @@ def observe(recipe: Recipe, setting: Setting) -> Observation:
 
 
 def _graded(observation: Observation, scores: Scores, setting: Setting) -> Observation:
+    from baselinekit.grade.dispatch import read_scores, rubric_question  # only who asks a judge waits for it
+
     output = observation.output
     text = _text_of(output)
     rubric = replaying.rubric_of(scores, setting)
-    answer = setting.doors.models.ask(rubric_question(text, rubric, scores))
+    question = replace(rubric_question(text, rubric, scores), turn=setting.turn)
+    answer = setting.doors.models.ask(question)
     graded = read_scores(answer.text, text, rubric, scores)
     parts: dict[str, Json] = dict(output) if isinstance(output, dict) else {"text": output}
     return observation.with_output({**parts, "quality_scores": graded})
@@ -50,6 +55,15 @@ def _graded(observation: Observation, scores: Scores, setting: Setting) -> Obser
 def _text_of(output: Json) -> str:
     text = output.get("text", output) if isinstance(output, dict) else output
     return text if isinstance(text, str) else pretty(text, "  ")
+
+
+def scores_of(observation: Observation) -> dict[str, int | float]:
+    """The grades in an output, by criterion, where there are any."""
+    output = observation.output
+    given = output.get("quality_scores") if isinstance(output, dict) else None
+    if not isinstance(given, dict) or not all(map(is_number, given.values())):
+        return {}
+    return {name: value if isinstance(value, int) else float(value) for name, value in given.items()}
 
 
 def settled(matcher: Matcher, observation: Observation, setting: Setting) -> Comparison:
@@ -71,10 +85,20 @@ def _answers(questions: list[Question], setting: Setting) -> Answers:
     found = {
         question: (score, "") for question, score in zip(near, setting.doors.similar(pairs), strict=True)
     }
-    return found | {question: _judged(question, setting) for question in questions if question not in found}
+    left = [question for question in questions if question not in found]
+    return found | dict(zip(left, _judged(left, setting), strict=True))
 
 
-def _judged(question: Question, setting: Setting) -> tuple[float, str]:
-    before, after = question.expected, question.actual
-    answer = setting.doors.models.ask(meaning_question(before, after, _JUDGE))
-    return read_similarity(answer.text, before, after)
+def _judged(questions: list[Question], setting: Setting) -> list[tuple[float, str]]:
+    from baselinekit.grade.dispatch import meaning_question, read_similarity
+
+    ask = setting.doors.models.ask
+    asks = [
+        replace(meaning_question(question.expected, question.actual, _JUDGE), turn=setting.turn)
+        for question in questions
+    ]
+    answers = setting.doors.together([partial(ask, one) for one in asks])
+    return [
+        read_similarity(answer.text, question.expected, question.actual)
+        for question, answer in zip(questions, answers, strict=True)
+    ]

@@ -12,8 +12,9 @@ from baselinekit.model.recipes import Command, Surroundings
 from baselinekit.model.values import Json
 from baselinekit.placeholders.patience import Patience
 from baselinekit.placeholders.table import Words
+from baselinekit.programs.git import Execute, Git
 from baselinekit.replay.dispatch import Doors, Setting
-from baselinekit.store import config as configuration
+from baselinekit.store import config as configuration, ofcommit
 from baselinekit.trust import Trust, check_inside, origins_in
 from baselinekit.variables import Redactor, Scope, Secret, as_text, parse_env_file
 
@@ -34,6 +35,9 @@ class Operator:
     allow_exec: bool = False
     now: float = 0.0
     work: Callable[[], float] = lambda: 0.0
+    config_from: str | None = None
+    execute: Execute | None = None
+    """What runs git, where the configuration is to be that of another commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,8 @@ class Project:
     commands: Mapping[str, Command]
     models: Mapping[str, Model]
     cwd: str
+    environment: str | None = None
+    config_from: str | None = None
 
     def setting(self, folder: str, doors: Doors) -> Setting:
         """What surrounds a recipe whose file stands in `folder` (below the root)."""
@@ -97,8 +103,7 @@ class Project:
 
 def open_project(operator: Operator) -> Project:
     """Read the configuration and settle what a run may use: variables, secrets, hosts, programs."""
-    path = operator.config or configuration.find(operator.cwd)
-    config = configuration.load_config(path) if path else Config()
+    path, config = _configuration(operator)
     root = os.path.realpath(configuration.project_root(path, operator.cwd))
     chosen = _environment(config, operator.environment)
     _check_folders(config, root)
@@ -129,7 +134,19 @@ def open_project(operator: Operator) -> Project:
         commands={name: _command(spec) for name, spec in config.commands.items()},
         models=models,
         cwd=operator.cwd,
+        environment=operator.environment,
+        config_from=operator.config_from,
     )
+
+
+def _configuration(operator: Operator) -> tuple[str | None, Config]:
+    """Where it stands and what it says: now, or with --config-from at a commit, whatever stands there now."""
+    if operator.config_from is None or operator.execute is None:
+        path = operator.config or configuration.find(operator.cwd)
+        return path, configuration.load_config(path) if path else Config()
+    git = Git(operator.execute, operator.cwd)
+    commit = git.commit(operator.config_from, "--config-from")
+    return ofcommit.find_config(git, commit, operator.config) or (None, Config())
 
 
 def _with_keys(scope: Scope, config: Config) -> Scope:

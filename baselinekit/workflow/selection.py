@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, nearest
 from baselinekit.model.baselines import Baseline
+from baselinekit.model.results import Coverage, Shard
 
 _WORD = re.compile(r"\s*(?:(\(|\))|([^\s()]+))")
 Test = Callable[[Baseline], bool]
@@ -20,6 +21,28 @@ class Selection:
     expression: str | None = None
     among: frozenset[str] | None = None
     """Only these ids: those that failed last."""
+    first: frozenset[str] = frozenset()
+    """These ids before the others."""
+    shard: Shard | None = None
+    since: str | None = None
+    """Only what a change touches since this commit."""
+
+    def in_turn(self, ids: Sequence[str]) -> list[int]:
+        """In which order they are run."""
+        return sorted(range(len(ids)), key=lambda number: ids[number] not in self.first)
+
+    def coverage(self, paths: Sequence[str], left_out: int) -> Coverage:
+        """What a run was narrowed to, as the result file states it."""
+        stated = {
+            "paths": list(paths),
+            "ids": list(self.ids),
+            "tags": list(self.tags),
+            "exclude_tags": list(self.exclude_tags),
+            "expression": self.expression,
+            "last_failed": self.among is not None,
+            "changed_since": self.since,
+        }
+        return Coverage({name: value for name, value in stated.items() if value}, left_out)
 
 
 def select(baselines: Sequence[Baseline], wanted: Selection) -> list[Baseline]:
@@ -32,7 +55,7 @@ def select(baselines: Sequence[Baseline], wanted: Selection) -> list[Baseline]:
     if wanted.exclude_tags:
         tests.append(lambda baseline: not {*wanted.exclude_tags} & {*baseline.metadata.tags})
     if wanted.expression:
-        tests.append(_expression(wanted.expression))
+        tests.append(expression(wanted.expression))
     if (among := wanted.among) is not None:
         tests.append(lambda baseline: baseline.id in among)
     chosen = [baseline for baseline in baselines if all(test(baseline) for test in tests)]
@@ -59,7 +82,7 @@ def _nothing(baselines: Sequence[Baseline], wanted: Selection) -> tuple[str, str
     return of, "`baselinekit doctor` lists what is there; -k takes words of the id, the name or a tag"
 
 
-def _expression(text: str) -> Test:
+def expression(text: str) -> Test:
     """`and`, `or`, `not` and parentheses over words; a word is a part of the id, the name or a tag."""
     words = [match[1] or match[2] for match in _WORD.finditer(text) if match[1] or match[2]]
     test, rest = _any_of(words, text)

@@ -33,7 +33,7 @@ class Templating:
 
     def template(self, value: Json) -> Json:
         if isinstance(value, str):
-            return self._text(value)
+            return self.text(value)
         if isinstance(value, list):
             return [self.template(item) for item in value]
         if isinstance(value, dict):
@@ -43,9 +43,10 @@ class Templating:
     def notes(self) -> list[str]:
         return [f"the value of {name} is stored as <<var({name})>>" for name in sorted(self._used)]
 
-    def _text(self, text: str) -> str:
+    def text(self, text: str, followed: bool = False) -> str:
+        """`followed`: a placeholder comes right after it."""
         if self._pattern is None or not self._pattern.search(text):
-            return escape(text)
+            return escape(text, followed)
         result, position = "", 0
         for match in self._pattern.finditer(text):
             before = escape(text[position : match.start()], followed=True)
@@ -53,7 +54,7 @@ class Templating:
             self._used.add(name)
             result += f"{before}<<var({name})>>"
             position = match.end()
-        return result + escape(text[position:])
+        return result + escape(text[position:], followed)
 
 
 def arrays_of_one(output: Json, path: Path = ()) -> Iterator[Path]:

@@ -106,7 +106,7 @@ def test_inputs_stand_inline_in_files_and_in_a_file_of_inputs(setting: Setting) 
     assert said_by(setting, prompt(PromptInput(text="{{x}}", inputs_from="inputs.json")))[0][1] == "json"
 
 
-def test_what_an_input_brings_in_is_not_expanded_again(setting: Setting) -> None:
+def test_f37_what_an_input_brings_in_is_not_expanded_again(setting: Setting) -> None:
     write(setting, "evil.txt", "{{key}} and \\{{x}} and {{x}}")
     asked = PromptInput(text="{{x}} {{y}}", inputs={"x": {"file": "evil.txt"}, "y": "\\{{key}}"})
     known = replace(setting, scope=Scope(secrets={"key": Secret("s3cret-value")}))
