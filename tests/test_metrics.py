@@ -6,7 +6,16 @@ from math import comb
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.metrics import chance_of_at_most, pass_interval
+from baselinekit.metrics import (
+    PRESETS,
+    chance_of_at_most,
+    metric_name,
+    pass_at_k,
+    pass_hat_k,
+    pass_hat_k_unbiased,
+    pass_interval,
+    wilson,
+)
 
 COUNTS = st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -43,3 +52,83 @@ def test_the_interval_holds_the_share_that_was_seen_and_narrows_with_more(counts
     assert low <= passes / replays <= high
     nearer = pass_interval(2 * passes, 2 * replays)
     assert nearer[1] - nearer[0] <= high - low + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("k", "value"),
+    [(1, 0.3), (2, 0.5333333), (3, 0.7083333), (5, 0.9166667), (7, 0.9916667), (8, 1.0), (10, 1.0)],
+)
+def test_h50_one_of_k_attempts_passes(k: int, value: float) -> None:
+    assert pass_at_k(10, 3, k) == pytest.approx(value, abs=1e-7)
+
+
+@pytest.mark.parametrize(("attempts", "passed", "k"), [(2, 0, 3), (0, 0, 1), (2, 2, 3), (9, 9, 10)])
+def test_h51_of_fewer_attempts_nobody_can_tell(attempts: int, passed: int, k: int) -> None:
+    assert pass_at_k(attempts, passed, k) is None
+    assert pass_hat_k_unbiased(attempts, passed, k) is None
+
+
+@pytest.mark.parametrize("wrong", [(3, 4, 1), (3, -1, 1), (3, 1, 0), (-1, -1, 1)])
+def test_h51_counts_that_cannot_be_are_refused(wrong: tuple[int, int, int]) -> None:
+    for rule in (pass_at_k, pass_hat_k, pass_hat_k_unbiased):
+        with pytest.raises(ValueError, match="attempts passed"):
+            rule(*wrong)
+
+
+def test_h52_all_of_k_attempts_pass() -> None:
+    assert [pass_hat_k(10, 8, k) for k in (1, 3, 5)] == pytest.approx([0.8, 0.512, 0.32768])
+    assert [pass_hat_k_unbiased(10, 8, k) for k in (1, 3, 5)] == pytest.approx([0.8, 0.4666667, 0.2222222])
+    assert pass_hat_k(0, 0, 3) == 0.0
+
+
+@given(COUNTS, st.integers(1, 60))
+def test_pass_at_k_is_what_drawing_without_putting_back_gives(counts: tuple[int, int], k: int) -> None:
+    passed, attempts = counts
+    found = pass_at_k(attempts, passed, k)
+    if k > attempts:
+        assert found is None
+        return
+    none = Fraction(comb(attempts - passed, k), comb(attempts, k))
+    assert found == pytest.approx(float(1 - none))
+    unbiased = pass_hat_k_unbiased(attempts, passed, k)
+    assert unbiased is not None
+    assert unbiased <= pass_hat_k(attempts, passed, k) + 1e-12 <= (found or 0.0) + 2e-12
+
+
+def test_h54_the_names_of_metrics_and_the_thresholds_on_the_way_to_users() -> None:
+    assert [metric_name(name) for name in ("pass@1", "pass_at_1", "pass^3", "pass_hat_3", "PASS@10")] == [
+        ("@", 1),
+        ("@", 1),
+        ("^", 3),
+        ("^", 3),
+        ("@", 10),
+    ]
+    assert [metric_name(name) for name in ("pass@0", "pass", "pass@", "pass@1 ", "accuracy", "pass@1.5")] == [
+        None,
+        None,
+        None,
+        ("@", 1),
+        None,
+        None,
+    ]
+    assert PRESETS["development"] == {"pass@1": 0.70, "pass@3": 0.90, "pass^3": 0.50}
+    assert PRESETS["staging"] == {"pass@1": 0.80, "pass@3": 0.95, "pass^3": 0.65}
+    assert PRESETS["production"] == {"pass@1": 0.90, "pass@3": 0.99, "pass^3": 0.80}
+    assert PRESETS["critical"] == {"pass@1": 0.95, "pass@3": 0.999, "pass^3": 0.90}
+
+
+@given(COUNTS)
+def test_the_score_interval_ends_where_the_share_is_two_standard_errors_away(counts: tuple[int, int]) -> None:
+    passed, count = counts
+    share = passed / count
+    low, high = wilson(share, count)
+    assert 0 <= low <= share <= high <= 1
+    for end in (low, high):
+        if 0 < end < 1:
+            assert abs(share - end) == pytest.approx(1.959963985 * (end * (1 - end) / count) ** 0.5)
+    assert (low == 0) == (passed == 0)
+    assert (high == 1) == (passed == count)
+
+
+def test_of_nothing_every_share_is_possible() -> None:
+    assert wilson(0.0, 0) == (0.0, 1.0)

@@ -62,7 +62,10 @@ allow_hosts:
 
 WRONG = [
     ("recrod: daily", "BK103 f.yaml:1:1: unknown key 'recrod': did you mean 'record'?"),
-    ("notify: {}", "BK103 f.yaml:1:1: this version does not read 'notify' yet"),
+    ("thresholds: {}", "BK103 f.yaml:1:1: this version does not read 'thresholds' yet"),
+    ("notify: {}", "BK108 f.yaml:1:.*: somebody is told by a `command` or at a `webhook`"),
+    ("notify: {command: []}", "BK108 f.yaml:1:19: `command` names no program"),
+    ("notify: {webhook: x.org}", "BK108 f.yaml:1:19: not an absolute http or https address"),
     (
         "record: dayly",
         "BK105 f.yaml:1:9: expected one of always, daily, never, found 'dayly' .* did you mean 'daily'",
