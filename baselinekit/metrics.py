@@ -1,7 +1,7 @@
 """Counts that were seen -> what they tell, exactly: no approximation, which few replays would not bear."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import comb, exp, fsum, lgamma, log, log1p, sqrt
 from statistics import NormalDist
 
@@ -96,3 +96,44 @@ def metric_name(text: str) -> tuple[str, int] | None:
     """`pass@3`, `pass_at_3`, `pass^3` and `pass_hat_3` -> ("@" or "^", 3); None for what is no such name."""
     match = _NAME.fullmatch(text.strip().lower())
     return None if match is None else ("@" if match[1] else "^", int(match[3]))
+
+
+def mcnemar_exact(lost: int, won: int) -> float:
+    """How likely so uneven a split of those pairs that differ is by chance, two-sided: twice the sum of
+    C(b+c, i) / 2**(b+c) for i up to the smaller of b and c, and at most 1."""
+    pairs = lost + won
+    return min(1.0, float(2 * sum(comb(pairs, i) for i in range(min(lost, won) + 1)) / (1 << pairs)))
+
+
+def fisher_exact(passed: int, attempts: int, passed_now: int, attempts_now: int) -> float:
+    """How likely two such pass rates are by chance if there is only one, two-sided: the sum of all
+    C(n, i) C(m, s-i) / C(n+m, s) that are no greater than that of what was seen (Fisher)."""
+    successes = passed + passed_now
+
+    def ways(count: int) -> int:
+        return comb(attempts, count) * comb(attempts_now, successes - count)
+
+    least, most = max(0, successes - attempts_now), min(attempts, successes)
+    rare = sum(ways(count) for count in range(least, most + 1) if ways(count) <= ways(passed))
+    return rare / comb(attempts + attempts_now, successes)
+
+
+def holm(chances: Sequence[float]) -> list[float]:
+    """The chances of several tests that are looked at together: the smallest times their number, the next
+    times one less, and none smaller than the one before it (Holm)."""
+    adjusted, so_far = [0.0] * len(chances), 0.0
+    for rank, number in enumerate(sorted(range(len(chances)), key=lambda number: chances[number])):
+        so_far = max(so_far, min(1.0, chances[number] * (len(chances) - rank)))
+        adjusted[number] = so_far
+    return adjusted
+
+
+def cohen_kappa(both: int, only_one: int, only_other: int, neither: int) -> float | None:
+    """How far two agree beyond what chance gives: (a - e) / (1 - e), with a the share of agreement and e what
+    is expected of their rates. None where chance alone explains all: there is only one verdict."""
+    total = both + only_one + only_other + neither
+    if not total:
+        return None
+    agreed = (both + neither) * total
+    chance = (both + only_one) * (both + only_other) + (neither + only_one) * (neither + only_other)
+    return None if chance == total**2 else (agreed - chance) / (total**2 - chance)

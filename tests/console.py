@@ -26,9 +26,10 @@ NORMALISED: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (rf"baselinekit {re.escape(__version__)}(?![\w.])", "baselinekit {version}"),
     (r" *(?<![\w.])\d+\.\d+ ?s\b", " {seconds}s"),
     (r"\b\d+m \d\ds\b", "{seconds}s"),
-    (r'("seconds": )\d+(?:\.\d+)?(?:e-?\d+)?', r"\1{seconds}"),
+    (r'("(?:duration_)?seconds": )\d+(?:\.\d+)?(?:e-?\d+)?', r"\1{seconds}"),
     (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b", "{uuid}"),
     (r"\bcompare-\d{8}T\d{6}Z", "compare-{now}"),
+    (r"\beval-\d{8}-\d{6}\b", "eval-{now}"),
     (r"platform: [\w.-]+", "platform: {platform}"),
     (_TIMESTAMP.pattern, lambda match: "{now}" if _is_recent(match[0]) else match[0]),
 ]

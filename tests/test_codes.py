@@ -11,7 +11,7 @@ import pytest
 from baselinekit.codes.catalogue import CODES, explain
 
 CODE = re.compile(r"BK\d{3}")
-FILES = {"1": "files", "2": "rules", "3": "replay", "4": "trust", "5": "usage", "6": "models"}
+FILES = {"1": "files", "2": "rules", "3": "replay", "4": "trust", "5": "usage", "6": "models", "7": "evals"}
 
 
 def used(package: laws.Package) -> Iterator[tuple[str, str]]:

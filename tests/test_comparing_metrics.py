@@ -12,7 +12,15 @@ COUNTS = st.integers(1, 40).flatmap(lambda n: st.tuples(st.integers(0, n), st.ju
 
 @pytest.mark.parametrize(
     ("lost", "won", "chance"),
-    [(0, 5, 0.0625), (0, 6, 0.03125), (1, 9, 0.021484), (2, 8, 0.109375), (3, 10, 0.092285), (5, 5, 1), (0, 0, 1)],
+    [
+        (0, 5, 0.0625),
+        (0, 6, 0.03125),
+        (1, 9, 0.021484),
+        (2, 8, 0.109375),
+        (3, 10, 0.092285),
+        (5, 5, 1),
+        (0, 0, 1),
+    ],
 )
 def test_mcnemar_is_exact(lost: int, won: int, chance: float) -> None:
     assert mcnemar_exact(lost, won) == pytest.approx(chance, abs=1e-6)

@@ -4,7 +4,7 @@ GitHub's runner reads commands in what is printed, and shows the summary that a 
 are given to it unasked, as other tools do: without them a failing job says nothing where people look."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from baselinekit.cli import screen
@@ -33,7 +33,7 @@ def deliver(report: Report, outputs: Sequence[str], root: str) -> None:
     for output in outputs:
         if output != reports.ANNOTATIONS:
             write_text(output, reports.render(report, output), root)
-    _summarise(report)
+    summarise(lambda room: reports.step_summary(report, room))
 
 
 def annotate(report: Report, outputs: Sequence[str], root: str, err: bool) -> None:
@@ -66,14 +66,15 @@ def _folder(root: str) -> str:
     return "" if folder == root else os.path.relpath(root, folder).replace(os.sep, "/")
 
 
-def _summarise(report: Report) -> None:
-    """Several commands of one step share its summary, so there is as much room as the others left."""
+def summarise(page_in: Callable[[int], str]) -> None:
+    """Several commands of one step share its summary, so there is as much room as the others left: a page is
+    made for so many bytes."""
     path = os.environ.get("GITHUB_STEP_SUMMARY") if _by_github() else None
     if not path:
         return
     try:
         room = _LONGEST_SUMMARY - (os.path.getsize(path) if os.path.exists(path) else 0)
-        if page := reports.step_summary(report, room):
+        if page := page_in(room):
             append_text(path, page)
     except (NotRecorded, OSError) as error:  # the verdict does not hang on it
         screen.line(screen.safe(f"the summary of the step could not be written: {error}"), err=True)

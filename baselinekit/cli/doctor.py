@@ -24,15 +24,20 @@ _PUBLIC = {"openai": "https://api.openai.com", "anthropic": "https://api.anthrop
 @click.command(short_help="Check every file and rule without replaying anything.")
 @click.argument("paths", nargs=-1, type=click.Path())
 @click.option("--ci", is_flag=True, help="Also say what a run would be allowed, and by whom.")
+@click.option("--probe-judges", is_flag=True, help="Ask each judge about texts whose verdict is known.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @options.project_options
-def doctor(paths: tuple[str, ...], ci: bool, as_json: bool, **given: Any) -> int:
+def doctor(paths: tuple[str, ...], ci: bool, probe_judges: bool, as_json: bool, **given: Any) -> int:
     """Check the configuration and every baseline below PATHS (else the project's) without any request.
 
     \b
-    Exit code: 0 nothing is wrong, 2 something would stop a compare.
+    Exit code: 0 nothing is wrong, 2 something would stop a compare, 3 a judge failed a probe.
     """
     project = options.project_of(given)
+    if probe_judges:
+        from baselinekit.cli.probing import probe_judges as probed
+
+        return probed(project, paths, as_json)
     with real_way() as way:
         findings = examine(project, paths, with_models(way, project, Kept()).doors)
         untold = None if _in_ci() else gitsetup.missing_driver(Git(way.doors.execute, project.root))

@@ -13,6 +13,7 @@ from baselinekit.programs.git import Git
 from baselinekit.programs.process import Processes
 from baselinekit.store import config as configuration
 from baselinekit.store.results import write_text
+from baselinekit.store.scaffold import SKILL, SKILLS, scaffold
 from baselinekit.workflow import gitsetup
 
 _CONFIG = """\
@@ -55,14 +56,16 @@ version: 1
 
 @click.command(short_help="Set up a project: a configuration to fill in.")
 @click.option("--base-url", metavar="URL", help="The address of the API to guard.")
+@click.option("--eval", "with_evals", is_flag=True, help="Also make evals/ with a suite that runs.")
 @click.option("--git", "with_git", is_flag=True, help="Let git merge the record of baselines by itself.")
 @click.option("--undo-git", is_flag=True, help="Take out again what --git has written.")
 @click.option("--dry-run", is_flag=True, help="With --git or --undo-git: only show what would change.")
-def init(base_url: str | None, with_git: bool, undo_git: bool, dry_run: bool) -> None:
+def init(base_url: str | None, with_evals: bool, with_git: bool, undo_git: bool, dry_run: bool) -> None:
     """Write a baselinekit.yaml with every setting explained, and make the folder baselines/.
 
-    In a git repository it offers to tell git of baselines: --git does that without asking. Nothing that is
-    there already is touched, and --git may be said again in every clone.
+    With --eval also the folder evals/, with a small suite, graders and thresholds to go on from. In a git
+    repository it offers to tell git of baselines: --git does that without asking. Nothing that is there
+    already is touched, and --git may be said again in every clone.
     """
     if undo_git and with_git:
         raise InvalidInput(
@@ -70,7 +73,7 @@ def init(base_url: str | None, with_git: bool, undo_git: bool, dry_run: bool) ->
         )
     if dry_run and not (with_git or undo_git):
         raise InvalidInput(Problem("BK508", "--dry-run belongs to --git or --undo-git", "add one of them"))
-    found = configuration.find(os.getcwd()) if with_git or undo_git else None
+    found = configuration.find(os.getcwd()) if with_git or undo_git or with_evals else None
     root = os.path.dirname(found) if found else os.getcwd()
     git = Git(Processes().execute, root)
     if undo_git:
@@ -79,26 +82,46 @@ def init(base_url: str | None, with_git: bool, undo_git: bool, dry_run: bool) ->
     if found is None and not dry_run:
         if with_git:
             gitsetup.planned(git, ["baselines"], _program())  # where it cannot be done, nothing is begun
-        _write_config(base_url)
+        _write_config(base_url, SKILLS if with_evals else "")
     config = configuration.load_config(found) if found else Config()
     folders = [config.baselines] if isinstance(config.baselines, str) else list(config.baselines)
     if with_git:
         _tell_git(git, folders, dry_run)
     elif shutil.which("git") and gitsetup.is_repository(git):
         _offer(git, folders)
-    if found is None and not dry_run:
+    if with_evals and not dry_run:
+        _make_evals(root)
+    elif found is None and not dry_run:
         where = "/users" if base_url else "http://127.0.0.1:8000/users"
         screen.line(f"next: baselinekit capture http GET {where} --id users")
 
 
-def _write_config(base_url: str | None) -> None:
+def _write_config(base_url: str | None, more: str) -> None:
     if os.path.exists("baselinekit.yaml"):
         what = "baselinekit.yaml is there already"
         raise InvalidInput(Problem("BK508", what, "edit it, or remove it and run init again"))
     stated = f"base_url: {base_url}" if base_url else "# base_url: http://127.0.0.1:8000"
-    write_text("baselinekit.yaml", _CONFIG.format(base_url=stated))
+    write_text("baselinekit.yaml", _CONFIG.format(base_url=stated) + (f"\n{more}" if more else ""))
     os.makedirs("baselines", exist_ok=True)
     screen.line("wrote baselinekit.yaml and baselines/")
+
+
+def _make_evals(root: str) -> None:
+    """The suite to go on from. A configuration that is there already is not touched: what the example needs
+    of it is said."""
+    config = configuration.load_config(os.path.join(root, configuration.NAME))
+    folder = config.evals if isinstance(config.evals, str) else config.evals[0]
+    shown = os.path.relpath(os.path.join(root, folder))
+    written, left = scaffold(folder, root)
+    for name in written:
+        screen.line(f"wrote {os.path.join(shown, os.path.relpath(name, folder))}")
+    if left:
+        screen.line(f"left as it was: {', '.join(left)}")
+    if SKILL not in config.skills and written:
+        screen.line("the example asks a skill that is not there yet; add to baselinekit.yaml:")
+        for line in SKILLS.splitlines():
+            screen.line(f"    {line}")
+    screen.line("next: baselinekit run")
 
 
 def _offer(git: Git, folders: list[str]) -> None:

@@ -20,6 +20,10 @@ from baselinekit.errors import BaselinekitError
 _COMMANDS = {
     "compare": "Replay baselines and report what differs.",
     "capture": "Record a known-good output as a new baseline.",
+    "run": "Run eval cases: grade what comes back, and count.",
+    "grade": "Rate outputs that wait for people.",
+    "gate": "Say whether a run is good enough to go on.",
+    "calibrate": "Measure how far judges agree with people.",
     "refresh": "Take what a failing compare saw into the baseline.",
     "review": "Decide what changed, one change after the other.",
     "history": "How the baselines did in earlier runs.",

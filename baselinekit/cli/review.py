@@ -200,7 +200,8 @@ class _Session:
             for one in applied.files[:_MOST_NAMED]:
                 screen.line(f"written {screen.safe_line(one.file)}")
             if len(applied.files) > _MOST_NAMED:
-                screen.line(f"… and {len(applied.files) - _MOST_NAMED:,} more files")
+                more = len(applied.files) - _MOST_NAMED
+                screen.line(f"… and {more:,} more file{'' if more == 1 else 's'}")
         self._complain(failures)
         self._tell_refused()
         if not self.given["as_json"]:

@@ -56,28 +56,6 @@ CODES = {
         "With `sandbox: false` in the grader, and --allow-exec, the code runs with limits of time and memory\n"
         "alone, and the report says what it could have reached.",
     ),
-    "BK720": Code(
-        "a run that is under way already",
-        "Each run of eval cases keeps a journal in .baselinekit/journal/, so that it can go on after a crash\n"
-        "(--resume). Two runs of the same cases cannot write one journal: let the other one finish first.",
-    ),
-    "BK721": Code(
-        "cases without a grader of this kind",
-        "--grader-type asks graders of one kind only, and a case that has none would pass unseen. Add such a\n"
-        "grader to these cases, or choose others:\n\n"
-        "    baselinekit run --suite evals/eval-suite.yaml --grader-type code --tag strings",
-    ),
-    "BK722": Code(
-        "a case whose time was over",
-        "Its answer took so long that no time was left to grade it. Raise `timeout_seconds` of the case, or of\n"
-        "its file:\n\n"
-        "    config: {timeout_seconds: 60}",
-    ),
-    "BK723": Code(
-        "a threshold that cannot be used",
-        "It names a metric and the least share that is good enough, from 0 to 1:\n\n"
-        "    thresholds: {pass@1: 0.9, pass@3: 0.95, pass^3: 0.8}",
-    ),
     "BK710": Code(
         "a file that holds no eval",
         "A case has `id`, `input`, `expected` and `grader`; a file of cases has `metadata` and `test_cases`; a\n"
@@ -132,6 +110,28 @@ CODES = {
         "    pass@1: 0.85\n"
         "    pass^3: 0.7",
     ),
+    "BK720": Code(
+        "a run that is under way already",
+        "Each run of eval cases keeps a journal in .baselinekit/journal/, so that it can go on after a crash\n"
+        "(--resume). Two runs of the same cases cannot write one journal: let the other one finish first.",
+    ),
+    "BK721": Code(
+        "cases without a grader of this kind",
+        "--grader-type asks graders of one kind only, and a case that has none would pass unseen. Add such a\n"
+        "grader to these cases, or choose others:\n\n"
+        "    baselinekit run --suite evals/eval-suite.yaml --grader-type code --tag strings",
+    ),
+    "BK722": Code(
+        "a case whose time was over",
+        "Its answer took so long that no time was left to grade it. Raise `timeout_seconds` of the case, or of\n"
+        "its file:\n\n"
+        "    config: {timeout_seconds: 60}",
+    ),
+    "BK723": Code(
+        "a threshold that cannot be used",
+        "It names a metric and the least share that is good enough, from 0 to 1:\n\n"
+        "    thresholds: {pass@1: 0.9, pass@3: 0.95, pass^3: 0.8}",
+    ),
     "BK730": Code(
         "a file with no gate in it",
         "A gate stands in a plan as an eval step, or as a trigger:\n\n"
@@ -151,6 +151,11 @@ CODES = {
         "What could not fail is not a pass. Say what has to be reached: `required_pass_rate: 0.9` in a phase\n"
         "step, `thresholds: {pass_at_1: 0.85}` in a trigger.",
     ),
+    "BK732": Code(
+        "a requirement that cannot be read",
+        "A metric, `>=`, and the least value of it: --require 'pass@1>=0.85', 'pass^3>=70%', 'pass rate>=0.9'.\n"
+        "The quotes keep the shell from taking `>` for itself.",
+    ),
     "BK733": Code(
         "no earlier run to compare with",
         "--compare-to takes a result file of `baselinekit run -o x.json`, or `last`: the last run of the same\n"
@@ -165,10 +170,12 @@ CODES = {
         "      # or: webhook: '{{chat_url}}'     # a variable, so that it can be a secret\n"
         "      # always: true                    # also when all is well",
     ),
-    "BK732": Code(
-        "a requirement that cannot be read",
-        "A metric, `>=`, and the least value of it: --require 'pass@1>=0.85', 'pass^3>=70%', 'pass rate>=0.9'.\n"
-        "The quotes keep the shell from taking `>` for itself.",
+    "BK736": Code(
+        "labels that cannot be used",
+        "A calibration file is a list: an output, and what a person says of it, as passed or failed, or as a\n"
+        "score on the judge's own scale:\n\n"
+        "    - {input: Summarize this, output: 'A short summary', human: passed}\n"
+        "    - {input: Summarize this, output: Hello, human: 1, note: off topic}",
     ),
     "BK740": Code(
         "a human grader that cannot be used",

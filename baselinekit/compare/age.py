@@ -24,7 +24,7 @@ def too_old(rules: Rules, known: Known, now: float) -> Iterator[Difference]:
 
 
 def to_be_said(rules: Rules, known: Known, now: float) -> Iterator[RuleReport]:
-    """That it grows old, or that nobody knows how old it is."""
+    """That it grows old and still counts, or that nobody knows how old it is."""
     stated = rules.max_age
     if stated is None:
         return
@@ -32,6 +32,8 @@ def to_be_said(rules: Rules, known: Known, now: float) -> Iterator[RuleReport]:
     if age is None:
         what = f"{RULE}: not compared, baseline.captured_at is not on file"
         yield RuleReport(RULE, "uncompared", what, ("comparison", RULE))
+    elif next(too_old(rules, known, now), None) is not None:
+        return
     elif isinstance(stated, Age) and stated.warn is not None and age > float(seconds(stated.warn) or 0):
         what = f"{RULE}: captured {_in_words(age)} ago: refresh it before it is too old to count"
         yield RuleReport(RULE, "aged", what, ("comparison", RULE, "warn"))

@@ -8,6 +8,7 @@ from baselinekit.compare.literal import bytes_of, identical
 from baselinekit.compare.mode import Mode
 from baselinekit.compare.rules import Rule, State
 from baselinekit.compare.walk import Link, Node, Walk
+from baselinekit.documents.keyorder import with_new_keys
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.template import Inline, Placeholder
@@ -191,6 +192,9 @@ class Object:
         resolved = {**self.expected, **changed}
         if moved or not self.shape.mode.allow_field_reordering:
             resolved = {key: resolved[key] for key in actual if key in resolved} | resolved
+        elif len(resolved) > len(self.expected):
+            came = [key for key in actual if key in resolved]
+            resolved = {key: resolved[key] for key in with_new_keys(self.expected, came)}
         if any(value is ABSENT for value in changed.values()):
             return {key: value for key, value in resolved.items() if value is not ABSENT}
         return resolved

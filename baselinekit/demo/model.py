@@ -18,6 +18,18 @@ _MOODS = {
     "praise": ("thank", "great", "love", "excellent"),
     "question": ("?", "how do", "when will", "can i"),
 }
+_REVERSE = re.compile(r"\bReverse the string: ?(.*)$", re.MULTILINE)
+_FUNCTION = re.compile(r"\bPython function\b.*\bfactorial\b", re.IGNORECASE | re.DOTALL)
+_FACTORIAL = """\
+Here is the function:
+
+```python
+def factorial(n):
+    if n < 0:
+        raise ValueError("n must not be negative")
+    return 1 if n < 2 else n * factorial(n - 1)
+```
+"""
 _ROUGH = ("TODO", "FIXME", "obviously", "stupid")
 
 
@@ -30,7 +42,8 @@ class Said:
 
 
 def said(messages: list[dict[str, Any]], tools: list[str], version: int) -> Said:
-    """The answer to a conversation: a verdict, a call of a tool, an extract, a kind of message, a summary."""
+    """The answer to a conversation: a verdict, a call of a tool, a text backwards, a program, an extract, a
+    kind of message, a summary."""
     asked = "\n\n".join(str(message["content"]) for message in messages if message["role"] == "user")
     system = " ".join(str(message["content"]) for message in messages if message["role"] == "system")
     whole = f"{system}\n{asked}"
@@ -38,6 +51,10 @@ def said(messages: list[dict[str, Any]], tools: list[str], version: int) -> Said
         return Said(_judged(asked, json.loads(form[1])))
     if tools and (number := _ORDER.search(asked)):
         return Said("", [(tools[0], {"order": int(number[1])})])
+    if wanted := _REVERSE.search(asked):
+        return Said(_backwards(wanted[1].strip().strip("'\""), version))
+    if _FUNCTION.search(asked):
+        return Said(_FACTORIAL if version == 1 else _FACTORIAL.replace("n < 2", "n == 1"))
     if re.search(r"\bJSON\b", whole):
         return Said(_extract(asked, version))
     if re.search(r"\bclassify\b", whole, re.IGNORECASE):
@@ -46,17 +63,22 @@ def said(messages: list[dict[str, Any]], tools: list[str], version: int) -> Said
 
 
 def _judged(asked: str, form: dict[str, Any]) -> str:
-    texts = [match[3] for match in _TEXT.finditer(asked)]
-    if "scores" in form:
-        rough = sum(texts[0].count(word) for word in _ROUGH)
-        form["scores"] = {
-            name: max(1, round(4.0 + len(name) % 8 / 10 - 0.5 * rough, 2)) for name in form["scores"]
-        }
-        form["justification"] = "rough words" if rough else "clear and kind"
-    else:
-        before, after = (set(re.findall(r"\w+", text.lower())) for text in texts)
+    texts = {match[1]: match[3] for match in _TEXT.finditer(asked)}
+    if "similarity" in form:
+        before, after = (set(re.findall(r"\w+", text.lower())) for text in texts.values())
         form["similarity"] = round(len(before & after) / max(1, len(before | after)), 2)
         form["reason"] = f"{len(before & after)} words in common"
+        return json.dumps(form)
+    text = texts.get("output") or next(iter(texts.values()))
+    rough = sum(text.count(word) for word in _ROUGH)
+    form["justification"] = "rough words" if rough else "clear and kind"
+    if "scores" in form:
+        scores = {name: max(1, round(4.0 + len(name) % 8 / 10 - 0.5 * rough, 2)) for name in form["scores"]}
+        form["scores"] = scores
+        if "overall_score" in form:
+            form["overall_score"] = round(sum(scores.values()) / len(scores), 2)
+    if "passed" in form:
+        form["passed"] = not rough
     return json.dumps(form)
 
 
@@ -71,6 +93,10 @@ def _extract(asked: str, version: int) -> str:
         found["urgent"] = "now" in asked.lower()
     body = json.dumps(found, indent=2)
     return body if version == 1 else f"Here is what I found:\n\n```json\n{body}\n```"
+
+
+def _backwards(text: str, version: int) -> str:
+    return text[::-1] if version == 1 else f'The string "{text}" in reverse is "{text[::-1]}".'
 
 
 def _mood(asked: str) -> str:

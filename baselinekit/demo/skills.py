@@ -1,4 +1,5 @@
-"""The demo skill: a small reviewer without a model, which always says the same of the same change."""
+"""The demo skills, which need no model and always say the same of the same: a small reviewer, and one that
+writes texts backwards."""
 
 import re
 from typing import Any
@@ -28,3 +29,8 @@ def review(given: dict[str, Any], depth: str = "quick") -> dict[str, Any]:
     if depth == "thorough" and len(added) > 50:
         comments.append("This change exceeds 50 lines; consider splitting it")
     return {"quality_scores": scores, "sample_comments": comments}
+
+
+def reverse(given: str) -> str:
+    """The text backwards."""
+    return given[::-1]

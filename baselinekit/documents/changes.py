@@ -1,10 +1,10 @@
 """What it takes to make one value another: a tree of changes that leaves out whatever is equal."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from baselinekit.documents.alignment import partners
+from baselinekit.documents.keyorder import with_new_keys
 from baselinekit.model.values import Json, Path
 
 
@@ -77,7 +77,7 @@ def same(one: Json, other: Json, ordered: bool = False) -> bool:
 
 
 def _of_mapping(old: dict[str, Json], new: dict[str, Json], hints: Hints, path: Path) -> Change:
-    order = list(new) if hints.ordered else _merged(old, new)
+    order = list(new) if hints.ordered else [key for key in with_new_keys(old, new) if key in new]
     if not old.keys() & new.keys():
         return Change(new)
     entries = tuple(
@@ -87,23 +87,6 @@ def _of_mapping(old: dict[str, Json], new: dict[str, Json], hints: Hints, path: 
         for key in order
     )
     return Change(new, entries, order != list(old))
-
-
-def _merged(old: dict[str, Json], new: dict[str, Json]) -> list[str]:
-    """The keys that stay in the order of the file; each new one behind the key that it follows now."""
-    behind: dict[str | None, list[str]] = defaultdict(list)
-    first: str | None = None
-    last: str | None = None
-    for key in new:
-        if key in old:
-            first, last = key if last is None else first, key
-        else:
-            behind[last].append(key)
-    order: list[str] = []
-    for key in old:
-        if key in new:
-            order += [*(behind[None] if key == first else ()), key, *behind[key]]
-    return order
 
 
 def _of_array(old: list[Json], new: list[Json], hints: Hints, path: Path) -> Change:

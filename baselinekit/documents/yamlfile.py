@@ -46,19 +46,15 @@ MAX_ANCHORS = 1_000
 _TAGS = "tag:yaml.org,2002:"
 _TYPES = {"null": "null", "bool": "boolean", "int": "number", "float": "number"}
 _NO_KEY: Any = object()
+_Keys = frozenset[str]
 _C_PARSER: Any = vars(yaml.cyaml)["CParser"] if yaml.__with_libyaml__ else None
 
 
 def load(
-    body: str,
-    file: str,
-    watched: Watched | None = None,
-    *,
-    pure: bool = False,
-    numbered: frozenset[str] = frozenset(),
+    body: str, file: str, watched: Watched | None = None, *, pure: bool = False, numbered: _Keys = frozenset()
 ) -> list[Json]:
     """The values of a file's documents, and where those of the `watched` keys stand. `pure` reads without
-    libyaml, as on a machine that has none. Below the `numbered` keys a key may be a number: its text is read."""
+    libyaml, as on a machine that has none. Below the `numbered` keys numbers may be keys, as texts."""
     refuse_conflict(body, file)
     plain = None if pure else lines.read(body, {} if watched is None else watched)
     if plain is not None:
@@ -108,7 +104,7 @@ def _parser(text: str, pure: bool) -> Any:
 class _Reader:
     """One file on its way to values. What is common stands in the loop; what is rare is a method."""
 
-    def __init__(self, text: str, file: str, watched: Watched, numbered: frozenset[str]):
+    def __init__(self, text: str, file: str, watched: Watched, numbered: _Keys = frozenset()):
         self.text = text
         self.file = file
         self.watched = watched
@@ -255,7 +251,7 @@ class _Reader:
         if type(value) is int and stack and stack[-1][2] in self.numbered:
             value = str(value)
             if value not in box:
-                return value
+                return str(value)
         if not isinstance(value, str):
             what = f"the key {getattr(event, 'value', '')} is a {json_type(value)}, and keys are texts"
             self.problems.append(Problem("BK107", what, "put it in quotes", self.at(event)))

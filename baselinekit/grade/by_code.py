@@ -1,6 +1,7 @@
 """Graders that need nobody's opinion: a text, a pattern, a shape. The same output gets the same grade."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from baselinekit.documents.fenced import json_in
@@ -129,8 +130,12 @@ def contains(output: Json, how: Contains, expected: Expected | None) -> Judged:
 
 
 def must_include(output: Json, how: MustInclude) -> Judged:
-    """What has to be in it is, and what must not be is not."""
+    """What has to be in it is, and what must not be is not; or the same of an alternative."""
     text = text_of(output)
+    for number, other in enumerate(how.alternatives, 1):
+        passed, reason, details = must_include(output, other)
+        if passed and not must_include(output, replace(how, alternatives=()))[0]:
+            return passed, reason, {**details, **_which(number)}
     missing = [wanted for wanted in how.must_include if wanted not in text]
     unwanted = [wanted for wanted in how.must_not_include if wanted in text]
     return _listed(missing, [], unwanted, [wanted for wanted in how.must_include if wanted in text])

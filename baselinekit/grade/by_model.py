@@ -60,7 +60,7 @@ def judge_question(how: ModelJudge, case: Case, output: Json, turn: int = 0) -> 
 
 
 def _texts(how: ModelJudge, case: Case, output: Json) -> dict[str, str]:
-    texts = {"input": text_of(_asked(case)), "output": text_of(output)}
+    texts = {"input": text_of(asked_of(case)), "output": text_of(output)}
     if case.context is not None:
         texts["context"] = text_of(case.context)
     for number, value in enumerate(values_of(case.expected)):
@@ -68,7 +68,7 @@ def _texts(how: ModelJudge, case: Case, output: Json) -> dict[str, str]:
     return texts
 
 
-def _asked(case: Case) -> Json:
+def asked_of(case: Case) -> Json:
     asked = case.recipe.input
     for name in ("text", "messages", "argv"):
         value = getattr(asked, name, None)
@@ -166,12 +166,12 @@ def _by_scores(given: Mapping[str, Json], how: ModelJudge, answer: str) -> Judge
             raise unusable(f"scores {shown}", answer)
         share = float((decimal(value) - decimal(low)) / (decimal(high) - decimal(low)))
         weighed, total = weighed + share * criterion.weight, total + criterion.weight
-        if criterion.required and share + _SLACK < _passing_share(how):
+        if criterion.required and share + _SLACK < passing_share(how):
             unmet.append(criterion.name)
     share = weighed / total
     low, high = (float(bound) for bound in how.scoring.range)
     overall = low + share * (high - low)
-    passed = not unmet and share + _SLACK >= _passing_share(how)
+    passed = not unmet and share + _SLACK >= passing_share(how)
     feedback = given["specific_feedback"]
     details: dict[str, Json] = {
         "scores": dict(scores),
@@ -186,7 +186,7 @@ def _by_scores(given: Mapping[str, Json], how: ModelJudge, answer: str) -> Judge
     return Judgement(passed, share, reason, details, disagrees)
 
 
-def _passing_share(how: ModelJudge) -> float:
+def passing_share(how: ModelJudge) -> float:
     low, high = (float(bound) for bound in how.scoring.range)
     stated = how.scoring.threshold
     return _PASSING_SHARE if stated is None else (float(stated) - low) / (high - low)

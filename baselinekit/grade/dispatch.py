@@ -6,10 +6,34 @@ from typing import Any
 
 from baselinekit.errors import BaselinekitError, CannotReplay, OutOfBudget, Problem
 from baselinekit.grade import by_code, by_function, by_model, by_schema, criteria
+from baselinekit.grade.agreement import cohen_kappa as cohen_kappa, krippendorff as krippendorff
+from baselinekit.grade.briefing import briefing as briefing, item_key as item_key
 from baselinekit.grade.by_code import parsed as parsed
+from baselinekit.grade.by_human import human_grade as human_grade, is_late as is_late
+from baselinekit.grade.calibration import (
+    agreement as agreement,
+    case_of_label as case_of_label,
+    label_problem as label_problem,
+    labels_hash as labels_hash,
+    rubric_hash as rubric_hash,
+)
 from baselinekit.grade.combine import combined as combined
 from baselinekit.grade.meaning import meaning_question as meaning_question, read_similarity as read_similarity
+from baselinekit.grade.probes import (
+    PROBES as PROBES,
+    Probe as Probe,
+    case_of as case_of,
+    grader_of as grader_of,
+)
 from baselinekit.grade.rubric import read_scores as read_scores, rubric_question as rubric_question
+from baselinekit.grade.scales import (
+    checked as checked,
+    options_of as options_of,
+    scale_problems as scale_problems,
+    value_of as value_of,
+    wanted as wanted,
+    words_for as words_for,
+)
 from baselinekit.model.asking import Answer, Ask, Usage
 from baselinekit.model.comparison import Comparison
 from baselinekit.model.evals import Case
@@ -74,6 +98,8 @@ def problems_of(grader: Grader, case: Case) -> Iterator[Problem]:
         yield from by_function.problems_of(method)
     elif isinstance(method, ModelJudge):
         yield from criteria.problems_of(method)
+    elif isinstance(method, HumanRating):
+        yield from scale_problems(method)
     elif isinstance(method, JsonSchema):
         yield from _schema_stated(method)
     elif isinstance(method, ExactMatch | StructuralMatch) and case.expected is None and not case.baseline:

@@ -46,6 +46,20 @@ class HttpDefaults:
 
 
 @dataclass(frozen=True, slots=True)
+class Notify:
+    """Who is told when a run or a gate does not come out well (`always`: also when it does): a program, which
+    gets what is to be told as JSON on its standard input, or an address that it is sent to."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    command: list[str] | None = None
+    webhook: str | None = None
+    always: bool = False
+    headers: dict[str, str] = field(default_factory=dict)
+    env: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     __pydantic_config__: ClassVar[Any] = STRICT
 
@@ -65,3 +79,4 @@ class Config:
     commands: dict[str, list[str] | Command] = field(default_factory=dict)
     models: dict[str, Model] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
+    notify: Notify | None = None

@@ -189,7 +189,8 @@ class RatingScale:
 
 @dataclass(frozen=True, slots=True)
 class HumanRating:
-    """People who rate: the case waits in a queue until enough of them have, and they agree."""
+    """People who rate: the case waits in a queue until enough of them have, and they agree. `slots`: what
+    stands in the rubric for `{special_instructions}` and its like."""
 
     __pydantic_config__: ClassVar[Any] = STRICT
 
@@ -199,14 +200,17 @@ class HumanRating:
     rubric: str = ""
     time_limit_minutes: Number | None = None
     blind_evaluation: bool = False
+    slots: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class MustInclude:
-    """What a `semantic` expectation lists: told apart by name, without a model."""
+    """What a `semantic` expectation lists: told apart by name, without a model. `alternatives`: other lists,
+    any of which is enough."""
 
     must_include: tuple[str, ...] = ()
     must_not_include: tuple[str, ...] = ()
+    alternatives: "tuple[MustInclude, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)

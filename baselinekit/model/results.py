@@ -3,7 +3,9 @@
 from dataclasses import dataclass, field
 
 from baselinekit.model.asking import Spent, Usage
+from baselinekit.model.calibration import JudgeFacts
 from baselinekit.model.comparison import Kind
+from baselinekit.model.earlier import Earlier
 from baselinekit.model.grades import OUTCOMES, Attempt, Outcome
 from baselinekit.model.revisions import Against
 from baselinekit.model.values import Json, Path
@@ -125,6 +127,7 @@ class SuiteFacts:
     version: str | None = None
     metrics: tuple[Metric, ...] = ()
     gate: str | None = None
+    judges: tuple[JudgeFacts, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +219,7 @@ class Report:
     trends: Trends = field(default_factory=Trends)
     against: Against | None = None
     suite: SuiteFacts | None = None
+    earlier: Earlier | None = None
 
     @property
     def exit_code(self) -> int:
@@ -227,6 +231,11 @@ class Report:
             return 4
         if self._regressed or (self.against and self.against.strict and self.against.weakened):
             return 1
+        beside = self.earlier if self.earlier and self.earlier.strict else None
+        if beside and beside.regressed:
+            return 1
+        if beside and beside.tells_nothing:  # what could not fail is not a pass
+            return 3
         if summary.error or summary.unscored or not self.complete or self.not_recorded:
             return 3
         if self.suite and any(metric.met is False for metric in self.suite.metrics):
@@ -240,7 +249,8 @@ class Report:
         """Whether something is worse than it may be. Who states how many cases have to pass has said how many
         may fail, of those that have no baseline."""
         failed = [result for result in self.results if result.outcome == "failed"]
-        stated = [metric for metric in self.suite.metrics if metric.threshold is not None] if self.suite else []
+        metrics = self.suite.metrics if self.suite else ()
+        stated = [metric for metric in metrics if metric.threshold is not None]
         if any(metric.value is not None and not metric.met for metric in stated):
             return True
         if any(metric.name in ("pass rate", "pass@1") for metric in stated):

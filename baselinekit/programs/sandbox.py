@@ -78,6 +78,11 @@ class Sandbox:
         contained = _KEPT_OUT if bubblewrap else _LIMITED
         return Ran(calls, contained, () if bubblewrap else _WITHIN_REACH)
 
+    def check(self, method: FunctionOutput) -> None:
+        """Refuse beforehand what `run` would refuse."""
+        if self._walls() is None:
+            self._check(method)
+
     def _check(self, method: FunctionOutput) -> None:
         """Nobody runs what a model wrote beside the user's files without being told to."""
         mend = "install bubblewrap"

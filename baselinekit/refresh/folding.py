@@ -3,6 +3,7 @@ row itself changes, and a key that each of them has got another value for gets a
 
 from collections.abc import Callable, Sequence
 
+from baselinekit.documents.keyorder import with_new_keys
 from baselinekit.model.values import ABSENT, Json, json_type
 from baselinekit.placeholders.grammar import has_marker, split
 
@@ -41,7 +42,10 @@ def _one(template: Json, values: Sequence[Json], accepts: Accepts) -> Json:
 
 def _members(template: dict[str, Json], rows: Sequence[dict[str, Json]], accepts: Accepts) -> Json:
     row: dict[str, Json] = {}
-    for name in dict.fromkeys([*(name for name in template), *(name for row in rows for name in row)]):
+    names = [*template]
+    for one in rows:
+        names = with_new_keys(names, one)
+    for name in names:
         there = [one[name] for one in rows if name in one]
         if not there:
             continue

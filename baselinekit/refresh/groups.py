@@ -11,7 +11,7 @@ _Key = tuple[str, str, str, str, str]
 
 def grouped(plans: Sequence[Plan]) -> tuple[Group, ...]:
     """Every change in one group, the greatest first: those at the same place, of one kind, between values of
-    the same types."""
+    the same types. Objects are of one type if they have the same keys: a user more is not an order more."""
     members: dict[_Key, list[tuple[int, int]]] = {}
     for n, plan in enumerate(plans):
         for change in plan.changes:
@@ -37,7 +37,9 @@ def _key(change: Change) -> _Key:
 
 
 def _type(value: Json) -> str:
-    return "absent" if value is ABSENT else json_type(value)
+    if value is ABSENT:
+        return "absent"
+    return f"object {sorted(value)}" if isinstance(value, dict) else json_type(value)
 
 
 def _worst(plans: Sequence[Plan], members: Iterable[tuple[int, int]]) -> Risk:

@@ -9,7 +9,7 @@ from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import CommandInput, HttpFlow, HttpRequest, Recipe, SkillExecution
 from baselinekit.replay.command import check_command, replay_command
 from baselinekit.replay.environment import capture_environment
-from baselinekit.replay.fingerprint import recipe_hash
+from baselinekit.replay.fingerprint import digest as digest, recipe_hash
 from baselinekit.replay.flow import check_http, replay_http
 from baselinekit.replay.prompt import asked_for, check_prompt, replay_prompt
 from baselinekit.replay.rubric import rubric_of

@@ -9,9 +9,14 @@ from baselinekit.model.recipes import Recipe
 
 
 def recipe_hash(recipe: Recipe) -> str:
-    """16 hex digits over the recipe as it is written, variables unexpanded. A setting that is left at its
-    default does not count, so that a new one leaves the hashes of old recipes alone."""
-    text = json.dumps(_stated(recipe), sort_keys=True, separators=(",", ":"), default=str)
+    """16 hex digits over the recipe as it is written, variables unexpanded."""
+    return digest(recipe)
+
+
+def digest(value: Any) -> str:
+    """16 hex digits over what dataclasses state. A setting that is left at its default does not count, so
+    that a new one leaves old hashes alone."""
+    text = json.dumps(_stated(value), sort_keys=True, separators=(",", ":"), default=str)
     return sha256(text.encode()).hexdigest()[:16]
 
 

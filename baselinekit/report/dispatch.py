@@ -6,10 +6,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 
 from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.model.calibration import Agreement
 from baselinekit.model.changes import Applied, Change, Plan, Proposal, Rewritten
+from baselinekit.model.gates import Judged
 from baselinekit.model.grades import Attempt
 from baselinekit.model.history import History
-from baselinekit.model.results import Report
+from baselinekit.model.ratings import Sheet, Standing
+from baselinekit.model.results import Report, Result
 from baselinekit.model.review import Decision, Member, Offers, Scene, Verb
 from baselinekit.model.values import Json
 from baselinekit.report.terminal import Style
@@ -69,6 +72,55 @@ def read_attempt(raw: Json) -> Attempt:
     if attempt is None or wants.problems:
         raise InvalidInput(*wants.problems)
     return attempt
+
+
+def without_details(report: Report) -> Report:
+    """Without what graders noted and what came back."""
+    from baselinekit.report import evalterms
+
+    return evalterms.without_details(report)
+
+
+def eval_failure(result: Result, style: Style, verbose: bool) -> str:
+    """One eval case that did not pass, for the terminal."""
+    from baselinekit.report import evalterms
+
+    return evalterms.failing(result, style, verbose)
+
+
+def eval_metrics(report: Report, style: Style, verbose: bool) -> str:
+    """The metrics of a run, a line each, for the terminal."""
+    from baselinekit.report import evalterms
+
+    return evalterms.metric_lines(report, style, verbose)
+
+
+def agreement_counted(one: Agreement) -> str:
+    """How far a judge agrees with people, in a line."""
+    from baselinekit.report import judges
+
+    return judges.counted(one)
+
+
+def gate_lines(judged: Judged, style: Style, verbose: bool) -> str:
+    """What became of a gate, for the terminal."""
+    from baselinekit.report import phase
+
+    return phase.lines(judged, style, verbose)
+
+
+def gate_page(judged: Sequence[Judged]) -> str:
+    """The same for the report of a phase, as Markdown."""
+    from baselinekit.report import phase
+
+    return phase.markdown(judged)
+
+
+def gate_json(judged: Sequence[Judged]) -> str:
+    """The same for programs."""
+    from baselinekit.report import phase
+
+    return phase.document(judged)
 
 
 def form_of(path: str) -> Form:
@@ -204,3 +256,39 @@ def review_done_json(
     from baselinekit.report import encode, pendinglist
 
     return encode.encode(pendinglist.done(proposal, applied, counts, left), indent=2) + "\n"
+
+
+def rating_sheet(sheet: Sheet, place: str, style: Style) -> str:
+    """One output that waits for a rating, with all that belongs to it."""
+    from baselinekit.report import rating
+
+    return rating.sheet(sheet, place, style)
+
+
+def rating_question(sheet: Sheet, number: int, typed: str, said: str, style: Style) -> list[str]:
+    """What the rater is asked, and the keys."""
+    from baselinekit.report import rating
+
+    return rating.question(sheet, number, typed, said, style)
+
+
+def rating_note(typed: str, style: Style) -> list[str]:
+    """A note that is being typed."""
+    from baselinekit.report import rating
+
+    return rating.note(typed, style)
+
+
+def rating_listing(standings: Sequence[Standing], style: Style) -> str:
+    """What waits for people."""
+    from baselinekit.report import rating
+
+    return rating.listing(standings, style)
+
+
+def rating_json(standings: Sequence[Standing], wanted: Sequence[str], agreements: Sequence[Json]) -> str:
+    """The same for programs."""
+    from baselinekit.report import encode, rating
+
+    document = {"items": rating.document(standings, wanted), "agreement": list(agreements)}
+    return encode.encode(document, indent=2) + "\n"

@@ -11,7 +11,7 @@ from baselinekit.documents import strictjson
 from baselinekit.model.results import Report, Result, Spot
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.paths import render as render_path
-from baselinekit.report import attempts, revisions
+from baselinekit.report import attempts, earlier, revisions
 from baselinekit.report.differences import count
 from baselinekit.report.encode import encode
 
@@ -61,6 +61,8 @@ def document(report: Report) -> dict[str, Json]:
         run["spent"] = {"calls": spent.calls, "tokens": spent.tokens, "cost_usd": _dollars(spent.usd)}
     if report.suite is not None:
         run["suite"] = attempts.suite_document(report.suite)
+    if report.earlier is not None:
+        run["earlier"] = earlier.document(report.earlier)
     if report.warnings:
         run["warnings"] = list(report.warnings)
     if report.not_recorded:

@@ -84,6 +84,8 @@ def _text(result: Result) -> str:
         lines += [f"  {line.text}" for line in block.lines]
     if left_out:
         lines.append(unshown(left_out))
+    if result.case is not None and not shown:
+        lines += result.explanation
     return "\n".join(line for line in lines if line)
 
 

@@ -14,7 +14,7 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.asking import Spent, Usage
 from baselinekit.model.results import OUTCOMES, Coverage, Repeats, Report, Result, Shard, Spot
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.report import attempts, revisions
+from baselinekit.report import attempts, earlier, revisions
 from baselinekit.report.fields import Reader
 from baselinekit.report.json import FORMAT
 from baselinekit.report.resultkeys import (
@@ -92,6 +92,7 @@ def _report(raw: Json, wants: Reader) -> Report | None:
         coverage=_coverage(run, wants),
         against=revisions.read(run, wants),
         suite=attempts.read_suite(run.get("suite"), ("run", "suite"), wants),
+        earlier=earlier.read(run, wants),
     )
     counted = report.summary
     for outcome in OUTCOMES:

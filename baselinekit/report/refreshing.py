@@ -1,13 +1,15 @@
 """What a refresh would change, as whoever approves it reads it: the same change in many baselines once."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from baselinekit.escape import log, one_line
 from baselinekit.model.changes import RISKS, Change, Group, Plan, Proposal, Risk
-from baselinekit.model.values import ABSENT, Json
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.paths import render
 from baselinekit.placeholders.grammar import tokens_in
 from baselinekit.report.encode import encode
+from baselinekit.report.fitting import fitted
 from baselinekit.report.terminal import Style
 from baselinekit.report.textdiff import unified
 from baselinekit.report.values import cut_line, pair
@@ -22,6 +24,7 @@ _TOLD_ONCE = 3
 _MOST_LINES = 20
 _MOST_NAMES = 4
 _SAMPLES = 3
+_LONGEST = 40
 _COLOURS: dict[Risk, str] = {"low": "dim", "medium": "yellow", "high": "bold red"}
 _TONES = {"-": "red", "+": "green"}
 
@@ -39,15 +42,17 @@ def told(proposal: Proposal, accepted: Accepted, style: Style, verbose: bool = F
             shared.update(members)
             lines += [*_group_lines(group, members, proposal.plans, style), ""]
     shown = 0
+    group_of = {member: number for number, group in enumerate(proposal.groups) for member in group.members}
     for n, plan in enumerate(proposal.plans):
         own = [c for c in plan.changes if c.number in accepted[n] and (n, c.number) not in shared]
         if not own and not (plan.notes and accepted[n]):
             continue
         shown += 1
         if verbose or shown <= MOST_PLANS:
-            lines += [*_plan_lines(plan, own, style, verbose), ""]
+            kinds = [group_of.get((n, c.number), -1) for c in own]
+            lines += [*_plan_lines(plan, own, () if verbose else kinds, style), ""]
     if shown > MOST_PLANS and not verbose:
-        lines += [style.paint(f"… and {shown - MOST_PLANS:,} more baselines (-v shows them)", "dim"), ""]
+        lines += [style.paint(f"… and {_of(shown - MOST_PLANS, 'more baseline')} (-v shows them)", "dim"), ""]
     return log("".join(f"{line}\n" for line in lines))
 
 
@@ -63,14 +68,18 @@ def change_lines(change: Change, style: Style, file: str = "") -> Iterator[str]:
     """One change: where, what kind, how risky; then both sides, and what would be lost."""
     yield _heading(change, style)
     yield from (f"  {line}" for line in side_lines(change, style))
-    for lost in change.lost:
-        place = f"{file}:{lost.line}" if file and lost.line else file
-        there = one_line(render(lost.path)) + (f" ({one_line(place)})" if place else "")
-        yield f"    {style.paint('loses', 'bold red')} {one_line(lost.text)} at {there}"
+    yield from _lost_lines(change, style, file)
     if change.note:
         yield style.paint(f"    ({cut_line(change.note, 200)})", "dim")
     if change.blocked:
         yield f"    {style.paint('cannot be approved', 'bold red')} {cut_line(change.blocked.what)}"
+
+
+def _lost_lines(change: Change, style: Style, file: str) -> Iterator[str]:
+    for lost in change.lost:
+        place = f"{file}:{lost.line}" if file and lost.line else file
+        there = one_line(render(lost.path)) + (f" ({one_line(place)})" if place else "")
+        yield f"    {style.paint('loses', 'bold red')} {one_line(lost.text)} at {there}"
 
 
 def side_lines(change: Change, style: Style) -> Iterator[str]:
@@ -104,7 +113,7 @@ def _sides(change: Change) -> Iterator[tuple[str, str]]:
             for line in lines[:_MOST_LINES]
         )
         if len(lines) > _MOST_LINES:
-            yield " ", f"… and {len(lines) - _MOST_LINES:,} more lines"
+            yield " ", f"… and {_of(len(lines) - _MOST_LINES, 'more line')}"
         return
     old, new = pair(before, after, with_types=change.kind == "retyped")
     if before is not ABSENT:
@@ -113,16 +122,23 @@ def _sides(change: Change) -> Iterator[tuple[str, str]]:
         yield "+", pair(after, after)[0] if next(tokens_in(after), None) else new
 
 
-def _plan_lines(plan: Plan, changes: Sequence[Change], style: Style, verbose: bool) -> Iterator[str]:
+def _plan_lines(plan: Plan, changes: Sequence[Change], kinds: Sequence[int], style: Style) -> Iterator[str]:
+    """One baseline. `kinds`: of each change the group that it is in, so that a key that every row has lost is
+    told once, and hides nothing else; empty: every change is told."""
     baseline, size = plan.baseline, len(plan.changes)
     file = style.paint(one_line(baseline.source.file), "cyan")
     rest = f", {len(changes)} of them here" if len(changes) < size else ""
     yield f"{style.paint(one_line(baseline.id), 'bold')}   {file}   {_of(size, 'change')}{rest}"
-    most = len(changes) if verbose else MOST_CHANGES
-    for change in changes[:most]:
-        yield from change_lines(change, style, baseline.source.file)
-    if len(changes) > most:
-        yield style.paint(f"  … and {len(changes) - most:,} more changes (-v shows them)", "dim")
+    bundles = _bundles(changes, kinds)
+    most = MOST_CHANGES if kinds else len(bundles)
+    for bundle in bundles[:most]:
+        if len(bundle) == 1:
+            yield from change_lines(bundle[0], style, baseline.source.file)
+        else:
+            yield from _bundle_lines(bundle, style, baseline.source.file)
+    left = sum(map(len, bundles[most:]))
+    if left:
+        yield style.paint(f"  … and {_of(left, 'more change')} (-v shows them)", "dim")
     for note in plan.notes:
         yield f"  {style.paint('note', 'yellow')} {cut_line(note)}"
 
@@ -148,7 +164,7 @@ def _group_lines(
             yield style.paint(f"    {len(same):,} times", "dim")
     if len(variants) > _SAMPLES:
         yield style.paint(
-            f"    … and {len(variants) - _SAMPLES:,} other pairs of values (-v shows them)", "dim"
+            f"    … and {_of(len(variants) - _SAMPLES, 'other pair')} of values (-v shows them)", "dim"
         )
     lost = sum(len(change.lost) for change in changes)
     if lost:
@@ -159,6 +175,60 @@ def _group_lines(
         yield f"    {style.paint('cannot be approved', 'bold red')} {cut_line(blocked[0].what)}"
     more = f" and {len(ids) - _MOST_NAMES:,} more" if len(ids) > _MOST_NAMES else ""
     yield style.paint(f"    in {', '.join(one_line(id) for id in ids[:_MOST_NAMES])}{more}", "cyan")
+
+
+def _bundles(changes: Sequence[Change], kinds: Sequence[int]) -> list[list[Change]]:
+    """The changes in their order; those of one kind together, where there are enough of them."""
+    if not kinds:
+        return [[change] for change in changes]
+    kind_of = {
+        change.number: kind if _is_short(change) else -1 for change, kind in zip(changes, kinds, strict=True)
+    }
+    often = Counter(kind_of.values())
+    bundles: dict[tuple[int, int], list[Change]] = {}
+    for change in changes:
+        kind = kind_of[change.number]
+        alone = kind < 0 or often[kind] < _TOLD_ONCE
+        bundles.setdefault((kind, change.number if alone else -1), []).append(change)
+    return list(bundles.values())
+
+
+def _is_short(change: Change) -> bool:
+    """Whether all there is to say of it fits into a line."""
+    sides = (change.before, change.after)
+    return not change.note and not any(isinstance(side, str) and "\n" in side for side in sides)
+
+
+def _bundle_lines(changes: Sequence[Change], style: Style, file: str) -> Iterator[str]:
+    """The same change in many rows: each in a line, and whatever would be lost, where it stands."""
+    risk = max((change.risk for change in changes), key=RISKS.index)
+    yield (
+        f"  {style.paint(one_line(_pattern(changes[0].path)), 'bold')}  {_kind(changes[0])} in "
+        f"{len(changes):,} places, {style.paint(f'{risk} risk', _COLOURS[risk])}"
+    )
+    for change in changes[:_MOST_LINES]:
+        yield f"    {one_line(where(change))}  {_in_a_line(change, style)}"
+    if len(changes) > _MOST_LINES:
+        yield style.paint(f"    … and {len(changes) - _MOST_LINES:,} more (-v shows them)", "dim")
+    for change in changes:
+        yield from _lost_lines(change, style, file)
+    blocked = [change.blocked for change in changes if change.blocked]
+    if blocked:
+        yield f"    {style.paint('cannot be approved', 'bold red')} {cut_line(blocked[0].what)}"
+
+
+def _pattern(path: Path) -> str:
+    """The path with `[*]` for its indexes."""
+    steps = ("[*]" if isinstance(step, int) else f".{render((step,))}" for step in path)
+    return "".join(steps).removeprefix(".")
+
+
+def _in_a_line(change: Change, style: Style) -> str:
+    sides = [(sign, fitted(text, _LONGEST)) for sign, text in _sides(change)]
+    if len(sides) == 1:
+        (sign, text) = sides[0]
+        return style.paint(f"{sign} {text}", _TONES[sign])
+    return " -> ".join(style.paint(text, _TONES[sign]) for sign, text in sides)
 
 
 def _shown(value: Json) -> Json:

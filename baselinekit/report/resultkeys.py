@@ -32,6 +32,7 @@ RUN = {
     "against": Field(dict, optional=True),
     "interrupted": Field(bool, optional=True),
     "suite": Field(dict, optional=True),
+    "earlier": Field(dict, optional=True),
     "spent": Field(dict, optional=True),
     "warnings": _TEXTS,
     "not_recorded": _TEXTS,

@@ -3,6 +3,7 @@
 Everything from outside goes through escape: colours come from here alone, and no line begins with what a CI
 runner would obey. rich draws the progress bar, and is imported only for that."""
 
+import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +12,8 @@ from typing import TextIO
 
 from baselinekit.escape import log, one_line, visible
 from baselinekit.model.results import Outcome, Report, Result
-from baselinekit.report import revisions, words
+from baselinekit.model.values import Json
+from baselinekit.report import earlier, judges, revisions, words
 from baselinekit.report.differences import Block, blocks, count
 from baselinekit.report.fitting import width
 from baselinekit.report.values import cut_line, short
@@ -27,6 +29,7 @@ _OUTCOME_COLOURS = {
 }
 _TONES = {"gone": "red", "came": "green", "dim": "dim"}
 _MOST_DRIFTS = 10
+_COMMIT = re.compile("[0-9a-f]{40,64}")
 _MOST_EXPLAINED = 40
 _MOST_COMMANDS = 4
 
@@ -100,12 +103,21 @@ def _drift(result: Result, style: Style) -> Iterator[str]:
         return
     if count(result):
         yield ""
-    yield style.paint("  changed since capture", "dim")
     drifts = sorted(result.environment_drift.items())
+    if all(name.startswith("git.") for name, _ in drifts):  # every commit does that: one line is enough
+        told = ", ".join(f"{short(name)} {_commit(old)} -> {_commit(now)}" for name, (old, now) in drifts)
+        yield style.paint(f"  changed since capture: {told}", "dim")
+        return
+    yield style.paint("  changed since capture", "dim")
     for name, (captured, now) in drifts[:_MOST_DRIFTS]:
         yield f"    {short(name)}: {short(captured)} -> {short(now)}"
     if len(drifts) > _MOST_DRIFTS:
         yield f"    … and {len(drifts) - _MOST_DRIFTS} more"
+
+
+def _commit(value: Json) -> str:
+    """A commit as git itself shortens it."""
+    return value[:12] if isinstance(value, str) and _COMMIT.fullmatch(value) else short(value)
 
 
 def _note(note: str, style: Style) -> str:
@@ -150,6 +162,20 @@ def revised(report: Report, style: Style) -> str:
     if report.against is None:
         return ""
     told = revisions.lines(report.against)
+    return log("".join(f"{style.paint(line, colours)}\n" for line, colours in told))
+
+
+def judged_by(report: Report, style: Style) -> str:
+    """How far the judges agree with people, where somebody has measured it or wants to."""
+    told = judges.lines(report.suite.judges if report.suite else ())
+    return log("".join(f"{line}\n" for line in told))
+
+
+def beside(report: Report, style: Style, verbose: bool) -> str:
+    """How it did beside an earlier run, where somebody asked."""
+    if report.earlier is None:
+        return ""
+    told = earlier.lines(report.earlier, verbose)
     return log("".join(f"{style.paint(line, colours)}\n" for line, colours in told))
 
 

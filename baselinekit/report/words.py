@@ -9,7 +9,7 @@ from baselinekit.escape import one_line
 from baselinekit.metrics import pass_interval
 from baselinekit.model.asking import Usage
 from baselinekit.model.results import OUTCOMES, UNDECIDED, Outcome, Report, Result
-from baselinekit.report import revisions
+from baselinekit.report import earlier, revisions
 
 _SMALL = Decimal("0.1")
 _MOST_NAMED = 3
@@ -75,7 +75,8 @@ def incomplete(report: Report) -> str:
     """What to say of a run that did not do all it was asked."""
     if report.interrupted:
         return "interrupted"
-    notes = ["" if report.complete else "not all of them ran", revisions.failing(report.against)]
+    notes = ["" if report.complete else "not all of them ran"]
+    notes += [revisions.failing(report.against), earlier.failing(report.earlier)]
     return "; ".join(filter(None, notes))
 
 

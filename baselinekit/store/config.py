@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from baselinekit.documents.languages import YAML
 from baselinekit.documents.text import decode
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.model.config import Config, Variable
+from baselinekit.model.config import Config, Notify, Variable
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import names as built_in_names
 from baselinekit.store.checks import check_url
@@ -22,7 +22,7 @@ NAME = "baselinekit.yaml"
 _HOST = re.compile(r"(?:https?://)?(?:\*\.)?(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]|::1)(?::\d{1,5})?/?")
 _PLACEHOLDER_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _DECLARATION = frozenset(field.name for field in fields(Variable))
-_LATER = ("thresholds", "notify")
+_LATER = ("thresholds",)
 
 
 def find(start: str) -> str | None:
@@ -125,8 +125,21 @@ def _problems(config: Config) -> Iterator[Problem]:
     for name, command in config.commands.items():
         if not (command if isinstance(command, list) else command.argv):
             yield Problem("BK108", "the command names no program", "such as [mytool]", at=("commands", name))
+    yield from _notify_problems(config.notify)
     if config.inline_limit < 0:
         yield Problem("BK108", "inline_limit is below 0", "a number of bytes", at=("inline_limit",))
+
+
+def _notify_problems(notify: Notify | None) -> Iterator[Problem]:
+    if notify is None:
+        return
+    if (notify.command is None) == (notify.webhook is None):
+        what = "somebody is told by a `command` or at a `webhook`"
+        yield Problem("BK108", what, "state one of them", at=("notify",))
+    elif notify.command == []:
+        yield Problem("BK108", "`command` names no program", "such as [./tell.sh]", at=("notify", "command"))
+    elif notify.webhook is not None and "{{" not in notify.webhook:
+        yield from check_url(notify.webhook, ("notify", "webhook"))
 
 
 def _placeholder_problems(stated: dict[str, str]) -> Iterator[Problem]:

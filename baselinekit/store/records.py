@@ -142,7 +142,8 @@ def _other(raw: Json, at: Path) -> Problem:
     looks = next((words for key, words in _OTHERS.items() if key in raw), "")
     if looks:
         what = f"no baseline: this looks like {looks}"
-        return Problem("BK110", what, "keep it outside the folder of baselines", at=at)
+        mend = "keep it outside the folder of baselines; evals are run with baselinekit run"
+        return Problem("BK110", what, mend, at=at)
     keys = ", ".join(map(str, list(raw)[:5])) or "nothing"
     what = f"no baseline: it has neither id nor current, but {keys}"
     return Problem("BK110", what, "a baseline has id, baseline, current, comparison, metadata", at=at)

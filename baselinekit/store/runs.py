@@ -47,7 +47,16 @@ def names(root: str) -> list[str]:
 def load_all(root: str, last: int | None = None) -> Iterator[tuple[str, Json]]:
     """Each file with what it holds, the oldest run first (of the last so many); None for one that cannot be
     read."""
-    for name in names(root)[-last if last else None :]:
+    yield from _loaded(root, names(root)[-last if last else None :])
+
+
+def latest_first(root: str) -> Iterator[tuple[str, Json]]:
+    """The same from the other end, for whoever looks for one run."""
+    yield from _loaded(root, names(root)[::-1])
+
+
+def _loaded(root: str, chosen: list[str]) -> Iterator[tuple[str, Json]]:
+    for name in chosen:
         shown = os.path.join(state.NAME, _FOLDER, name)
         try:
             yield shown, json.loads(read(root, shown, MAX_OUTPUT_BYTES))

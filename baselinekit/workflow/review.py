@@ -122,7 +122,8 @@ def _facts(plan: Plan, now: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
     meta = baseline.metadata
     yield "last passed", meta.last_passed or "never"
     if meta.failure_count:
-        yield "failed since", "once" if meta.failure_count == 1 else f"{meta.failure_count} times"
+        times = "once" if meta.failure_count == 1 else f"{meta.failure_count:,} times"
+        yield "failed", f"{times} since"
     origin = "" if plan.seen.origin == "kept" else f" ({plan.seen.origin})"
     yield "seen", f"{plan.seen.captured_at}{origin}"
     for name, value in sorted(now.items()):

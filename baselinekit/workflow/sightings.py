@@ -8,8 +8,9 @@ from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import Refusal, Seen
+from baselinekit.model.recipes import HttpRequest
 from baselinekit.model.results import Report, Result
-from baselinekit.model.values import ABSENT
+from baselinekit.model.values import ABSENT, Json
 from baselinekit.report import dispatch as reports
 from baselinekit.store import pending
 from baselinekit.workflow.compare import Way
@@ -62,7 +63,8 @@ def in_results(
         if baseline is None or why:
             refusals.append(Refusal(result.id, name, Problem("BK535", f"{result.id}: {why}", "")))
         else:
-            pairs.append((baseline, _seen_in(result, report, name, now)))
+            seen = _seen_in(result, report, name, now)
+            pairs.append((baseline, replace(seen, environment=_place_of(result, report, baseline))))
     return pairs
 
 
@@ -85,6 +87,16 @@ def _seen_in(result: Result, report: Report, name: str, now: str) -> Seen:
         environment=report.environment,
         origin=name,
     )
+
+
+def _place_of(result: Result, report: Report, baseline: Baseline) -> dict[str, Json]:
+    """The place of that run, with the address that it asked: a run has one place, and an address each."""
+    request = baseline.current.input
+    endpoint = request.endpoint or request.path if isinstance(request, HttpRequest) else None
+    asked = result.target.partition(" ")[2]
+    if not endpoint or "base_url" in report.environment or not asked.endswith(endpoint):
+        return dict(report.environment)
+    return {**report.environment, "base_url": asked.removesuffix(endpoint)}
 
 
 def _earlier(stated: str, now: str) -> str:

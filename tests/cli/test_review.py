@@ -80,7 +80,14 @@ class Tty:
 
 
 @contextmanager
-def _tty(folder: Path, *words: str, rows: int = 24, columns: int = 80, term: str = "xterm") -> Iterator[Tty]:
+def _tty(
+    folder: Path,
+    *words: str,
+    rows: int = 24,
+    columns: int = 80,
+    term: str = "xterm",
+    command: str = "review",
+) -> Iterator[Tty]:
     environ = {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": str(folder),
@@ -92,7 +99,7 @@ def _tty(folder: Path, *words: str, rows: int = 24, columns: int = 80, term: str
     fd, inner = pty.openpty()
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     child = subprocess.Popen(
-        [sys.executable, "-P", "-c", OWNS_ITS_TERMINAL, "review", *words],
+        [sys.executable, "-P", "-c", OWNS_ITS_TERMINAL, command, *words],
         cwd=folder,
         env=environ,
         stdin=inner,

@@ -34,7 +34,7 @@ def compared(limit: str | Age, captured_at: str | None, actual: Any = 1) -> Comp
         ("90d", None, None, "uncompared"),
         (Age(warn="30d", fail="90d"), "2026-06-20T00:00:00Z", None, None),
         (Age(warn="30d", fail="90d"), "2026-05-20T00:00:00Z", None, "aged"),
-        (Age(warn="30d", fail="90d"), "2025-05-20T00:00:00Z", "max_age.fail", "aged"),
+        (Age(warn="30d", fail="90d"), "2025-05-20T00:00:00Z", "max_age.fail", None),  # it is too late to warn
         (Age(warn="30d"), "2025-05-20T00:00:00Z", None, "aged"),
         (Age(fail="30d"), "2025-05-20T00:00:00Z", "max_age.fail", None),
     ],

@@ -205,3 +205,15 @@ def test_a_schema_that_cannot_work_is_found_beforehand(how: dict[str, Any], said
     grader = Grader("g", "code", JsonSchema(**how))
     told = "; ".join(problem.what for problem in problems_of(grader, case(grader)))
     assert said in told or "regular expression" in told
+
+
+@pytest.mark.parametrize(
+    ("output", "outcome", "which"),
+    [("a b", "passed", None), ("c", "passed", 2), ("a", "failed", None), ("z", "failed", None)],
+)
+def test_h3_of_the_lists_of_a_semantic_expectation_any_is_enough(
+    output: str, outcome: str, which: int | None
+) -> None:
+    how = MustInclude(("a", "b"), alternatives=(MustInclude(("d",)), MustInclude(("c",), ("z",))))
+    found = graded(output, how)
+    assert (found.outcome, found.details.get("alternative")) == (outcome, which)

@@ -13,6 +13,7 @@ from storehelp import write
 
 from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.model.changes import Applied, Approval, Stamp
+from baselinekit.model.values import Json
 from baselinekit.paths import render
 from baselinekit.report import dispatch as reports
 from baselinekit.store import pending
@@ -318,7 +319,9 @@ def test_what_another_machine_saw_is_taken_over(here: Desk) -> None:
     asked = here.asked
     assert here.refresh("a", results=("ci.json", text)).ids == ("a",)
     assert here.asked == asked
-    assert 'captured_at: "2026-11-20T10:00:00Z"' in (here.folder / "baselines/a.yaml").read_text()
+    taken = (here.folder / "baselines/a.yaml").read_text()
+    assert 'captured_at: "2026-11-20T10:00:00Z"' in taken
+    assert "base_url: http://desk\n" in taken, "the address that was asked is noted, as after a compare here"
     assert here.compare(record="never").summary.passed == 1
 
 
@@ -391,6 +394,40 @@ def test_the_same_change_in_forty_baselines_is_one_group(tmp_path: Path) -> None
         ("body.rows[*].new", "added", "low", 40),
         ("body.odd", "added", "low", 1),
     ]
+
+
+def test_a_renamed_key_stands_where_it_stood(tmp_path: Path) -> None:
+    here = Desk(tmp_path)
+    file = here.put("a", "status: 200\nbody:\n  id: 1\n  author: Ada   # who\n  # when\n  year: 1843\n")
+    here.says("a", {"id": 1, "writer": "Ada", "year": 1843})
+    failed(here)
+    here.refresh("a")
+    assert "id: 1\n      writer: Ada\n      # when\n      year: 1843\n" in file.read_text()
+
+
+def test_what_many_rows_have_lost_hides_nothing_behind_it(tmp_path: Path) -> None:
+    here = Desk(tmp_path)
+    rows = "".join(f"    - {{id: {n}, name: n{n}}}\n" for n in range(30))
+    here.put("a", f"status: 200\nbody:\n  rows:\n{rows}  total: 30\n")
+    here.says("a", {"rows": [{"id": n, "full_name": f"n{n}"} for n in range(30)], "total": 31})
+    failed(here)
+    proposal = here.propose()
+    told = reports.refresh_told(proposal, [range(61)], reports.Style())
+    assert '  body.rows[*].name  removed in 30 places, high risk\n    body.rows[0].name  - "n0"\n' in told
+    assert "    … and 10 more (-v shows them)\n" in told
+    assert "  body.total  another value, medium risk\n    - 30\n    + 31\n" in told
+    assert "places" not in reports.refresh_told(proposal, [range(61)], reports.Style(), verbose=True)
+
+
+def test_rows_of_another_form_are_no_group(tmp_path: Path) -> None:
+    here = Desk(tmp_path)
+    came: list[Json] = [{"name": "Ada", "id": 2}, {"id": 3, "name": "Alan"}, {"total": 7}]
+    for n, row in enumerate(came):
+        here.put(f"b{n}", "status: 200\nbody: [{id: 1}]")
+        here.says(f"b{n}", [{"id": 1}, row])
+    failed(here)
+    told = [(group.path, [n for n, _ in group.members]) for group in here.propose().groups]
+    assert told == [("body[*]", [0, 1]), ("body[*]", [2])], "one yes for users is none for orders"
 
 
 def test_an_output_in_a_file_of_its_own_stays_there(tmp_path: Path) -> None:

@@ -69,6 +69,13 @@ FAILED  users-list  User list keeps its shape (critical)
     assert "    only with -v\n" in terminal.failure(failed, PLAIN, verbose=True)
 
 
+def test_another_commit_alone_is_told_in_one_line() -> None:
+    drift = {"git.commit": ("a1" * 20, "b2" * 20), "git.branch": ("main", "new")}
+    told = terminal.failure(result("a", "failed", environment_drift=drift), PLAIN).splitlines()
+    line = "  changed since capture: git.branch main -> new, git.commit a1a1a1a1a1a1 -> b2b2b2b2b2b2"
+    assert told[2:] == [line]
+
+
 def test_an_error_says_what_where_and_what_to_do() -> None:
     error = result("orders", "error", code="BK301", reason="refused the connection: is the service running?")
     assert terminal.failure(error, PLAIN) == (

@@ -200,6 +200,32 @@ def test_h2_h5_what_a_case_is_graded_by(tmp_path: Path, rest: str, expected: lis
     assert methods(one(tmp_path, rest)) == expected
 
 
+def test_h3_a_semantic_expectation_may_have_alternatives(tmp_path: Path) -> None:
+    lists = "{type: semantic, value: {must_include: [y]}, alternatives: [{must_not_include: [z]}]}"
+    assert methods(one(tmp_path, f"expected: {lists}")) == [
+        MustInclude(("y",), (), (MustInclude((), ("z",)),)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "method"),
+    [
+        ("exact-match", "code", ExactMatch),
+        ("regex", "code", RegexMatch),
+        ("function-output", "code", FunctionOutput),
+        ("model", "model", ModelJudge),
+        ("model-calibration", "model", ModelJudge),
+        ("human", "human", HumanRating),
+    ],
+)
+def test_h20_h40_every_grader_of_the_document_is_read(
+    tmp_path: Path, name: str, kind: str, method: type
+) -> None:
+    case = one(tmp_path, "expected: {value: y}\n" + (EXAMPLES / f"grader-{name}.yaml").read_text())
+    (grader,) = case.graders
+    assert (grader.kind, type(grader.method)) == (kind, method)
+
+
 def test_h34_several_graders_each_have_a_name_of_their_own(tmp_path: Path) -> None:
     case = one(
         tmp_path,

@@ -75,6 +75,14 @@ ONE_LINE = [
     (FUNCTIONAL % "{input: 5, output: 1}", "3:77: expected a list, found 5 (integer)"),
     (FUNCTIONAL % "{input: [5]}", "3:69: the key 'output' is missing: add it"),
     (FUNCTIONAL % "{input: [5], args: [5], output: 1}", "3:69: the same is said twice"),
+    (
+        HEAD + "expected: {type: semantic, value: {must_include: [y]}, alternatives: [{must: [z]}]}",
+        "3:72: unknown key 'must'",
+    ),
+    (
+        FUNCTIONAL.removesuffix("}") % "{input: [5], output: 1}" + ", alternatives: [2]}",
+        "a function has no alternatives: state the comparator of a call instead",
+    ),
     (FUNCTIONAL % "{input: [5], outptu: 1}", "unknown key 'outptu'"),
     (
         HEAD + "expected: {type: functional, value: {test_cases: [{input: [5], output: 1}]}}",
@@ -204,6 +212,7 @@ def test_h17_all_mistakes_of_all_files_come_at_once(tmp_path: Path) -> None:
     input: {type: promt, content: x}
     expected: {type: exakt, value: 1}
     grader: {type: code, config: {method: exact}}
+    graders: [{type: code}, {type: person}]
     metadata: {retries: lots}
     """
     write(tmp_path, "a.yaml", textwrap.dedent(one).lstrip())
@@ -213,7 +222,8 @@ def test_h17_all_mistakes_of_all_files_come_at_once(tmp_path: Path) -> None:
         load_cases(["a.yaml", "b.yaml", "c.yaml", "d.yaml"], str(tmp_path))
     found = [str(problem.place) for problem in caught.value.problems]
     assert found == [
-        *("a.yaml:1:5", "a.yaml:2:1", "a.yaml:3:15", "a.yaml:4:18", "a.yaml:6:21"),
+        *("a.yaml:1:5", "a.yaml:2:1", "a.yaml:3:15", "a.yaml:4:18", "a.yaml:5:39"),
+        *("a.yaml:6:32", "a.yaml:7:21"),
         *("b.yaml:1:6", "c.yaml:1:1", "d.yaml"),
     ]
 
@@ -232,7 +242,7 @@ def test_an_id_that_is_there_twice_names_both_places(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["../../secret.txt", "/etc/hostname", "link.txt"])
-def test_f19_an_input_file_outside_of_the_project_is_refused(tmp_path: Path, path: str) -> None:
+def test_f41_an_input_file_outside_of_the_project_is_refused(tmp_path: Path, path: str) -> None:
     root = tmp_path / "project"
     write(tmp_path, "secret.txt", "the crown jewels")
     write(root, "evals/c.yaml", f"id: a\ninput: {{type: file, content: {path}}}\nexpected: {{value: y}}")

@@ -1,5 +1,6 @@
 """Suites: what they refer to, what they say for their cases, what lies beside them, which files are found."""
 
+import os
 import textwrap
 from pathlib import Path
 
@@ -123,15 +124,24 @@ def test_h60_references_that_lead_nowhere_are_all_told(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("ref", ["../../outside.yaml", "/etc/passwd", "link.yaml", ".git/config.yaml"])
-def test_f19_a_reference_out_of_the_project_is_refused(tmp_path: Path, ref: str) -> None:
+@pytest.mark.parametrize(
+    "ref", ["../../outside.yaml", "../../project-evil/x.yaml", "/etc/passwd", "link.yaml", ".git/config.yaml"]
+)
+def test_f41_a_reference_out_of_the_project_is_refused(tmp_path: Path, ref: str) -> None:
     root = tmp_path / "project"
     put_case(tmp_path, "outside.yaml", "outside")
+    put_case(tmp_path, "project-evil/x.yaml", "evil")
     put_case(root, "evals/.git/config.yaml", "hidden")
     put(root, "evals/suite.yaml", f"eval_suite: {{name: a, evals: [{{$ref: {ref}}}]}}")
     (root / "evals/link.yaml").symlink_to(tmp_path / "outside.yaml")
     with pytest.raises(Refused, match=r"evals/suite\.yaml:1:38: .*leads "):
         load_suite("evals/suite.yaml", str(root))
+
+
+def test_f42_a_pipe_keeps_nobody_waiting(tmp_path: Path) -> None:
+    put(tmp_path, "evals/suite.yaml", "eval_suite: {name: a, evals: [{$ref: pipe.yaml}]}")
+    os.mkfifo(tmp_path / "evals/pipe.yaml")
+    assert wrong(tmp_path) == ["BK111 evals/pipe.yaml: cannot be read: it is no regular file: name a file"]
 
 
 @pytest.mark.parametrize(
@@ -313,6 +323,15 @@ def test_h64_what_is_found_below_evals(tmp_path: Path) -> None:
     assert ids(load_evals(["evals/fixtures/x.yaml", "evals/regression/"], str(tmp_path))) == ["x", "r"]
 
 
+def test_a_gate_may_lie_among_the_cases_but_is_none(tmp_path: Path) -> None:
+    write(tmp_path, "evals/gate.yaml", "eval_trigger: {suite: ./eval-suite.yaml}")
+    write(tmp_path, "evals/phase.yaml", "phase: {steps: []}")
+    put_case(tmp_path, "evals/a.yaml", "a")
+    assert ids(load_evals(["evals"], str(tmp_path))) == ["a"]
+    with pytest.raises(InvalidInput, match="this looks like an eval trigger"):
+        load_evals(["evals", "evals/gate.yaml"], str(tmp_path))
+
+
 def test_one_suite_says_how_everything_that_was_found_is_run(tmp_path: Path) -> None:
     put(
         tmp_path,
@@ -357,3 +376,28 @@ def test_a_suite_that_the_operator_names_outside_of_the_project(tmp_path: Path) 
 def test_a_missing_folder_is_told(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="there is no file or folder evals"):
         load_evals(["evals"], str(tmp_path))
+
+
+def test_a_file_by_itself_asks_whom_the_suite_of_its_folder_asks(tmp_path: Path) -> None:
+    stated = (
+        "config: {timeout_seconds: 7, execution: {type: skill, skill_name: s}}, evals: [{$ref: a/one.yaml}]"
+    )
+    put(tmp_path, "evals/eval-suite.yaml", f"eval_suite: {{name: ours, {stated}}}")
+    put_case(tmp_path, "evals/a/one.yaml", "one")
+    for found in (
+        load_cases(["evals/a/one.yaml"], str(tmp_path)),
+        load_evals(["evals/a"], str(tmp_path)).cases,
+        load_evals(["evals/a/one.yaml"], str(tmp_path)).cases,
+    ):
+        assert [(case.timeout, case.recipe.execution) for case in found] == [
+            (7, SkillExecution("skill", "s"))
+        ]
+    put(
+        tmp_path,
+        "evals/eval-suite.yaml",
+        "eval_suite: {name: ours, config: {executoin: 1}, evals: [{$ref: b}]}",
+    )
+    for paths in (["evals/a/one.yaml"], ["evals"]):
+        with pytest.raises(InvalidInput) as caught:
+            load_evals(paths, str(tmp_path))
+        assert str(caught.value).count("did you mean 'execution'?") == 1

@@ -97,3 +97,15 @@ def test_it_is_never_written_through_a_link(tmp_path: Path) -> None:
 
 def test_its_name_tells_lists_apart() -> None:
     assert name_of("a", "b") == name_of("a", "b") != name_of("ab", "")
+
+
+def test_journals_that_nobody_goes_on_with_do_not_pile_up(tmp_path: Path) -> None:
+    held = Journal(str(tmp_path), "held")
+    for number in range(30):
+        Journal(str(tmp_path), f"k{number}").close()
+        os.utime(tmp_path / ".baselinekit" / "journal" / f"k{number}.jsonl", (number, number))
+    Journal(str(tmp_path), "last").close()
+    names = {file.stem for file in (tmp_path / ".baselinekit" / "journal").iterdir()}
+    assert len(names) == 20
+    assert {"held", "last", "k29"} <= names
+    held.close()

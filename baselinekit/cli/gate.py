@@ -1,0 +1,265 @@
+"""`baselinekit gate`."""
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from baselinekit.cli import delivery, models, options, screen, telling
+from baselinekit.cli.run import executed
+from baselinekit.errors import InvalidInput, NotRecorded, Problem, Refused
+from baselinekit.metrics import PRESETS
+from baselinekit.model.gates import Gate, Judged, worst
+from baselinekit.model.results import Report
+from baselinekit.report import dispatch as reports, terminal
+from baselinekit.store import evalresults, lastrun
+from baselinekit.store.gatefiles import load_gates
+from baselinekit.store.results import write_text
+from baselinekit.trust import check_inside
+from baselinekit.workflow import evalfiles, gating, history, resultfiles
+from baselinekit.workflow.compare import from_root
+from baselinekit.workflow.evalkeeping import keep_reports
+from baselinekit.workflow.masking import masked
+from baselinekit.workflow.measuring import RATE
+from baselinekit.workflow.project import Project
+
+_PLANS = (".yaml", ".yml")
+_FORMS: dict[str, Callable[[Sequence[Judged]], str]] = {".json": reports.gate_json, ".md": reports.gate_page}
+_MEND = "baselinekit gate results.json --preset staging, or --phase plan.yaml"
+
+
+@click.command(short_help="Say whether a run is good enough to go on.")
+@click.argument("results", nargs=-1, type=click.Path())
+@click.option(
+    "--preset", type=click.Choice(list(PRESETS)), help="The usual thresholds of pass@1, pass@3, pass^3."
+)
+@click.option(
+    "--require",
+    "required",
+    multiple=True,
+    metavar="METRIC>=X",
+    help="Such as 'pass@1>=0.85'; again and again.",
+)
+@click.option(
+    "--required-pass-rate",
+    type=click.FloatRange(0, 1),
+    metavar="X",
+    help="The share of cases that has to pass.",
+)
+@click.option("--phase", "plans", metavar="FILE", multiple=True, help="The eval steps of a phase: a plan.")
+@click.option("--trigger", "plans", metavar="FILE", multiple=True, help="An eval_trigger.")
+@click.option(
+    "--phase-id", metavar="ID", help="For {phase_id} in the path of a report; else that of the run."
+)
+@click.option("--category", "categories", multiple=True, help="Only capability, regression, or a category.")
+@click.option("--tag", "tags", multiple=True, help="Only cases with one of these tags.")
+@click.option("--warn", is_flag=True, help="Block nothing: say it, and exit 0.")
+@click.option("--attempts", type=click.IntRange(1, 1000), help="When it runs a suite: so many of each case.")
+@click.option("-j", "--jobs", type=click.IntRange(1, 512), help="When it runs a suite: how many at once.")
+@click.option("-o", "outputs", metavar="PATH", multiple=True, help="Write what became of it: x.md, x.json.")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON instead of text.")
+@click.option("-q", "--quiet", is_flag=True, help="Only the last line.")
+@click.option("-v", "--verbose", is_flag=True, help="Every case that did not pass.")
+@models.model_options
+@options.project_options
+@screen.color_option
+def gate(results: tuple[str, ...], color: str, **given: Any) -> int:
+    """Judge RESULTS, the files that `run -o x.json` or `compare -o x.json` wrote; - is standard input.
+
+    A gate of a plan (--phase, --trigger) runs its suite, unless there are RESULTS. What is as large as its
+    threshold reaches it; a metric that is not available does not.
+
+    \b
+    Exit code: 0 met, or not blocking; 1 not met; 2 usage or an invalid file; 3 undecided: something
+    could not run or be judged; 4 refused; 5 nothing to judge; 130 interrupted.
+    """
+    _check(given["outputs"])
+    project, wanted = options.project_of(given), models.kept(given)
+    plans = [*given["plans"], *(path for path in results if path.lower().endswith(_PLANS))]
+    files = [path for path in results if path not in plans]
+    gates = _gates(project, plans, given)
+    if files:
+        report = masked(_loaded(files), project.redactor)
+        judged = [gating.judge(gate, report) for gate in gates or [_own(report, given)]]
+    elif gates:
+        judged = [gating.judge(gate, _run(project, gate, wanted, given)) for gate in gates]
+    else:
+        raise InvalidInput(Problem("BK508", "there is nothing to judge", _MEND))
+    try:
+        notes = _keep(project, judged, given)
+    except Refused:
+        _tell(judged, [], screen.style_of(color), given)
+        raise
+    _tell(judged, notes, screen.style_of(color), given)
+    code = worst([one.exit_code for one in judged])
+    _notify(project, judged, code)
+    return code
+
+
+def _notify(project: Project, judged: Sequence[Judged], code: int) -> None:
+    """A gate that is not met is worth telling even where it blocks nothing; a trigger says whether it is."""
+    open_ones = [one for one in judged if one.state != "met"]
+    loud = [one for one in open_ones if one.gate.notification]
+    if loud or not open_ones:
+        telling.tell(project, (loud or judged)[0].report, code or int(bool(loud)), judged)
+
+
+def _check(outputs: Sequence[str]) -> None:
+    for path in outputs:
+        if os.path.splitext(path)[1].lower() not in _FORMS:
+            raise InvalidInput(Problem("BK503", f"the ending of {path!r} says no form", "x.md or x.json"))
+
+
+def _gates(project: Project, plans: Sequence[str], given: dict[str, Any]) -> list[Gate]:
+    least = gating.stated(given["preset"], given["required"], given["required_pass_rate"])
+    found = []
+    for path in plans:
+        shown = from_root(os.path.join(project.cwd, path), project.root)
+        found += [gating.with_more(gate, least) for gate in load_gates(shown, project.root)]
+    return [_narrowed(gate, given) for gate in found]
+
+
+def _narrowed(gate: Gate, given: dict[str, Any]) -> Gate:
+    return replace(
+        gate,
+        blocking=gate.blocking and not given["warn"],
+        categories=given["categories"] or gate.categories,
+        tags=given["tags"] or gate.tags,
+    )
+
+
+def _own(report: Report, given: dict[str, Any]) -> Gate:
+    """The gate that the options state; else that of the suite; else everything has to pass."""
+    least = gating.stated(given["preset"], given["required"], given["required_pass_rate"])
+    if not least and report.suite is not None:
+        least = {one.name: one.threshold for one in report.suite.metrics if one.threshold is not None}
+    name = given["preset"] or (report.suite.name if report.suite else "all baselines")
+    return _narrowed(Gate(name, least or {RATE: 1.0}), given)
+
+
+def _loaded(files: Sequence[str]) -> Report:
+    """All files as one report, `-` being standard input, with what its reader should know of it."""
+    parts = resultfiles.load([path for path in files if path != "-"], os.getcwd())
+    if "-" in files:
+        given = b"" if sys.stdin is None else sys.stdin.buffer.read()
+        parts.append(("-", reports.read(given.decode("utf-8", "replace"), "-")))
+    report = resultfiles.merge(parts)
+    narrowed = gating.selection_of(report)
+    return replace(report, warnings=(*report.warnings, narrowed)) if narrowed else report
+
+
+def _run(project: Project, gate: Gate, wanted: models.Kept, given: dict[str, Any]) -> Report:
+    """The gate's suite, run as `run` would run these cases of it."""
+    path = os.path.relpath(os.path.join(project.root, gate.suite or ""), project.cwd)
+    suite = evalfiles.load(project, [path], None)
+    asked = {
+        **dict.fromkeys(("expression", "grader_type", "preset", "fail_under", "record")),
+        "categories": gate.categories,
+        "tags": gate.tags,
+        "attempts": given["attempts"] or gating.attempts_for(gate, suite),
+        "jobs": given["jobs"],
+        "resume": False,
+        "quiet": given["quiet"],
+        "as_json": given["as_json"],
+    }
+    report = masked(executed(project, suite, wanted, asked), project.redactor)
+    lastrun.remember(project.root, report)
+    history.keep(project.root, report)
+    _, why = keep_reports(project, suite, report)
+    return replace(report, warnings=(*report.warnings, why)) if why else report
+
+
+def _keep(project: Project, judged: Sequence[Judged], given: dict[str, Any]) -> list[str]:
+    """What is to be written, and a line for each file."""
+    notes = []
+    page = reports.gate_page(judged)
+    delivery.summarise(lambda room: page if len(page.encode("utf-8", "backslashreplace")) <= room else "")
+    for path in given["outputs"]:
+        write_text(path, _FORMS[os.path.splitext(path)[1].lower()](judged), project.root)
+        notes.append(f"written: {path}")
+    for one in judged:
+        path = gating.report_path(one.gate, given["phase_id"], one.report, project.root)
+        if one.state != "met" and path is not None:
+            notes.append(_kept(path, one, project))
+        if one.state == "met" and one.gate.archive:
+            folder = os.path.join(project.root, os.path.dirname(one.gate.suite or one.gate.file), "results")
+            texts = {".gate.json": reports.gate_json([one]), ".phase.md": reports.gate_page([one])}
+            notes.append(
+                _archived(folder, one, {**texts, ".json": reports.render(one.report, ".json")}, project)
+            )
+    return notes
+
+
+def _kept(path: str, judged: Judged, project: Project) -> str:
+    """The phase report, in the form that its ending says."""
+    shown = os.path.relpath(path, project.cwd)
+    check_inside(project.root, os.path.realpath(path), shown)  # a checkout can bring links along
+    ending = os.path.splitext(path)[1]
+    text = _FORMS[ending]([judged]) if ending in _FORMS else reports.render(judged.report, path)
+    try:
+        write_text(path, text, project.root)
+    except NotRecorded as error:
+        return f"the phase report could not be written: {error.problems[0].what}"
+    return f"report: {shown}"
+
+
+def _archived(folder: str, judged: Judged, texts: dict[str, str], project: Project) -> str:
+    check_inside(project.root, os.path.realpath(folder), os.path.relpath(folder, project.cwd))
+    try:
+        written = evalresults.keep(folder, judged.report.started, texts, project.root)
+    except NotRecorded as error:
+        return f"the results could not be archived: {error.problems[0].what}"
+    return f"archived: {', '.join(os.path.relpath(path, project.cwd) for path in written)}"
+
+
+def _tell(
+    judged: Sequence[Judged], notes: Sequence[str], style: terminal.Style, given: dict[str, Any]
+) -> None:
+    """The gates, what they hang on, and in the last line whether the work goes on."""
+    if given["as_json"]:
+        screen.show_json(reports.gate_json(judged))
+        return
+    if not given["quiet"]:
+        for one in judged:
+            screen.show(reports.gate_lines(one, style, given["verbose"]))
+            for warning in one.report.warnings:
+                screen.line(f"{style.paint('warning', 'yellow')} {screen.safe_line(warning)}")
+        for note in notes:
+            screen.line(style.paint(screen.safe_line(note), "dim"))
+    screen.line(_verdict(judged, style))
+    for command in () if given["quiet"] else _next(judged):
+        screen.line(f"next: {command}")
+
+
+def _verdict(judged: Sequence[Judged], style: terminal.Style) -> str:
+    open_ones = [one for one in judged if one.state != "met"]
+    blocking = [one for one in open_ones if one.gate.blocking]
+    if blocking:
+        return style.paint("blocked", "bold red") + f": {_named(blocking)}"
+    if open_ones:
+        return style.paint("warning", "yellow") + f": {_named(open_ones)}; it blocks nothing"
+    return style.paint("go on", "green") + f": {len(judged)} gate{'s' * (len(judged) > 1)} met"
+
+
+def _named(judged: Sequence[Judged]) -> str:
+    return "; ".join(f"{screen.safe_line(one.gate.name)} is {one.state}" for one in judged)
+
+
+def _next(judged: Sequence[Judged]) -> list[str]:
+    """For what did not pass: see it."""
+    commands = []
+    for one in judged:
+        wrong = [each for each in one.report.results if each.outcome in ("failed", "error")]
+        if one.state != "met" and wrong:
+            suite = f"{shlex.quote(one.gate.suite)} " if one.gate.suite else ""
+            is_case = any(each.case and each.case.eval_type == "capability" for each in wrong[:1])
+            verb = f"run {suite}-k" if is_case or suite else "compare --id"
+            commands.append(f"baselinekit {verb} {screen.safe_line(shlex.quote(wrong[0].id))} -v")
+        short = [metric for metric in one.metrics if metric.value is None and metric.threshold is not None]
+        if short and not one.gate.suite:
+            commands.append("baselinekit run --attempts 3 -o results.json")
+    return list(dict.fromkeys(commands))[:3]

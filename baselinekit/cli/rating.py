@@ -1,0 +1,215 @@
+"""Ratings one after the other in a terminal: one key, or a few, and each is kept at once."""
+
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from baselinekit.cli import screen
+from baselinekit.cli.keys import AGAIN, REDRAW, Keyboard, Region, keyboard
+from baselinekit.errors import BaselinekitError
+from baselinekit.model.ratings import Rating, Sheet, Standing
+from baselinekit.model.values import Json
+from baselinekit.report import dispatch as reports
+from baselinekit.report.terminal import Style
+from baselinekit.workflow.grading import Queue, in_words, is_late, option_value, sheet, typed
+
+_PENDING = 3
+_INTERRUPTED = 130
+_ENTER, _ERASE, _ESCAPE = ("\r", "\n"), ("\x7f", "\x08"), "\x1b"
+
+
+class _Left(Exception):
+    """The rater quits."""
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What was entered so far of the item in sight."""
+
+    typed: str = ""
+    values: list[int] = field(default_factory=list)
+    note: str = ""
+    said: str = ""
+
+
+@dataclass(slots=True)
+class Session:
+    """One person's ratings. What was entered last can be taken back."""
+
+    queue: Queue
+    rater: str
+    waiting: Sequence[Standing]
+    style: Style
+    region: Region = field(default_factory=Region)
+    kept: list[int] = field(default_factory=list)
+
+    def run(self) -> int:
+        number = 0
+        try:
+            with keyboard() as keys:
+                while number < len(self.waiting):
+                    number = self._one(keys, number)
+            self.region.say()
+        except _Left:
+            self.region.say("\n")
+        except (KeyboardInterrupt, EOFError):
+            self.region.say("\n")
+            screen.line(f"interrupted: {self._count()}", err=True)
+            return _INTERRUPTED
+        screen.line(self._count())
+        return _PENDING if len({*self.kept}) < len(self.waiting) else 0
+
+    def _count(self) -> str:
+        left = len(self.waiting) - len(self.kept)
+        kept = f"{len(self.kept):,} rating{'s' if len(self.kept) != 1 else ''} kept"
+        return f"{kept}, {left:,} still wait for {screen.safe_line(self.rater)}" if left else kept
+
+    def _one(self, keys: Keyboard, number: int) -> int:
+        """Ask about one item; which is the next to be asked about."""
+        standing = self.waiting[number]
+        if number in self.kept:
+            return number + 1
+        shown, answer = sheet(standing), _Answer()
+        self._view(shown, number)
+        began = time.monotonic()
+        while True:
+            self._draw(shown, answer)
+            key = keys.key()
+            answer.said = ""
+            if key == AGAIN:
+                self.region.leave()
+            elif key == "s":
+                self.region.say(f"skipped  {screen.safe_line(standing.queued.item.case)}\n")
+                return number + 1
+            elif key == "q":
+                raise _Left
+            elif key == "v":
+                self._view(shown, number)
+            elif key == "n":
+                answer.note = self._note(keys, answer.note)
+            elif key == "u" and not (answer.values or answer.typed) and self.kept:
+                return self._take_back()
+            elif key != REDRAW:
+                value = _pressed(key, shown, answer)
+                if value is not None and self._keep(number, value, answer, time.monotonic() - began):
+                    return number + 1
+
+    def _view(self, shown: Sheet, number: int) -> None:
+        place = f"{number + 1} of {len(self.waiting)}"
+        self.region.say(reports.rating_sheet(shown, place, self._style()))
+
+    def _draw(self, shown: Sheet, answer: _Answer) -> None:
+        number = min(len(answer.values), len(shown.questions) - 1)
+        told = " > ".join(map(str, answer.values)) if shown.item.shown.items else ""
+        entered = f"{told} > {answer.typed}" if told else answer.typed
+        lines = reports.rating_question(
+            shown, 0 if shown.item.shown.items else number, entered, answer.said, self._style()
+        )
+        self.region.draw(lines)
+
+    def _style(self) -> Style:
+        return replace(self.style, width=shutil.get_terminal_size((80, 24)).columns)
+
+    def _keep(self, number: int, value: Json, answer: _Answer, seconds: float) -> bool:
+        """Write it down. What cannot be kept is said, and the question stays."""
+        item = self.waiting[number].queued.item
+        rating = Rating(self.rater, value, self.queue.stamp(), answer.note, round(seconds, 3))
+        try:
+            self.queue.rate(item, rating)
+        except BaselinekitError as error:
+            answer.said = error.problems[0].what
+            answer.values.clear()
+            answer.typed = ""
+            return False
+        self.kept.append(number)
+        late = "  (longer than it should take: marked)" if is_late(item, rating) else ""
+        note = "  with a note" if answer.note else ""
+        self.region.say(screen.safe_line(f"kept     {item.case}  {in_words(item, value)}{note}{late}") + "\n")
+        return True
+
+    def _take_back(self) -> int:
+        number = self.kept.pop()
+        item = self.waiting[number].queued.item
+        self.queue.ratings.withdraw(item.key, self.rater)
+        self.region.say(f"taken back  {screen.safe_line(item.case)}\n")
+        return number
+
+    def _note(self, keys: Keyboard, note: str) -> str:
+        """A line that is typed; Escape leaves what was there before."""
+        text = note
+        while True:
+            self.region.draw(reports.rating_note(text, self._style()))
+            key = keys.key()
+            if key in _ENTER:
+                return text.strip()
+            if key == _ESCAPE:
+                return note
+            if key in _ERASE:
+                text = text[:-1]
+            elif key == "\x15":
+                text = ""
+            elif len(key) == 1 and key.isprintable():
+                text += key
+
+
+def _pressed(key: str, shown: Sheet, answer: _Answer) -> Json:
+    """What a key does to the answer; the value, as soon as it is whole."""
+    item = shown.item
+    scale = item.method.rating_scale
+    if key in _ERASE or key == "u":
+        if answer.typed:
+            answer.typed = answer.typed[:-1]
+        elif answer.values:
+            answer.values.pop()
+        return None
+    if scale.type == "ranking":
+        return _ranked(key, shown, answer)
+    if scale.type == "binary":
+        if key in ("1", "2"):
+            return option_value(item, int(key))
+        answer.said = "1 or 2"
+        return None
+    low, high = scale.range
+    if key.isdecimal() or (key == "-" and low < 0 and not answer.typed):
+        answer.typed += key
+        if high > 9 or low < 0:
+            return None
+    elif key not in _ENTER or not answer.typed:
+        answer.said = f"a number from {low} to {high}"
+        return None
+    try:
+        number = int(answer.typed)
+    except ValueError:
+        number = low - 1
+    answer.typed = ""
+    if not low <= number <= high:
+        answer.said = f"a number from {low} to {high}"
+        return None
+    answer.values.append(number)
+    if len(answer.values) < len(shown.questions):
+        return None
+    return list(answer.values) if scale.criteria else number
+
+
+def _ranked(key: str, shown: Sheet, answer: _Answer) -> Json:
+    """A ranking grows by a key at a time. Where ties are allowed it is typed, and Enter ends it."""
+    item, count = shown.item, len(shown.item.shown.items)
+    if item.method.rating_scale.tie_allowed:
+        if key in _ENTER:
+            try:
+                return typed(item, answer.typed)
+            except BaselinekitError as error:
+                answer.said = error.problems[0].mend
+        elif key.isdecimal() or key in ("=", ">", " ", ","):
+            answer.typed += key
+        return None
+    if not key.isdecimal() or not 1 <= int(key) <= count or int(key) in answer.values:
+        left = [str(number) for number in range(1, count + 1) if number not in answer.values]
+        answer.said = f"one of {', '.join(left)}"
+        return None
+    answer.values.append(int(key))
+    if len(answer.values) < count - 1:
+        return None
+    last = ({*range(1, count + 1)} - {*answer.values}).pop()
+    return [*answer.values, last]

@@ -1,0 +1,228 @@
+"""`baselinekit run`."""
+
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from baselinekit.cli import delivery, models, options, screen, telling
+from baselinekit.cli.doors import real_way
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.metrics import PRESETS
+from baselinekit.model.evals import Suite
+from baselinekit.model.results import Outcome, Report, Result
+from baselinekit.programs.sandbox import Sandbox
+from baselinekit.report import dispatch as reports, terminal
+from baselinekit.store import lastrun
+from baselinekit.workflow import history
+from baselinekit.workflow.attempts import Outside
+from baselinekit.workflow.casechoice import Choice
+from baselinekit.workflow.earlier import check_parts, compared, load_earlier
+from baselinekit.workflow.evalfiles import load
+from baselinekit.workflow.evalkeeping import keep_reports
+from baselinekit.workflow.evals import Policy, run as evaluate
+from baselinekit.workflow.grading import Queue
+from baselinekit.workflow.masking import masked
+from baselinekit.workflow.measuring import RATE
+from baselinekit.workflow.project import Project
+
+_FAULTS = ("failed", "error", "unscored")
+
+
+@click.command(short_help="Run eval cases: grade what comes back, and count.")
+@click.argument("paths", nargs=-1, type=click.Path())
+@click.option("--suite", metavar="FILE", help="A suite; else PATHS, else all below evals/.")
+@click.option("--category", "categories", multiple=True, help="capability, regression, or a category.")
+@click.option("--tag", "tags", multiple=True, help="Only with one of these tags.")
+@click.option("-k", "expression", metavar="EXPR", help='Words of id, name or tag: "strings and not slow".')
+@click.option("--grader-type", type=click.Choice(["code", "model", "human"]), help="Only such graders.")
+@click.option(
+    "--attempts", type=click.IntRange(1, 1000), metavar="N", help="Make N of each case; all have to pass."
+)
+@click.option("-j", "--jobs", type=click.IntRange(1, 512), help="How many at once; else as the suite says.")
+@click.option("--resume", is_flag=True, help="Go on where the last run was stopped or killed.")
+@click.option(
+    "--fail-under",
+    type=click.FloatRange(0, 1),
+    metavar="RATE",
+    help="The share of the cases that has to pass; else all.",
+)
+@click.option(
+    "--preset",
+    type=click.Choice(list(PRESETS)),
+    help="Thresholds of pass@1, pass@3 and pass^3; three attempts unless --attempts says more.",
+)
+@click.option("--compare-to", metavar="RUN", help="Each case beside an earlier run: a result file, or last.")
+@click.option(
+    "--across",
+    multiple=True,
+    metavar="PART",
+    help="With --compare-to: compare although the model, files, grader or case differs.",
+)
+@click.option("--fail-on-regressed", is_flag=True, help="With --compare-to: exit 1 if any case regressed.")
+@click.option(
+    "--record/--no-record",
+    default=None,
+    help="Write last_passed and failure_count of regression records; in CI the default is not to.",
+)
+@click.option("-o", "outputs", metavar="PATH", multiple=True, help="Write a report: x.eval.md, x.json, …")
+@click.option("--json", "as_json", is_flag=True, help="Print the result file instead of text.")
+@click.option("-q", "--quiet", is_flag=True, help="Only the last line.")
+@click.option("-v", "--verbose", is_flag=True, help="Also what passed, and every metric.")
+@models.model_options
+@options.project_options
+@screen.color_option
+def run(paths: tuple[str, ...], color: str, **given: Any) -> int:
+    """Run the eval cases below PATHS, or of a suite: ask, grade, count.
+
+    A suite's reports are kept in results/ beside it, unless it says where else.
+
+    \b
+    Exit code: 0 all passed, or as many as have to; 1 too few, or a regression; 2 usage or an
+    invalid file; 3 could not run or judge; 4 refused; 5 nothing selected; 130 interrupted.
+    """
+    delivery.check(given["outputs"])
+    project, own = options.project_of(given), {"resume": given["resume"], "paths": paths}
+    wanted = models.kept(given)
+    given |= own
+    suite = load(project, paths, given["suite"])
+    before = _earlier(project, suite, given)
+    report = executed(project, suite, wanted, given)
+    if before is not None:
+        strict = given["fail_on_regressed"]
+        report = replace(report, earlier=compared(report, before, given["across"], strict))
+    report = masked(report, project.redactor)
+    lastrun.remember(project.root, replace(report, results=tuple(filter(_is_regression, report.results))))
+    history.keep(project.root, report)
+    kept, why = keep_reports(project, suite, report)
+    if why:
+        report = replace(report, warnings=(*report.warnings, why))
+    delivery.deliver(report, given["outputs"], project.root)
+    if given["as_json"]:
+        screen.show_json(reports.render(report, ".json"))
+    else:
+        _print(report, kept, screen.style_of(color), given)
+    delivery.annotate(report, given["outputs"], project.root, err=given["as_json"])
+    telling.tell(project, report, report.exit_code)
+    return report.exit_code
+
+
+def _earlier(project: Project, suite: Suite, given: dict[str, Any]) -> Report | None:
+    """The run to compare with; one that is not there is told before anything is asked."""
+    check_parts(given["across"])
+    if given["compare_to"] is not None:
+        return load_earlier(project, given["compare_to"], suite.name)
+    if given["fail_on_regressed"] or given["across"]:
+        what = "there is nothing to be compared with"
+        raise InvalidInput(Problem("BK508", what, "add --compare-to last, or a result file"))
+    return None
+
+
+def executed(project: Project, suite: Suite, wanted: models.Kept, given: dict[str, Any]) -> Report:
+    """The run itself, with real doors."""
+    with ExitStack() as stack:
+        advance = None if given["quiet"] or given["as_json"] else _progress(stack)
+        way = stack.enter_context(real_way(advance))
+        asked = models.Asked(project, way.doors, wanted)
+        way = asked.added_to(way)
+        sandbox = Sandbox(way.doors.execute, project.trust.allow_exec)
+        report = evaluate(
+            project,
+            suite,
+            _choice(given),
+            _policy(project, given),
+            way,
+            Outside(sandbox.run, Queue(project, time.time).rated, sandbox.check),
+            _command_line(),
+        )
+        report = replace(report, spent=asked.spent)
+        if report.complete and not (report.interrupted or report.summary.error):
+            asked.forget()
+    return report
+
+
+def _is_regression(result: Result) -> bool:
+    """Whether compare knows it as well, and can be asked for what did not pass (--lf)."""
+    return result.case is not None and result.case.eval_type == "regression"
+
+
+def _progress(stack: ExitStack) -> Callable[[int], Callable[[Outcome], None]]:
+    def begin(total: int) -> Callable[[Outcome], None]:
+        return stack.enter_context(terminal.progress(total, sys.stderr, "running"))
+
+    return begin
+
+
+def _choice(given: dict[str, Any]) -> Choice:
+    return Choice(given["categories"], given["tags"], given["expression"], given["grader_type"])
+
+
+def _policy(project: Project, given: dict[str, Any]) -> Policy:
+    record = project.config.record
+    if given["record"] is False or (given["record"] is None and options.in_ci(dict(os.environ))):
+        record = "never"
+    elif given["record"] and record == "never":
+        record = "always"
+    thresholds = dict(PRESETS[given["preset"]]) if given["preset"] else {}
+    if given["fail_under"] is not None:
+        thresholds[RATE] = given["fail_under"]
+    attempts = given["attempts"] or (3 if given["preset"] else None)
+    if given["preset"] and (attempts or 0) < 3:
+        what = "a preset asks for pass@3, which fewer than three attempts cannot tell"
+        raise InvalidInput(Problem("BK508", what, "leave out --attempts, or make it 3 or more"))
+    return Policy(record, given["jobs"], attempts, given["resume"], thresholds)
+
+
+def _command_line() -> str:
+    return " ".join(["baselinekit", *sys.argv[1:]])
+
+
+def _print(report: Report, kept: list[str], style: terminal.Style, given: dict[str, Any]) -> None:
+    """Only what did not pass; then the metrics, the count, and what to type next."""
+    verbose, quiet = given["verbose"], given["quiet"]
+    if verbose:
+        screen.show(terminal.listing([one for one in report.results if one.outcome == "passed"], style))
+    if not quiet:
+        for result in report.results:
+            if result.outcome in _FAULTS:
+                screen.show(reports.eval_failure(result, style, verbose) + "\n")
+        screen.show(terminal.warnings(report, style))
+        screen.show(reports.eval_metrics(report, style, verbose))
+        screen.show(terminal.judged_by(report, style))
+        screen.show(terminal.beside(report, style, verbose))
+    screen.line(terminal.summary(report, style))
+    if quiet:
+        return
+    if kept:
+        endings = ",".join(path.partition("/run-")[2].partition(".")[2] for path in kept)
+        where = f"{kept[0].removesuffix(endings.partition(',')[0])}{{{endings}}}" if kept[1:] else kept[0]
+        screen.line(style.paint(f"kept: {screen.safe_line(where)}", "dim"))
+    for command in _next(report, given):
+        screen.line(f"next: {command}")
+
+
+def _next(report: Report, given: dict[str, Any]) -> list[str]:
+    """What to type next, the most useful first."""
+    named = ["--suite", given["suite"]] if given["suite"] else given["paths"]
+    where = screen.safe_line(shlex.join(named))
+    failed = [result for result in report.results if result.outcome == "failed"]
+    commands = []
+    if not report.complete:
+        words = [word for word in sys.argv[1:] if word != "--resume"]
+        commands.append(f"baselinekit {screen.safe_line(shlex.join(words))} --resume")
+    if failed and not given["verbose"]:
+        word = screen.safe_line(shlex.quote(failed[0].id))
+        commands.append(" ".join(filter(None, ("baselinekit run", where, "-k", word, "-v"))))
+    changed = [one for one in failed if one.case and one.case.eval_type == "regression"]
+    if changed:
+        commands.append(f"baselinekit refresh {screen.safe_line(shlex.quote(changed[0].file))} --dry-run")
+    if any(result.verdict in ("pending", "disputed") for result in report.results):
+        commands.append("baselinekit grade")
+    codes = {result.code: None for result in report.results if result.outcome == "error" and result.code}
+    return [*commands, *(f"baselinekit explain {code}" for code in codes)][:4]

@@ -1,0 +1,85 @@
+"""Ratings: what people said of an output, and what they are shown before they say it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from baselinekit.model.graders import HumanRating
+from baselinekit.model.grades import Grade
+from baselinekit.model.values import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """What one person said. `value`: one of the options, a number of the scale, a list of them where there
+    are several criteria, or a ranking: the numbers of the items, the best first, tied ones in a list.
+    `seconds`: how long it took, where somebody measured it."""
+
+    rater: str
+    value: Json
+    at: str
+    note: str = ""
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a rater sees. `items`: what is to be ranked, in the order in which it is shown. `about`: where the
+    output comes from, which a blind evaluation hides."""
+
+    title: str
+    input: str
+    rubric: str
+    output: Json
+    expected: str = ""
+    items: tuple[Json, ...] = ()
+    about: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One output that waits for people: of this case, for this grader. `claims`: of a ranking, which item is
+    meant to come before which, by their numbers as shown."""
+
+    key: str
+    case: str
+    grader: str
+    method: HumanRating
+    shown: Shown
+    opened_at: str
+    claims: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """An item with what was said of it so far, the earliest first."""
+
+    item: Item
+    ratings: tuple[Rating, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """An item, and what its ratings come to by now."""
+
+    queued: Queued
+    grade: Grade
+
+    @property
+    def is_open(self) -> bool:
+        """Whether another rating is wanted and allowed."""
+        most = self.queued.item.method.evaluators.max_allowed
+        return self.grade.outcome == "unscored" and len(self.queued.ratings) < most
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """An item as one person is shown it. `questions`: each criterion, or the one of the scale; `choices`: what
+    can be said, with what it means; `said`: what others said, where that is not hidden, and `about` where the
+    output comes from."""
+
+    item: Item
+    questions: tuple[str, ...]
+    choices: tuple[tuple[str, str], ...]
+    said: tuple[str, ...] = ()
+    about: Mapping[str, Json] = field(default_factory=dict)
+    minutes: float | None = None

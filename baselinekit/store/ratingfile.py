@@ -1,0 +1,181 @@
+"""Ratings on their way from one machine to another: the file of `grade --export` and `--import`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from typing import Any, ClassVar, Literal
+
+from baselinekit.documents import jsonfile, yamlwrite
+from baselinekit.documents.languages import language
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.model.baselines import Number
+from baselinekit.model.graders import HumanRating
+from baselinekit.model.ratings import Queued, Rating
+from baselinekit.model.values import STRICT, Json
+from baselinekit.store.locating import place_problems
+from baselinekit.store.validate import check
+
+FORMAT = "baselinekit.ratings/1"
+
+
+@dataclass(frozen=True, slots=True)
+class StatedRating:
+    """A rating in a file. One without a value is still to be filled in."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    rater: str
+    value: Json = None
+    note: str = ""
+    at: str | None = None
+    seconds: Number | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StatedShown:
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    title: str
+    input: str = ""
+    rubric: str = ""
+    output: Json = None
+    expected: str = ""
+    items: list[Json] = field(default_factory=list)
+    about: dict[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StatedItem:
+    """An item in a file. What is shown, and how it is graded, is only needed where it is not known yet.
+    `wanted` and `scale` are for the reader."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    item: str
+    case: str
+    grader: str = "human"
+    opened_at: str | None = None
+    grading: HumanRating | None = None
+    shown: StatedShown | None = None
+    claims: list[list[int]] = field(default_factory=list)
+    wanted: str = ""
+    scale: dict[str, Json] = field(default_factory=dict)
+    ratings: list[StatedRating] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A whole file of ratings."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    format: Literal["baselinekit.ratings/1"]
+    items: list[StatedItem] = field(default_factory=list)
+
+
+def load(text: str, name: str) -> Stated:
+    """What a file states; InvalidInput with the place of whatever is wrong in it."""
+    documents = language(name).load(text, name)
+    if len(documents) != 1:
+        what = f"{name} holds {len(documents)} documents"
+        raise InvalidInput(Problem("BK746", what, "a file of ratings is one, as --export writes it"))
+    stated, problems = check(Stated, _with_numbers(documents[0]))
+    if problems or stated is None:
+        raise refused(text, name, problems)
+    return stated
+
+
+def refused(text: str, name: str, problems: Sequence[Problem]) -> InvalidInput:
+    """The error, with places in the file for paths into it."""
+    return InvalidInput(*place_problems(text, name, {0: problems}))
+
+
+def _with_numbers(document: Json) -> Json:
+    """The labels of a scale by their numbers: in a file every key is a text."""
+    items = document.get("items") if isinstance(document, dict) else None
+    if not isinstance(items, list):
+        return document
+    return {**document, "items": [_labelled(item) for item in items]}
+
+
+def _labelled(item: Json) -> Json:
+    grading = item.get("grading") if isinstance(item, dict) else None
+    scale = grading.get("rating_scale") if isinstance(grading, dict) else None
+    labels = scale.get("labels") if isinstance(scale, dict) else None
+    if not isinstance(grading, dict) or not isinstance(scale, dict) or not isinstance(labels, dict):
+        return item
+    numbered = {int(key) if key.lstrip("-").isdecimal() else key: label for key, label in labels.items()}
+    return {**item, "grading": {**grading, "rating_scale": {**scale, "labels": numbered}}}
+
+
+def dump(queued: Sequence[Queued], name: str) -> str:
+    """All that is known of these items."""
+    return _written(
+        [{**_item(one), "ratings": [_rating(each) for each in one.ratings]} for one in queued], name
+    )
+
+
+def form(queued: Sequence[Queued], rater: str, wanted: Mapping[str, str], name: str) -> str:
+    """For one person to fill in: nothing of what others said, and of a blind evaluation nothing of where it
+    comes from."""
+    items = []
+    for one in queued:
+        stated = _item(one)
+        for hidden in ("grading", "claims", "opened_at"):
+            stated.pop(hidden, None)
+        if one.item.method.blind_evaluation:
+            stated["shown"].pop("about", None)
+        scale = _brief(one.item.method.rating_scale)
+        asked = {"wanted": wanted[one.item.key], **({"scale": scale} if scale else {})}
+        items.append({**stated, **asked, "ratings": [{"rater": rater, "value": None}]})
+    return _written(items, name)
+
+
+def _written(items: list[dict[str, Json]], name: str) -> str:
+    document = {"format": FORMAT, "items": items}
+    return jsonfile.dump(document) if name.endswith(".json") else yamlwrite.dump(document)
+
+
+def _item(queued: Queued) -> dict[str, Json]:
+    item = queued.item
+    return {
+        "item": item.key,
+        "case": item.case,
+        "grader": item.grader,
+        "opened_at": item.opened_at,
+        "grading": _brief(item.method),
+        "shown": _as_json(asdict(item.shown)),
+        **({"claims": [list(pair) for pair in item.claims]} if item.claims else {}),
+    }
+
+
+def _as_json(shown: dict[str, Json]) -> dict[str, Json]:
+    stated = {**shown, "items": list(shown["items"])}
+    needed = ("title", "items" if stated["items"] else "output")
+    return {key: value for key, value in stated.items() if key in needed or value not in ("", [], {}, None)}
+
+
+def _brief(stated: Any) -> dict[str, Json]:
+    """A dataclass without what is as it would be anyway."""
+    brief: dict[str, Json] = {}
+    for one in fields(stated):
+        value = getattr(stated, one.name)
+        default = one.default if one.default is not MISSING else None
+        if one.default_factory is not MISSING:
+            default = one.default_factory()
+        if value != default or one.default is one.default_factory is MISSING:
+            brief[one.name] = _plain(value)
+    return brief
+
+
+def _plain(value: Any) -> Json:
+    if is_dataclass(value):
+        return _brief(value)
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
+
+
+def _rating(rating: Rating) -> dict[str, Json]:
+    told = {"rater": rating.rater, "value": rating.value, "note": rating.note, "at": rating.at}
+    told["seconds"] = None if rating.seconds is None else round(rating.seconds, 3)
+    return {key: value for key, value in told.items() if value not in ("", None)}

@@ -1,0 +1,153 @@
+"""Everything that can be wrong with eval cases is said before the first of them is run."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from baselinekit.compare.dispatch import Matcher, compile_baseline
+from baselinekit.documents.languages import language
+from baselinekit.documents.text import decode
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
+from baselinekit.grade import dispatch as grading
+from baselinekit.model.baselines import Baseline, Known, Options, Rules
+from baselinekit.model.evals import Case
+from baselinekit.model.graders import (
+    BaselineMatch,
+    FunctionOutput,
+    Grader,
+    JsonSchema,
+    ModelJudge,
+    StructuralMatch,
+)
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.replay import dispatch as replaying
+from baselinekit.store import baselines as store
+from baselinekit.store.files import read
+from baselinekit.workflow.here import Here
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A case that can be run: its matchers and schemas by the number of the grader that needs them."""
+
+    case: Case
+    matchers: dict[int, tuple[Matcher, ...]] = field(default_factory=dict)
+    schemas: dict[int, Json] = field(default_factory=dict)
+    baseline: Baseline | None = None
+
+
+def prepare_cases(
+    here: Here, cases: Sequence[Case], runnable: Callable[[FunctionOutput], None]
+) -> list[Prepared]:
+    """All cases, ready; or one error with all that is wrong with any of them, each with its place."""
+    found: list[Prepared] = []
+    wrong: list[tuple[Case, Sequence[Problem]]] = []
+    refused: list[tuple[Case, Sequence[Problem]]] = []
+    for case in cases:
+        try:
+            found.append(_prepared(here, case, runnable))
+        except BaselinekitError as error:
+            (refused if isinstance(error, Refused) else wrong).append((case, error.problems))
+    if wrong:
+        raise InvalidInput(*_placed([*wrong, *refused], here.project.root))
+    if refused:
+        raise Refused(*_placed(refused, here.project.root))
+    return found
+
+
+def _placed(wrong: Sequence[tuple[Case, Sequence[Problem]]], root: str) -> Iterator[Problem]:
+    listed = [(case.source, [problem.at or () for problem in problems]) for case, problems in wrong]
+    known = all(case.source.file for case, _ in wrong)
+    places = store.locate_each(listed, root) if known else [[Place(case.id)] * len(p) for case, p in wrong]
+    for (_, problems), where in zip(wrong, places, strict=True):
+        for problem, place in zip(problems, where, strict=True):
+            yield problem.placed(place)
+
+
+def _prepared(here: Here, case: Case, runnable: Callable[[FunctionOutput], None]) -> Prepared:
+    if case.skip is not None:
+        return Prepared(case)
+    project = here.project
+    problems: list[Problem] = []
+    prepared = Prepared(case, baseline=None if case.baseline is None else here.chosen(case.baseline))
+    setting = project.setting(os.path.dirname(case.source.file), here.doors)
+    try:
+        replaying.check(case.recipe, setting)
+    except Refused:
+        raise
+    except BaselinekitError as error:
+        problems += error.problems
+    if not case.graders:
+        problems.append(Problem("BK705", f"{case.id} is graded by nobody", "add `grader:` or `expected:`"))
+    for number, grader in enumerate(case.graders):
+        try:
+            problems += _of_grader(prepared, number, grader, here)
+            if isinstance(grader.method, FunctionOutput):
+                runnable(grader.method)
+        except Refused as error:
+            raise Refused(*(replace(one, at=grader.at) for one in error.problems)) from None
+        except BaselinekitError as error:
+            problems += [replace(one, at=(*grader.at, *(one.at or ()))) for one in error.problems]
+    if problems:
+        raise InvalidInput(*problems)
+    return prepared
+
+
+def _of_grader(prepared: Prepared, number: int, grader: Grader, here: Here) -> Iterator[Problem]:
+    method = grader.method
+    for problem in grading.problems_of(grader, prepared.case):
+        yield replace(problem, at=(*grader.at, *(problem.at or ())))
+    if isinstance(method, ModelJudge):
+        here.doors.models.check(method.model)
+    elif isinstance(method, JsonSchema) and method.schema_file is not None:
+        schema = _schema(prepared.case, method.schema_file, here.project.root)
+        stated = replace(grader, method=JsonSchema(schema))
+        yield from grading.problems_of(stated, prepared.case)
+        prepared.schemas[number] = schema
+    elif isinstance(method, BaselineMatch | StructuralMatch):
+        words = here.project.words
+        compared = list(_compared(prepared, method))
+        if prepared.baseline is not None:
+            words = here.project.words_of(prepared.baseline)
+        prepared.matchers[number] = tuple(compile_baseline(one, words) for one in compared)
+
+
+def _compared(prepared: Prepared, method: BaselineMatch | StructuralMatch) -> Iterator[Baseline]:
+    """What the output is compared with: the record's baseline, or each value that would be right."""
+    case, own = prepared.case, prepared.baseline
+    if own is not None and (own.baseline is None or own.baseline.output is ABSENT):
+        mend = f"baselinekit capture from {case.source.file}"
+        raise InvalidInput(Problem("BK223", f"{case.id} has no stored output for here", mend))
+    if isinstance(method, BaselineMatch):
+        if own is None:
+            raise InvalidInput(Problem("BK705", f"{case.id} has no baseline", "capture one for it"))
+        yield own
+        return
+    rules = _rules(method)
+    if case.expected is None and own is not None:
+        yield replace(own, comparison=rules)
+    elif case.expected is not None:
+        for value in (case.expected.value, *case.expected.alternatives):
+            yield Baseline(case.id, case.recipe, baseline=Known(value), comparison=rules, source=case.source)
+
+
+def _rules(method: StructuralMatch) -> Rules:
+    options = method.options
+    if method.strict is not None:
+        options = replace(options or Options(), allow_additional_fields=not method.strict)
+    return Rules(type=method.type, options=options, ignore_fields=list(method.ignore_fields))
+
+
+def _schema(case: Case, path: str, root: str) -> Json:
+    name = os.path.normpath(os.path.join(os.path.dirname(case.source.file), path))
+    try:
+        documents = language(name).load(decode(read(root, name), name).body, name)
+    except InvalidInput as error:
+        problem = error.problems[0]
+        if problem.code != "BK111":
+            raise
+        raise InvalidInput(replace(problem, place=None, what=f"{name} {problem.what}")) from None
+    if len(documents) != 1:
+        what = f"{name} holds {len(documents)} documents, and a schema is one"
+        raise InvalidInput(Problem("BK703", what, "split it"))
+    return documents[0]

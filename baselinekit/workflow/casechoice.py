@@ -1,0 +1,84 @@
+"""Which eval cases a run is about: by kind or category, by tag, by words; and by which graders."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from baselinekit.errors import InvalidInput, NothingSelected, Problem, nearest
+from baselinekit.model.baselines import Baseline, Metadata
+from baselinekit.model.evals import Case
+from baselinekit.model.grades import GraderKind
+from baselinekit.model.results import Coverage
+from baselinekit.workflow.selection import expression
+
+_MOST_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`categories`: the kind of a case (capability, regression) or its category. `grader`: only graders of
+    this kind are asked, and every case needs one."""
+
+    categories: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    expression: str | None = None
+    grader: GraderKind | None = None
+
+    def coverage(self, paths: Sequence[str], left_out: int) -> Coverage:
+        stated = {
+            "paths": list(paths),
+            "categories": list(self.categories),
+            "tags": list(self.tags),
+            "expression": self.expression,
+            "grader_type": self.grader,
+        }
+        return Coverage({name: value for name, value in stated.items() if value}, left_out)
+
+
+def choose(cases: Sequence[Case], wanted: Choice) -> list[Case]:
+    """The chosen ones, in their order, with the graders that are to be asked. None at all is an error: what
+    cannot fail is no pass."""
+    chosen = [case for case in cases if _fits(case, wanted)]
+    if wanted.expression:
+        mentions = expression(wanted.expression)
+        chosen = [case for case in chosen if mentions(_named(case))]
+    if not chosen:
+        raise NothingSelected(Problem("BK509", *_nothing(cases, wanted)))
+    return chosen if wanted.grader is None else _graded_by(chosen, wanted.grader)
+
+
+def _fits(case: Case, wanted: Choice) -> bool:
+    if wanted.categories and not {*wanted.categories} & {case.kind, case.category}:
+        return False
+    return not wanted.tags or bool({*wanted.tags} & {*case.tags})
+
+
+def _named(case: Case) -> Baseline:
+    """The case as the grammar of -k looks at what it chooses from."""
+    return Baseline(case.id, case.recipe, case.name, metadata=Metadata(tags=list(case.tags)))
+
+
+def _nothing(cases: Sequence[Case], wanted: Choice) -> tuple[str, str]:
+    if not cases:
+        return "there are no eval cases here", "write one: `baselinekit explain BK705` shows how it looks"
+    of = f"none of the {len(cases):,} cases is selected"
+    for given, known in (
+        (wanted.categories, {word for case in cases for word in (case.kind, case.category) if word}),
+        (wanted.tags, {tag for case in cases for tag in case.tags}),
+    ):
+        if given and not {*given} & known:
+            listed = ", ".join(sorted(known)) or "none"
+            return of, nearest(given[0], known) or f"there are {listed}"
+    return of, "-k takes words of the id, the name or a tag"
+
+
+def _graded_by(cases: Sequence[Case], kind: GraderKind) -> list[Case]:
+    without = [case.id for case in cases if all(grader.kind != kind for grader in case.graders)]
+    if without:
+        more = f" and {len(without) - _MOST_NAMED:,} more" if len(without) > _MOST_NAMED else ""
+        what = f"no {kind} grader in {', '.join(without[:_MOST_NAMED])}{more}"
+        mend = "add one to each, or leave these out by -k or --tag"
+        raise InvalidInput(Problem("BK721", what, mend))
+    return [
+        replace(case, graders=tuple(grader for grader in case.graders if grader.kind == kind))
+        for case in cases
+    ]

@@ -1,0 +1,191 @@
+"""run --compare-to: each case beside the same case of an earlier run, and all of them together.
+
+A difference that chance explains is none that anybody has seen: it is called insufficient evidence, and never
+"no regression". Where no chance takes part, one attempt tells."""
+
+import os
+from collections.abc import Collection, Sequence
+
+from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.metrics import fisher_exact, holm, mcnemar_exact
+from baselinekit.model.earlier import CaseChange, Earlier, MetricChange, Share, Verdict
+from baselinekit.model.grades import Attempt
+from baselinekit.model.results import CaseFacts, Report, Result
+from baselinekit.store import runs
+from baselinekit.workflow.project import Project
+from baselinekit.workflow.resultfiles import load
+
+LAST = "last"
+PARTS = ("case", "files", "grader", "model")
+_SURE = 0.05
+_BY_CHANCE = frozenset(("prompt", "skill"))
+_DECIDED = ("passed", "failed")
+
+Pair = tuple[Result, Result]
+"""A case before, and now."""
+
+
+def load_earlier(project: Project, named: str, suite: str) -> Report:
+    """The run that is named: a result file, or `last`, the last one of the same suite that is kept here."""
+    if named != LAST:
+        ((_, report),) = load([named], os.getcwd())
+        if not any(result.case for result in report.results):
+            what = f"{named} holds no eval cases"
+            raise InvalidInput(Problem("BK733", what, "name a file of baselinekit run -o x.json"))
+        return report
+    for file, raw in runs.latest_first(project.root):
+        of = raw.get("run", {}).get("suite") if isinstance(raw, dict) else None
+        if isinstance(of, dict) and of.get("name") == suite:
+            ((_, report),) = load([file], project.root)
+            return report
+    what = f"no earlier run of {suite!r} is kept here"
+    raise InvalidInput(Problem("BK733", what, "run it once more without --compare-to, or name a result file"))
+
+
+def compared(now: Report, before: Report, across: Collection[str] = (), strict: bool = False) -> Earlier:
+    """The two runs side by side; only what both have counts."""
+    known = {result.id: result for result in before.results if result.case is not None}
+    ours = [result for result in now.results if result.case is not None]
+    pairs = [(known[result.id], result) for result in ours if result.id in known]
+    cases = tuple(_case(pair, across) for pair in pairs)
+    fair = [
+        pair
+        for pair, case in zip(pairs, cases, strict=True)
+        if case.verdict != "not comparable" and _told(pair)
+    ]
+    return Earlier(
+        before.id,
+        before.started,
+        cases,
+        _metrics(fair),
+        tuple(result.id for result in ours if result.id not in known),
+        _gone(known, now),
+        tuple(across),
+        strict,
+    )
+
+
+def _gone(known: Collection[str], now: Report) -> tuple[str, ...]:
+    """Cases that are no more. A run that left some out says nothing of those."""
+    ours = {result.id for result in now.results}
+    return () if now.coverage.left_out else tuple(id for id in known if id not in ours)
+
+
+def check_parts(across: Sequence[str]) -> None:
+    for part in across:
+        if part not in PARTS:
+            mend = nearest(part, PARTS) or f"one of {', '.join(PARTS)}"
+            raise InvalidInput(Problem("BK508", f"--across {part}: no such part of a case", mend))
+
+
+def _case(pair: Pair, across: Collection[str]) -> CaseChange:
+    before, now = pair
+    differing = [part for part in differences(before, now) if part not in across]
+    counts = _passed(before), _passed(now)
+    if differing:
+        words = " and ".join(f"the {part}" for part in differing)
+        verb = "differs" if len(differing) == 1 and differing != ["files"] else "differ"
+        return CaseChange(now.id, "not comparable", *counts, why=f"{words} {verb}")
+    for result, when in ((before, "then"), (now, "now")):
+        if not _decided(result):
+            return CaseChange(now.id, "insufficient evidence", *counts, why=f"{result.outcome} {when}")
+    return _judged(pair, counts)
+
+
+def differences(before: Result, now: Result) -> list[str]:
+    """The parts of what a verdict hangs on that are not the same. What only one of the runs knows of, since
+    the other did not come so far, is no difference."""
+    there, here = (one.case.fingerprint if one.case else {} for one in (before, now))
+    return [part for part in PARTS if part in here and part in there and here[part] != there[part]]
+
+
+def _judged(pair: Pair, counts: tuple[Share, Share]) -> CaseChange:
+    (was, of), (is_now, of_now) = counts
+    worse, better = is_now * of < was * of_now, is_now * of > was * of_now
+    direction: Verdict = "regressed" if worse else "improved"
+    if not (worse or better):
+        return CaseChange(pair[1].id, "unchanged", *counts)
+    if not _hangs_on_chance(pair):
+        return CaseChange(pair[1].id, direction, *counts, why="no model takes part: one attempt tells")
+    if worse and _is_promise(pair[1]) and not is_now:
+        return CaseChange(pair[1].id, direction, *counts, why="it is critical, and never passes now")
+    chance = fisher_exact(was, of, is_now, of_now)
+    if chance <= _SURE:
+        return CaseChange(pair[1].id, direction, *counts, chance)
+    why = f"{'worse' if worse else 'better'}, but too few attempts to tell it from chance"
+    return CaseChange(pair[1].id, "insufficient evidence", *counts, chance, why)
+
+
+def _hangs_on_chance(pair: Pair) -> bool:
+    """Whether the same case may pass once and fail another time: a model answers, or one judges."""
+    return any(
+        result.kind in _BY_CHANCE
+        or any(grade.kind != "code" for attempt in _attempts(result) for grade in attempt.grades)
+        or len({attempt.outcome for attempt in _decided(result)}) > 1
+        for result in pair
+    )
+
+
+def _is_promise(result: Result) -> bool:
+    return result.criticality == "critical"
+
+
+def _attempts(result: Result) -> tuple[Attempt, ...]:
+    """Those that were made whatever came before: one more because one failed tells nothing of how often."""
+    facts = result.case or CaseFacts("")
+    return facts.attempts[: len(facts.attempts) - facts.retried]
+
+
+def _decided(result: Result) -> list[Attempt]:
+    return [attempt for attempt in _attempts(result) if attempt.outcome in _DECIDED]
+
+
+def _passed(result: Result) -> Share:
+    decided = _decided(result)
+    return sum(attempt.outcome == "passed" for attempt in decided), len(decided)
+
+
+def _told(pair: Pair) -> bool:
+    return all(_decided(result) for result in pair)
+
+
+def _metrics(pairs: Sequence[Pair]) -> tuple[MetricChange, ...]:
+    """First attempts; and with several of each case, whether any and whether all of as many passed."""
+    if not pairs:
+        return ()
+    most = min(len(_decided(result)) for pair in pairs for result in pair)
+    rules: list[tuple[str, int, bool]] = [("pass@1", 1, True)]
+    if most > 1:
+        rules += [(f"pass@{most}", most, False), (f"pass^{most}", most, True)]
+    seen = [[[_holds(result, k, every) for result in pair] for pair in pairs] for _, k, every in rules]
+    split = [(sum(b and not n for b, n in one), sum(n and not b for b, n in one)) for one in seen]
+    chances = [mcnemar_exact(lost, won) for lost, won in split]
+    return tuple(
+        MetricChange(
+            name,
+            _verdict(lost, won, adjusted),
+            sum(before for before, _ in one) / len(pairs),
+            sum(now for _, now in one) / len(pairs),
+            len(pairs),
+            lost,
+            won,
+            chance,
+            adjusted,
+        )
+        for (name, _, _), one, (lost, won), chance, adjusted in zip(
+            rules, seen, split, chances, holm(chances), strict=True
+        )
+    )
+
+
+def _holds(result: Result, k: int, every: bool) -> bool:
+    """Of the first so many attempts: whether all of them passed, or any."""
+    return (all if every else any)(attempt.outcome == "passed" for attempt in _decided(result)[:k])
+
+
+def _verdict(lost: int, won: int, chance: float) -> Verdict:
+    if not lost and not won:
+        return "unchanged"
+    if chance > _SURE:
+        return "insufficient evidence"
+    return "regressed" if lost > won else "improved"

@@ -1,0 +1,116 @@
+"""notify: whoever the configuration names is told how a run came out. The verdict never hangs on it."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from baselinekit import __version__
+from baselinekit.documents.strictjson import to_bytes
+from baselinekit.errors import BaselinekitError, CannotReplay, Problem, cannot
+from baselinekit.model.config import Notify
+from baselinekit.model.gates import Judged
+from baselinekit.model.observation import Request, Run
+from baselinekit.model.results import OUTCOMES, Report
+from baselinekit.model.values import Json
+from baselinekit.programs.children import child_environment, configured_argv, said_last
+from baselinekit.replay.dispatch import Doors
+from baselinekit.trust import host_of, origin, origins_in
+from baselinekit.variables import names_in
+from baselinekit.workflow.project import Project
+
+FORMAT = "baselinekit.notice/1"
+_PATIENCE = 10.0
+_MOST_FAILURES = 50
+_LONGEST = 500
+_FAULTS = ("failed", "error", "unscored")
+
+
+def notice(
+    report: Report, exit_code: int, judged: Sequence[Judged] = (), link: str | None = None
+) -> dict[str, Json]:
+    """What is told. `text` is all of it in a line, as chat programs show it."""
+    summary = report.summary
+    counts = {outcome: getattr(summary, outcome) for outcome in OUTCOMES}
+    wrong = [result for result in report.results if result.outcome in _FAULTS]
+    name = report.suite.name if report.suite else "baselines"
+    told = ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items() if number) or "nothing ran"
+    open_ones = [f"{one.gate.name} is {one.state}" for one in judged if one.state != "met"]
+    gates = f"; {'; '.join(open_ones) or 'every gate is met'}" if judged else ""
+    return {
+        "text": f"baselinekit {name}: {told}{gates}" + (f" {link}" if link else ""),
+        "format": FORMAT,
+        "name": name,
+        "run": report.id,
+        "started": report.started,
+        "commit": report.commit,
+        "command": report.command,
+        "exit_code": exit_code,
+        "summary": {**counts, "complete": report.complete},
+        "gates": [{"name": one.gate.name, "state": one.state, "why": list(one.why)} for one in judged],
+        "failures": [
+            {"id": one.id, "outcome": one.outcome, "reason": one.reason[:_LONGEST]}
+            for one in wrong[:_MOST_FAILURES]
+        ],
+        "more_failures": max(0, len(wrong) - _MOST_FAILURES),
+        "link": link,
+    }
+
+
+def link_of(environ: Mapping[str, str]) -> str | None:
+    """Where the job that runs this can be seen."""
+    if environ.get("GITHUB_RUN_ID") and environ.get("GITHUB_REPOSITORY"):
+        server = environ.get("GITHUB_SERVER_URL", "https://github.com")
+        return f"{server}/{environ['GITHUB_REPOSITORY']}/actions/runs/{environ['GITHUB_RUN_ID']}"
+    return environ.get("CI_JOB_URL") or environ.get("BUILD_URL") or None
+
+
+def is_wanted(project: Project, exit_code: int) -> bool:
+    """Nobody is told of a run that its own user has stopped."""
+    wanted = project.config.notify
+    return wanted is not None and exit_code != 130 and (wanted.always or exit_code != 0)
+
+
+def notify(project: Project, told: dict[str, Json], doors: Doors) -> str:
+    """Tell it. What kept anybody from hearing it, or nothing."""
+    wanted = project.config.notify
+    if wanted is None:
+        return ""
+    data = to_bytes(project.redactor.mask_value(told))
+    try:
+        _run(project, wanted, data, doors) if wanted.command else _send(project, wanted, data, doors)
+    except BaselinekitError as error:
+        return project.redactor.mask(f"nobody could be notified: {error.problems[0]}")
+    return ""
+
+
+def _run(project: Project, wanted: Notify, data: bytes, doors: Doors) -> None:
+    """The configuration names it, so it may be run."""
+    command = project.scope.expand(wanted.command, ("notify", "command"))
+    argv = configured_argv(command, project.root, "correct `notify: command:` in baselinekit.yaml")
+    environment = child_environment(wanted.env)
+    finished = doors.execute(Run(tuple(argv), data, environment, project.root, _PATIENCE))
+    if finished.exit_code:
+        shown = shlex.join(wanted.command or [])
+        what = f"{shown} ended with exit code {finished.exit_code}{said_last(finished.stderr)}"
+        raise cannot("BK735", what)
+
+
+def _send(project: Project, wanted: Notify, data: bytes, doors: Doors) -> None:
+    stated = (wanted.webhook, wanted.headers)
+    url, headers = project.scope.expand(list(stated), ("notify", "webhook"))
+    where = host_of(origin(url))  # of an address that is a secret itself, only this is ever shown
+    used = [(name, one) for name, one in project.scope.secrets.items() if name in set(names_in(list(stated)))]
+    trust = replace(project.trust, named_origins=project.trust.named_origins | origins_in([url]))
+    trust.check_request(url, used)
+    verify = project.config.http.verify
+    own = {"Content-Type": "application/json", "User-Agent": f"baselinekit/{__version__}"}
+    lower = {name.lower() for name in headers}
+    sent = (*((n, v) for n, v in own.items() if n.lower() not in lower), *headers.items())
+    request = Request("POST", url, sent, data, timeout=_PATIENCE, verify=True if verify is None else verify)
+    try:
+        response = doors.send(request)
+    except CannotReplay as error:
+        problem = error.problems[0]
+        raise CannotReplay(Problem("BK735", f"{where}: {problem.what.replace(url, where)}")) from None
+    if not 200 <= response.status < 300:
+        raise cannot("BK735", f"{where} answered {response.status}", "is the address right?")

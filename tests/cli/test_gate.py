@@ -1,0 +1,95 @@
+"""`gate` where a checkout means harm, and where several things are given at once."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+
+from baselinekit.cli.main import run
+
+SUITE = """\
+id: a
+input: {{type: skill, content: x}}
+execution: {{type: skill, skill_name: say}}
+expected: {{type: exact, value: {expected}}}
+"""
+TRIGGER = """\
+eval_trigger:
+  suite: e.yaml
+  thresholds: {pass@1: 1}
+  on_failure: {report_path: "out/phase-{phase_id}.md"}
+  on_success: {archive_results: true}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    words = f"skills: {{say: {{command: ['{sys.executable}', -c, 'print(\"no\", end=\"\")']}}}}\n"
+    (folder / "baselinekit.yaml").write_text(words)
+    (folder / "trigger.yaml").write_text(TRIGGER)
+    (folder / "e.yaml").write_text(SUITE.format(expected="yes"))
+    with chdir(folder):
+        yield folder
+
+
+def test_a_link_in_the_checkout_leads_no_report_out(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    (project / "out").mkdir()
+    (project / "out" / "phase-7.md").symlink_to(precious)
+    assert run(["gate", "trigger.yaml", "--phase-id", "7"]) == 4
+    said = capsys.readouterr()
+    assert "NOT MET" in said.out
+    assert "BK404" in said.err
+    assert precious.read_text() == "mine"
+
+
+def test_nor_does_a_folder_of_results(
+    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "e.yaml").write_text(SUITE.format(expected="'no'"))
+    (tmp_path / "elsewhere").mkdir()
+    (project / "results").symlink_to(tmp_path / "elsewhere")
+    assert run(["gate", "trigger.yaml"]) == 4
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert "MET  e" in capsys.readouterr().out
+
+
+def test_a_gate_that_is_met_archives_what_it_was_judged_by(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "e.yaml").write_text(SUITE.format(expected="'no'"))
+    assert run(["gate", "trigger.yaml"]) == 0
+    (day,) = [path for path in (project / "results").iterdir() if not path.is_symlink()]
+    assert sorted(path.name.split(".", 1)[1] for path in day.iterdir()) == ["gate.json", "json", "phase.md"]
+    assert "go on: 1 gate met" in capsys.readouterr().out
+
+
+def test_results_are_judged_by_the_gate_of_a_plan_without_running_anything(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["run", "e.yaml", "-q", "-o", "r.json"]) == 1
+    (project / "baselinekit.yaml").write_text("version: 1\n")  # nothing could be run now
+    capsys.readouterr()
+    assert run(["gate", "trigger.yaml", "r.json", "--json", "--warn", "-o", "x.md"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["exit_code"], told["gates"][0]["state"], told["gates"][0]["blocking"]) == (
+        0,
+        "not met",
+        False,
+    )
+    assert "| pass@1 | 0.00 | 1.00 | FAIL |" in (project / "x.md").read_text()
+
+
+@pytest.mark.parametrize("words", [["-o", "x.txt"], ["--preset", "stagin"], ["--required-pass-rate", "90"]])
+def test_what_is_typed_wrong_is_usage(
+    project: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["gate", "r.json", *words]) == 2

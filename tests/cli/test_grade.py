@@ -1,0 +1,148 @@
+"""`baselinekit grade` in a real terminal."""
+
+import json
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+from console import Console, console
+from test_review import Tty, _tty
+
+SUITE = """\
+capability_eval:
+- id: a-tone
+  input: {type: command, content: {argv: [greet]}}
+  execution: {type: command}
+  grader:
+    type: human
+    config:
+      rubric: Is it friendly?
+      blind_evaluation: BLIND
+      time_limit_minutes: 0.00001
+      rating_scale: {type: likert, range: [1, 5], labels: {4: Good}, criteria: [warm, short]}
+- id: b-send
+  input: {type: command, content: {argv: [greet]}}
+  execution: {type: command}
+  grader: {type: human, config: {rating_scale: {type: binary}}}
+- id: c-order
+  input: {type: command, content: {argv: [drafts]}}
+  execution: {type: command, parse: json}
+  grader: {type: human, config: {rating_scale: {type: ranking}}}
+- id: d-wide
+  input: {type: command, content: {argv: [greet]}}
+  execution: {type: command}
+  grader: {type: human, config: {rating_scale: {type: likert, range: [0, 100]}}}
+"""
+CONFIG = """\
+version: 1
+commands:
+  greet: [echo, "Dear \\e[31mcustomer"]
+  drafts: [printf, '["x","y","z"]']
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Console]:
+    """A project in which four outputs wait for two people each."""
+    with console(tmp_path / "project") as here:
+        (here.folder / "evals").mkdir()
+        (here.folder / "evals/tone.yaml").write_text(SUITE.replace("BLIND", "false"))
+        (here.folder / "baselinekit.yaml").write_text(CONFIG)
+        assert here.run("baselinekit run evals -q").exit_code == 3
+        yield here
+
+
+def grading(here: Console, *words: str, rows: int = 24, columns: int = 80) -> AbstractContextManager[Tty]:
+    return _tty(here.folder, *words, rows=rows, columns=columns, command="grade")
+
+
+def said(here: Console) -> dict[str, list[tuple[str, object]]]:
+    """What is in the queue, by case."""
+    assert here.run("baselinekit grade --export all.json").exit_code == 0
+    items = json.loads((here.folder / "all.json").read_text())["items"]
+    return {item["case"]: [(one["rater"], one["value"]) for one in item["ratings"]] for item in items}
+
+
+def test_keys_rate_one_after_the_other_and_each_rating_is_kept(here: Console) -> None:
+    with grading(here, "--as", "ada") as tty:
+        tty.until("1 of 2  warm")
+        assert "Is it friendly?" in tty.seen
+        assert "Dear \\x1B[31mcustomer" in tty.seen  # nothing that came from outside is obeyed
+        tty.type("nkind, but long\x7f\x7f\x7f\x7f\r", "1 of 2  warm")
+        tty.type("9", "a number from 1 to 5")
+        tty.type("4", "2 of 2  short")
+        tty.type("u", "1 of 2  warm")
+        tty.type("45", "1 Pass")
+        tty.type("u", "1 of 2  warm")
+        tty.type("35", "1 Pass")
+        tty.type("2", "best first")
+        tty.type("2", "> 2 >")
+        tty.type("2", "one of 1, 3")
+        tty.type("3", "4 of 4")
+        tty.type("87", "> 87")
+        tty.type("\r", "4 ratings kept")
+        assert tty.end() == 0
+    for told in (
+        "kept     a-tone  4, 5  with a note  (longer than it should take: marked)",
+        "taken back  a-tone",
+        "kept     a-tone  3, 5",
+        "kept     b-send  Fail",
+        "kept     c-order  2 > 3 > 1",
+        "kept     d-wide  87",
+    ):
+        assert told in tty.seen
+    assert said(here) == {
+        "a-tone": [("ada", [3, 5])],
+        "b-send": [("ada", False)],
+        "c-order": [("ada", [2, 3, 1])],
+        "d-wide": [("ada", 87)],
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "code", "last"),
+    [("\x03", 130, "interrupted"), ("\x04", 130, "interrupted"), ("q", 3, "1 rating kept")],
+)
+def test_whoever_leaves_loses_nothing(here: Console, key: str, code: int, last: str) -> None:
+    with grading(here, "--as", "ada") as tty:
+        tty.until("warm")
+        tty.type("44", "1 Pass")
+        tty.type("s", "best first")
+        tty.type("1", "> 1 >")
+        tty.type(key, last)
+        assert tty.end() == code
+    assert said(here)["a-tone"] == [("ada", [4, 4])]
+    assert said(here)["c-order"] == []
+
+
+def test_what_others_said_is_in_sight_unless_it_is_blind(here: Console) -> None:
+    assert here.run("baselinekit grade a-tone --as ada --value '4 4' --note hm").exit_code == 0
+    with grading(here, "a-tone", "--as", "bob") as tty:
+        tty.until("warm")
+        assert "ada: 4, 4 (hm)" in tty.seen
+        tty.type("q", "0 ratings kept")
+    (here.folder / "evals/tone.yaml").write_text(SUITE.replace("BLIND", "true"))
+    assert here.run("baselinekit run evals -q").exit_code == 3
+    with grading(here, "a-tone", "--as", "bob") as tty:
+        tty.until("warm")
+        assert "ada" not in tty.seen
+        tty.type("55", "1 rating kept")
+        assert tty.end() == 0
+
+
+def test_two_who_rate_the_same_at_once_are_told(here: Console) -> None:
+    with grading(here, "b-send", "--as", "ada") as tty:
+        tty.until("1 Pass")
+        assert here.run("baselinekit grade b-send --as Ada --value Fail").exit_code == 0
+        tty.type("1", "ada has rated b-send already")
+        tty.type("q", "0 ratings kept")
+        assert tty.end() == 3
+    assert said(here)["b-send"] == [("Ada", False)]
+
+
+def test_a_small_terminal_and_one_that_cannot_move_are_no_trouble(here: Console) -> None:
+    with grading(here, "b-send", "--as", "ada", rows=6, columns=30) as tty:
+        tty.until("1 Pass")
+        tty.type("1", "1 rating kept")
+        assert tty.end() == 0

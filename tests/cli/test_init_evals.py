@@ -1,0 +1,69 @@
+"""`baselinekit init --eval`: folders, files and a small suite that runs as it is; nothing is overwritten."""
+
+from pathlib import Path
+
+import pytest
+from console import Console, console
+
+NAMES = [
+    *(".gitignore", "baselines/sentence.txt", "capability/strings.yaml", "config/graders.yaml"),
+    *("config/thresholds.yaml", "eval-suite.yaml", "regression/sentence.yaml"),
+]
+
+
+@pytest.fixture
+def here(tmp_path: Path):
+    with console(tmp_path / "project") as terminal:
+        yield terminal
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    found = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+def test_h64_what_it_makes_runs_and_guards(here: Console) -> None:
+    made = here.run("baselinekit init --eval")
+    assert made.exit_code == 0, made.stderr
+    assert made.stdout.startswith("wrote baselinekit.yaml and baselines/\nwrote evals/eval-suite.yaml\n")
+    assert made.stdout.endswith("next: baselinekit run\n")
+    assert list(files(here.folder / "evals")) == NAMES
+    ran = here.run("baselinekit run")
+    assert ran.exit_code == 0, ran.stderr
+    assert "3 passed" in ran.stdout
+    strings = here.folder / "evals/capability/strings.yaml"
+    strings.write_text(strings.read_text().replace("olleh", "hello"))
+    ran = here.run("baselinekit run")
+    assert ran.exit_code == 1
+    assert "evals/capability/strings.yaml" in ran.stdout
+    (here.folder / "evals/baselines/sentence.txt").write_text("something else")
+    assert here.run("baselinekit compare evals/regression").exit_code == 1
+
+
+def test_nothing_that_is_there_is_touched(here: Console) -> None:
+    here.run("baselinekit init --eval")
+    (here.folder / "evals/eval-suite.yaml").write_text("mine")
+    (here.folder / "evals/capability/strings.yaml").unlink()
+    before = files(here.folder)
+    again = here.run("baselinekit init --eval")
+    assert again.exit_code == 0, again.stderr
+    assert again.stdout.splitlines()[0] == "wrote evals/capability/strings.yaml"
+    assert again.stdout.splitlines()[1].startswith("left as it was: evals/eval-suite.yaml, ")
+    after = files(here.folder)
+    assert {name: after[name] for name in before} == before
+
+
+def test_a_configuration_is_not_edited_but_what_is_missing_in_it_is_said(here: Console) -> None:
+    config = here.folder / "baselinekit.yaml"
+    config.write_text("evals: checks\n")
+    (here.folder / "sub").mkdir()
+    made = here.run("cd sub && baselinekit init --eval")
+    assert made.exit_code == 0, made.stderr
+    assert "wrote ../checks/eval-suite.yaml" in made.stdout
+    assert "add to baselinekit.yaml:\n    skills:\n      reverse: {python: " in made.stdout
+    assert config.read_text() == "evals: checks\n"
+    assert here.run("baselinekit run").exit_code == 2
+    said = [line[4:] for line in made.stdout.splitlines() if line.startswith("    ")]
+    config.write_text("evals: checks\n" + "\n".join(said) + "\n")
+    assert here.run("baselinekit run").exit_code == 0
+    assert "skills:" not in here.run("cd sub && baselinekit init --eval").stdout
