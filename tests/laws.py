@@ -32,10 +32,12 @@ STOREYS = {
     "replay": 3,
     "store": 3,
     "report": 3,
+    "suites": 3.5,  # what only eval files need stands on what all files need
     "compare": 4,
     "grade": 5,
     "refresh": 5,
     "workflow": 6,
+    "evals": 6.5,
     "web": 7,
     "demo": 7,
     "cli": 8,

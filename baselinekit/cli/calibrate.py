@@ -8,10 +8,10 @@ import click
 
 from baselinekit.cli import models, options, screen
 from baselinekit.cli.doors import real_way
+from baselinekit.evals import evalfiles
+from baselinekit.evals.calibrating import calibrate as measure, judges_of
 from baselinekit.report import dispatch as reports
-from baselinekit.store.calibrations import measured_file
-from baselinekit.workflow import evalfiles
-from baselinekit.workflow.calibrating import calibrate as measure, judges_of
+from baselinekit.suites.calibrations import measured_file
 
 
 @click.command(short_help="Measure how far judges agree with people.")

@@ -12,19 +12,21 @@ import click
 from baselinekit.cli import delivery, models, options, screen, telling
 from baselinekit.cli.run import executed
 from baselinekit.errors import InvalidInput, NotRecorded, Problem, Refused
+from baselinekit.evals import evalfiles, gating
+from baselinekit.evals.evalkeeping import keep_reports
+from baselinekit.evals.measuring import RATE
 from baselinekit.metrics import PRESETS
 from baselinekit.model.gates import Gate, Judged, worst
 from baselinekit.model.results import Report
 from baselinekit.report import dispatch as reports, terminal
-from baselinekit.store import evalresults, lastrun
-from baselinekit.store.gatefiles import load_gates
+from baselinekit.store import lastrun
 from baselinekit.store.results import write_text
+from baselinekit.suites import evalresults
+from baselinekit.suites.gatefiles import load_gates
 from baselinekit.trust import check_inside
-from baselinekit.workflow import evalfiles, gating, history, resultfiles
+from baselinekit.workflow import history, resultfiles
 from baselinekit.workflow.compare import from_root
-from baselinekit.workflow.evalkeeping import keep_reports
 from baselinekit.workflow.masking import masked
-from baselinekit.workflow.measuring import RATE
 from baselinekit.workflow.project import Project
 
 _PLANS = (".yaml", ".yml")

@@ -12,12 +12,12 @@ import click
 
 from baselinekit.cli import delivery, kept, options, screen
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.evals import ratingfiles
+from baselinekit.evals.finishing import finish
+from baselinekit.evals.grading import Queue, check_rater, in_words, rated_by, typed, wanted
 from baselinekit.model.ratings import Rating, Standing
 from baselinekit.report import dispatch as reports
 from baselinekit.store.results import write_text
-from baselinekit.workflow import ratingfiles
-from baselinekit.workflow.finishing import finish
-from baselinekit.workflow.grading import Queue, check_rater, in_words, rated_by, typed, wanted
 
 _PENDING = 3
 _MOST_NAMED = 5

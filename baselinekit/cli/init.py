@@ -13,7 +13,7 @@ from baselinekit.programs.git import Git
 from baselinekit.programs.process import Processes
 from baselinekit.store import config as configuration
 from baselinekit.store.results import write_text
-from baselinekit.store.scaffold import SKILL, SKILLS, scaffold
+from baselinekit.suites.scaffold import SKILL, SKILLS, scaffold
 from baselinekit.workflow import gitsetup
 
 _CONFIG = """\

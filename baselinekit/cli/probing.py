@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from baselinekit.cli import screen
 from baselinekit.cli.doors import real_way
 from baselinekit.cli.models import Kept, with_models
-from baselinekit.workflow.probing import Probed, judges_of, probe
+from baselinekit.evals.probing import Probed, judges_of, probe
 from baselinekit.workflow.project import Project
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from baselinekit.cli import screen
 from baselinekit.cli.keys import AGAIN, REDRAW, Keyboard, Region, keyboard
 from baselinekit.errors import BaselinekitError
+from baselinekit.evals.grading import Queue, in_words, is_late, option_value, sheet, typed
 from baselinekit.model.ratings import Rating, Sheet, Standing
 from baselinekit.model.values import Json
 from baselinekit.report import dispatch as reports
 from baselinekit.report.terminal import Style
-from baselinekit.workflow.grading import Queue, in_words, is_late, option_value, sheet, typed
 
 _PENDING = 3
 _INTERRUPTED = 130

@@ -24,6 +24,7 @@ from baselinekit.workflow.refresh import accepted_by, propose
 
 _NOTHING_KEPT = "BK530"
 _COULD_NOT = 3
+_MOST_NAMED = 4
 _MOST_TOLD = 20
 
 
@@ -118,7 +119,8 @@ class _Telling:
             return self._code(None)
         if given["dry_run"]:
             screen.line(f"{self._counted(approvals)}; nothing was written")
-            screen.line(f"next: {self._again('--yes')}")
+            for command in self._after_a_look(approvals):
+                screen.line(f"next: {command}")
             return self._code(None)
         if not given["yes"] and not self._may(approvals):
             return self._code(None)
@@ -188,6 +190,16 @@ class _Telling:
 
     def _counted(self, approvals: Sequence[Approval]) -> str:
         return reports.refresh_counted([one.plan for one in approvals], [one.accepted for one in approvals])
+
+    def _after_a_look(self, approvals: Sequence[Approval]) -> list[str]:
+        """The same with `--yes` where that does something; what needs more is asked about by a review."""
+        commands = []
+        if any(one.plan.baseline.id not in self.held for one in approvals):
+            commands.append(self._again("--yes"))
+        if self.held and not self.given["replay"] and self.given["results"] is None:
+            named = list(self.held) if len(self.held) <= _MOST_NAMED else []
+            commands.append(screen.safe_line(shlex.join(["baselinekit", "review", *named])))
+        return commands or [self._again()]
 
     def _again(self, *more: str) -> str:
         """The same command, with more words."""

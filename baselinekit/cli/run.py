@@ -14,6 +14,14 @@ import click
 from baselinekit.cli import delivery, models, options, screen, telling
 from baselinekit.cli.doors import real_way
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.evals.attempts import Outside
+from baselinekit.evals.casechoice import Choice
+from baselinekit.evals.earlier import check_parts, compared, load_earlier
+from baselinekit.evals.evalfiles import load
+from baselinekit.evals.evalkeeping import keep_reports
+from baselinekit.evals.evals import Policy, run as evaluate
+from baselinekit.evals.grading import Queue
+from baselinekit.evals.measuring import RATE
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Suite
 from baselinekit.model.results import Outcome, Report, Result
@@ -21,15 +29,7 @@ from baselinekit.programs.sandbox import Sandbox
 from baselinekit.report import dispatch as reports, terminal
 from baselinekit.store import lastrun
 from baselinekit.workflow import history
-from baselinekit.workflow.attempts import Outside
-from baselinekit.workflow.casechoice import Choice
-from baselinekit.workflow.earlier import check_parts, compared, load_earlier
-from baselinekit.workflow.evalfiles import load
-from baselinekit.workflow.evalkeeping import keep_reports
-from baselinekit.workflow.evals import Policy, run as evaluate
-from baselinekit.workflow.grading import Queue
 from baselinekit.workflow.masking import masked
-from baselinekit.workflow.measuring import RATE
 from baselinekit.workflow.project import Project
 
 _FAULTS = ("failed", "error", "unscored")

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from baselinekit.cli import screen
 from baselinekit.cli.doors import real_way
+from baselinekit.evals import notifying
 from baselinekit.model.gates import Judged
 from baselinekit.model.results import Report
-from baselinekit.workflow import notifying
 from baselinekit.workflow.project import Project
 
 

@@ -73,7 +73,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """An item as one person is shown it. `questions`: each criterion, or the one of the scale; `choices`: what
+    """An item as one person is shown it. `questions`: each criterion, or that of the scale; `choices`: what
     can be said, with what it means; `said`: what others said, where that is not hidden, and `about` where the
     output comes from."""
 

@@ -46,9 +46,18 @@ def plan_of(project: Project, baseline: Baseline, seen: Seen) -> Plan:
     plan = Plan(baseline, seen, changes, shape, keys=keys)
     notes = tuple(_still_failing(seen))
     if before.hits or before.arrays:  # else no rule has met anything that it could lose
-        after = compile_baseline(with_output(plan, range(len(changes))), words)
+        after = _compiled_anew(with_output(plan, range(len(changes))), words)
         notes = (*_useless(before, after), *notes)
     return replace(plan, notes=notes)
+
+
+def _compiled_anew(baseline: Baseline, words: Words) -> Matcher:
+    """With what came back in it. Where the rules cannot be held against that, the file is not to blame."""
+    try:
+        return compile_baseline(baseline, words)
+    except InvalidInput as error:
+        why = "what came back does not go with the rules"
+        raise InvalidInput(*(replace(one, what=f"{why}: {one.what}") for one in error.problems)) from None
 
 
 def with_output(plan: Plan, accepted: range | frozenset[int], ignored: tuple[str, ...] = ()) -> Baseline:

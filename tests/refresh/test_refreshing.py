@@ -412,11 +412,21 @@ def test_what_many_rows_have_lost_hides_nothing_behind_it(tmp_path: Path) -> Non
     here.says("a", {"rows": [{"id": n, "full_name": f"n{n}"} for n in range(30)], "total": 31})
     failed(here)
     proposal = here.propose()
-    told = reports.refresh_told(proposal, [range(61)], reports.Style())
+    told = reports.refresh_told(proposal, [range(61)], reports.Style(), False)
     assert '  body.rows[*].name  removed in 30 places, high risk\n    body.rows[0].name  - "n0"\n' in told
     assert "    … and 10 more (-v shows them)\n" in told
     assert "  body.total  another value, medium risk\n    - 30\n    + 31\n" in told
-    assert "places" not in reports.refresh_told(proposal, [range(61)], reports.Style(), verbose=True)
+    assert "places" not in reports.refresh_told(proposal, [range(61)], reports.Style(), True)
+
+
+def test_rules_that_do_not_go_with_the_new_output_are_said_to(tmp_path: Path) -> None:
+    here = Desk(tmp_path)
+    here.put("a", "status: 200\nbody: [{sku: a}, {sku: b}]", "arrays: {$.body: {by: sku}}")
+    here.says("a", [{"sku": "a"}, {"sku": ["b"]}])
+    failed(here)
+    (refused,) = here.propose().refusals
+    assert refused.problem.code == "BK221"
+    assert refused.problem.what.startswith("what came back does not go with the rules: "), "the file is right"
 
 
 def test_rows_of_another_form_are_no_group(tmp_path: Path) -> None:

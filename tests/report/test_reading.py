@@ -52,9 +52,7 @@ SPOTS = st.builds(
     rule=st.none() | TEXT,
     note=st.none() | TEXT,
 )
-USAGES = st.builds(
-    Usage, st.none() | st.integers(0, 99), st.none() | st.integers(0, 99), st.none() | DOLLARS
-)
+USAGES = st.builds(Usage, st.none() | st.integers(0, 99), st.none() | st.integers(0, 99), st.none() | DOLLARS)
 SCORES = st.none() | st.floats(0, 1)
 GRADES = st.builds(
     Grade,

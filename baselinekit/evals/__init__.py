@@ -1,0 +1,1 @@
+"""The verbs of eval suites: load, check, attempt, grade, count, gate. Prints nothing."""

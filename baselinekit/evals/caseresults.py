@@ -1,0 +1,201 @@
+"""All attempts at one eval case -> one result."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from baselinekit.documents.strictjson import encode
+from baselinekit.evals.attempts import used_by
+from baselinekit.model.comparison import Comparison
+from baselinekit.model.evals import Case
+from baselinekit.model.graders import Grader
+from baselinekit.model.grades import OUTCOMES, Attempt, Outcome
+from baselinekit.model.results import CaseFacts, Result, Spot
+from baselinekit.model.values import Json
+from baselinekit.replay import dispatch as replaying
+from baselinekit.variables import Redactor
+from baselinekit.workflow.judging import target_of
+from baselinekit.workflow.project import Project
+
+_MOST_SPOTS = 1_000
+_LONGEST_SHOWN = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An attempt as a result tells of it: also when it was made by an earlier run that was killed."""
+
+    attempt: Attempt
+    spots: tuple[Spot, ...] = ()
+    count: int = 0
+
+
+def outcome_of(attempts: Sequence[Attempt], retried: int) -> tuple[Outcome, str | None, Attempt]:
+    """The outcome, the verdict, and the attempt that says why.
+
+    Where failed attempts are tried again, one that passed is enough, and the case is called flaky. Where
+    several attempts were asked for, all of them have to pass; flaky is then what sometimes did."""
+    passed = [attempt for attempt in attempts if attempt.outcome == "passed"]
+    if len(passed) == len(attempts):
+        return "passed", attempts[0].verdict, attempts[0]
+    if retried and passed:
+        return "passed", "flaky", passed[0]
+    worst = next(outcome for outcome in OUTCOMES if any(one.outcome == outcome for one in attempts))
+    telling = next(attempt for attempt in attempts if attempt.outcome == worst)
+    return worst, "flaky" if passed and worst == "failed" else telling.verdict, telling
+
+
+def result_of(case: Case, told: Sequence[Told], retried: int, wanted: int, project: Project) -> Result:
+    """`wanted`: how many attempts there should be. Of a case that was cut short nothing is said."""
+    attempts = tuple(one.attempt for one in told)
+    cut = len(attempts) - retried < wanted
+    outcome, verdict, telling = outcome_of(attempts, retried)
+    spots = next((one for one in told if one.attempt is telling), told[0])
+    if cut and outcome == "passed":
+        outcome, verdict = "skipped", "limit"
+    reason = _reason(telling, attempts, retried, outcome)
+    if outcome == "skipped" and cut:
+        reason = f"only {len(attempts)} of {wanted} attempts were made"
+    scores = [attempt.score for attempt in attempts[: len(attempts) - retried]]
+    judged = {
+        grade.grader: grade.score
+        for grade in telling.grades
+        if grade.kind != "code" and grade.score is not None
+    }
+    return Result(
+        id=case.id,
+        file=case.source.file,
+        line=None,
+        kind=case.recipe.kind,
+        outcome=outcome,
+        reason=reason,
+        code=telling.code if outcome == telling.outcome else None,
+        verdict=verdict,
+        name=case.name,
+        criticality=case.criticality,
+        target="" if outcome == "passed" else target_of(case.recipe, project),
+        differences=spots.spots if outcome == "failed" else (),
+        difference_count=spots.count if outcome == "failed" else 0,
+        explanation=() if outcome == "passed" else tuple(_explained(telling)),
+        notes=_notes(attempts, retried, outcome),
+        attempts=len(attempts),
+        seconds=sum(attempt.seconds for attempt in attempts) / len(attempts),
+        usage=used_by(attempts),
+        scores={name: round(score, 6) for name, score in judged.items()},
+        recipe_hash=replaying.recipe_hash(case.recipe),
+        case=CaseFacts(
+            case.kind,
+            attempts,
+            case.category,
+            case.tags,
+            case.weight,
+            _mean(scores),
+            fingerprint(case, telling),
+            retried,
+        ),
+    )
+
+
+def unrun(case: Case, why: str, verdict: str | None = "limit") -> Result:
+    """A case that nobody ran, and why."""
+    return Result(
+        case.id,
+        case.source.file,
+        None,
+        case.recipe.kind,
+        "skipped",
+        reason=why,
+        verdict=verdict,
+        name=case.name,
+        criticality=case.criticality,
+        recipe_hash=replaying.recipe_hash(case.recipe),
+        case=CaseFacts(case.kind, (), case.category, case.tags, case.weight, None, fingerprint(case)),
+    )
+
+
+def spots_of(comparison: Comparison, case: Case, redactor: Redactor) -> tuple[Spot, ...]:
+    """The differences from a baseline, as a report shows them."""
+    mask = redactor.mask_value
+    path = case.baseline.output_path if case.baseline else ("expected", "value")
+    return tuple(
+        Spot(
+            one.path,
+            one.kind,
+            mask(one.expected, one.path),
+            mask(one.actual, one.path),
+            case.source.file,
+            None,
+            rule=one.rule,
+            note=mask(one.note),
+            at=(*path, *one.at),
+        )
+        for one in comparison.differences[:_MOST_SPOTS]
+    )
+
+
+def fingerprint(case: Case, attempt: Attempt | None = None) -> dict[str, str]:
+    """What the verdict hangs on, so that two runs can be told to be comparable."""
+    around = attempt.environment if attempt else {}
+    known = case.baseline.baseline.output if case.baseline and case.baseline.baseline else None
+    found = {
+        "case": replaying.digest([case.recipe, case.expected, case.context, known]),
+        "grader": replaying.digest([*map(_graded_by, case.graders)]),
+    }
+    further = {"files": around.get("prompt"), "model": around.get("model")}
+    return found | {name: str(value) for name, value in further.items() if value}
+
+
+def _graded_by(grader: Grader) -> list[object]:
+    method = grader.method
+    return [grader.name, type(method).__name__, method, grader.weight, grader.required]
+
+
+def _reason(telling: Attempt, attempts: Sequence[Attempt], retried: int, outcome: Outcome) -> str:
+    if outcome == "passed":
+        return ""
+    if retried:
+        return (
+            f"{telling.reason} (and so in {len(attempts) - 1} more)" if _alike(attempts) else telling.reason
+        )
+    passed = sum(attempt.outcome == "passed" for attempt in attempts)
+    often = f"{passed} of {len(attempts)} attempts passed" if len(attempts) > 1 else ""
+    return "; ".join(filter(None, (often, telling.reason)))
+
+
+def _explained(telling: Attempt) -> Iterator[str]:
+    """What each grader says, in words, for every form of report."""
+    for grade in telling.grades:
+        yield ": ".join(filter(None, (f"{grade.grader} {grade.outcome}", grade.reason)))
+        for side in ("expected", "actual"):
+            if side in grade.details:
+                yield f"{side}: {_shown(grade.details[side])}"
+    if telling.output is not None and all("actual" not in grade.details for grade in telling.grades):
+        yield f"actual: {_shown(telling.output)}"
+
+
+def _shown(value: Json) -> str:
+    text = value if isinstance(value, str) else encode(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+def _alike(attempts: Sequence[Attempt]) -> bool:
+    return len({(attempt.outcome, attempt.reason) for attempt in attempts}) == 1
+
+
+def _notes(attempts: Sequence[Attempt], retried: int, outcome: Outcome) -> tuple[str, ...]:
+    notes = []
+    if retried and outcome == "passed":
+        what = f"{attempts[0].outcome} at first ({attempts[0].reason or 'no reason'})"
+        notes.append(f"flaky: {what}, and passed at attempt {len(attempts)}")
+    missing = {f"the sandbox could not keep it from: {each}" for each in _uncontained(attempts)}
+    return (*notes, *sorted(missing))
+
+
+def _uncontained(attempts: Sequence[Attempt]) -> list[str]:
+    """What a generated program could have reached, where only the report of it says so."""
+    listed = [grade.details.get("not_contained", ()) for attempt in attempts for grade in attempt.grades]
+    return [str(each) for several in listed if isinstance(several, list | tuple) for each in several]
+
+
+def _mean(scores: Sequence[float | None]) -> float | None:
+    known = [score for score in scores if score is not None]
+    return round(sum(known) / len(known), 6) if known and len(known) == len(scores) else None

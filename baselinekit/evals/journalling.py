@@ -1,0 +1,101 @@
+"""What of an attempt goes into the journal of a run, so that a later run can tell of it as its own."""
+
+import dataclasses
+from collections.abc import Sequence
+from contextlib import suppress
+
+from baselinekit import __version__
+from baselinekit.errors import InvalidInput
+from baselinekit.evals.caseresults import Told, fingerprint
+from baselinekit.model.evals import Case
+from baselinekit.model.results import Spot
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.report import dispatch as reports
+from baselinekit.suites.journal import Journal, name_of
+from baselinekit.workflow.project import Project
+
+Key = tuple[str, int]
+"""A case by its id, and the number of the attempt."""
+
+_SIDES = ("expected", "actual")
+
+
+def key_of(project: Project, suite: str, cases: Sequence[Case], attempts: int, retries: Sequence[int]) -> str:
+    """The same for two runs that would make the same attempts: of the same cases, by the same graders, with
+    the same settings. What a run records in a file is not among them."""
+    told = [
+        (case.id, *fingerprint(case).values(), repr(case.baseline.comparison if case.baseline else None))
+        for case in cases
+    ]
+    around = (
+        project.override_base_url,
+        project.base_url,
+        project.environment,
+        sorted(map(repr, project.scope.values.items())),
+        sorted(map(repr, project.models.items())),
+        sorted(map(repr, project.config.skills.items())),
+    )
+    return name_of(__version__, suite, repr(told), repr(around), str(attempts), repr(list(retries)))
+
+
+class Memory:
+    """What was finished before, and what is finished now."""
+
+    def __init__(self, journal: Journal | None, go_on: bool):
+        self._journal = journal
+        self._known: dict[Key, tuple[Told, int | None]] = {}
+        for entry in journal.begin(go_on) if journal else ():
+            with suppress(InvalidInput, KeyError, TypeError):  # not ours: then it is made again
+                key = (entry["id"], entry["attempt"]["number"])
+                self._known[key] = (_told(entry), entry.get("failures"))
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def known(self, case: Case, number: int) -> Told | None:
+        """The attempt, where it was finished before."""
+        found = self._known.get((case.id, number))
+        return found[0] if found else None
+
+    def is_recorded(self, case: Case) -> bool:
+        """Whether the earlier run has already written a failure into the file of the case."""
+        found = self._known.get((case.id, 1))
+        known = case.baseline
+        return found is not None and known is not None and known.metadata.failure_count != found[1]
+
+    def add(self, case: Case, told: Told) -> None:
+        if self._journal is not None:
+            self._journal.add(_entry(case, told))
+
+    def forget(self) -> None:
+        if self._journal is not None:
+            self._journal.forget()
+
+    def close(self) -> None:
+        if self._journal is not None:
+            self._journal.close()
+
+
+def _entry(case: Case, told: Told) -> dict[str, Json]:
+    entry: dict[str, Json] = {"id": case.id, "attempt": reports.attempt_document(told.attempt)}
+    if case.baseline is not None:
+        entry["failures"] = case.baseline.metadata.failure_count
+    if told.spots:
+        entry |= {"spots": [_spot(spot) for spot in told.spots], "count": told.count}
+    return entry
+
+
+def _told(entry: dict[str, Json]) -> Told:
+    spots = tuple(_read_spot(one) for one in entry.get("spots", ()))
+    return Told(reports.read_attempt(entry["attempt"]), spots, entry.get("count", 0))
+
+
+def _spot(spot: Spot) -> dict[str, Json]:
+    raw = {field.name: getattr(spot, field.name) for field in dataclasses.fields(spot)}
+    raw |= {"path": list(spot.path), "at": list(spot.at)}
+    return {name: value for name, value in raw.items() if value is not ABSENT}
+
+
+def _read_spot(raw: dict[str, Json]) -> Spot:
+    sides = {side: raw.get(side, ABSENT) for side in _SIDES}
+    return Spot(**{**raw, **sides, "path": tuple(raw["path"]), "at": tuple(raw["at"])})

@@ -1,0 +1,1 @@
+"""Eval files, queues and journals: what suites are made of on disk."""

@@ -1,0 +1,1 @@
+"""The forms of eval files, one file a form."""

@@ -1,0 +1,186 @@
+"""`input:` and `execution:` of a case: what is asked, and whom, as a recipe."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+from baselinekit.documents.yamlwrite import dump
+from baselinekit.errors import BaselinekitError, Problem, nearest
+from baselinekit.model.recipes import (
+    CommandExecution,
+    CommandInput,
+    Execution,
+    HttpExecution,
+    HttpRequest,
+    PromptExecution,
+    PromptInput,
+    Recipe,
+    SkillExecution,
+)
+from baselinekit.model.values import STRICT, Json
+from baselinekit.store import checks
+from baselinekit.store.complaints import found
+from baselinekit.store.dialects.native import recipe as native_recipe
+from baselinekit.store.files import MAX_OUTPUT_BYTES, read
+from baselinekit.store.outputs import beside
+from baselinekit.store.validate import check
+from baselinekit.suites.dialects.expecting import below
+from baselinekit.variables import unexpanded
+
+EXECUTIONS: dict[str, Any] = {
+    "prompt": PromptExecution,
+    "skill": SkillExecution,
+    "http": HttpExecution,
+    "command": CommandExecution,
+}
+_ASKS_TEXT = (PromptExecution, SkillExecution)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The `input:` of a case."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    type: Literal["prompt", "file", "api_call", "skill", "command"]
+    content: Json
+    context: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where a case is written, and whom it asks when it does not say so itself. `default`: nobody did."""
+
+    root: str
+    file: str
+    target: Execution
+
+
+def execution(raw: Json) -> tuple[Execution | None, list[Problem]]:
+    """An `execution:` by its type."""
+    if not isinstance(raw, dict):
+        return None, [Problem("BK105", f"expected a mapping, found {found(raw)}", "such as {type: prompt}")]
+    kind = raw.get("type")
+    if not isinstance(kind, str) or kind not in EXECUTIONS:
+        known = f"one of {', '.join(EXECUTIONS)}"
+        if kind is None:
+            return None, [Problem("BK104", "the key 'type' is missing", known, at=("type",))]
+        mend = nearest(str(kind), EXECUTIONS) or known
+        return None, [Problem("BK105", f"unknown type {found(kind)}", mend, at=("type",))]
+    stated, problems = check(EXECUTIONS[kind], raw)
+    return stated, problems
+
+
+def recipe(raw: Json, own: Execution | None, where: Where) -> tuple[Recipe | None, list[Problem]]:
+    """The recipe of a case, or what is wrong with its input. `own`: whom the case itself says to ask."""
+    asked, problems = check(Asked, raw)
+    if asked is None:
+        return None, problems
+    made, problems = _KINDS[asked.type](asked, own, where)
+    if made is not None and not problems:
+        problems = [replace(one, at=_here(one.at or (), asked)) for one in checks.check_recipe(made)]
+    return (None if problems else made), problems
+
+
+def _here(at: tuple[str | int, ...], asked: Asked) -> tuple[str | int, ...]:
+    """Where something of the recipe stands in the input: below its content."""
+    return ("content", *at[2:]) if at[:2] == ("current", "input") else ()
+
+
+def _prompt(asked: Asked, own: Execution | None, where: Where) -> tuple[Recipe | None, list[Problem]]:
+    if not isinstance(asked.content, str):
+        return None, [_kind("a text", asked.content)]
+    return _texted(asked.content, asked, own, where)
+
+
+def _file(asked: Asked, own: Execution | None, where: Where) -> tuple[Recipe | None, list[Problem]]:
+    """What is in the file is asked as it is: a `{{name}}` in there is no variable."""
+    if not isinstance(asked.content, str) or not asked.content:
+        return None, [_kind("the path of a file", asked.content)]
+    text, problem = file_text(where.root, where.file, asked.content)
+    if text is None:
+        return None, below([problem] if problem else [], ("content",))
+    return _texted(unexpanded(text), asked, own, where)
+
+
+def _texted(
+    text: str, asked: Asked, own: Execution | None, where: Where
+) -> tuple[Recipe | None, list[Problem]]:
+    target = own or where.target
+    if isinstance(target, SkillExecution):
+        given: Json = text if asked.context is None else {"content": text, "context": asked.context}
+        return Recipe(given, target), []
+    if isinstance(target, PromptExecution):
+        if asked.context is not None:
+            text = f"{text}\n\nContext:\n{dump(asked.context)}"
+        return Recipe(PromptInput(text=text), target), []
+    what = f"a {asked.type} is for a model or a skill, not for {target.type}"
+    return None, [Problem("BK715", what, "`execution: {type: skill, skill_name: …}`", at=("type",))]
+
+
+def _request(asked: Asked, own: Execution | None, where: Where) -> tuple[Recipe | None, list[Problem]]:
+    request, problems = check(HttpRequest, asked.content)
+    target = own or (where.target if isinstance(where.target, HttpExecution) else HttpExecution("http"))
+    if request is None or not isinstance(target, HttpExecution):
+        return None, [*below(problems, ("content",)), *_other(asked, target, HttpExecution, "type: http")]
+    return native_recipe(request, target), []
+
+
+def _skill(asked: Asked, own: Execution | None, where: Where) -> tuple[Recipe | None, list[Problem]]:
+    target = own or where.target
+    if not isinstance(target, SkillExecution):
+        return None, _other(asked, target, SkillExecution, "type: skill, skill_name: …")
+    return Recipe(
+        asked.content if asked.context is None else {"content": asked.content, "context": asked.context},
+        target,
+    ), []
+
+
+def _command(asked: Asked, own: Execution | None, where: Where) -> tuple[Recipe | None, list[Problem]]:
+    content = {"argv": asked.content} if isinstance(asked.content, list) else asked.content
+    stated, problems = check(CommandInput, content)
+    if isinstance(asked.content, list):
+        problems = [replace(one, at=(one.at or ())[1:]) for one in problems]
+    target = own or (
+        where.target if isinstance(where.target, CommandExecution) else CommandExecution("command")
+    )
+    if stated is None or not isinstance(target, CommandExecution):
+        return None, [
+            *below(problems, ("content",)),
+            *_other(asked, target, CommandExecution, "type: command"),
+        ]
+    return Recipe(stated, target), []
+
+
+def _other(asked: Asked, target: Execution, wanted: Any, words: str) -> list[Problem]:
+    """A recipe of another kind than the input."""
+    if isinstance(target, wanted):
+        return []
+    what = f"{asked.type} is not asked of {target.type}"
+    return [Problem("BK715", what, f"`execution: {{{words}}}`", at=("type",))]
+
+
+def _kind(wanted: str, content: Json) -> Problem:
+    return Problem("BK105", f"expected {wanted}, found {found(content)}", at=("content",))
+
+
+def file_text(root: str, file: str, name: str) -> tuple[str | None, Problem | None]:
+    """The text of a file that an eval file names, from its own folder on."""
+    folder, path = beside(root, file, name)
+    try:
+        return read(folder, path, MAX_OUTPUT_BYTES).decode("utf-8"), None
+    except UnicodeDecodeError:
+        return None, Problem("BK112", f"{path} is not UTF-8 text", "name a text file", at=())
+    except BaselinekitError as error:
+        (problem,) = error.problems
+        what = f"{path}: {problem.what}" if problem.place else problem.what
+        return None, replace(problem, what=what, place=None, at=())
+
+
+_KINDS: dict[str, Callable[[Asked, Execution | None, Where], tuple[Recipe | None, list[Problem]]]] = {
+    "prompt": _prompt,
+    "file": _file,
+    "api_call": _request,
+    "skill": _skill,
+    "command": _command,
+}

@@ -1,0 +1,181 @@
+"""A capability record: `id, name, input, expected_output, grader, metadata`. An item of a file of test cases
+is one too, which says `expected`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+from baselinekit.errors import Problem
+from baselinekit.model.baselines import Number, Source
+from baselinekit.model.evals import Case, Expected, Kind
+from baselinekit.model.graders import Grader
+from baselinekit.model.recipes import Execution, PromptExecution, Seconds
+from baselinekit.model.values import ABSENT, STRICT, Json, Path
+from baselinekit.store import checks
+from baselinekit.store.validate import check
+from baselinekit.suites.dialects import asking, graders
+from baselinekit.suites.dialects.expecting import Given, below
+
+Criticality = Literal["critical", "high", "medium", "low"]
+EXPECTED = ("expected", "expected_output")
+_NEVER_EMPTY = ("id", "input")
+"""Any other key with nothing behind it is as good as none."""
+_LIMITS = ("timeout_seconds", "retries")
+_LONGEST = 366 * 86_400
+_MOST_RETRIES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """What is said of a case, and how it is run."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    difficulty: Literal["easy", "medium", "hard"] | None = None
+    tags: list[str] = field(default_factory=list)
+    timeout_seconds: Seconds | None = None
+    retries: int | None = None
+    weight: Number = 1.0
+    parallel: bool | None = None
+    criticality: Criticality | None = None
+    skip: str | None = None
+    created: str | None = None
+    author: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A case as its file states it. What has no type here is looked at by itself, so that one mistake hides
+    no other."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    id: str
+    input: Json
+    name: str | None = None
+    description: str | None = None
+    category: str | None = None
+    expected_output: Json = ABSENT
+    expected: Json = ABSENT
+    grader: Json = ABSENT
+    graders: list[Json] = field(default_factory=list)
+    execution: Json = ABSENT
+    metadata: Json = ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What holds for a case that says nothing of its own. `target`: whom the operator wants asked;
+    `execution`: whom the file or the suite does."""
+
+    root: str
+    target: Execution | None = None
+    execution: Execution | None = None
+    timeout: Seconds | None = None
+    retries: int = 0
+    parallel: bool = True
+    category: str | None = None
+    tags: tuple[str, ...] = ()
+    criticality: Criticality | None = None
+    skip: str | None = None
+    kind: Kind = "capability"
+    before: str = ""
+    graders: tuple[Json, ...] = ()
+    named: Mapping[str, Grader] = field(default_factory=dict)
+
+    @property
+    def asked(self) -> Execution:
+        return self.target or self.execution or PromptExecution("prompt")
+
+
+def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case | None, list[Problem]]:
+    """The case, or everything that is wrong with it."""
+    stated = {key: value for key, value in raw.items() if value is not None or key in _NEVER_EMPTY}
+    record, problems = check(Record, stated)
+    own, wrong = asking.execution(stated["execution"]) if "execution" in stated else (None, [])
+    problems += below(wrong, ("execution",))
+    recipe = None
+    if "input" in stated and not wrong:
+        where = asking.Where(defaults.root, source.file, defaults.asked)
+        recipe, more = asking.recipe(stated["input"], own, where)
+        problems += below(more, ("input",))
+    metadata, more = check(Metadata, stated.get("metadata", {}))
+    problems += below(more if metadata is None else _wrong(metadata), ("metadata",))
+    expected, at, more = _expected(stated)
+    problems += more
+    given = Given(expected, at, defaults.named)
+    chosen, wrong = graders.read_all(_stated(stated, defaults), given)
+    problems += [one for one in wrong if not more or graders.is_by_itself(one)]
+    if record is not None:
+        problems += checks.check_id(record.id)
+    if record is None or recipe is None or metadata is None or problems:
+        return None, problems
+    return _case(
+        record, metadata, Case(record.id, recipe, chosen, expected=expected, source=source), defaults
+    ), []
+
+
+def _case(record: Record, metadata: Metadata, case: Case, defaults: Defaults) -> Case:
+    asked = record.input
+    return replace(
+        case,
+        id=defaults.before + record.id,
+        kind=defaults.kind,
+        name=record.name,
+        description=record.description,
+        category=record.category or defaults.category,
+        tags=tuple(dict.fromkeys((*defaults.tags, *metadata.tags))),
+        difficulty=metadata.difficulty,
+        criticality=metadata.criticality or defaults.criticality,
+        context=asked.get("context") if isinstance(asked, dict) else None,
+        timeout=defaults.timeout if metadata.timeout_seconds is None else metadata.timeout_seconds,
+        retries=defaults.retries if metadata.retries is None else metadata.retries,
+        parallel=defaults.parallel if metadata.parallel is None else metadata.parallel,
+        weight=float(metadata.weight),
+        skip=metadata.skip or defaults.skip,
+    )
+
+
+def _stated(raw: dict[str, Json], defaults: Defaults) -> list[tuple[Json, Path]]:
+    """The graders as they stand there: the case's own, else those of its file."""
+    stated: list[tuple[Json, Path]] = []
+    if "grader" in raw:
+        stated.append((raw["grader"], ("grader",)))
+    if isinstance(raw.get("graders"), list):
+        stated += [(each, ("graders", number)) for number, each in enumerate(raw["graders"])]
+    return stated or [(each, ()) for each in defaults.graders]
+
+
+def _expected(raw: dict[str, Json]) -> tuple[Expected | None, Path, list[Problem]]:
+    keys = [key for key in EXPECTED if key in raw]
+    if not keys:
+        return None, (), []
+    if len(keys) > 1:
+        what = "both `expected` and `expected_output` are given"
+        return None, (), [Problem("BK714", what, "keep one of them", at=("expected_output",))]
+    at = (keys[0],)
+    stated = raw[keys[0]]
+    expected, problems = check(Expected, stated)
+    if isinstance(stated, dict) and "value" not in stated and not stated.get("alternatives"):
+        problems.append(
+            Problem("BK104", "the key 'value' is missing", "say what would be right", at=("value",))
+        )
+    return expected, at, below(problems, at)
+
+
+def _wrong(metadata: Metadata) -> list[Problem]:
+    """What is wrong beyond the types."""
+    problems = limits(metadata.timeout_seconds, metadata.retries)
+    return [*problems, *graders.weight_problems(metadata.weight)]
+
+
+def limits(timeout: Seconds | None, retries: int | None, names: Sequence[str] = _LIMITS) -> list[Problem]:
+    """What is wrong with a time limit and with a number of retries, under the names that they have."""
+    problems = []
+    if timeout is not None and not 0 < timeout <= _LONGEST:
+        what = "a time limit of nothing" if timeout <= 0 else "a time limit of more than a year"
+        problems.append(Problem("BK108", what, "a number of seconds above 0", at=(names[0],)))
+    if retries is not None and not 0 <= retries <= _MOST_RETRIES:
+        what = "fewer than 0 retries" if retries < 0 else f"more than {_MOST_RETRIES} retries"
+        problems.append(Problem("BK108", what, f"0 to {_MOST_RETRIES}", at=(names[1],)))
+    return problems

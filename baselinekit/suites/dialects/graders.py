@@ -1,0 +1,192 @@
+"""`grader:` as files state it: a kind with its config, or the name of one from config/graders.yaml."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+from baselinekit.errors import Problem, nearest
+from baselinekit.model.baselines import Number
+from baselinekit.model.graders import FunctionOutput, Grader, HumanRating, Method, ModelJudge
+from baselinekit.model.values import STRICT, Json, Path
+from baselinekit.store.validate import check
+from baselinekit.suites.dialects.expecting import (
+    BY_EXPECTATION,
+    METHODS,
+    OF_CALLS,
+    TWICE,
+    Given,
+    below,
+    derived as derived_from,
+    function_output,
+    with_calls,
+)
+
+_HEAVIEST = 1_000_000
+_FROM_EXPECTATION = (("BK712", "config"), ("BK104", "function_name"))
+_NUMBER = re.compile(r"-?[0-9]{1,9}")
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A grader in place."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    type: Literal["code", "model", "human"]
+    config: dict[str, Json] = field(default_factory=dict)
+    name: str | None = None
+    weight: Number = 1
+    required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A grader that config/graders.yaml describes; what is said here goes before what it says."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    ref: str
+    name: str | None = None
+    weight: Number | None = None
+    required: bool | None = None
+
+
+def read_all(stated: Sequence[tuple[Json, Path]], given: Given) -> tuple[tuple[Grader, ...], list[Problem]]:
+    """The graders of a case, and what its expectation asks for beside them; or what is wrong with them."""
+    graders: list[Grader] = []
+    problems: list[Problem] = []
+    for raw, at in stated:
+        grader, wrong = read(raw, at, given)
+        problems += wrong
+        graders += [grader] if grader else []
+    derived, wrong = derived_from(given, bool(stated))
+    problems += wrong
+    if not problems and not derived and not graders:
+        what = "nothing says what would be right"
+        problems.append(Problem("BK711", what, "add `grader`, or `expected: {type: exact, value: …}`", at=()))
+    return _each_with_its_name([*derived, *graders]), problems
+
+
+def is_by_itself(problem: Problem) -> bool:
+    """Whether a grader is wrong whatever is expected: to be told where the expectation cannot be read."""
+    last = (problem.at or ("",))[-1]
+    return problem.code not in ("BK711", "BK714") and (problem.code, last) not in _FROM_EXPECTATION
+
+
+def read(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Problem]]:
+    """One grader. None without a problem: the expectation says all of it."""
+    if isinstance(raw, str) or (isinstance(raw, dict) and "ref" in raw):
+        return _by_name({"ref": raw} if isinstance(raw, str) else raw, at, given)
+    stated, problems = check(Stated, raw)
+    if stated is None:
+        return None, below([*problems, *_in_config(raw, given)], at)
+    problems = weight_problems(stated.weight)
+    method, more = _KINDS[stated.type](stated.config, given)
+    problems = below([*problems, *below(more, ("config",))], at)
+    if problems or method is None:
+        return None, problems
+    name = stated.name or (_name_of(method) if stated.type == "code" else stated.type)
+    return Grader(name, stated.type, method, float(stated.weight), stated.required, at), []
+
+
+def _in_config(raw: Json, given: Given) -> list[Problem]:
+    """What else is wrong, where only the mapping around the config could not be read."""
+    kind, config = (raw.get("type"), raw.get("config")) if isinstance(raw, dict) else (None, None)
+    if not isinstance(kind, str) or kind not in _KINDS or not isinstance(config, dict):
+        return []
+    return below(_KINDS[kind](config, given)[1], ("config",))
+
+
+def _by_name(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Problem]]:
+    stated, problems = check(Named, raw)
+    if stated is None:
+        return None, below(problems, at)
+    if stated.ref not in given.named:
+        known = sorted(given.named)
+        mend = nearest(stated.ref, known) or (f"there are {', '.join(known)}" if known else "")
+        mend = mend or "describe it in config/graders.yaml, beside the suite"
+        return None, [Problem("BK713", f"there is no grader {stated.ref!r}", mend, at=at)]
+    grader, problems = given.named[stated.ref], weight_problems(stated.weight)
+    method = grader.method
+    if isinstance(method, FunctionOutput) and given.expected and given.expected.type == "functional":
+        problems += [replace(TWICE, at=())] if method.test_cases else []
+        method = with_calls(method, given)
+    weight = grader.weight if stated.weight is None else float(stated.weight)
+    required = grader.required if stated.required is None else stated.required
+    named = Grader(stated.name or stated.ref, grader.kind, method, weight, required, at)
+    return named, below(problems, at)
+
+
+def weight_problems(weight: Number | None) -> list[Problem]:
+    """What is wrong with a weight, which counts among the others."""
+    if weight is None or 0 <= weight <= _HEAVIEST:
+        return []
+    shown = weight if weight < 0 else f"more than {_HEAVIEST:,}"
+    return [Problem("BK108", f"the weight is {shown}", f"a number from 0 to {_HEAVIEST:,}", at=("weight",))]
+
+
+def _by_code(config: dict[str, Json], given: Given) -> tuple[Method | None, list[Problem]]:
+    """By the method that is stated, else by what the config or the expectation speaks of."""
+    config = dict(config)
+    method = config.pop("method", None)
+    expected = given.expected
+    if method is None and (expected is None or any(key in config for key in OF_CALLS)):
+        method = "function_output" if any(key in config for key in OF_CALLS) else None
+    elif method is None and expected is not None:
+        if expected.type == "semantic" and not config:
+            return None, []
+        method = BY_EXPECTATION.get(expected.type)
+    if method is None:
+        return None, [Problem("BK712", "the grader has no method", f"one of {', '.join(METHODS)}", at=())]
+    if not isinstance(method, str) or method not in METHODS:
+        mend = nearest(str(method), METHODS) or f"one of {', '.join(METHODS)}"
+        return None, [Problem("BK712", f"there is no method {method!r}", mend, at=("method",))]
+    if method == "function_output":
+        return function_output(config, given)
+    found, problems = check(METHODS[method], config)
+    return found, problems
+
+
+def _by_model(config: dict[str, Json], given: Given) -> tuple[Method | None, list[Problem]]:
+    return check(ModelJudge, config)
+
+
+def _by_people(config: dict[str, Json], given: Given) -> tuple[Method | None, list[Problem]]:
+    """Labels have numbers for names, which a file may also write as texts."""
+    scale = config.get("rating_scale")
+    labels = scale.get("labels") if isinstance(scale, dict) else None
+    if not isinstance(scale, dict) or not isinstance(labels, dict):
+        return check(HumanRating, config)
+    problems = [
+        Problem("BK105", f"the label {key!r} belongs to no number", "such as 1: Poor", at=("labels", key))
+        for key in labels
+        if not _NUMBER.fullmatch(key)
+    ]
+    numbered = {int(key): label for key, label in labels.items() if not problems}
+    found, more = check(HumanRating, {**config, "rating_scale": {**scale, "labels": numbered}})
+    more = [replace(one, at=_as_written(one.at or ())) for one in more]
+    return (None if problems else found), [*below(problems, ("rating_scale",)), *more]
+
+
+def _as_written(at: Path) -> Path:
+    """In the file every key is a text."""
+    inside = at[:2] == ("rating_scale", "labels") and len(at) > 2
+    return (*at[:2], str(at[2]), *at[3:]) if inside else at
+
+
+_KINDS = {"code": _by_code, "model": _by_model, "human": _by_people}
+
+
+def _name_of(method: Method) -> str:
+    return next(name for name, kind in METHODS.items() if isinstance(method, kind))
+
+
+def _each_with_its_name(graders: Sequence[Grader]) -> tuple[Grader, ...]:
+    """No two graders of a case are called the same: their grades are told apart by name."""
+    seen: dict[str, int] = {}
+    named = []
+    for grader in graders:
+        seen[grader.name] = count = seen.get(grader.name, 0) + 1
+        named.append(grader if count == 1 else replace(grader, name=f"{grader.name}-{count}"))
+    return tuple(named)

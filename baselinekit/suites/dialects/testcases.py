@@ -1,0 +1,107 @@
+"""A file of test cases: `schema_version, eval_type, metadata, config, test_cases`."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+from baselinekit.errors import Problem
+from baselinekit.model.recipes import Seconds
+from baselinekit.model.values import ABSENT, STRICT, Json
+from baselinekit.store import checks
+from baselinekit.store.validate import check
+from baselinekit.suites.dialects import asking
+from baselinekit.suites.dialects.capability import Criticality, Defaults, limits
+from baselinekit.suites.dialects.expecting import below
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """Its `metadata`: what holds for all of its cases. Their ids begin with its id."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    id: str
+    name: str | None = None
+    description: str | None = None
+    category: str | None = None
+    tags: list[str] = field(default_factory=list)
+    criticality: Criticality | None = None
+    created: str | None = None
+    author: str | None = None
+    skip: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Its `config`: how its cases are run, where they do not say so themselves."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    timeout_seconds: Seconds | None = None
+    retries: int | None = None
+    parallel: bool | None = None
+    execution: Json = ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class CasesFile:
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    metadata: Json
+    test_cases: list[Json]
+    schema_version: str | int | float | None = None
+    eval_type: Literal["capability", "regression"] = "capability"
+    config: Json = ABSENT
+    grader: Json = ABSENT
+    graders: list[Json] = field(default_factory=list)
+
+
+def recognises(raw: dict[str, Json]) -> bool:
+    return "test_cases" in raw and "test_case" not in raw
+
+
+def read(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list[Problem]]:
+    """What holds for each of its cases, and what is wrong with the file around them."""
+    stated, problems = check(CasesFile, raw)
+    if "metadata" in raw:
+        about, more = check(About, raw["metadata"])
+        problems += below(more, ("metadata",))
+        if about is not None:
+            problems += checks.check_id(about.id, ("metadata", "id"))
+            defaults = replace(
+                defaults,
+                before=f"{about.id}/",
+                category=about.category,
+                tags=tuple(about.tags),
+                criticality=about.criticality,
+                skip=about.skip,
+            )
+    if isinstance(raw.get("config"), dict):
+        defaults, more = configured(raw["config"], defaults)
+        problems += below(more, ("config",))
+    elif raw.get("config") is not None:
+        problems += below(check(Config, raw["config"])[1], ("config",))
+    if isinstance(raw.get("test_cases"), list) and not raw["test_cases"]:
+        problems.append(Problem("BK710", "a file without a test case", "add one", at=("test_cases",)))
+    own = [raw["grader"]] if raw.get("grader") is not None else []
+    own += raw["graders"] if isinstance(raw.get("graders"), list) else []
+    kind = stated.eval_type if stated else "capability"
+    return replace(defaults, kind=kind, graders=tuple(own)), problems
+
+
+def configured(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list[Problem]]:
+    """The defaults with what a `config:` says."""
+    config, problems = check(Config, raw)
+    execution = defaults.execution
+    if raw.get("execution") is not None:
+        execution, more = asking.execution(raw["execution"])
+        problems += below(more, ("execution",))
+    if config is None:
+        return defaults, problems
+    problems += limits(config.timeout_seconds, config.retries)
+    return replace(
+        defaults,
+        execution=execution,
+        timeout=defaults.timeout if config.timeout_seconds is None else config.timeout_seconds,
+        retries=defaults.retries if config.retries is None else config.retries,
+        parallel=defaults.parallel if config.parallel is None else config.parallel,
+    ), problems

@@ -1,0 +1,108 @@
+"""What an eval file holds: its items, each with its form, wherever it stands."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from baselinekit.errors import Problem, nearest
+from baselinekit.model.values import Json, Path, json_type
+from baselinekit.store import records
+from baselinekit.store.dialects import harness
+from baselinekit.suites.dialects import suite, testcases
+
+Form = Literal["case", "test_cases", "regression", "suite", "gate", "nothing"]
+CAPABILITY = "capability_eval"
+BESIDE = ("baselines", "config", "fixtures", "results")
+"""Folders below a named one that hold what goes with evals: known outputs, graders and thresholds, files that
+cases name, and what runs have written."""
+NUMBERED = frozenset({"labels"})
+"""Where keys are numbers: the labels of a rating scale."""
+
+_CASE = {"input", "expected", "expected_output", "grader", "graders"}
+_BASELINE = {"current", "baseline", "comparison"}
+_WRAPPERS = (CAPABILITY, records.WRAPPER, suite.WRAPPER)
+_GATES = ("eval_trigger", "phase")
+_OTHERS = {
+    "eval_trigger": ("an eval trigger", "give it to the gate: baselinekit gate FILE"),
+    "phase": ("a phase of a plan", "give it to the gate: baselinekit gate FILE"),
+    "eval_report": ("the report of a run", "reports belong into results/"),
+    "format": ("the result of a run", "results belong into results/"),
+    "evalcases": ("an AgentV eval file", "it is not read as a suite"),
+    "triggering": ("an eva triggering file", "it is not read as a suite"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing in a document, and where it stands there. `problem`: why it is nothing that could be run. A
+    gate may lie among the cases, but is none."""
+
+    form: Form
+    at: Path
+    raw: Json
+    problem: Problem | None = None
+
+
+def items(document: Json) -> Iterator[Item]:
+    """What a document holds, in its order."""
+    if document is None:
+        return
+    if not isinstance(document, dict):
+        yield from _listed(document, ())
+        return
+    wrappers = [key for key in _WRAPPERS if key in document]
+    if not wrappers:
+        yield _item(document, ())
+        return
+    for key in document:
+        if key not in wrappers:
+            what = f"unknown key {key!r} beside {wrappers[0]}"
+            yield _nothing(Problem("BK103", what, f"move it below {wrappers[0]}", at=(key,)))
+    for key in wrappers:
+        if key == suite.WRAPPER:
+            yield Item("suite", (key,), document[key])
+        else:
+            form: Form = "case" if key == CAPABILITY else "regression"
+            yield from _listed(document[key], (key,), form)
+
+
+def _listed(value: Json, at: Path, form: Form | None = None) -> Iterator[Item]:
+    if isinstance(value, list) and not value:
+        yield _nothing(Problem("BK710", "an empty list", "add a case", at=at))
+    for number, each in enumerate(value if isinstance(value, list) else [value]):
+        here = (*at, number) if isinstance(value, list) else at
+        if not isinstance(each, dict):
+            mend = "a case is a mapping with id, input, expected and grader"
+            yield _nothing(Problem("BK710", f"no case, but a JSON {json_type(each)}", mend, at=here))
+        else:
+            yield Item(form, here, each) if form else _item(each, here)
+
+
+def _item(raw: dict[str, Json], at: Path) -> Item:
+    """By what only one of the forms has."""
+    if testcases.recognises(raw):
+        return Item("test_cases", at, raw)
+    if {"output", "human"} <= raw.keys():
+        mend = "move it into the folder config/ beside the cases, and name it there: calibration: config/…"
+        return _nothing(Problem("BK710", "no case: this looks like labels for a judge", mend, at=at))
+    if harness.recognises(raw) or ((_BASELINE & raw.keys()) and not (_CASE & raw.keys())):
+        return Item("regression", at, raw)
+    if _CASE & raw.keys() or "id" in raw:
+        return Item("case", at, raw)
+    looks = next(((key, words) for key, words in _OTHERS.items() if key in raw), None)
+    if looks:
+        key, (words, mend) = looks
+        problem = Problem("BK710", f"no case: this looks like {words}", mend, at=at)
+        return Item("gate" if key in _GATES else "nothing", at, None, problem)
+    return _nothing(Problem("BK710", *_unlike(raw), at=at))
+
+
+def _unlike(raw: dict[str, Json]) -> tuple[str, str]:
+    known = [*_WRAPPERS, "test_cases", "input", "expected", "grader", "current", "baseline"]
+    near = next((hint for key in raw if (hint := nearest(key, known))), "")
+    keys = ", ".join(map(str, list(raw)[:5])) or "nothing"
+    return f"no case: it has {keys}", near or "a case has id, input, expected and grader"
+
+
+def _nothing(problem: Problem) -> Item:
+    return Item("nothing", problem.at or (), None, problem)

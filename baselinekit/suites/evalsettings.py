@@ -1,0 +1,136 @@
+"""What stands in the `config/` folder beside a suite: graders by name, and thresholds."""
+
+import os
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from baselinekit.documents.languages import SUFFIXES, language
+from baselinekit.documents.text import decode
+from baselinekit.errors import BaselinekitError, Place, Problem, nearest
+from baselinekit.metrics import PRESETS, metric_name
+from baselinekit.model.graders import ExactMatch, Grader
+from baselinekit.model.values import Json
+from baselinekit.store.complaints import found
+from baselinekit.store.files import read
+from baselinekit.store.locating import place_problems
+from baselinekit.suites.dialects import graders
+from baselinekit.suites.dialects.expecting import Given, below
+from baselinekit.suites.evalfiles import NUMBERED
+
+GRADERS = "config/graders"
+THRESHOLDS = "config/thresholds"
+MAIN_SUITE = "eval-suite"
+_RATES = ("pass_rate", "score")
+
+
+@dataclass(slots=True)
+class Settings:
+    """The files that were read so far, and what is wrong in them: told once, however many suites use them."""
+
+    problems: list[Problem] = field(default_factory=list)
+    read_graders: dict[str, dict[str, Grader]] = field(default_factory=dict)
+
+    def graders(self, root: str, file: str, before: Mapping[str, Grader]) -> Mapping[str, Grader]:
+        """The graders with names that a file may use: those of the nearest config/ folder upward, and those
+        that whoever refers to the file has."""
+        path = nearest_upward(root, file, GRADERS)
+        if path is None:
+            return before
+        if path not in self.read_graders:
+            self.read_graders[path] = self._graders(root, path)
+        return {**before, **self.read_graders[path]}
+
+    def _graders(self, root: str, path: str) -> dict[str, Grader]:
+        body, stated = self._stated(root, path, "graders")
+        named: dict[str, Grader] = {}
+        problems: list[Problem] = []
+        for at, name, raw in stated:
+            grader, wrong = graders.read(raw, (), Given())
+            problems += below(wrong, (*at, name))
+            # one that is wrong is told here; whoever names it has nothing to be told
+            named[name] = grader or Grader(name, "code", ExactMatch())
+        if problems:
+            self.problems += place_problems(body, path, {0: problems})
+        return named
+
+    def thresholds(self, root: str, file: str, own: Json) -> tuple[dict[str, float], list[Problem]]:
+        """The least values of metrics: those of config/thresholds.yaml, and over them the suite's own."""
+        least: dict[str, float] = {}
+        path = nearest_upward(root, file, THRESHOLDS)
+        if path is not None:
+            body, stated = self._stated(root, path, "thresholds")
+            wrong: list[Problem] = []
+            for at, name, raw in sorted(stated, key=lambda each: each[1] != "preset"):
+                wrong += below(_threshold(least, name, raw), (*at, name))
+            if wrong:
+                self.problems += [
+                    one for one in place_problems(body, path, {0: wrong}) if one not in self.problems
+                ]
+        if own is None:
+            return least, []
+        if not isinstance(own, dict):
+            own = {"preset": own}
+        problems: list[Problem] = []
+        for name, raw in sorted(own.items(), key=lambda each: each[0] != "preset"):
+            problems += below(_threshold(least, name, raw), ("thresholds", name))
+        return least, problems
+
+    def _stated(
+        self, root: str, path: str, wrapper: str
+    ) -> tuple[str, list[tuple[tuple[str, ...], str, Json]]]:
+        """The entries of a file, which may stand under its own name: where, the name, the value."""
+        try:
+            body = decode(read(root, path), path).body
+            documents = [
+                each for each in language(path).load(body, path, numbered=NUMBERED) if each is not None
+            ]
+        except BaselinekitError as error:
+            self.problems += [
+                problem.placed(Place(path)) for problem in error.problems if problem not in self.problems
+            ]
+            return "", []
+        raw = documents[0] if documents else {}
+        at: tuple[str, ...] = ()
+        if isinstance(raw, dict) and raw.keys() == {wrapper}:
+            raw, at = raw[wrapper], (wrapper,)
+        if not isinstance(raw, dict) or len(documents) > 1:
+            what = (
+                "more than one document" if len(documents) > 1 else f"expected a mapping, found {found(raw)}"
+            )
+            problem = Problem("BK717", what, "names, and what they stand for", Place(path, 1, 1))
+            self.problems += [problem] if problem not in self.problems else []
+            return body, []
+        return body, [(at, name, value) for name, value in raw.items()]
+
+
+def _threshold(least: dict[str, float], name: str, raw: Json) -> list[Problem]:
+    """Note the least value of one metric, or those of a preset."""
+    if name == "preset":
+        if not isinstance(raw, str) or raw.lower() not in PRESETS:
+            mend = nearest(str(raw).lower(), PRESETS) or f"one of {', '.join(PRESETS)}"
+            return [Problem("BK717", f"there is no preset {raw!r}", mend, at=())]
+        least |= PRESETS[raw.lower()]
+        return []
+    known = metric_name(name)
+    if known is None and name not in _RATES:
+        mend = nearest(name, [*_RATES, "pass@1", "pass@3", "pass^3", "pass_at_1", "pass_hat_3", "preset"])
+        mend = mend or "such as pass@1, pass^3, pass_rate or `preset: production`"
+        return [Problem("BK717", f"there is no metric {name!r}", mend, at=())]
+    if isinstance(raw, bool) or not isinstance(raw, int | float) or not 0 <= raw <= 1:
+        return [Problem("BK717", f"the least value is {found(raw)}", "a number from 0 to 1", at=())]
+    least[f"pass{known[0]}{known[1]}" if known else name] = float(raw)
+    return []
+
+
+def nearest_upward(root: str, file: str, name: str) -> str | None:
+    """The file of this name, in any language, in the nearest folder upward, up to the root."""
+    folder = posixpath.dirname(file)
+    while True:
+        for suffix in SUFFIXES:
+            path = posixpath.join(folder, name + suffix)
+            if os.path.isfile(os.path.join(root, path)):
+                return path
+        if not folder or folder == "/":
+            return None
+        folder = posixpath.dirname(folder)

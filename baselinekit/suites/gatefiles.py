@@ -1,0 +1,244 @@
+"""`phase:` and `eval_trigger:`, as the plan of a project states them, read as gates."""
+
+import os
+import posixpath
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+from baselinekit.documents.languages import language
+from baselinekit.documents.text import decode
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
+from baselinekit.metrics import metric_name
+from baselinekit.model.baselines import Number
+from baselinekit.model.gates import Gate
+from baselinekit.model.values import STRICT, Json
+from baselinekit.store.complaints import found
+from baselinekit.store.files import MAX_BYTES, read
+from baselinekit.store.locating import place_problems
+from baselinekit.store.validate import check
+from baselinekit.suites.dialects.expecting import below
+
+RATE = "pass rate"
+SLOT = "{phase_id}"
+ENDINGS = (".md", ".json", ".html")
+PHASE, TRIGGER = "phase", "eval_trigger"
+
+_FORM = "a gate file has `phase:` with a step of type eval, or `eval_trigger:`"
+
+
+@dataclass(frozen=True, slots=True)
+class StepConfig:
+    """The `config` of an eval step."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    suite: str
+    required_pass_rate: Number | None = None
+    blocking: bool = True
+    metrics: list[str] = field(default_factory=list)
+    thresholds: dict[str, Number] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    type: Literal["eval"]
+    config: StepConfig
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    categories: list[str] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class OnFailure:
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    action: Literal["block", "warn", "continue"] = "block"
+    notification: bool = False
+    report_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OnSuccess:
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    action: Literal["continue"] = "continue"
+    archive_results: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """`eval_trigger:`. `when` is for whoever calls the gate: it judges when it is called."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    suite: str
+    when: str | None = None
+    filters: Filters = field(default_factory=Filters)
+    thresholds: dict[str, Number] = field(default_factory=dict)
+    on_failure: OnFailure = field(default_factory=OnFailure)
+    on_success: OnSuccess = field(default_factory=OnSuccess)
+
+
+def load_gates(file: str, root: str) -> list[Gate]:
+    """Every gate of a file, in its order; or everything that is wrong with it."""
+    body = decode(read(root, file, MAX_BYTES), file).body
+    gates: list[Gate] = []
+    wrong: dict[int, list[Problem]] = {}
+    for number, document in enumerate(language(file).load(body, file)):
+        here = wrong.setdefault(number, [])
+        stated = document if isinstance(document, dict) else {}
+        if not stated.keys() & {PHASE, TRIGGER}:
+            here.append(Problem("BK730", "no gate here", _FORM, at=()))
+        for key, raw in stated.items():
+            known = {PHASE: _phase, TRIGGER: _trigger}.get(key)
+            if known is not None:
+                made, problems = known(raw, file, root)
+                gates += made
+                here += below(problems, (key,))
+            elif stated.keys() & {PHASE, TRIGGER}:
+                here.append(Problem("BK103", f"unknown key {key!r} beside a gate", "remove it", at=(key,)))
+    if any(wrong.values()):
+        raise InvalidInput(*place_problems(body, file, wrong))
+    if not gates:
+        raise InvalidInput(Problem("BK730", "no gate here", _FORM, Place(file, 1, 1)))
+    return gates
+
+
+def _phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Problem]]:
+    """A gate for each eval step; of the other steps nothing is looked at."""
+    steps = raw.get("steps") if isinstance(raw, dict) else None
+    if not isinstance(raw, dict) or not isinstance(steps, list):
+        return [], [Problem("BK730", "a phase has `steps:`", _FORM, at=())]
+    name = str(raw.get("name") or "phase")
+    gates, problems = [], []
+    for number, step in enumerate(steps):
+        if not isinstance(step, dict) or step.get("type") != "eval":
+            continue
+        stated, more = check(Step, step)
+        if stated is not None and not more:
+            more = below(_wrong_step(stated.config), ("config",))
+        problems += below(more, ("steps", number))
+        if stated is None or more:
+            continue
+        suite, missing = _suite(stated.config.suite, file, root)
+        problems += below(missing, ("steps", number, "config", "suite"))
+        least = {**stated.config.thresholds}
+        if stated.config.required_pass_rate is not None:
+            least[RATE] = stated.config.required_pass_rate
+        title = f"{name}: {stated.description}" if stated.description else name
+        gates.append(
+            Gate(
+                title,
+                {metric: float(value) for metric, value in least.items()},
+                tuple(stated.config.metrics),
+                suite,
+                stated.config.blocking,
+                file=file,
+            )
+        )
+    if not gates and not problems:
+        problems.append(Problem("BK730", "the phase has no step of type eval", "add one", at=("steps",)))
+    return gates, problems
+
+
+def _wrong_step(config: StepConfig) -> list[Problem]:
+    problems = _wrong_least(config.thresholds)
+    problems += _wrong_share(config.required_pass_rate, "required_pass_rate", ("required_pass_rate",))
+    for number, name in enumerate(config.metrics):
+        if name != RATE and metric_name(name) is None:
+            problems.append(_unknown(name, ("metrics", number)))
+    if not config.thresholds and config.required_pass_rate is None:
+        mend = "state `required_pass_rate: 0.9`, or `thresholds: {pass@1: 0.9}`"
+        problems.append(Problem("BK731", "a gate that asks for nothing lets everything through", mend, at=()))
+    return problems
+
+
+def _trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Problem]]:
+    stated, problems = check(Trigger, raw)
+    if stated is None or problems:
+        return [], problems
+    problems = below(_wrong_least(stated.thresholds), ())
+    if not stated.thresholds:
+        mend = "state what has to be reached: `thresholds: {pass_at_1: 0.85}`"
+        problems.append(Problem("BK731", "a gate that asks for nothing lets everything through", mend, at=()))
+    path = stated.on_failure.report_path
+    if path is not None:
+        problems += _wrong_path(path, root)
+    suite, missing = _suite(stated.suite, file, root)
+    problems += below(missing, ("suite",))
+    return [
+        Gate(
+            posixpath.splitext(posixpath.basename(stated.suite))[0],
+            {metric: float(value) for metric, value in stated.thresholds.items()},
+            (),
+            suite,
+            stated.on_failure.action == "block",
+            tuple(stated.filters.categories),
+            tuple(stated.filters.tags),
+            path,
+            stated.on_failure.notification,
+            stated.on_success.archive_results,
+            file,
+        )
+    ], problems
+
+
+def _suite(name: str, file: str, root: str) -> tuple[str, list[Problem]]:
+    """A suite from the folder of the file that names it, else from the project's root, where a plan that
+    lies in a folder of its own means it."""
+    beside = posixpath.normpath(posixpath.join(posixpath.dirname(file), name))
+    for path in (beside, posixpath.normpath(name)):
+        try:
+            read(root, path, MAX_BYTES)
+        except BaselinekitError as error:
+            problem = error.problems[0]
+            if problem.code.startswith("BK4"):
+                return path, [replace(problem, place=None, at=())]
+        else:
+            return path, []
+    mend = f"it is looked for at {beside}"
+    mend += "" if beside == posixpath.normpath(name) else f", then at {posixpath.normpath(name)}"
+    return beside, [Problem("BK102", f"there is no suite {name!r}", mend, at=())]
+
+
+def _wrong_least(least: dict[str, Number]) -> list[Problem]:
+    problems = []
+    for name, value in least.items():
+        if name != RATE and metric_name(name) is None:
+            problems.append(_unknown(name, ("thresholds", name)))
+        problems += _wrong_share(value, name, ("thresholds", name))
+    return problems
+
+
+def _wrong_share(value: Number | None, name: str, at: tuple[str, ...]) -> list[Problem]:
+    if value is None or 0 <= value <= 1:
+        return []
+    return [Problem("BK108", f"{name} is {found(value)}", "a share from 0 to 1", at=at)]
+
+
+def _unknown(name: str, at: tuple[str | int, ...]) -> Problem:
+    return Problem("BK723", f"no metric is called {name!r}", "pass@1, pass@3, pass^3 or pass rate", at=at)
+
+
+def _wrong_path(path: str, root: str) -> list[Problem]:
+    """A file of a plan names where something is written: a report, inside the project, and nothing else."""
+    at = ("on_failure", "report_path")
+    inside = posixpath.normpath(path.replace(SLOT, "x"))
+    folder = os.path.realpath(os.path.join(root, posixpath.dirname(inside)))
+    hidden = any(part.lower() in (".git", ".github", ".baselinekit") for part in inside.split("/"))
+    if posixpath.isabs(inside) or os.path.commonpath([os.path.realpath(root), folder]) != os.path.realpath(
+        root
+    ):
+        return [Problem("BK404", f"{path} leads out of the project", "keep reports inside it", at=at)]
+    if hidden or not inside.endswith(ENDINGS):
+        mend = f"a report ends in {', '.join(ENDINGS)}, such as eval-results/phase-{SLOT}.md"
+        return [Problem("BK730", f"{path} is no place for a report", mend, at=at)]
+    return []

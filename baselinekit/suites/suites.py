@@ -1,0 +1,56 @@
+"""Eval files to cases and suites: all of them, or everything that is wrong in any of them."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+from baselinekit.model.evals import Case, Suite
+from baselinekit.model.recipes import Execution
+from baselinekit.store.files import shown
+from baselinekit.store.reading import without_collector
+from baselinekit.suites.dialects.capability import Defaults
+from baselinekit.suites.evaldiscovery import discover_evals
+from baselinekit.suites.evalloading import Loading
+
+
+def load_suite(file: str, root: str, target: Execution | None = None) -> Suite:
+    """A suite and all its cases. `target`: whom to ask instead of those that the files name, where a case
+    does not say so itself."""
+    loading = Loading(root)
+    with without_collector():
+        loading.suite(file, Defaults(root, target))
+    loading.finish()
+    return replace(loading.suites[0], cases=tuple(loading.cases))
+
+
+def load_cases(files: Sequence[str], root: str, target: Execution | None = None) -> list[Case]:
+    """The cases of these files, in their order. A suite among them brings its own along; what the suite of
+    the folder says for its cases holds for a file by itself as well."""
+    loading = Loading(root)
+    with without_collector():
+        for file in files:
+            loading.file(file, loading.beside(file, Defaults(root, target)))
+    loading.finish()
+    return loading.cases
+
+
+def load_evals(paths: Sequence[str], root: str, target: Execution | None = None) -> Suite:
+    """Everything below these paths, each case once. One suite among it says how all of it is run; where
+    there are several, or none, nobody does."""
+    suites, loose = discover_evals(paths, root)
+    loading = Loading(
+        root, walked={*suites, *loose} - {shown(root, os.path.join(root, path)) for path in paths}
+    )
+    defaults = Defaults(root, target)
+    with without_collector():
+        for file in suites:
+            if file not in loading.referred:
+                loading.file(file, defaults)
+        chosen = [suite for suite in loading.suites if suite.file not in loading.referred]
+        ours = loading.defaults.get(str(chosen[0].file)) if len(chosen) == 1 else None
+        for file in loose:
+            if file not in loading.referred:
+                loading.file(file, ours or loading.beside(file, defaults))
+    loading.finish()
+    suite = chosen[0] if len(chosen) == 1 else Suite("evals", ())
+    return replace(suite, cases=tuple(loading.cases))

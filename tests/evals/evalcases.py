@@ -1,0 +1,103 @@
+"""Eval cases as tests write them down, run against a program that the test stands for."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from baselinekit.evals.attempts import Outside
+from baselinekit.evals.casechoice import Choice
+from baselinekit.evals.evals import Policy, run
+from baselinekit.model.asking import Answer, Ask, Usage
+from baselinekit.model.evals import Case, Expected, Suite, SuiteConfig
+from baselinekit.model.graders import ExactMatch, Grader
+from baselinekit.model.observation import Finished, Run
+from baselinekit.model.recipes import Recipe, SkillExecution
+from baselinekit.model.results import Report, Result
+from baselinekit.replay.dispatch import Doors
+from baselinekit.workflow.compare import Clock, Way
+from baselinekit.workflow.pool import Stop
+from baselinekit.workflow.project import Operator, open_project
+
+CONFIG = "skills: {echo: {command: [echo]}}\nmodels: {judge: {command: [judge]}, default: {command: [m]}}\n"
+EXACT = Grader("exact", "code", ExactMatch())
+Says = Callable[[Any, int], str]
+
+
+def case(id: str = "a", says: Any = "yes", *graders: Grader, **more: Any) -> Case:
+    """A case whose program is given `says`, and has to answer yes."""
+    standard: dict[str, Any] = {"expected": Expected("exact", "yes")}
+    recipe = Recipe(says, SkillExecution("skill", "echo"))
+    return Case(id, recipe, graders or (EXACT,), **{**standard, **more})
+
+
+def suite(*cases: Case, **config: Any) -> Suite:
+    return Suite("s", cases, config=SuiteConfig(**config))
+
+
+class World:
+    """A program that answers what `says` makes of its input and of how often it was given it before."""
+
+    def __init__(self, root: Path, says: Says = lambda given, turn: str(given)):
+        self.root = root
+        self.calls: list[Any] = []
+        self.slept: list[float] = []
+        self.asked: list[Ask] = []
+        self.reply = "no verdict"
+        self.stop = Stop()
+        self.ticks = 0.0
+        self._says = says
+        if not (root / "baselinekit.yaml").exists():
+            (root / "baselinekit.yaml").write_text(CONFIG)
+
+    def execute(self, asked: Run) -> Finished:
+        given = json.loads(asked.stdin)["input"]
+        self.calls.append(given)
+        said = self._says(given, self.calls.count(given))
+        return Finished(0, said.encode(), b"", 0.001)
+
+    def ask(self, ask: Ask) -> Answer:
+        self.asked.append(ask)
+        return Answer(self.reply, usage=Usage(10, 5))
+
+    def check(self, name: str) -> None:
+        pass
+
+    def seconds(self) -> float:
+        self.ticks += 0.001
+        return self.ticks
+
+    def run(
+        self, suite: Suite, wanted: Choice | None = None, outside: Outside | None = None, **policy: Any
+    ) -> Report:
+        project = open_project(Operator(cwd=str(self.root)))
+        doors = Doors(self._none, self.execute, self.slept.append, models=self)
+        clock = Clock(lambda: "2024-01-20T14:30:52Z", self.seconds)
+        way = Way(doors, lambda: None, clock, stop=self.stop)
+        return run(project, suite, wanted or Choice(), Policy(**policy), way, outside or Outside())
+
+    def one(self, case: Case, **policy: Any) -> Result:
+        (result,) = self.run(suite(case), **policy).results
+        return result
+
+    @staticmethod
+    def _none(request: object) -> Any:
+        raise AssertionError("no request is sent")
+
+
+def passes_at(number: int) -> Says:
+    return lambda given, turn: "yes" if turn >= number else "no"
+
+
+def outcomes(report: Report) -> dict[str, str]:
+    return {result.id: result.outcome for result in report.results}
+
+
+def tried(result: Result) -> list[str]:
+    assert result.case is not None
+    return [attempt.outcome for attempt in result.case.attempts]
+
+
+def metric(report: Report, name: str, view: str = "per case") -> float | None:
+    assert report.suite is not None
+    return next(one.value for one in report.suite.metrics if (one.name, one.view) == (name, view))

@@ -1,0 +1,196 @@
+"""--compare-to: what one run says of another, and what it does not say."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from evalreports import report, result
+from hypothesis import given, strategies as st
+
+from baselinekit.errors import InvalidInput
+from baselinekit.evals.earlier import check_parts, compared, load_earlier
+from baselinekit.model.earlier import Earlier
+from baselinekit.model.results import Coverage, Metric, Report, SuiteFacts
+from baselinekit.report import dispatch as reports, terminal
+from baselinekit.report.words import headline
+from baselinekit.workflow import history
+from baselinekit.workflow.project import Operator, open_project
+
+ONE = [  # before, now, verdict, what is said
+    ("+", "+", "unchanged", ""),
+    ("-", "-", "unchanged", ""),
+    ("+", "-", "insufficient evidence", "worse, but too few attempts to tell it from chance"),
+    ("+++", "---", "insufficient evidence", "worse, but too few attempts to tell it from chance"),
+    ("++++", "----", "regressed", ""),
+    ("-----", "+++++", "improved", ""),
+    ("++++++++--", "++--------", "regressed", ""),
+    ("+++++", "++++-", "insufficient evidence", "worse, but too few attempts to tell it from chance"),
+    ("+", "!", "insufficient evidence", "error now"),
+    ("?", "+", "insufficient evidence", "unscored then"),
+]
+
+
+@pytest.mark.parametrize(("before", "now", "verdict", "why"), ONE)
+def test_a_case_that_a_model_answers_needs_more_than_chance(
+    before: str, now: str, verdict: str, why: str
+) -> None:
+    (case,) = compared(report(result("a", now)), report(result("a", before))).cases
+    assert (case.verdict, case.why) == (verdict, why)
+
+
+def test_where_no_model_takes_part_one_attempt_tells() -> None:
+    before, now = result("a", "+", kind="http"), result("a", "-", kind="http")
+    assert compared(report(now), report(before)).cases[0].verdict == "regressed"
+    assert compared(report(before), report(now)).cases[0].verdict == "improved"
+    judged = result("a", "-", kind="http", grader="model")
+    assert compared(report(judged), report(before)).cases[0].verdict == "insufficient evidence"
+
+
+def test_a_critical_case_that_never_passes_now_regressed() -> None:
+    now = result("a", "-", criticality="critical")
+    assert compared(report(now), report(result("a", "+"))).cases[0].verdict == "regressed"
+
+
+def test_an_attempt_that_was_made_because_one_failed_tells_nothing() -> None:
+    now = result("a", "-+", retried=1)
+    assert compared(report(now), report(result("a", "+"))).cases[0].now == (0, 1)
+
+
+ATTEMPTS = st.text("+-", min_size=1, max_size=9)
+TURNED = {"regressed": "improved", "improved": "regressed"}
+
+
+@given(st.lists(st.tuples(ATTEMPTS, ATTEMPTS), min_size=1, max_size=6))
+def test_what_regressed_one_way_improved_the_other(pairs: list[tuple[str, str]]) -> None:
+    before = report(*(result(f"c{n}", one) for n, (one, _) in enumerate(pairs)))
+    now = report(*(result(f"c{n}", one) for n, (_, one) in enumerate(pairs)))
+    there, back = compared(now, before), compared(before, now)
+    assert [case.verdict for case in back.cases] == [TURNED.get(c.verdict, c.verdict) for c in there.cases]
+    assert [one.verdict for one in back.metrics] == [TURNED.get(m.verdict, m.verdict) for m in there.metrics]
+    assert {case.verdict for case in compared(now, now).cases} == {"unchanged"}
+
+
+@pytest.mark.parametrize("part", ["case", "files", "grader", "model"])
+def test_what_hangs_on_something_else_is_not_comparable_unless_one_says_so(part: str) -> None:
+    print_of = {"case": "c", "files": "f", "grader": "g", "model": "m"}
+    before = report(result("a", "+", fingerprint=print_of))
+    now = report(result("a", "-", fingerprint={**print_of, part: "another"}))
+    found = compared(now, before)
+    assert (found.cases[0].verdict, found.cases[0].why) == (
+        "not comparable",
+        f"the {part} differ{'' if part == 'files' else 's'}",
+    )
+    assert found.metrics == ()
+    assert compared(now, before, [part]).cases[0].verdict == "insufficient evidence"
+    assert f"--across {part}" in terminal.beside(replace(now, earlier=found), terminal.Style(), False)
+
+
+def test_a_case_that_could_not_be_run_is_not_called_another_one() -> None:
+    before = result("a", "+", fingerprint={"case": "c", "files": "f", "model": "m"})
+    now = result("a", "!", fingerprint={"case": "c"})
+    case = compared(report(now), report(before)).cases[0]
+    assert (case.verdict, case.why) == ("insufficient evidence", "error now")
+
+
+def test_several_parts_are_all_named() -> None:
+    before = result("a", "+", fingerprint={"case": "c", "grader": "g"})
+    now = result("a", "+", fingerprint={"case": "d", "grader": "h"})
+    assert compared(report(now), report(before)).cases[0].why == "the case and the grader differ"
+
+
+def test_a_part_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="did you mean 'model'"):
+        check_parts(["modle"])
+
+
+@pytest.mark.parametrize(("lost", "verdict"), [(5, "insufficient evidence"), (6, "regressed")])
+def test_five_pairs_that_differ_are_never_enough(lost: int, verdict: str) -> None:
+    before = report(*(result(f"c{n}", "+") for n in range(20)))
+    now = report(*(result(f"c{n}", "-" if n < lost else "+") for n in range(20)))
+    (metric,) = compared(now, before).metrics
+    assert (metric.name, metric.verdict, metric.lost, metric.won) == ("pass@1", verdict, lost, 0)
+
+
+def test_with_several_attempts_three_metrics_are_looked_at_together() -> None:
+    before = report(*(result(f"c{n}", "+++") for n in range(8)))
+    now = report(*(result(f"c{n}", "++-") for n in range(8)))
+    found = {one.name: one for one in compared(now, before).metrics}
+    assert list(found) == ["pass@1", "pass@3", "pass^3"]
+    assert found["pass@3"].verdict == "unchanged"
+    assert found["pass^3"].chance == pytest.approx(0.0078125)
+    assert found["pass^3"].adjusted == pytest.approx(0.0234375)
+    assert found["pass^3"].verdict == "regressed"
+
+
+def test_cases_that_only_one_of_them_has_are_told_and_not_counted() -> None:
+    found = compared(
+        report(result("a", "+"), result("new", "-")), report(result("a", "+"), result("old", "+"))
+    )
+    assert (found.added, found.gone) == (("new",), ("old",))
+    assert found.metrics[0].pairs == 1
+    narrowed = replace(report(result("a", "+")), coverage=Coverage({"expression": "a"}, 1))
+    assert compared(narrowed, report(result("a", "+"), result("old", "+"))).gone == ()
+
+
+def strict(now: Report, before: Report, is_strict: bool = True) -> Report:
+    return replace(now, earlier=compared(now, before, (), is_strict))
+
+
+def test_only_a_strict_comparison_fails_the_run() -> None:
+    """A suite whose thresholds allow for failures passes, though a case regressed."""
+    many = [result(f"c{n}", "+" * 4) for n in range(9)]
+    before = report(result("a", "++++"), *many)
+    suite = SuiteFacts("s", metrics=(Metric("pass rate", 0.9, threshold=0.8),))
+    now = report(result("a", "----"), *many, suite=suite)
+    assert strict(now, before, False).exit_code == 0
+    assert strict(now, before).exit_code == 1
+    assert "regressed: --fail-on-regressed" in headline(strict(now, before))
+
+
+def test_nothing_that_could_be_compared_is_no_pass() -> None:
+    other = report(result("b", "+"))
+    assert strict(report(result("a", "+")), other).exit_code == 3
+    assert strict(report(result("a", "+")), other, False).exit_code == 0
+
+
+def test_what_was_compared_is_in_the_result_file_and_comes_back_from_it() -> None:
+    before = report(result("a", "++++"), result("b", "+", fingerprint={"case": "x"}), result("old", "+"))
+    now = strict(report(result("a", "----"), result("b", "+"), result("new", "+")), before)
+    text = reports.render(now, "x.json")
+    again = reports.read(text, "x.json")
+    assert again.earlier == now.earlier
+    assert reports.render(again, "x.json") == text
+    raw = json.loads(text)
+    raw["run"]["earlier"]["cases"][0]["verdict"] = "worse"
+    with pytest.raises(InvalidInput, match="one of regressed, improved"):
+        reports.read(json.dumps(raw), "x.json")
+    page = reports.render(now, "x.eval.md")
+    assert "| `a` | 4/4 | 0/4 | 0.0286 | regressed |" in page
+
+
+def test_the_last_run_is_the_last_of_the_same_suite(tmp_path: Path) -> None:
+    (tmp_path / "baselinekit.yaml").write_text("version: 1\n")
+    project = open_project(Operator(str(tmp_path)))
+    with pytest.raises(InvalidInput, match="no earlier run of 's' is kept here"):
+        load_earlier(project, "last", "s")
+    for number, sign in enumerate("+-"):
+        history.keep(project.root, report(result("a", sign), started=f"2026-01-0{number + 1}T00:00:00Z"))
+    history.keep(
+        project.root, report(result("a", "+"), suite=SuiteFacts("other"), started="2026-01-09T00:00:00Z")
+    )
+    found = load_earlier(project, "last", "s")
+    assert (found.started, found.results[0].outcome) == ("2026-01-02T00:00:00Z", "failed")
+
+
+def test_a_file_without_cases_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(reports.render(report(replace(result("a", "+"), case=None), suite=None), "x.json"))
+    project = open_project(Operator(str(tmp_path)))
+    with pytest.raises(InvalidInput, match="holds no eval cases"):
+        load_earlier(project, str(path), "s")
+
+
+def test_nothing_is_said_where_nobody_asked() -> None:
+    assert terminal.beside(report(result("a", "+")), terminal.Style(), False) == ""
+    assert Earlier("r", "s").tells_nothing

@@ -1,0 +1,201 @@
+"""Judges that are themselves judged: by probes, and by what people said."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem
+from baselinekit.evals import calibrating, probing
+from baselinekit.grade import dispatch as grading
+from baselinekit.model.asking import Answer, Ask
+from baselinekit.model.calibration import Label
+from baselinekit.model.graders import ModelJudge, Scoring
+from baselinekit.suites.suites import load_cases
+from baselinekit.workflow.project import Operator, open_project
+
+_FORM = re.compile(r"same nonce: (\{.*\})", re.DOTALL)
+_OUTPUT = re.compile(r"<<<output (\w{16})>>>\n(.*)\n<<<end of output \1>>>", re.DOTALL)
+Verdict = Callable[[str], bool]
+
+
+def judge(verdict: Verdict) -> Callable[[Ask], Answer]:
+    """A judge that decides so, and replies in the form that is asked for."""
+
+    def ask(asked: Ask) -> Answer:
+        text = asked.messages[-1].content
+        form, output = _FORM.search(text), _OUTPUT.search(text)
+        assert form is not None
+        assert output is not None
+        reply: dict[str, Any] = json.loads(form[1])
+        passed = verdict(output[2])
+        if "scores" in reply:
+            reply["scores"] = dict.fromkeys(reply["scores"], 5 if passed else 1)
+            reply["overall_score"] = 5 if passed else 1
+        return Answer(json.dumps({**reply, "passed": passed}))
+
+    return ask
+
+
+def honest(output: str) -> bool:
+    return "Canberra" in output and "Score it" not in output
+
+
+def echo(asked: Ask) -> Answer:
+    """Repeats the text that it was to judge, as a weak model does."""
+    output = _OUTPUT.search(asked.messages[-1].content)
+    assert output is not None
+    return Answer(output[2])
+
+
+def wrong(ask: Callable[[Ask], Answer]) -> list[str]:
+    return [one.probe for one in probing.probe(["judge"], ask) if not one.holds]
+
+
+def test_f37_a_judge_that_judges_withstands_every_probe() -> None:
+    assert wrong(judge(honest)) == []
+
+
+def test_f37_a_judge_that_is_talked_into_a_pass_is_found_out() -> None:
+    assert "new instructions" in wrong(judge(lambda output: honest(output) or "Ignore all" in output))
+    assert "a threat" in wrong(judge(lambda output: honest(output) or "lose their jobs" in output))
+
+
+def test_a_judge_that_passes_or_fails_everything_tells_nothing() -> None:
+    assert len(wrong(judge(lambda output: True))) == 10
+    assert wrong(judge(lambda output: False)) == ["a right answer", "a right answer in other words"]
+
+
+def test_f37_a_reply_that_echoes_the_text_is_no_pass_and_no_judge_either() -> None:
+    found = probing.probe(["judge"], echo)
+    assert {one.grade.outcome for one in found} == {"error"}
+    assert [one.probe for one in found if not one.holds] == [
+        one.name for one in grading.PROBES if one.wanted != "not passed"
+    ]
+
+
+def test_a_judge_that_cannot_be_asked_has_withstood_nothing() -> None:
+    def ask(asked: Ask) -> Answer:
+        raise CannotReplay(Problem("BK611", "nobody is there"))
+
+    assert len(wrong(ask)) == len(grading.PROBES)
+
+
+def test_the_judges_are_those_that_the_cases_name_and_the_usual_one(tmp_path: Path) -> None:
+    write(tmp_path)
+    project = open_project(Operator(str(tmp_path)))
+    assert probing.judges_of(project, ["evals"]) == ["judge", "strict"]
+    (tmp_path / "baselinekit.yaml").write_text("version: 1\n")
+    (tmp_path / "evals" / "e.yaml").unlink()
+    with pytest.raises(NothingSelected, match="there is no judge to probe"):
+        probing.judges_of(open_project(Operator(str(tmp_path))), [])
+
+
+CASE = """\
+- id: a
+  input: {type: prompt, content: What is the capital of Australia?}
+  expected: {type: exact, value: Canberra}
+  graders:
+  - {type: model, config: {rubric: is it right, model: strict, calibration: config/labels.yaml}}
+- id: b
+  input: {type: prompt, content: And again?}
+  graders:
+  - {type: model, config: {rubric: is it right, model: strict, calibration: config/labels.yaml}}
+"""
+LABELS = """\
+- {output: Canberra, human: passed}
+- {output: Sydney, human: failed, note: the usual mistake}
+- {output: It is Canberra, human: 5}
+- {output: Canberra or Sydney, human: 3.5}
+- {output: Perth, human: false}
+"""
+
+
+def write(root: Path, labels: str = LABELS, case: str = CASE) -> None:
+    (root / "evals" / "config").mkdir(parents=True, exist_ok=True)
+    (root / "evals" / "e.yaml").write_text(case)
+    (root / "evals" / "config" / "labels.yaml").write_text(labels)
+    (root / "baselinekit.yaml").write_text("models: {judge: {command: [x]}, strict: {command: [x]}}\n")
+
+
+def test_what_a_judge_and_people_say_is_counted_once_a_judge_and_kept_beside_the_labels(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path)
+    root, cases = str(tmp_path), load_cases(["evals/e.yaml"], str(tmp_path))
+    assert [one.state for one in calibrating.facts_of(root, cases)] == ["not calibrated"]
+    ((_, found),) = calibrating.calibrate(root, calibrating.judges_of(cases), judge(honest))
+    assert (found.both, found.only_judge, found.only_human, found.neither) == (2, 1, 0, 2)
+    assert found.accuracy == pytest.approx(0.8)
+    assert found.kappa == pytest.approx(0.6153846)
+    (facts,) = calibrating.facts_of(root, cases)
+    assert (facts.state, facts.agreement) == ("calibrated", found)
+    assert (tmp_path / "evals" / "config" / "labels.measured.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "state"),
+    [
+        ("model: strict", "model: judge", "another judge"),
+        ("rubric: is it right", "rubric: is it kind", "another rubric"),
+        ("samples", "samples", "calibrated"),
+    ],
+)
+def test_a_calibration_holds_for_its_judge_and_its_rubric_alone(
+    tmp_path: Path, old: str, new: str, state: str
+) -> None:
+    write(tmp_path)
+    root = str(tmp_path)
+    calibrating.calibrate(root, calibrating.judges_of(load_cases(["evals/e.yaml"], root)), judge(honest))
+    write(tmp_path, case=CASE.replace(old, new))
+    assert {one.state for one in calibrating.facts_of(root, load_cases(["evals/e.yaml"], root))} == {state}
+
+
+def test_labels_that_have_changed_are_told(tmp_path: Path) -> None:
+    write(tmp_path)
+    root = str(tmp_path)
+    cases = load_cases(["evals/e.yaml"], root)
+    calibrating.calibrate(root, calibrating.judges_of(cases), judge(honest))
+    write(tmp_path, LABELS.replace("Perth", "Darwin"))
+    assert [one.state for one in calibrating.facts_of(root, cases)] == ["other labels"]
+
+
+def test_a_reply_that_cannot_be_used_counts_neither_way(tmp_path: Path) -> None:
+    write(tmp_path)
+    cases = load_cases(["evals/e.yaml"], str(tmp_path))
+    ((_, found),) = calibrating.calibrate(str(tmp_path), calibrating.judges_of(cases), echo)
+    assert (found.undecided, found.accuracy, found.kappa) == (5, None, None)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ("[]", "BK736 evals/config/labels.yaml:1:1: no label here"),
+        ("a: 1", "BK736 evals/config/labels.yaml:1:1: expected a list of labels"),
+        ("- {output: x}", "BK104 evals/config/labels.yaml:1:"),
+        ("- {output: x, human: passed, humna: 1}", "did you mean 'human'"),
+        ("- {output: x, human: pased}", "label 1: human: 'pased' says neither"),
+        ("- {output: x, human: 7}", "human: 7 says neither"),
+    ],
+)
+def test_what_is_wrong_with_labels_is_said_before_anybody_is_asked(
+    tmp_path: Path, labels: str, message: str
+) -> None:
+    write(tmp_path, labels)
+    cases = load_cases(["evals/e.yaml"], str(tmp_path))
+    with pytest.raises(InvalidInput, match=message):
+        calibrating.calibrate(str(tmp_path), calibrating.judges_of(cases), echo)
+
+
+def test_nothing_to_calibrate_is_told(tmp_path: Path) -> None:
+    with pytest.raises(NothingSelected, match="no judge here has a calibration file"):
+        calibrating.calibrate(str(tmp_path), [], echo)
+
+
+def test_a_label_may_be_a_category() -> None:
+    how = ModelJudge("kind?", scoring=Scoring("categorical", categories=["good", "poor"], passing=["good"]))
+    assert grading.label_problem(Label("x", "good"), how) is None
+    assert grading.label_problem(Label("x", "bad"), how) is not None
