@@ -66,7 +66,7 @@ from baselinekit.workflow.selection import Selection
 @click.option("--fail-on-weakened", is_flag=True, help="With --base: exit 1 if any was removed or loosened.")
 @click.option("--strict-rules", is_flag=True, help="A rule that matches nothing is an error.")
 @click.option(
-    "-o", "outputs", metavar="PATH", multiple=True, help="Write a report: x.json, x.html, x.md, x.junit.xml …"
+    "-o", "outputs", metavar="PATH", multiple=True, help="Write a report: x.json, x.html, x.md, x.junit.xml."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result file instead of text.")
 @click.option("-q", "--quiet", is_flag=True, help="Only the last line.")

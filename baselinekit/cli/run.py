@@ -71,7 +71,7 @@ _FAULTS = ("failed", "error", "unscored")
     default=None,
     help="Write last_passed and failure_count of regression records; in CI the default is not to.",
 )
-@click.option("-o", "outputs", metavar="PATH", multiple=True, help="Write a report: x.eval.md, x.json, …")
+@click.option("-o", "outputs", metavar="PATH", multiple=True, help="Write a report: x.eval.md, x.json.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result file instead of text.")
 @click.option("-q", "--quiet", is_flag=True, help="Only the last line.")
 @click.option("-v", "--verbose", is_flag=True, help="Also what passed, and every metric.")

@@ -330,7 +330,11 @@ def test_a_place_that_cannot_be_is_said(path: Any, document: int) -> None:
         renewed(ROWS, document, YAML, path, 1)
 
 
-FILES = [*EXAMPLES.iterdir(), *(EXAMPLES.parent.parent / "baselines").rglob("*.y*ml")]
+NUMBERED = {"grader-human.yaml", "rating-scales.yaml"}  # eval files alone have numbers for keys
+FILES = [
+    *(file for file in EXAMPLES.iterdir() if file.is_file() and file.name not in NUMBERED),
+    *(EXAMPLES.parent.parent / "baselines").rglob("*.y*ml"),
+]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)

@@ -33,7 +33,10 @@ id: draft
 current: {input: {endpoint: /n}, execution: {type: http}}
 metadata: {failure_count: 0, last_passed: null}
 """
-_STATE = re.compile(r"\.gitignore|locks/\d\d\.lock|pending/\w+\.json|last-run\.json|baseline\.schema\.json")
+_STATE = re.compile(
+    r"\.gitignore|locks/\d\d\.lock|pending/\w+\.json|last-run\.json|baseline\.schema\.json"
+    r"|results/\d{8}T\d{6}Z-\d{4}-[0-9a-f]{12}\.json"
+)
 PASSING, FAILING = ("a", "c"), ("b", "d")
 
 
