@@ -12,7 +12,7 @@ from baselinekit.placeholders.grammar import escape_value
 MOST_KEPT = 10_000
 """Differences are counted completely; this many are kept."""
 
-_MOST_TRIALS = 5_000_000
+_MOST_TRIALS = 2_000_000
 _MOST_KNOWN = 100_000
 
 Link = tuple[Any, str | int] | None

@@ -1,4 +1,4 @@
-"""Ten thousand answers that were good once, each an answer to somebody, an error of ours, or compared."""
+"""Thousands of answers that were good once, each an answer to somebody, an error of ours, or compared."""
 
 import json
 import os
@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 FUZZED = Path(__file__).with_name("fuzzed.py")
-COUNT = 10_000
+COUNT = 10_000 if os.environ.get("BASELINEKIT_THOROUGH") else 4_000
 MOST_MEGABYTES = 300
 
 
-def test_f21_ten_thousand_fuzzed_answers_are_compared_or_refused() -> None:
+def test_f21_thousands_of_fuzzed_answers_are_compared_or_refused() -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", FUZZED, str(COUNT), "17"],
         env={**os.environ, "PYTHONPATH": str(FUZZED.parents[2])},

@@ -192,8 +192,8 @@ MARK = f"3{os.getpid():07d}"
 @pytest.mark.parametrize(
     "code",
     [
-        f"import os\ndef f(n):\n    if not os.fork(): os.setsid() or os.execv('/bin/sleep', ['sleep', '{MARK}'])",
-        f"from subprocess import *\ndef f(n): Popen(['/bin/sleep', '{MARK}'], start_new_session=True); return n",
+        f"import os\ndef f(n):\n    if not os.fork(): os.setsid(); os.execv('/bin/sleep', ['x', '{MARK}'])",
+        f"from subprocess import *\ndef f(n): Popen(['sleep', '{MARK}'], start_new_session=True); return n",
         "import os\ndef f(n):\n    while True: os.fork()",
         "import os, signal\ndef f(n): os.kill(os.getppid(), 9); return n",
         "import os, signal\ndef f(n): os.kill(-1, 9); return n",
