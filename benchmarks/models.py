@@ -63,8 +63,12 @@ def shared(url: str, calls: int, jobs: int, patience: float) -> Engine:
 
             def ask(number: int) -> bool:
                 asked = {"model": "x", "messages": [{"role": "user", "content": f"number {number}"}]}
-                answer = client.post("/v1/chat/completions", json=asked).json()
-                return bool(answer["choices"][0]["message"]["content"] == "fine")
+                while True:
+                    try:
+                        answer = client.post("/v1/chat/completions", json=asked).json()
+                    except httpx.TransportError:  # so many at once over one pool: some wait too long for it
+                        continue
+                    return bool(answer["choices"][0]["message"]["content"] == "fine")
 
             return _in_threads(ask, calls, jobs)
 
