@@ -46,18 +46,8 @@ def plan_of(project: Project, baseline: Baseline, seen: Seen) -> Plan:
     plan = Plan(baseline, seen, changes, shape, keys=keys)
     notes = tuple(_still_failing(seen))
     if before.hits or before.arrays:  # else no rule has met anything that it could lose
-        after = _compiled_anew(with_output(plan, range(len(changes))), words)
-        notes = (*_useless(before, after), *notes)
+        notes = (*_about_the_rules(before, with_output(plan, range(len(changes))), words), *notes)
     return replace(plan, notes=notes)
-
-
-def _compiled_anew(baseline: Baseline, words: Words) -> Matcher:
-    """With what came back in it. Where the rules cannot be held against that, the file is not to blame."""
-    try:
-        return compile_baseline(baseline, words)
-    except InvalidInput as error:
-        why = "what came back does not go with the rules"
-        raise InvalidInput(*(replace(one, what=f"{why}: {one.what}") for one in error.problems)) from None
 
 
 def with_output(plan: Plan, accepted: range | frozenset[int], ignored: tuple[str, ...] = ()) -> Baseline:
@@ -196,6 +186,20 @@ def _noted(baseline: Baseline, seen: Seen, number: int) -> Iterator[Change]:
         new = seen.observed.get(key) if key else seen.captured_at
         risk: Risk = "medium" if key else "low"
         yield Change(n, "value", where, where, old, new, risk, note=text, part="observed")
+
+
+def _about_the_rules(before: Matcher, after: Baseline, words: Words) -> Iterator[str]:
+    """What becomes of the rules with what came back in the file. Where they cannot be held against that, the
+    file is not to blame; where they would leave nothing of it, accepting only a part may still be right."""
+    try:
+        matcher = compile_baseline(after, words)
+    except InvalidInput as error:
+        if any(problem.code != "BK224" for problem in error.problems):
+            why = "what came back does not go with the rules"
+            raise InvalidInput(*(replace(one, what=f"{why}: {one.what}") for one in error.problems)) from None
+        yield from (f"not all of it can be accepted: {problem.what}" for problem in error.problems)
+        return
+    yield from _useless(before, matcher)
 
 
 def _useless(before: Matcher, after: Matcher) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from desk import Desk
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from baselinekit.model.changes import Applied, Stamp
 from baselinekit.model.review import Decision
@@ -259,6 +259,8 @@ DECIDED = st.sampled_from([None, "accept", "reject", "skip", "ignore", "placehol
 
 @settings(max_examples=EXAMPLES // 5, deadline=None)
 @given(st.lists(DECIDED, min_size=6, max_size=6))
+@example(["ignore"] * 5 + ["accept"])
+@example(["ignore"] * 5 + [None])
 def test_what_is_written_is_what_was_decided(
     tmp_path_factory: pytest.TempPathFactory, verbs: list[Any]
 ) -> None:
@@ -273,7 +275,13 @@ def test_what_is_written_is_what_was_decided(
         for n, verb in enumerate(verbs)
         if verb and not (verb == "placeholder" and plan.changes[n].kind == "removed")
     }
+    file = desk.folder / "baselines" / "a.yaml"
+    before = file.read_bytes()
     applied = reviewing.finish(desk.project, [plan], decided, Stamp())
+    if verbs == ["ignore"] * 5 + ["accept"]:
+        assert [problem.code for problem in applied.failures] == ["BK224"], "it could never fail again"
+        assert file.read_bytes() == before
+        return
     assert applied.failures == ()
     now = {change.path: change for change in desk.propose().plans[0].changes} if desk.pending() else {}
     for change in plan.changes:
