@@ -11,8 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+import warm
 
 from baselinekit import __version__
 
@@ -58,10 +61,17 @@ class Console:
 
     def run(self, command: str, together: bool = False) -> Ran:
         """One command line, as a shell takes it; standard error apart, or where a terminal shows it."""
+        line, environment = self.filled(command), self._environment()
+        if words := warm.words_of(line):
+            called = shutil.which("baselinekit", path=environment["PATH"]) or "baselinekit"
+            code, out, err = _warm().run(
+                [called, *words], self.folder, environment, together, LONGEST_SECONDS
+            )
+            return Ran(code, self._text(out), self._text(err))
         done = subprocess.run(
-            ["/bin/sh", "-c", self.filled(command)],
+            ["/bin/sh", "-c", line],
             cwd=self.folder,
-            env=self._environment(),
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT if together else subprocess.PIPE,
@@ -100,6 +110,11 @@ class Console:
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_NOSYSTEM": "1",
         }
+
+
+@cache
+def _warm() -> warm.Warm:
+    return warm.Warm()
 
 
 @contextmanager
