@@ -22,7 +22,7 @@ def rows(scale: Scale, say: Say) -> Found:
     seconds = 0.01 if scale.quick else 0.2
     with answering_slowly(seconds) as url:
         for jobs, goal in GOALS.items():
-            calls = 1_024 if scale.long else scale.pick(8, 4 * jobs)
+            calls = scale.pick(8, 1_024)
             at_once = min(jobs, calls)
             engines = [ours(url, calls, at_once), shared(url, calls, at_once, scale.patience)]
             times = in_turn(engines, scale.rounds, about(say, f"{calls:,} calls, {jobs} at once"))
@@ -32,8 +32,6 @@ def rows(scale: Scale, say: Say) -> Found:
             yield Row(what, took, "ideal", least, took / least, "wall", scale.rounds, goal, short=what)
             yield Versus(times).row(what, OURS, SHARED, of="wall")
     yield Note("Ideal: the calls divided by how many are under way at once, times what one takes.")
-    if not scale.long:
-        yield Note("1,024 calls at each: `LONG=1`.")
 
 
 def ours(url: str, calls: int, jobs: int) -> Engine:
