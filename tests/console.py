@@ -2,20 +2,22 @@
 
 Used by the golden cases (tests/golden) and by the documents that run (tests/test_readme.py)."""
 
+import atexit
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import warm
+from warm import Warm, warm
 
 from baselinekit import __version__
 
@@ -23,6 +25,13 @@ ROOT = Path(__file__).parent.parent
 LONGEST_SECONDS = 60
 
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
+
+_QUOTED = re.compile(r"'[^']*'|\"[^\"$`\\]*\"")
+_FOR_A_SHELL = re.compile(r"[|&;<>$`*?\[\]~(){}#!\n\\]")
+_ONE_AT_A_TIME = threading.Lock()
+_RUNS: list[Warm] = []
+_KEPT = ExitStack()
+atexit.register(_KEPT.close)
 
 NORMALISED: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"127\.0\.0\.1:\d{4,5}\b", "127.0.0.1:{port}"),
@@ -62,12 +71,12 @@ class Console:
     def run(self, command: str, together: bool = False) -> Ran:
         """One command line, as a shell takes it; standard error apart, or where a terminal shows it."""
         line, environment = self.filled(command), self._environment()
-        if words := warm.words_of(line):
-            called = shutil.which("baselinekit", path=environment["PATH"]) or "baselinekit"
-            code, out, err = _warm().run(
-                [called, *words], self.folder, environment, together, LONGEST_SECONDS
-            )
-            return Ran(code, self._text(out), self._text(err))
+        if words := _words(line):
+            with _warmly() as runs:
+                if runs:
+                    program = shutil.which("baselinekit", path=environment["PATH"]) or "baselinekit"
+                    ran = runs.run(self.folder, *words, env=environment, program=program, merged=together)
+                    return Ran(ran.exit_code, self.normalised(ran.out), self.normalised(ran.err))
         done = subprocess.run(
             ["/bin/sh", "-c", line],
             cwd=self.folder,
@@ -112,9 +121,25 @@ class Console:
         }
 
 
-@cache
-def _warm() -> warm.Warm:
-    return warm.Warm()
+def _words(command: str) -> list[str] | None:
+    """The words after `baselinekit`, where it needs no shell to tell them."""
+    if not command.startswith("baselinekit ") or _FOR_A_SHELL.search(_QUOTED.sub("", command)):
+        return None
+    return shlex.split(command)[1:]
+
+
+@contextmanager
+def _warmly() -> Iterator[Warm | None]:
+    """A server of runs, kept for the next. It does one run at a time: a second one starts from nothing."""
+    if not _ONE_AT_A_TIME.acquire(blocking=False):
+        yield None
+        return
+    try:
+        if not _RUNS:
+            _RUNS.append(_KEPT.enter_context(warm()))
+        yield _RUNS[0]
+    finally:
+        _ONE_AT_A_TIME.release()
 
 
 @contextmanager

@@ -1,135 +1,286 @@
-"""baselinekit with its code read once: each command is a process of its own, forked from one that waits.
+"""The real command many times over, without paying for its imports each time.
 
-Reading the code is most of a short command, and the golden cases and the documents run hundreds of them. What
-is about starting, signals or other interpreters starts from nothing, in tests of its own."""
+A server process imports the package once; for each run it forks a child, which runs the console script's own
+`main` to the end, in a folder and an environment of its own. The server waits for it, follows
+it (faults.py), or kills it after a while. One run at a time; the tests talk to it over a pipe.
+What is about starting or about other interpreters starts from nothing, in tests of its own."""
 
 import atexit
+import contextlib
 import gc
 import importlib
+import io
 import json
 import os
-import pkgutil
-import re
+import resource
 import select
-import shlex
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
-from contextlib import suppress
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-_QUOTED = re.compile(r"'[^']*'|\"[^\"$`\\]*\"")
-_FOR_A_SHELL = re.compile(r"[|&;<>$`*?\[\]~(){}#!\n\\]")
+sys.path.insert(0, os.path.dirname(__file__))
+
+import faults
+
+from baselinekit.cli.main import main, run
+
+ROOT = Path(__file__).parent.parent
+LONGEST = 60.0
+_NOBODY = 65534
+_SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+A_BASELINE = """\
+id: warm
+baseline: {output: {status: 200, body: {n: 1}}}
+current: {input: {url: "http://127.0.0.1:9/"}, execution: {type: http}}
+metadata: {failure_count: 0}
+"""
+_MODULES = "compare", "capture", "doctor"
+_PLAINLY = {
+    "times": 1,
+    "fault": None,
+    "follow": False,
+    "signals": (),
+    "harmless": False,
+    "program": "baselinekit",
+    "merged": False,
+}
 
 
-def words_of(command: str) -> list[str] | None:
-    """The words after `baselinekit`, where no shell is needed to tell them."""
-    if not command.startswith("baselinekit ") or _FOR_A_SHELL.search(_QUOTED.sub("", command)):
-        return None
-    return shlex.split(command)[1:]
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended: `exit_code` is negative for a signal. `kilobytes`: the most memory that any run has
+    had so far. `seen`: the calls that were followed."""
+
+    exit_code: int
+    out: str
+    err: str
+    seconds: float
+    cpu: float
+    kilobytes: int
+    seen: list[faults.Seen]
+
+    @property
+    def said(self) -> str:
+        return self.out + self.err
 
 
 class Warm:
-    """One that waits. It ends with the process that started it."""
+    """The tests' side."""
 
-    def __init__(self) -> None:
-        self._socket, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        environment = {
-            "PATH": os.environ.get("PATH", os.defpath),
-            "LANG": "C.UTF-8",
-            "PYTHONWARNINGS": "error",
-        }
-        if not Path(sys.executable).with_name("baselinekit").exists():
-            environment["PYTHONPATH"] = str(Path(__file__).parent.parent)
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", __file__, str(its.fileno())],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            pass_fds=[its.fileno()],
-        )
-        its.close()
-        atexit.register(self._end)
+    def __init__(self, server: "subprocess.Popen[bytes]"):
+        self._server = server
 
     def run(
-        self, argv: list[str], cwd: Path, env: Mapping[str, str], together: bool, seconds: float
-    ) -> tuple[int, bytes, bytes]:
-        """What subprocess.run would say: the exit code, standard output and standard error."""
-        said, answer = os.pipe()
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            asked = json.dumps({"argv": argv, "cwd": str(cwd), "env": dict(env)}).encode()
-            streams = [out.fileno(), (out if together else err).fileno(), answer]
-            try:
-                socket.send_fds(self._socket, [asked], streams)
-                os.close(answer)
-                with open(said, "rb", buffering=0) as telling:
-                    pid = int(telling.read(16))
-                    if not select.select([telling], [], [], seconds)[0]:
-                        with suppress(ProcessLookupError):
-                            os.kill(pid, signal.SIGKILL)
-                        raise subprocess.TimeoutExpired(argv, seconds)
-                    code = int(telling.read(16))
-            finally:
-                out.seek(0), err.seek(0)
-            return code, out.read(), err.read()
+        self,
+        folder: Path,
+        *words: str,
+        fault: faults.Fault | None = None,
+        follow: bool = False,
+        signals: Sequence[tuple[float, int]] = (),
+        env: Mapping[str, str] | None = None,
+        harmless: bool = False,
+        program: str = "baselinekit",
+        merged: bool = False,
+    ) -> Ended:
+        """`baselinekit WORDS` in a folder, to its end. `signals`: (seconds after the start, number).
+        `harmless`: as a user who may not write everywhere, which root may. `merged`: what it says on standard
+        error stands in `out`, where it was said."""
+        return self._ordered(
+            folder,
+            words,
+            fault=asdict(fault) if fault else None,
+            follow=follow or fault is not None,
+            signals=signals,
+            env=dict(env or {}),
+            harmless=harmless and os.geteuid() == 0,
+            program=program,
+            merged=merged,
+        )[0]
 
-    def _end(self) -> None:
-        self._socket.close()
-        self._process.wait()
+    def together(self, times: int, folder: Path, *words: str) -> list[Ended]:
+        """The same command so many times at once."""
+        return self._ordered(folder, words, times=times)
+
+    def _ordered(self, folder: Path, words: Sequence[str], **how: Any) -> list[Ended]:
+        environment = {"PATH": os.environ["PATH"], "HOME": str(folder.parent), "LANG": "C.UTF-8"}
+        environment |= how.get("env", {})
+        order = {**_PLAINLY, **how, "argv": words, "folder": str(folder), "env": environment}
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._server.stdin.write(json.dumps(order).encode() + b"\n")
+        self._server.stdin.flush()
+        answer = self._server.stdout.readline()
+        assert answer, "the server of runs is gone"
+        return [
+            Ended(**{**told, "seen": [faults.Seen(*one) for one in told["seen"]]})
+            for told in json.loads(answer)
+        ]
 
 
-def _wait(asked: socket.socket) -> None:
-    """Until nobody asks any more: a keeper for each command, and the command, which comes out of this."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for keepers
-    while True:
-        message, streams, _, _ = socket.recv_fds(asked, 1 << 20, 3)
-        if not message:
-            asked.close()
-            sys.exit()
-        if os.fork() == 0:
-            asked.close()
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            _keep(json.loads(message), streams)
-            return
-        for stream in streams:
-            os.close(stream)
+@contextmanager
+def warm() -> Iterator[Warm]:
+    """A server of runs, for as long as the tests want it."""
+    with tempfile.TemporaryDirectory(prefix="baselinekit-warm-") as scratch:
+        server = subprocess.Popen(
+            [sys.executable, "-P", "-W", "error", __file__, scratch],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            start_new_session=True,
+        )
+        try:
+            yield Warm(server)
+        finally:
+            server.kill()
+            server.communicate()
 
 
-def _keep(request: dict[str, Any], streams: list[int]) -> None:
-    """The keeper says who runs and how it ended; the command returns from here, with all in its place."""
-    out, err, answer = streams
-    if pid := os.fork():
-        os.write(answer, f"{pid:<16}".encode())
-        _, status = os.waitpid(pid, 0)
-        os.write(answer, f"{os.waitstatus_to_exitcode(status):<16}".encode())
-        os._exit(0)
-    os.dup2(out, 1)
-    os.dup2(err, 2)
-    for stream in streams:
-        os.close(stream)
-    os.chdir(str(request["cwd"]))
+def serve(scratch: Path) -> None:
+    """The server's side: an order a line, an answer a line. Returns in a child, to run the command."""
+    learnt: set[str] = set()
+    _warm_up(scratch)
+    gc.freeze()
+    for line in iter(sys.stdin.buffer.readline, b""):
+        order = json.loads(line)
+        began = time.monotonic()
+        children = []
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # until the command begins
+        for number in range(order["times"]):
+            child = os.fork()
+            if not child:
+                _become(order, scratch, number)
+                return
+            children.append(child)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+        told = [_watched(child, order, began) | _said(scratch, n) for n, child in enumerate(children)]
+        answer = json.dumps(told).encode() + b"\n"
+        while answer:
+            answer = answer[os.write(1, answer) :]
+        if (scratch / "modules").exists():
+            learnt |= _import_too((scratch / "modules").read_text().split(), learnt)
+    sys.exit()
+
+
+def _warm_up(scratch: Path) -> None:
+    """What the first file of every process pays for, paid once: imports, and building the validators."""
+    for name in _MODULES:
+        importlib.import_module(f"baselinekit.cli.{name}")
+    before = os.getcwd()
+    (scratch / "warm").mkdir()
+    os.chdir(scratch / "warm")
+    Path("baselinekit.yaml").write_text("version: 1\n")
+    Path("baselines").mkdir()
+    Path("baselines/a.yaml").write_text(A_BASELINE)
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert run(["doctor"]) == 0
+    os.chdir(before)
+
+
+def _said(scratch: Path, number: int) -> dict[str, str]:
+    streams = {name: scratch / f"{name}{number}" for name in ("out", "err")}
+    return {name: path.read_bytes().decode("utf-8", "backslashreplace") for name, path in streams.items()}
+
+
+def _become(order: dict[str, Any], scratch: Path, count: int) -> None:
+    """What a shell would have done: folder, environment, standard streams."""
+    os.setsid()
+    os.chdir(order["folder"])
     os.environ.clear()
-    os.environ.update(request["env"])
-    sys.argv[:] = request["argv"]
+    os.environ.update(order["env"])
+    sys.argv = [order["program"], *order["argv"]]
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for number, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(scratch / f"{name}{count}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+    if order["merged"]:
+        os.dup2(1, 2)
+    if order["signals"] or order["fault"]:  # what was opened a moment before is closed by chance, as ever
+        warnings.simplefilter("ignore", ResourceWarning)
+    if order["harmless"]:
+        os.setgroups([])
+        os.setgid(_NOBODY)
+        os.setuid(_NOBODY)
+    if order["follow"]:
+        faults.follow_me()
+    elif not (order["signals"] or order["harmless"] or count):
+        atexit.register(lambda: (scratch / "modules").write_text(" ".join(sys.modules)))
 
 
-def _read_all_code() -> None:
-    import baselinekit
+def _watched(child: int, order: dict[str, Any], began: float) -> dict[str, Any]:
+    """Wait for a child, follow it, or send it signals in time; whatever it started ends with it."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    signal.signal(signal.SIGALRM, lambda *_: os.kill(child, signal.SIGKILL))
+    signal.setitimer(signal.ITIMER_REAL, LONGEST)
+    seen: list[faults.Seen] = []
+    if order["follow"]:
+        fault = faults.Fault(**order["fault"]) if order["fault"] else None
+        followed = faults.follow(child, order["folder"], fault)
+        status, seen = followed.status, followed.seen
+    else:
+        _signalled(child, order["signals"], began)
+        _, status = os.waitpid(child, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {
+        "exit_code": os.waitstatus_to_exitcode(status),
+        "seconds": time.monotonic() - began,
+        "cpu": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+        "kilobytes": after.ru_maxrss,
+        "seen": seen,
+    }
 
-    for module in pkgutil.walk_packages(baselinekit.__path__, "baselinekit."):
-        if not module.name.endswith("__main__"):
-            with suppress(ImportError):  # what needs an extra
-                importlib.import_module(module.name)
+
+def _signalled(child: int, signals: Sequence[tuple[float, int]], began: float) -> None:
+    handle = os.pidfd_open(child)
+    try:
+        for when, number in signals:
+            left = began + when - time.monotonic()
+            if left > 0 and select.select([handle], [], [], left)[0]:
+                return
+            os.kill(child, number)
+    finally:
+        os.close(handle)
+
+
+def _import_too(names: Sequence[str], learnt: set[str]) -> set[str]:
+    """What a command imports while it runs is imported here once, as the rest is."""
+    for name in names:
+        if name not in learnt and name not in sys.modules:
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
+    return set(names)
+
+
+def _to_the_end() -> NoReturn:
+    """The console script, and what the interpreter does when it ends: but for the modules, which are not
+    taken apart one by one. That would copy every page of the server, and none of our code runs then."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        main()
+    except KeyboardInterrupt as early:
+        inside = early.__traceback__ and early.__traceback__.tb_next
+        if inside is None or inside.tb_next is None:
+            os._exit(130)  # it came before the first line of the command
+        raise
+    except SystemExit as stop:
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(stop.code if isinstance(stop.code, int) else 1)
+    raise AssertionError("the console script always ends by SystemExit")
 
 
 if __name__ == "__main__":
-    _read_all_code()
-    gc.freeze()  # or each command would copy what it only looks through when it ends
-    _wait(socket.socket(fileno=int(sys.argv[1])))
-    from baselinekit.cli.main import main
-
-    main()
+    serve(Path(sys.argv[1]))
+    _to_the_end()
