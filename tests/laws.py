@@ -37,6 +37,7 @@ STOREYS = {
     "grade": 5,
     "refresh": 5,
     "workflow": 6,
+    "approval": 6.5,
     "evals": 6.5,
     "web": 7,
     "demo": 7,

@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 
 import click
 
+from baselinekit.approval.approving import version_of
+from baselinekit.approval.refresh import Wanted
 from baselinekit.cli import completion
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.changes import Applied
 from baselinekit.store.files import MAX_OUTPUT_BYTES
-from baselinekit.workflow.approving import version_of
 from baselinekit.workflow.compare import Way
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.refresh import Wanted
 from baselinekit.workflow.selection import Selection
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from baselinekit.approval.approving import Permit, apply, forbidden, preview, version_of
+from baselinekit.approval.refresh import accepted_by, propose
 from baselinekit.cli import completion, kept, models, options, screen
 from baselinekit.cli.doors import real_way
 from baselinekit.errors import InvalidInput, Place, Problem
@@ -16,11 +18,9 @@ from baselinekit.model.changes import Applied, Approval, Proposal, Stamp
 from baselinekit.model.results import Outcome
 from baselinekit.model.values import Json
 from baselinekit.report import dispatch as reports, terminal
-from baselinekit.workflow.approving import Permit, apply, forbidden, preview, version_of
 from baselinekit.workflow.compare import Way
 from baselinekit.workflow.masking import proposal_shown
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.refresh import accepted_by, propose
 
 _NOTHING_KEPT = "BK530"
 _COULD_NOT = 3

@@ -8,6 +8,10 @@ from typing import Any
 
 import click
 
+from baselinekit.approval import review as reviewing
+from baselinekit.approval.approving import Permit, version_of
+from baselinekit.approval.decisions import decisions_in, undecided
+from baselinekit.approval.refresh import accepted_by, propose
 from baselinekit.cli import completion, kept, models, options, screen
 from baselinekit.cli.doors import real_way
 from baselinekit.errors import NothingSelected, Problem
@@ -16,12 +20,8 @@ from baselinekit.model.review import Decision, Member
 from baselinekit.refresh.reviewing import Review
 from baselinekit.report import dispatch as reports
 from baselinekit.report.terminal import Style
-from baselinekit.workflow import review as reviewing
-from baselinekit.workflow.approving import Permit, version_of
 from baselinekit.workflow.compare import Way
-from baselinekit.workflow.decisions import decisions_in, undecided
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.refresh import accepted_by, propose
 
 _NOTHING_KEPT = "BK530"
 _PENDING = 3

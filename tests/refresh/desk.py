@@ -9,15 +9,15 @@ from typing import Any
 
 from storehelp import write
 
+from baselinekit.approval.approving import apply
+from baselinekit.approval.refresh import Wanted, accepted_by, propose
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.changes import Applied, Approval, Proposal, Stamp
 from baselinekit.model.observation import Finished, Request, Response, Run
 from baselinekit.model.results import Report
 from baselinekit.replay.dispatch import Doors
-from baselinekit.workflow.approving import apply
 from baselinekit.workflow.compare import Clock, Policy, Way, compare
 from baselinekit.workflow.project import Operator, Project, open_project
-from baselinekit.workflow.refresh import Wanted, accepted_by, propose
 from baselinekit.workflow.selection import Selection
 
 HEAD = """\

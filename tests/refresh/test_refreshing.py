@@ -11,16 +11,16 @@ import pytest
 from desk import Desk
 from storehelp import write
 
+from baselinekit.approval.approving import Permit, apply, forbidden, preview
+from baselinekit.approval.refresh import Wanted, accepted_by, propose
 from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.model.changes import Applied, Approval, Stamp
 from baselinekit.model.values import Json
 from baselinekit.paths import render
 from baselinekit.report import dispatch as reports
 from baselinekit.store import pending
-from baselinekit.workflow.approving import Permit, apply, forbidden, preview
 from baselinekit.workflow.compare import load
 from baselinekit.workflow.masking import masked
-from baselinekit.workflow.refresh import Wanted, accepted_by, propose
 
 A = "status: 200\nbody: {n: 1, id: <<any_integer>>}   # what a says"
 NOBODY = Permit()

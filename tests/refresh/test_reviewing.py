@@ -9,6 +9,7 @@ import pytest
 from desk import Desk
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
+from baselinekit.approval import review as reviewing
 from baselinekit.model.changes import Applied, Stamp
 from baselinekit.model.review import Decision
 from baselinekit.paths import render
@@ -17,7 +18,6 @@ from baselinekit.refresh.reviewing import Review
 from baselinekit.report import dispatch as reports
 from baselinekit.report.fitting import width
 from baselinekit.report.terminal import Style
-from baselinekit.workflow import review as reviewing
 
 EXAMPLES = 1_000 if os.environ.get("BASELINEKIT_THOROUGH") else 150
 USER = """\

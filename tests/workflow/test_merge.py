@@ -64,6 +64,21 @@ def test_what_differs_from_machine_to_machine_is_settled() -> None:
     assert merged.command == "baselinekit compare"
 
 
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("baselinekit compare --shard 1/3 -o out/1.json --base main", "baselinekit compare --base main"),
+        ("baselinekit compare --shard=1/3 -oout/1.json -q", "baselinekit compare -q"),
+        ("baselinekit compare -o 'my results/1.json' -k 'a and b'", "baselinekit compare -k 'a and b'"),
+        ("baselinekit compare -o github --secret token='***'", "baselinekit compare --secret 'token=***'"),
+        ("baselinekit compare -k it's --shard 1/2", "baselinekit compare -k 'it'\"'\"'s'"),
+    ],
+)
+def test_the_command_of_the_whole_has_no_part_that_was_a_shard_s_own(typed: str, read: str) -> None:
+    (name, first), other = cut(a_run(["passed"] * 3), 2)
+    assert merge([(name, dataclasses.replace(first, command=typed)), other]).command == read
+
+
 def test_a_shard_is_an_id_s_for_ever() -> None:
     """Another release, or another order, must not send a baseline elsewhere: these never change."""
     assert [home(id, 4) for id in ("users", "orders", "a", "b", "é", "suite/case-1")] == [3, 1, 3, 3, 4, 2]

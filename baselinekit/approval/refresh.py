@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
+from baselinekit.approval.planning import covers, plan_of
+from baselinekit.approval.sightings import Pairs, in_results, kept, refused, replayed
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, nearest
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import Plan, Proposal, Refusal
@@ -13,10 +15,8 @@ from baselinekit.refresh.groups import grouped
 from baselinekit.store import baselines as store, pending
 from baselinekit.workflow.compare import Way, load, located
 from baselinekit.workflow.here import Here
-from baselinekit.workflow.planning import covers, plan_of
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import Selection, select
-from baselinekit.workflow.sightings import Pairs, in_results, kept, refused, replayed
 
 _ANY = "*?["
 

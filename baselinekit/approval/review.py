@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from baselinekit.approval.approving import apply, preview
+from baselinekit.approval.planning import with_output
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import Applied, Change, Plan, Proposal, Rewritten, Stamp
@@ -26,11 +28,9 @@ from baselinekit.refresh.staleness import compared_with
 from baselinekit.report import dispatch as reports
 from baselinekit.store import baselines as store, pending
 from baselinekit.variables import MASK, as_text
-from baselinekit.workflow.approving import apply, preview
 from baselinekit.workflow.here import flat
 from baselinekit.workflow.judging import target_of
 from baselinekit.workflow.masking import proposal_shown
-from baselinekit.workflow.planning import with_output
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.templating import secrets_in
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from baselinekit.approval.planning import with_output
 from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.baselines import Baseline, known_path
@@ -15,7 +16,6 @@ from baselinekit.replay.dispatch import Doors
 from baselinekit.store import pending
 from baselinekit.store.renewing import Hints, Renewal, preview as previewed, renew
 from baselinekit.workflow.compare import located
-from baselinekit.workflow.planning import with_output
 from baselinekit.workflow.project import Project
 
 

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import cast
 
+from baselinekit.approval.approving import Permit, forbidden
+from baselinekit.approval.planning import covers
+from baselinekit.approval.review import Knows
 from baselinekit.documents import jsonfile
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.model.changes import Change, Plan
@@ -14,9 +17,6 @@ from baselinekit.paths import Pattern, parse, render
 from baselinekit.refresh.instead import Changed, covered, no_placeholder, no_rule, rule_problem, rules_for
 from baselinekit.refresh.merging import with_after
 from baselinekit.store.locating import place_problems
-from baselinekit.workflow.approving import Permit, forbidden
-from baselinekit.workflow.planning import covers
-from baselinekit.workflow.review import Knows
 
 _KEYS = {"id": str, "number": int, "path": str, "decision": str, "value": str, "confirm": bool}
 _TAKES_VALUE = ("placeholder", "ignore")

@@ -10,12 +10,12 @@ import pytest
 sys.path.append(str(Path(__file__).parent.parent / "refresh"))
 from desk import Desk
 
+from baselinekit.approval import review as reviewing
+from baselinekit.approval.approving import Permit
+from baselinekit.approval.decisions import decisions_in
 from baselinekit.errors import InvalidInput
 from baselinekit.model.changes import Applied, Stamp
 from baselinekit.store import pending
-from baselinekit.workflow import review as reviewing
-from baselinekit.workflow.approving import Permit
-from baselinekit.workflow.decisions import decisions_in
 
 OUTPUT = """\
 body:
