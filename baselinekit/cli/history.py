@@ -16,7 +16,7 @@ from baselinekit.workflow import history as past, resultfiles
 @click.argument("ids", nargs=-1, metavar="[ID]...", shell_complete=completion.ids)
 @click.option("--last", type=click.IntRange(1), metavar="N", help="Only the last N runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
-@click.option("--html", metavar="PATH", help="Write it as a page of its own.")
+@click.option("-o", "--html", metavar="PATH", help="Write it as a page of its own.")
 @click.option(
     "--import", "imported", metavar="FILE", multiple=True, help="Take in the result file of a run elsewhere."
 )
