@@ -63,8 +63,9 @@ def same_rows(expected: Sequence[Json], actual: Sequence[Json]) -> bool:
     for key in _LIKELY_KEYS:
         if isinstance(first.get(key), str | int):
             names = [row.get(key) for row in expected]
-            if names == [row.get(key) for row in actual] and {*map(type, names)} <= {str, int}:
-                return len({*map(freeze, names)}) == len(names)
+            kinds = {*map(type, names)}
+            if kinds <= {str, int} and names == [row.get(key) for row in actual]:
+                return len({*names} if kinds == {str} else {*map(freeze, names)}) == len(names)
     return False
 
 

@@ -34,7 +34,7 @@ class Ordered:
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         if not isinstance(actual, list):
-            return walk.replaced(self, actual, path)
+            return walk.replaced(self.expected, actual, path, self.at)
         start = dict(walk.bindings) if walk.bound else walk.bindings
         agreed, bindings = self._agreeing(actual, walk, path)
         if agreed == len(self.items) == len(actual):
@@ -227,7 +227,7 @@ class Each:
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         if not isinstance(actual, list):
-            return walk.replaced(self, actual, path)
+            return walk.replaced(self.expected, actual, path, self.at)
         if not actual and not self.mode.allow_empty_arrays:
             note = "every element is described, and there is none; allow_empty_arrays lets it be empty"
             walk.differ(path, "count", self.expected, actual, self.at, "allow_empty_arrays", note)

@@ -1,17 +1,15 @@
-"""Rows that are all alike, judged by their columns: one pass in C over a thousand of them, where a node for
-each would cost more than reading them did. What does not pass so is looked into row by row."""
+"""The columns of rows that are all alike: one pass in C over a thousand of them, where a node for each would
+cost more than reading them did."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
+from itertools import chain, compress, count
+from operator import itemgetter, ne
 from typing import Any
 
-from baselinekit.compare.align import same_rows
-from baselinekit.compare.leaves import Scalar
-from baselinekit.compare.literal import bytes_of, identical, literal_bytes, shows_more
-from baselinekit.compare.mode import Mode
+from baselinekit.compare.literal import identical, literal_bytes, shows_more
 from baselinekit.compare.rules import Rule, State
-from baselinekit.compare.walk import Link, Node, Walk
+from baselinekit.compare.written import bytes_of, is_written_as
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.placeholders.template import Inline, Placeholder
@@ -20,13 +18,17 @@ Template = Callable[[str], str | Placeholder | Inline]
 Column = Callable[[Any], Any]
 """Takes the value of one column out of a row, or those of several."""
 
+Change = tuple[int, int, Json, Json]
+"""Which row, which of its literal values, what it was and what it is."""
+
 _FEWEST = 4
+_PLAIN = {str, int, float, bool}
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
     """What all rows have in common: as many keys, under the same ones the same placeholder or ignored type,
-    objects with columns of their own, and the bytes of everything else."""
+    objects with columns of their own, and what is literal: its bytes, where they are known."""
 
     keys: int
     texts: tuple[tuple[Column, Callable[[Json], bool]], ...]
@@ -40,51 +42,133 @@ class Columns:
     def fit(self, rows: Sequence[Json]) -> bool:
         """Whether these rows pass, one by one. False says nothing yet."""
         try:
-            return self._literal_bytes(rows) == self.data and self._fit_elsewhere(rows)
+            return (
+                self.data is not None
+                and is_written_as(_in_one_line(rows, self.literal), self.data)
+                and self._fit_elsewhere(rows)
+            )
         except (KeyError, TypeError):
             return False
 
-    def _literal_bytes(self, rows: Sequence[Json]) -> bytes | None:
-        return bytes_of([*map(itemgetter(*self.literal), rows)]) if self.literal else None
-
     def _fit_elsewhere(self, rows: Sequence[Json]) -> bool:
-        """Whether these rows pass, what is literal in them aside."""
+        """Whether these rows pass, what is literal right in them aside."""
+        return self._accept(rows) and all(below.fit([*map(column, rows)]) for column, below in self.nested)
+
+    def _accept(self, rows: Sequence[Json]) -> bool:
+        """Whether these rows pass in what is neither literal nor in the objects below."""
         return (
             {*map(type, rows)} == {dict}
             and {*map(len, rows)} == {self.keys}
             and all({*map(type, map(column, rows))} == {kind} for column, kind in self.ignored)
             and all(all(map(accepts, map(column, rows))) for column, accepts in self.texts)
-            and all(below.fit([*map(column, rows)]) for column, below in self.nested)
         )
 
-    def changed(self, rows: Sequence[Json], others: Sequence[Json]) -> list[tuple[int, str]] | None:
-        """Where the other rows have other literal values, row by row; None if they differ elsewhere."""
-        found = []
+    def changed(self, rows: Sequence[Json], others: Sequence[Json]) -> list[Change] | None:
+        """The literal values that are other ones in the other rows, row by row; None if those rows differ in
+        more than that."""
         try:
             if not self._fit_elsewhere(others):
                 return None
-            for place, key in enumerate(self.literal):
-                before, after = [*map(itemgetter(key), rows)], [*map(itemgetter(key), others)]
-                if not identical(before, after):
-                    pairs = enumerate(zip(before, after, strict=True))
-                    found += [(n, place) for n, (one, other) in pairs if not identical(one, other)]
+            found = []
+            for place, column in enumerate(map(itemgetter, self.literal)):
+                before, after = [*map(column, rows)], [*map(column, others)]
+                found += [(n, place, before[n], after[n]) for n in _changed(before, after)]
         except (KeyError, TypeError):
             return None
-        return [(n, self.literal[place]) for n, place in sorted(found)]
+        return sorted(found, key=itemgetter(0))
+
+    def pairs(self, rows: Sequence[Json], others: Sequence[Json]) -> dict[int, int]:
+        """Which of the other rows has the same literal values, each taken once. None of them, if any of the
+        other rows would not pass in all that is not literal: then there is more to be said about it."""
+        try:
+            if not self._accept_anywhere(others):
+                return {}
+            before = [*map(bytes_of, self._all_literal(rows))]
+            after = [*map(bytes_of, self._all_literal(others))]
+        except (KeyError, TypeError):
+            return {}
+        first: dict[bytes | None, int] = {}
+        following = [-1] * len(after)  # the next row with the same bytes
+        for a in range(len(after) - 1, -1, -1):
+            following[a] = first.get(after[a], -1)
+            first[after[a]] = a
+        found = {}
+        for e, data in enumerate(before):
+            a = first.get(data, -1)
+            if a >= 0 and data is not None:
+                found[e] = a
+                first[data] = following[a]
+        return found
+
+    def _accept_anywhere(self, rows: Sequence[Json]) -> bool:
+        """Whether these rows pass, in any order, all that is literal in them aside."""
+        below = (columns._accept_anywhere([*map(column, rows)]) for column, columns in self.nested)
+        return self._accept(rows) and all(below)
+
+    def _all_literal(self, rows: Sequence[Json]) -> Iterator[tuple[Json, ...]]:
+        """What is literal in each row, also in the objects below."""
+        below = (columns._all_literal([*map(column, rows)]) for column, columns in self.nested)
+        if len(self.literal) > 1:
+            return zip(map(itemgetter(*self.literal), rows), *below, strict=True)
+        return zip(([row[key] for key in self.literal] for row in rows), *below, strict=True)
+
+
+def _in_one_line(rows: Sequence[Json], keys: tuple[str, ...]) -> list[Json]:
+    """The values of all rows under these keys, in one list: thousands of tuples would keep the garbage
+    collector busy."""
+    if len(keys) > 1:
+        return [*chain.from_iterable(map(itemgetter(*keys), rows))]
+    return [row[key] for row in rows for key in keys]
+
+
+def _changed(before: list[Json], after: list[Json]) -> list[int]:
+    """Where a column has another value."""
+    found = [*compress(count(), map(ne, before, after))]
+    same = after.copy()
+    for n in found:
+        same[n] = before[n]
+    if _same_types(before, same):
+        return found
+    return [n for n, (one, other) in enumerate(zip(before, after, strict=True)) if not identical(one, other)]
+
+
+def _same_types(before: list[Json], after: list[Json]) -> bool:
+    """Whether equal values are of the same types as well: `==` takes true for 1, deep inside too."""
+    kinds = {*map(type, before)}
+    if kinds == {str}:
+        return True
+    if len(kinds) == 1 and kinds <= _PLAIN:
+        return {*map(type, after)} == kinds
+    data = bytes_of(before)
+    return data is not None and is_written_as(after, data)
 
 
 def columns_of(rows: Sequence[Json], state: State, template: Template) -> Columns | None:
     """The columns of rows, in the state in which each of them is met; None if they are not that much alike,
     or more than placeholders and ignored values is in them."""
+    first = _like_all(rows, state)
+    try:
+        return None if first is None else _Sorted(rows, first, state, template).columns()
+    except (KeyError, _OfTheirOwn):
+        return None
+
+
+def literal_columns(rows: Sequence[Json], state: State) -> Columns | None:
+    """The columns of rows that are known to be literal, and that will hardly be met as they are: nobody needs
+    their bytes."""
+    first = _like_all(rows, state)
+    if first is None:
+        return None
+    return Columns(len(first), (), (), (), tuple(first), None, frozenset(), state.otherwise())
+
+
+def _like_all(rows: Sequence[Json], state: State) -> dict[str, Json] | None:
+    """The first of rows that may well be all alike."""
     first = rows[0] if len(rows) >= _FEWEST else None
     if not isinstance(first, dict) or state.names is None or state.here is not None:
         return None
-    if {*map(type, rows)} != {dict} or {*map(len, rows)} != {len(first)}:
-        return None
-    try:
-        return _Sorted(rows, first, state, template).columns()
-    except (KeyError, _OfTheirOwn):
-        return None
+    alike = {*map(type, rows)} == {dict} and {*map(len, rows)} == {len(first)}
+    return first if alike else None
 
 
 class _OfTheirOwn(Exception):
@@ -104,11 +188,10 @@ class _Sorted:
         self._literal = tuple([key for key, item in first.items() if not self._taken(key, item)])
 
     def columns(self) -> Columns:
-        data, below = None, self._state.otherwise()
-        if self._literal:
-            data = literal_bytes([*map(itemgetter(*self._literal), self._rows)])
-            if data is None or not below.asleep(data):
-                raise _OfTheirOwn
+        below = self._state.otherwise()
+        data = literal_bytes(_in_one_line(self._rows, self._literal))
+        if data is None or not below.asleep(data):
+            raise _OfTheirOwn
         return Columns(
             self._keys,
             tuple(self._texts),
@@ -161,50 +244,3 @@ class _Sorted:
             raise _OfTheirOwn
         self._rules |= below.rules
         self._nested.append((column, below))
-
-
-@dataclass(slots=True, eq=False)
-class Alike:
-    """An array of rows that are all alike. `make` gives the node that looks into each of them; `ordered`: the
-    rows stay where they are."""
-
-    expected: list[Json]
-    columns: Columns
-    mode: Mode
-    ordered: bool
-    make: Callable[[], Node]
-    at: Link
-    optional: bool = False
-    opened: Node | None = None
-
-    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
-        if actual.__class__ is list and len(actual) == len(self.expected):
-            changed: list[tuple[int, str]] | None = None
-            if self.columns.fit(actual):
-                changed = []
-            elif self.ordered and same_rows(self.expected, actual):
-                changed = self.columns.changed(self.expected, actual)
-            if changed is not None:
-                walk.hits.update(self.columns.rules)
-                return self._values(changed, actual, walk, path) if changed else self.expected
-        if self.opened is None:
-            self.opened = self.make()
-        return self.opened.walk(actual, walk, path)
-
-    def _values(self, changed: list[tuple[int, str]], actual: list[Json], walk: Walk, path: Link) -> Json:
-        """The array with other values where it has them, and rows that are what they were everywhere else."""
-        resolved = self.expected
-        for n, key in changed:
-            value, place = self.expected[n][key], ((self.at, n), key)
-            if isinstance(value, dict | list) or self.mode.type == "semantic":
-                node = walk.open(value, self.mode, self.columns.below, place)
-            else:
-                node = Scalar(value, value, self.mode, place)
-            got = node.walk(actual[n][key], walk, ((path, n), key))
-            if got is not value:
-                if resolved is self.expected:
-                    resolved = self.expected.copy()
-                if resolved[n] is self.expected[n]:
-                    resolved[n] = {**self.expected[n]}
-                resolved[n][key] = got
-        return resolved

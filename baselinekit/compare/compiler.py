@@ -6,16 +6,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
+from baselinekit.compare.alike import Alike
 from baselinekit.compare.arrays import Each, Ordered
-from baselinekit.compare.columns import Alike, columns_of
+from baselinekit.compare.columns import Columns, columns_of
 from baselinekit.compare.keyed import Keyed, no_key
 from baselinekit.compare.leaves import AnyElements, Ignored, Meaning, Scalar, Stand, Uncompared
-from baselinekit.compare.literal import Literal, bytes_of, literal_bytes, shows_more, untouched_bytes
+from baselinekit.compare.literal import Literal, literal_bytes, shows_more, untouched_bytes
 from baselinekit.compare.mode import Mode
 from baselinekit.compare.objects import Object, Shape
+from baselinekit.compare.opened import opened_array
 from baselinekit.compare.rules import Rule, State
-from baselinekit.compare.unordered import Unordered
+from baselinekit.compare.unordered import Made, Unordered
 from baselinekit.compare.walk import Link, Node, unroll
+from baselinekit.compare.written import bytes_of
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.baselines import ArrayMode, By, FieldRule
 from baselinekit.model.values import Json, Path
@@ -118,8 +121,8 @@ class Compiler:
         if mode.type == "numeric":
             return self._numbers(value, mode, state, at)
         if state.names is None:  # to a rule any key may matter
-            shape, nodes, rest = self._shape(value, mode, state, at)
-            return Object(value, shape, nodes, bytes_of(rest), at, stated=rest)
+            shape, nodes, rest, data = self._shape(value, mode, state, at)
+            return Object(value, shape, nodes, data, at, stated=rest)
         if whole:
             return Object(value, Shape(mode, state), (), None, at, stated=value)
         shapes = self.shapes.setdefault((id(mode), id(state)), [])
@@ -132,9 +135,8 @@ class Compiler:
             if data is not None:
                 self.checked += 1
                 return Literal(value, data, mode, state, at)
-        shape, nodes, rest = self._shape(value, mode, state, at)
+        shape, nodes, rest, data = self._shape(value, mode, state, at)
         self.checked += bool(rest) or not value
-        data = bytes_of(rest)
         if data is not None and len(rest) < len(value):
             shapes[_MOST_SHAPES - 1 :] = []
             shapes.insert(0, shape)
@@ -156,8 +158,8 @@ class Compiler:
 
     def _shape(
         self, value: dict[str, Json], mode: Mode, state: State, at: Link
-    ) -> tuple[Shape, tuple[tuple[str, Node], ...], dict[str, Json]]:
-        """The shape of an object, the nodes below it, and what is literal."""
+    ) -> tuple[Shape, tuple[tuple[str, Node], ...], dict[str, Json], bytes | None]:
+        """The shape of an object, the nodes below it, and what is literal with its bytes."""
         size, below = len(value), state.otherwise()
         names = value.keys() if state.names is None else state.names
         texts, ignored, nodes = [], [], {}
@@ -178,8 +180,8 @@ class Compiler:
                 ignored.append((key, value[key].__class__, node.rule, node.keep))
             else:
                 nodes[key] = node
-        more = shows_more(rest, names) or untouched_bytes(rest, state) is None
-        containers = tuple(rest.items()) if more else ()
+        data = None if shows_more(rest, names) else untouched_bytes(rest, state)
+        containers = tuple(rest.items()) if data is None else ()
         for key, item in containers:
             if item.__class__ is dict or item.__class__ is list:
                 node = self.node(item, mode, below, (at, key))
@@ -188,7 +190,7 @@ class Compiler:
                     del rest[key]
         taken = frozenset(value.keys() - rest.keys())
         shape = Shape(mode, state, False, tuple(texts), tuple(ignored), tuple(nodes), taken)
-        return shape, tuple(nodes.items()), rest
+        return shape, tuple(nodes.items()), rest, bytes_of(rest) if data is None else data
 
     def _numbers(self, value: dict[str, Json], mode: Mode, state: State, at: Link) -> Node:
         """An object of which only the numbers are compared."""
@@ -216,7 +218,7 @@ class Compiler:
         here = state.here
         how = here.arrays.arrays if here is not None and here.arrays is not None else None
         if whole:
-            return self._alike_rows(value, how, mode, state, at) or self._opened_array(value, mode, state, at)
+            return opened_array(value, mode, state, at, self.open)
         below = state.any_element().names or ()
         if how is None and mode.type != "numeric" and not shows_more(value, below):
             data = literal_bytes(value)
@@ -246,7 +248,7 @@ class Compiler:
             return None
         self.hits |= columns.rules
         self.checked += 1
-        make = partial(self._rows, value, how, mode, state, at)
+        make = partial(self._rows, value, how, mode, state, at, columns)
         return Alike(value, columns, mode, how in (None, "ordered"), make, at)
 
     def _known(self, text: str) -> str | Placeholder | Inline:
@@ -256,31 +258,28 @@ class Compiler:
                 self.templates[text] = compile_text(text, self.words)
         return self.templates.get(text, text)
 
-    def _items(self, value: list[Json], mode: Mode, state: State, at: Link) -> tuple[Node, ...]:
+    def _item(self, value: list[Json], mode: Mode, state: State, at: Link) -> Callable[[int], Node]:
+        """Makes the node of an element."""
         below, size = state.same_below, len(value)
         if below is not None and below.here is None:
-            nodes = [self._by_kind(item, mode, below, (at, n), False) for n, item in enumerate(value)]
-        else:
-            nodes = [
-                self.node(item, mode, state.step(n, item, size), (at, n)) for n, item in enumerate(value)
-            ]
-        return tuple(nodes)
+            return lambda n: self._by_kind(value[n], mode, below, (at, n), False)
+        return lambda n: self.node(value[n], mode, state.step(n, value[n], size), (at, n))
 
-    def _opened_array(self, value: list[Json], mode: Mode, state: State, at: Link) -> Node:
-        """An array that was found literal: so is all that it holds."""
-        size = len(value)
-        items: list[Node] = []
-        for n, item in enumerate(value):
-            below, place = state.step(n, item, size), (at, n)
-            if item.__class__ is dict or item.__class__ is list:
-                items.append(Literal(item, None, mode, below, place))
-            else:
-                items.append(self._by_kind(item, mode, below, place, True))
-        return Ordered(value, tuple(items), mode, state, at)
-
-    def _rows(self, value: list[Json], how: ArrayMode | None, mode: Mode, state: State, at: Link) -> Node:
-        """An array with a node for each of its rows."""
-        items = self._items(value, mode, state, at)
+    def _rows(
+        self,
+        value: list[Json],
+        how: ArrayMode | None,
+        mode: Mode,
+        state: State,
+        at: Link,
+        columns: Columns | None = None,
+    ) -> Node:
+        """An array with a node for each of its rows; for those that are all alike, when it is asked for."""
+        item = self._item(value, mode, state, at)
+        if columns is not None and how in ("unordered", "subset"):
+            rows = Made(item, len(value))
+            return Unordered(value, rows, mode, at, subset=how == "subset", columns=columns)
+        items = tuple(map(item, range(len(value))))
         if mode.type == "numeric" and at is not None and all(isinstance(node, Uncompared) for node in items):
             return Uncompared(value, at)
         if how == "each" and items:

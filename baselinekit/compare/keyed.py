@@ -23,7 +23,7 @@ class Keyed:
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         if not isinstance(actual, list):
-            return walk.replaced(self, actual, path)
+            return walk.replaced(self.expected, actual, path, self.at)
         before = walk.count
         places: dict[Hashable, int] = {}
         resolved: dict[int, Json] = {}

@@ -39,7 +39,7 @@ class Scalar:
         tolerance = self.mode.tolerance
         if tolerance is not None and is_number(self.value):
             if not is_number(actual):
-                return walk.replaced(self, actual, path)
+                return walk.replaced(self.expected, actual, path, self.at)
             if numeric.within(self.value, actual, tolerance):
                 return self.expected
             note = numeric.worded(self.value, actual, tolerance)
@@ -47,7 +47,7 @@ class Scalar:
             return actual
         if same_scalar(self.value, actual, self.mode):
             return self.expected
-        return walk.replaced(self, actual, path)
+        return walk.replaced(self.expected, actual, path, self.at)
 
 
 @dataclass(slots=True, eq=False)
@@ -62,7 +62,7 @@ class Meaning:
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         if not isinstance(actual, str):
-            return walk.replaced(self, actual, path)
+            return walk.replaced(self.expected, actual, path, self.at)
         if same_scalar(self.value, actual, self.mode):
             return self.expected
         note = semantic.disagreement(self.value, actual)
@@ -170,7 +170,9 @@ class AnyElements:
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         walk.hits.add(self.rule)
-        return self.expected if isinstance(actual, list) else walk.replaced(self, actual, path)
+        return (
+            self.expected if isinstance(actual, list) else walk.replaced(self.expected, actual, path, self.at)
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -187,7 +189,7 @@ class MediaType:
             before, after = _media_type(self.value), _media_type(actual)
             if before == after or (len(before) == 1 and before[0] == after[0]):
                 return self.expected
-        return walk.replaced(self, actual, path)
+        return walk.replaced(self.expected, actual, path, self.at)
 
 
 def _media_type(text: str) -> list[str]:

@@ -33,6 +33,16 @@ class Mode:
         return self.type == "exact"
 
     @property
+    def plain(self) -> bool:
+        """Whether texts or numbers of one type that are not equal always differ."""
+        return (
+            self.type in ("structural", "exact")
+            and self.case_sensitive
+            and self.tolerance is None
+            and not (self.trim_whitespace or self.normalize_newlines)
+        )
+
+    @property
     def literal_keys_decide(self) -> bool:
         """Whether two rows whose literal texts and numbers differ can never match: then those may sort the
         rows before any of them is compared."""

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from baselinekit.compare.leaves import Ignored, Scalar, Stand
-from baselinekit.compare.literal import bytes_of, identical
+from baselinekit.compare.literal import identical
 from baselinekit.compare.mode import Mode
 from baselinekit.compare.rules import Rule, State
 from baselinekit.compare.walk import Link, Node, Walk
+from baselinekit.compare.written import bytes_of
 from baselinekit.documents.keyorder import with_new_keys
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import escape_value
@@ -74,7 +75,7 @@ class Object:
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         if actual.__class__ is not dict:
-            return walk.replaced(self, actual, path)
+            return walk.replaced(self.expected, actual, path, self.at)
         shape = self.shape
         changed: dict[str, Json] = {}
         left = actual.copy()
@@ -217,7 +218,7 @@ class Headers:
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         if not isinstance(actual, dict):
-            return walk.replaced(self, actual, path)
+            return walk.replaced(self.expected, actual, path, self.at)
         spelled = {key.casefold(): key for key in self.fields.expected}
         return self.fields.walk(
             {spelled.get(key.casefold(), key): value for key, value in actual.items()}, walk, path

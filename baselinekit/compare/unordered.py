@@ -4,8 +4,10 @@ optimally within a bucket. Each row has one partner, so multiplicity counts."""
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from baselinekit.compare.align import pair_leftovers
+from baselinekit.compare.columns import Columns
 from baselinekit.compare.keyed import in_authors_order
 from baselinekit.compare.leaves import Scalar
 from baselinekit.compare.literal import Literal, identical
@@ -23,29 +25,48 @@ from baselinekit.placeholders.template import Bindings
 MOST_PAIRS = 2_000_000
 
 
+class Made(Sequence[Node]):
+    """The nodes of rows, each made when it is looked at: most rows find their partner without one."""
+
+    def __init__(self, make: Callable[[int], Node], count: int):
+        self._make, self._count = make, count
+        self._nodes: dict[int, Node] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, n: Any) -> Any:
+        if n not in self._nodes:
+            self._nodes[n] = self._make(range(self._count)[n])
+        return self._nodes[n]
+
+
 @dataclass(slots=True, eq=False)
 class Unordered:
-    """Every row of the baseline has a partner of its own; with `subset` further rows may be there."""
+    """Every row of the baseline has a partner of its own; with `subset` further rows may be there. `columns`:
+    those of rows that are all alike."""
 
     expected: list[Json]
-    items: tuple[Node, ...]
+    items: Sequence[Node]
     mode: Mode
     at: Link
     subset: bool = False
     bindings: bool = False
+    columns: Columns | None = None
     optional: bool = False
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         if not isinstance(actual, list):
-            return walk.replaced(self, actual, path)
+            return walk.replaced(self.expected, actual, path, self.at)
         before = walk.count
-        pairs = self._same_literals(actual)
+        pairs = self._alike(actual, walk)
+        pairs |= self._same_literals(actual, pairs)
         taken = set(pairs.values())
         rows = [e for e in range(len(self.items)) if e not in pairs]
         rows.sort(key=lambda e: self.items[e].optional)  # who must have a partner chooses first
         columns = [a for a in range(len(actual)) if a not in taken]
         found = self._match(rows, columns, actual, walk, path)
-        resolved: dict[int, Json] = {a: self.expected[e] for e, a in pairs.items()}
+        resolved: dict[int, Json] = {}
         if walk.bound or not walk.halting:  # else they have been walked, and leave nothing behind
             for e, a in sorted(found.items()):
                 resolved[a] = self.items[e].walk(actual[a], walk, (path, a))
@@ -61,15 +82,29 @@ class Unordered:
         if walk.count == before:
             return self.expected
         walk.shuffled = True
+        resolved |= {a: self.expected[e] for e, a in pairs.items()}
         return in_authors_order(resolved, {**pairs, **found, **likely})
 
-    def _same_literals(self, actual: list[Json]) -> dict[int, int]:
-        """Literal rows take equal rows: where those are all alike, it does not matter which."""
-        wanted = {e: key for e, node in enumerate(self.items) if (key := _literal_row(node)) is not None}
+    def _alike(self, actual: list[Json], walk: Walk) -> dict[int, int]:
+        """Rows that are all alike take those with the same literal values: whatever else is in them passes in
+        any of them."""
+        if self.columns is None or not self.mode.only_equal_rows_match:
+            return {}
+        pairs = self.columns.pairs(self.expected, actual)
+        if pairs:
+            walk.hits.update(self.columns.rules)
+        return pairs
+
+    def _same_literals(self, actual: list[Json], pairs: dict[int, int]) -> dict[int, int]:
+        """Literal rows that are not yet paired take equal rows: where those are all alike, it does not matter
+        which."""
+        rows = (e for e in range(len(self.items)) if e not in pairs)
+        wanted = {e: key for e in rows if (key := _literal_row(self.items[e])) is not None}
         if not wanted:
             return {}
+        taken = set(pairs.values())
         places: dict[Hashable, list[int]] = {}
-        for a in range(len(actual) - 1, -1, -1):
+        for a in [a for a in range(len(actual) - 1, -1, -1) if a not in taken]:
             places.setdefault(freeze(actual[a]), []).append(a)
         for key, equal in places.items():  # 1 and 1.0 are equal, and not alike for a placeholder
             if len(equal) > 1 and not all(identical(actual[equal[0]], actual[a]) for a in equal[1:]):

@@ -24,7 +24,8 @@ def unroll(link: Link) -> Path:
     while link is not None:
         link, key = link
         keys.append(key)
-    return tuple(reversed(keys))
+    keys.reverse()
+    return tuple(keys)
 
 
 _NO_ANSWERS: Answers = {}
@@ -107,12 +108,14 @@ class Walk:
             raise Mismatch
         self.count += 1
         if len(self.differences) < MOST_KEPT:
-            self.differences.append(Difference(unroll(path), kind, expected, actual, unroll(at), rule, note))
+            stands = unroll(at)
+            found = stands if path is at else unroll(path)
+            self.differences.append(Difference(found, kind, expected, actual, stands, rule, note))
 
-    def replaced(self, node: Node, actual: Json, path: Link, note: str | None = None) -> Json:
+    def replaced(self, expected: Json, actual: Json, path: Link, at: Link, note: str | None = None) -> Json:
         """The actual value stands where another was expected."""
-        retyped = json_type(actual) != json_type(node.expected)
-        self.differ(path, "type" if retyped else "value", node.expected, actual, node.at, note=note)
+        same = actual.__class__ is expected.__class__ or json_type(actual) == json_type(expected)
+        self.differ(path, "value" if same else "type", expected, actual, at, None, note)
         return escape_value(actual)
 
     def missing(self, expected: Json, at: Link, path: Link, note: str | None = None) -> None:

@@ -80,7 +80,13 @@ class Maker:
             )
         if self.chance(0.12):
             given.options |= self.one([{"case_sensitive": False}, {"trim_whitespace": True}])
-        expected = self.table() if self.chance(0.4) else self.expected(3 if self.chance(0.4) else 2, ())
+        roll = self.random()
+        if roll < 0.4:
+            expected = self.table()
+        elif roll < 0.5:
+            expected = self.grid()
+        else:
+            expected = self.expected(3 if self.chance(0.4) else 2, ())
         if self.chance(0.2):
             kind = given.ignore_values if self.chance(0.5) else given.ignore_fields
             kind.append(self.anywhere())
@@ -156,6 +162,25 @@ class Maker:
             rows.append(row[key] if self.chance(0.15) else row)
         if self.chance(0.15):
             rows.append(self.one(["<<any?>>", "<<any_integer?>>"]))
+        return {"a": rows} if path else rows
+
+    def grid(self) -> Json:
+        """Rows that are all alike, as an API answers: what is literal in them, and the same placeholders."""
+        path = () if self.chance(0.7) else ("a",)
+        if self.given.type != "exact" and self.chance(0.8):
+            self.given.arrays[path] = self.one(["unordered"] * 5 + ["subset"])
+        columns = {key: self.one(COLUMNS[:5]) for key in KEYS[: int(self.random() * 3)]}
+        below = self.one(COLUMNS[:5])
+        same = self.one([{}, {"c": "<<any_integer>>"}, {"c": "{{any_boolean}}"}, {"c": "x<<any_string>>"}])
+        nested = self.chance(0.4)
+        if self.chance(0.15):
+            self.given.ignore_fields.append((*path, "*", self.one(KEYS)))
+        named = self.chance(0.5)
+        rows: list[Json] = []
+        for n in range(4 + int(self.random() * 1.5)):
+            row = {key: self.one(column) for key, column in columns.items()} | same
+            row |= {"id": n} if named else {}
+            rows.append(row | {"d": {"a": "<<any_integer>>", "b": self.one(below)}} if nested else row)
         return {"a": rows} if path else rows
 
     def near(self, value: Json) -> Json:

@@ -9,7 +9,8 @@ import pytest
 import ruled
 from hypothesis import given, settings, strategies as st
 
-from baselinekit.compare.literal import bytes_of, identical
+from baselinekit.compare.literal import identical
+from baselinekit.compare.written import bytes_of
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.kinds import same
