@@ -1,57 +1,21 @@
-"""YAML to values: one pass over libyaml's events, YAML 1.2 core types, with every guard on the way.
-
-The owner of PyYAML. Values are built while the events arrive, so a file that is nested too deeply or that
-expands without end is refused before it costs anything. `events` gives the same pass with marks.
-"""
+"""YAML: what is written plainly is read line by line (lines.py), all else by libyaml (libyaml.py), which is
+loaded only then: to load it takes as long as to read fifty files."""
 
 from collections.abc import Iterator
-from typing import Any, NoReturn
-
-import yaml
-from yaml.events import (
-    AliasEvent,
-    DocumentEndEvent,
-    DocumentStartEvent,
-    MappingEndEvent,
-    MappingStartEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-    StreamEndEvent,
-)
 
 from baselinekit.documents import lines
-from baselinekit.documents.marks import (
-    ALIAS,
-    DOCUMENT,
-    END,
-    MAPPING,
-    SCALAR,
-    SEQUENCE,
-    Event,
-    Watched,
-    key_index,
-)
-from baselinekit.documents.strictjson import MAX_DEPTH
-from baselinekit.documents.surrogates import restored, shelter
-from baselinekit.documents.text import characters, place, refuse_conflict, repeated_key
-from baselinekit.documents.yamltypes import NO_TEXT_STARTS, scalar
-from baselinekit.errors import InvalidInput, Place, Problem
-from baselinekit.model.values import Json, json_type
-
-MAX_NODES = 200_000
-MAX_EXPANDED = 10_000
-MAX_ANCHORS = 1_000
-
-_TAGS = "tag:yaml.org,2002:"
-_TYPES = {"null": "null", "bool": "boolean", "int": "number", "float": "number"}
-_NO_KEY: Any = object()
-_Keys = frozenset[str]
-_C_PARSER: Any = vars(yaml.cyaml)["CParser"] if yaml.__with_libyaml__ else None
+from baselinekit.documents.marks import Event, Watched
+from baselinekit.documents.text import refuse_conflict
+from baselinekit.model.values import Json
 
 
 def load(
-    body: str, file: str, watched: Watched | None = None, *, pure: bool = False, numbered: _Keys = frozenset()
+    body: str,
+    file: str,
+    watched: Watched | None = None,
+    *,
+    pure: bool = False,
+    numbered: frozenset[str] = frozenset(),
 ) -> list[Json]:
     """The values of a file's documents, and where those of the `watched` keys stand. `pure` reads without
     libyaml, as on a machine that has none. Below the `numbered` keys numbers may be keys, as texts."""
@@ -59,239 +23,13 @@ def load(
     plain = None if pure else lines.read(body, {} if watched is None else watched)
     if plain is not None:
         return plain
-    text, restore = shelter(body)
-    reader = _Reader(text, file, watched or {}, numbered)
-    try:
-        documents = reader.documents(_parser(text, pure))
-    except yaml.YAMLError as error:
-        raise InvalidInput(*reader.problems, _explained(error, body, file)) from None
-    if reader.problems:
-        raise InvalidInput(*reader.problems)
-    if reader.anchor_count:  # what stands at one place may be meant at another
-        reader.watched.clear()
-    return [restored(value, restore) for value in documents] if restore else documents
+    from baselinekit.documents import libyaml
+
+    return libyaml.load(body, file, watched, pure=pure, numbered=numbered)
 
 
 def events(body: str, *, pure: bool = False) -> Iterator[Event]:
     """Every event with its marks, for those who need to know where something stands."""
-    text, restore = shelter(body)
-    get = _parser(text, pure).get_event
-    while True:
-        event = get()
-        kind = event.__class__
-        start, end = event.start_mark.index, event.end_mark.index
-        if kind is ScalarEvent:
-            value = restore(event.value) if restore else event.value
-            style = event.style or ("!" if event.tag else "")
-            yield (SCALAR, start, end, value, style, event.anchor)
-        elif kind is MappingStartEvent or kind is SequenceStartEvent:
-            opens = MAPPING if kind is MappingStartEvent else SEQUENCE
-            yield (opens, start, end, "", "flow" if event.flow_style else "", event.anchor)
-        elif kind is MappingEndEvent or kind is SequenceEndEvent:
-            yield (END, start, end, "", "", None)
-        elif kind is AliasEvent:
-            yield (ALIAS, start, end, event.anchor, "", None)
-        elif kind is DocumentStartEvent:
-            yield (DOCUMENT, start, end, "", "", None)
-        elif kind is StreamEndEvent:
-            return
+    from baselinekit.documents import libyaml
 
-
-def _parser(text: str, pure: bool) -> Any:
-    return yaml.SafeLoader(text) if pure or _C_PARSER is None else _C_PARSER(text)
-
-
-class _Reader:
-    """One file on its way to values. What is common stands in the loop; what is rare is a method."""
-
-    def __init__(self, text: str, file: str, watched: Watched, numbered: _Keys = frozenset()):
-        self.text = text
-        self.file = file
-        self.watched = watched
-        self.numbered = numbered
-        self.problems: list[Problem] = []
-        self.documents_read: list[Json] = []
-        self.anchors: dict[str, tuple[Json, int]] = {}
-        self.anchor_count = 0
-        self.nodes = 0
-        self.expanded = 0
-
-    def documents(self, parser: Any) -> list[Json]:
-        get = parser.get_event
-        marked = "&" in self.text or "!" in self.text  # else no node has an anchor or a tag
-        stack: list[tuple[Any, bool, Any, str | None, int]] = []
-        box: Any = []
-        in_mapping, key = False, _NO_KEY
-        while True:
-            event = get()
-            kind = event.__class__
-            if kind is ScalarEvent:
-                value = event.value
-                if marked and (event.tag is not None or event.anchor is not None):
-                    value = self.marked(value, event)
-                elif not event.style and value[:1] in NO_TEXT_STARTS:
-                    value = self.plain(value, event)
-            elif kind is MappingEndEvent or kind is SequenceEndEvent:
-                self.nodes += len(box) * 2 if in_mapping else len(box)
-                value = box
-                box, in_mapping, key, anchor, before = stack.pop()
-                key = _NO_KEY
-                if anchor is not None or self.nodes > MAX_NODES:
-                    self.closed(anchor, value, before, event)
-                continue
-            elif kind is MappingStartEvent or kind is SequenceStartEvent:
-                value = {} if kind is MappingStartEvent else []
-                if len(stack) >= MAX_DEPTH or (marked and (event.anchor or event.tag)):
-                    self.opened(event, len(stack))
-            elif kind is AliasEvent:
-                value = self.alias(event)
-            elif kind is StreamEndEvent:
-                return self.documents_read
-            else:
-                if kind is DocumentEndEvent:
-                    self.documents_read.append(box[0])
-                box, in_mapping, key = [], False, _NO_KEY
-                self.anchors.clear()
-                continue
-            if not in_mapping:
-                box.append(value)
-            elif key is not _NO_KEY:
-                box[key] = value
-            else:
-                if value.__class__ is not str or value in box or value == "<<":
-                    value = self.odd_key(value, event, box, stack)
-                key = value
-                if key in self.watched:
-                    self.watch(key, box, parser.peek_event())
-                continue
-            key_of_box, key = key, _NO_KEY
-            if kind is MappingStartEvent or kind is SequenceStartEvent:
-                stack.append((box, in_mapping, key_of_box, event.anchor, self.nodes))
-                box, in_mapping = value, kind is MappingStartEvent
-
-    def plain(self, text: str, event: Any) -> Json:
-        try:
-            return scalar(text)
-        except ValueError as error:
-            self.refuse("BK106", str(error), "write it as text, in quotes", event)
-
-    def marked(self, text: str, event: Any) -> Json:
-        """A scalar with a tag, an anchor, or neither in a text that has some."""
-        value: Json = text
-        if event.tag is not None:
-            value = self.tagged(text, event)
-        elif not event.style:
-            value = self.plain(text, event)
-        if event.anchor is not None:
-            self.anchored(event.anchor, value, 1, event)
-        return value
-
-    def watch(self, key: str, box: Any, event: Any) -> None:
-        """Note where a value stands, if it is a scalar of one line that nothing else means."""
-        kind = event.__class__
-        if kind is ScalarEvent and event.tag is None:
-            start, end = event.start_mark.index, event.end_mark.index
-            quote = event.style or ""
-            if self.text[start:end] == f"{quote}{event.value}{quote}" != "" and "\n" not in event.value:
-                self.watched[key].append((box, (start, end)))
-
-    def tagged(self, text: str, event: Any) -> Json:
-        """A scalar with a tag: the core types may be named, anything else is not ours to build."""
-        name = event.tag.removeprefix(_TAGS)
-        if event.tag == "!" or name == "str":
-            return text
-        try:
-            value = scalar(text)
-        except ValueError:
-            value = text
-        if name == "float" and type(value) is int:
-            return float(value)
-        if json_type(value) != _TYPES.get(name) or (name == "int" and type(value) is not int):
-            self.bad_tag(event)
-        return value
-
-    def opened(self, event: Any, depth: int) -> None:
-        if depth >= MAX_DEPTH:
-            self.refuse("BK106", f"nested more than {MAX_DEPTH} levels deep", "keep such data as text", event)
-        if event.anchor is not None:
-            self.anchors.pop(event.anchor, None)
-        if event.tag is not None and event.tag not in (_TAGS + "map", _TAGS + "seq", "!"):
-            self.bad_tag(event)
-
-    def closed(self, anchor: str | None, value: Json, before: int, event: Any) -> None:
-        if self.nodes > MAX_NODES:
-            self.refuse("BK106", f"more than {MAX_NODES:,} values", "split the file", event)
-        if anchor is not None:
-            self.anchored(anchor, value, self.nodes - before + 1, event)
-
-    def anchored(self, anchor: str, value: Json, size: int, event: Any) -> None:
-        self.anchors[anchor] = (value, size)
-        self.anchor_count += 1
-        if self.anchor_count > MAX_ANCHORS:
-            self.refuse("BK106", f"more than {MAX_ANCHORS:,} anchors", "write the values out", event)
-
-    def alias(self, event: Any) -> Json:
-        if event.anchor not in self.anchors:
-            what = f"the alias *{event.anchor} stands for nothing: no &{event.anchor} ends before it"
-            self.refuse("BK101", what, "write the value out", event)
-        value, size = self.anchors[event.anchor]
-        self.expanded += size
-        self.nodes += size
-        if self.expanded <= MAX_EXPANDED:
-            self.expanded += characters(value) // 100  # a long text weighs as much as many values
-        if self.expanded > MAX_EXPANDED:
-            what = f"aliases that expand to more than {MAX_EXPANDED:,} values or as much text"
-            self.refuse("BK106", what, "write the values out", event)
-        return value
-
-    def odd_key(self, value: Json, event: Any, box: dict[str, Json], stack: list[Any]) -> str:
-        """A key that is no text, a merge, or there already."""
-        if isinstance(value, dict | list):
-            self.refuse("BK107", f"a key that is an {json_type(value)}", "keys are texts", event)
-        if type(value) is int and stack and stack[-1][2] in self.numbered:
-            value = str(value)
-            if value not in box:
-                return str(value)
-        if not isinstance(value, str):
-            what = f"the key {getattr(event, 'value', '')} is a {json_type(value)}, and keys are texts"
-            self.problems.append(Problem("BK107", what, "put it in quotes", self.at(event)))
-            return str(value)
-        if value == "<<" and value not in box:
-            if not getattr(event, "style", ""):
-                what = "the key << is a YAML merge, which is not read"
-                mend = 'write the keys out, or quote it if it is meant as text: "<<"'
-                self.problems.append(Problem("BK107", what, mend, self.at(event)))
-            return value
-        path = *(outer[2] if outer[1] else len(outer[0]) - 1 for outer in stack[1:]), value
-        first = key_index(events(self.text), len(self.documents_read), path)
-        self.problems.append(repeated_key(value, self.file, self.text, event.start_mark.index, first))
-        return value
-
-    def bad_tag(self, event: Any) -> None:
-        tag = event.tag.replace(_TAGS, "!!")
-        what = f"the tag {tag} is not read here" if tag[2:] not in _TYPES else f"{tag} on another type"
-        self.problems.append(Problem("BK107", what, "remove it; a text can be put in quotes", self.at(event)))
-
-    def at(self, event: Any) -> Place:
-        return place(self.file, self.text, event.start_mark.index)
-
-    def refuse(self, code: str, what: str, mend: str, event: Any) -> NoReturn:
-        raise InvalidInput(*self.problems, Problem(code, what, mend, self.at(event)))
-
-
-def _explained(error: yaml.YAMLError, body: str, file: str) -> Problem:
-    """libyaml's complaint with its place. The line itself is never quoted: it may hold a secret."""
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    index = mark.index if mark else getattr(error, "position", 0)
-    words = str(getattr(error, "problem", None) or getattr(error, "reason", None) or "cannot be read")
-    start = body.rfind("\n", 0, index) + 1
-    line = body[start : body.find("\n", start) if "\n" in body[start:] else None]
-    if "\t" in line[: len(line) - len(line.lstrip())]:
-        mend = "indent with spaces: YAML takes no tabs there"
-    elif "mapping values are not allowed" in words:
-        mend = "put a text with `: ` in it in quotes, or mend the indentation"
-    elif "character" in words and "control" in words:
-        mend = "write it as an escape in double quotes"
-    else:
-        mend = "mend the line, or the one before it"
-    return Problem("BK101", f"not valid YAML: {words}", mend, place(file, body, index))
+    return libyaml.events(body, pure=pure)

@@ -1,29 +1,48 @@
 """Replay: Recipe -> Observation. One row a kind; a new kind is one new file and one new row."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from hashlib import sha256
 from typing import cast
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import CommandInput, HttpFlow, HttpRequest, Recipe, SkillExecution
+from baselinekit.model.recipes import CommandInput, HttpFlow, HttpRequest, Recipe, Scores, SkillExecution
 from baselinekit.replay.command import check_command, replay_command
 from baselinekit.replay.environment import capture_environment
+from baselinekit.replay.files import read_bytes
 from baselinekit.replay.fingerprint import digest as digest, recipe_hash
-from baselinekit.replay.flow import check_http, replay_http
-from baselinekit.replay.prompt import asked_for, check_prompt, replay_prompt
+from baselinekit.replay.flow import check_http, files_of_http, replay_http
+from baselinekit.replay.prompt import asked_for, check_prompt, files_of_prompt, replay_prompt
 from baselinekit.replay.rubric import rubric_of
-from baselinekit.replay.setting import Doors, Setting
-from baselinekit.replay.skill import check_skill, replay_skill
+from baselinekit.replay.setting import Doors, Execute, Models, Setting
+from baselinekit.replay.skill import check_skill, files_of_skill, replay_skill
 from baselinekit.variables import Redactor
 
-__all__ = ["Doors", "Setting", "capture_environment", "check", "recipe_hash", "replay", "rubric_of", "target"]
+__all__ = [
+    "Doors",
+    "Execute",
+    "Models",
+    "Setting",
+    "capture_environment",
+    "check",
+    "files_hash",
+    "recipe_hash",
+    "replay",
+    "rubric_of",
+    "target",
+]
 
 _KINDS: dict[str, tuple[Callable[[Recipe, Setting], Observation], Callable[[Recipe, Setting], None]]] = {
     "http": (replay_http, check_http),
     "command": (replay_command, check_command),
     "skill": (replay_skill, check_skill),
     "prompt": (replay_prompt, check_prompt),
+}
+_FILES: dict[str, Callable[[Recipe, Setting], Iterator[str | bytes]]] = {
+    "http": files_of_http,
+    "skill": files_of_skill,
+    "prompt": files_of_prompt,
 }
 
 
@@ -41,6 +60,20 @@ def check(recipe: Recipe, setting: Setting) -> None:
         _KINDS[recipe.kind][1](recipe, setting)
     except BaselinekitError as error:
         raise _masked(error, setting.redactor) from None
+
+
+def files_hash(recipe: Recipe, setting: Setting) -> str:
+    """16 hex digits over what stands in the files that a recipe asks with, which its own hash leaves out;
+    "" where it names none. One that cannot be read is told when it is replayed."""
+    rules: Scores | None = getattr(recipe.execution, "scores", None)
+    try:
+        found = list(_FILES[recipe.kind](recipe, setting)) if recipe.kind in _FILES else []
+        if rules is not None and isinstance(rules.rubric, str):
+            found.append(read_bytes(setting.surroundings, rules.rubric))
+    except BaselinekitError:
+        return ""
+    parts = [one.encode("utf-8", "surrogatepass") if isinstance(one, str) else one for one in found]
+    return digest([sha256(part).hexdigest() for part in parts]) if parts else ""
 
 
 def target(recipe: Recipe) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Iterator
 
 from baselinekit.documents import jsonfile, yamlfile
 from baselinekit.errors import CannotReplay, cannot
@@ -45,6 +46,15 @@ def with_files(value: Json, surroundings: Surroundings) -> Json:
             return read_text(surroundings, value["file"])
         return {key: with_files(item, surroundings) for key, item in value.items()}
     return [with_files(item, surroundings) for item in value] if isinstance(value, list) else value
+
+
+def texts_in(value: Json, surroundings: Surroundings) -> Iterator[str]:
+    """What is in the files that a value names so."""
+    if isinstance(value, dict) and value.keys() == {"file"} and isinstance(value["file"], str):
+        yield read_text(surroundings, value["file"])
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from texts_in(item, surroundings)
 
 
 def read_text(surroundings: Surroundings, path: str) -> str:

@@ -2,10 +2,13 @@
 
 import dataclasses
 import json
+from functools import cache
 from hashlib import sha256
 from typing import Any
 
 from baselinekit.model.recipes import Recipe
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
 
 
 def recipe_hash(recipe: Recipe) -> str:
@@ -16,20 +19,26 @@ def recipe_hash(recipe: Recipe) -> str:
 def digest(value: Any) -> str:
     """16 hex digits over what dataclasses state. A setting that is left at its default does not count, so
     that a new one leaves old hashes alone."""
-    text = json.dumps(_stated(value), sort_keys=True, separators=(",", ":"), default=str)
+    text = _ENCODER.encode(_stated(value))
     return sha256(text.encode()).hexdigest()[:16]
 
 
 def _stated(value: Any) -> Any:
     if dataclasses.is_dataclass(value):
         return {
-            field.name: _stated(stated)
-            for field in dataclasses.fields(value)
-            if (stated := getattr(value, field.name)) != _default(field)
+            name: _stated(stated)
+            for name, default in _defaults(value.__class__)
+            if (stated := getattr(value, name)) is not default and stated != default
         }
     if isinstance(value, dict):
         return {str(key): _stated(item) for key, item in value.items()}
     return [_stated(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+@cache
+def _defaults(kind: type[Any]) -> list[tuple[str, Any]]:
+    """Each field with its default."""
+    return [(field.name, _default(field)) for field in dataclasses.fields(kind)]
 
 
 def _default(field: "dataclasses.Field[Any]") -> Any:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import cast
 
@@ -11,13 +12,14 @@ from baselinekit.model.recipes import HttpExecution, HttpFlow, HttpRequest, Reci
 from baselinekit.model.values import Json, Path
 from baselinekit.replay.body import http_output
 from baselinekit.replay.cookies import Cookies
+from baselinekit.replay.files import read_bytes
 from baselinekit.replay.picking import collected, pick, problems_of_collect, problems_of_path
 from baselinekit.replay.redirects import is_redirect, redirected, too_many
 from baselinekit.replay.request import compose, kept_headers, redirects_of, retries_of
 from baselinekit.replay.retries import ask_with_retries
 from baselinekit.replay.setting import Setting
 from baselinekit.replay.undefined import undefined_in
-from baselinekit.variables import Scope, Secret, names_in
+from baselinekit.variables import Scope, Secret, as_text, names_in
 
 _EXECUTION: Path = ("current", "execution")
 
@@ -67,6 +69,14 @@ def check_http(recipe: Recipe, setting: Setting) -> None:
             saved[key] = ""
     if problems:
         raise InvalidInput(*problems)
+
+
+def files_of_http(recipe: Recipe, setting: Setting) -> Iterator[bytes]:
+    """What stands in the files that it sends. A path that hangs on an earlier answer is not known yet."""
+    for step in _flow_of(recipe)[0].steps:
+        for path in (step.files or {}).values():
+            with suppress(InvalidInput):
+                yield read_bytes(setting.surroundings, as_text(setting.scope.expand(path)))
 
 
 def _undefined(step: HttpRequest, execution: HttpExecution, scope: Scope, at: Path) -> Iterator[Problem]:

@@ -6,7 +6,6 @@ Most go over connections of our own (`wire`); those through a proxy or over HTTP
 from __future__ import annotations
 
 import logging
-import ssl
 import threading
 import time
 from collections.abc import Mapping
@@ -20,11 +19,12 @@ from baselinekit.replay.answer import Answer, Headers
 from baselinekit.replay.line import Broken, Line, NoConnection
 from baselinekit.replay.proxies import proxies_of_environment, proxy_for
 from baselinekit.replay.retries import IDEMPOTENT
-from baselinekit.replay.tls import new_context
 from baselinekit.replay.urls import shown
 from baselinekit.replay.wire import Wire, dial
 
 if TYPE_CHECKING:
+    import ssl
+
     from baselinekit.replay.pooled import Pool
 
 for _name in ("httpx", "httpcore", "hpack"):  # they log URLs and headers, credentials included (F49)
@@ -162,6 +162,8 @@ class Client:
         """One for all threads: reading the certificates takes longer than a request."""
         from httpx import create_ssl_context
 
+        from baselinekit.replay.tls import new_context
+
         with self._lock:
             if tls not in self._contexts:
                 self._contexts[tls] = new_context(*tls, usual=create_ssl_context)
@@ -193,6 +195,8 @@ def _why(error: Exception, request: Request, line: Line) -> CannotReplay:
     where = f"{request.method} {shown(request.url)}"
     if line.cancelled.is_set():
         return cannot("BK330", f"{where}: interrupted")
+    import ssl  # which most runs have no use for
+
     if isinstance(error, ssl.SSLError):
         reason = getattr(error, "verify_message", "") or error.reason or str(error)
         mend = "name the certificate authority with `verify: FILE`, or check the address"

@@ -9,12 +9,14 @@ from baselinekit.model.asking import Answer, Ask, ToolCall
 from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import PromptExecution, PromptInput, Recipe
 from baselinekit.model.values import ABSENT, Json
+from baselinekit.replay.files import load, read_text, texts_in
 from baselinekit.replay.rubric import check_model, check_scores
 from baselinekit.replay.setting import Setting
 from baselinekit.replay.template import Template, template_of
 from baselinekit.replay.undefined import undefined_in
 from baselinekit.variables import as_text
 
+_INPUT = ("current", "input")
 _EXECUTION = ("current", "execution")
 
 
@@ -60,6 +62,16 @@ def check_prompt(recipe: Recipe, setting: Setting) -> None:
         problems += _template(recipe, setting).problems()
     if problems:
         raise InvalidInput(*problems)
+
+
+def files_of_prompt(recipe: Recipe, setting: Setting) -> Iterator[str]:
+    """What stands in its template, in the file of its inputs, and in those that these name."""
+    asked, around = cast(PromptInput, recipe.input), setting.surroundings
+    for path in filter(None, (asked.prompt, asked.inputs_from)):
+        yield read_text(around, as_text(setting.scope.expand(path, _INPUT)))
+    if asked.inputs_from is not None:
+        yield from texts_in(load(around, as_text(setting.scope.expand(asked.inputs_from, _INPUT))), around)
+    yield from texts_in(setting.scope.expand(asked.inputs, _INPUT), around)
 
 
 def _of_models(execution: PromptExecution, setting: Setting) -> Iterator[Problem]:

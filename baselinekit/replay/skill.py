@@ -6,6 +6,7 @@ its own; its modules are looked up in the project's folder, after everything tha
 
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
 from typing import Literal, cast
@@ -20,7 +21,7 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs import call
 from baselinekit.programs.children import child_environment, configured_argv, said_last
 from baselinekit.replay.body import text_or_hash
-from baselinekit.replay.files import with_files
+from baselinekit.replay.files import texts_in, with_files
 from baselinekit.replay.flow import check_http, replay_http
 from baselinekit.replay.instructions import found_folder, instructions, messages_for
 from baselinekit.replay.prompt import calls_as_json
@@ -69,6 +70,17 @@ def check_skill(recipe: Recipe, setting: Setting) -> None:
         check_http(_request(skill.http, None, name, {}), setting)
     else:
         _argv(skill, name, setting)
+
+
+def files_of_skill(recipe: Recipe, setting: Setting) -> Iterator[str]:
+    """What stands in the files of its input, and in a SKILL.md: what a model is told of it. A program is what
+    is tested, and may change."""
+    name = cast(SkillExecution, setting.scope.expand(recipe.execution, _EXECUTION)).skill_name
+    skill = _declared(name, setting)
+    asked = _with_names(setting.scope.expand(recipe.input, _INPUT), skill)
+    yield from texts_in(asked, setting.surroundings)
+    if skill.folder is not None:
+        yield instructions(skill.folder, setting)
 
 
 def _declared(name: str, setting: Setting) -> Skill:
@@ -178,10 +190,14 @@ def _argv(skill: Skill, name: str, setting: Setting) -> list[str]:
 def _with_files(value: Json, skill: Skill, setting: Setting) -> Json:
     """The input with what is in its files: `{file: path}`, and the inputs that the configuration calls files.
     Everything else is handed over as it is."""
-    if isinstance(value, dict):
-        named = {name: value[name] for name in skill.files if isinstance(value.get(name), str)}
-        value = {**value, **{name: {"file": path} for name, path in named.items()}}
-    return with_files(value, setting.surroundings)
+    return with_files(_with_names(value, skill), setting.surroundings)
+
+
+def _with_names(value: Json, skill: Skill) -> Json:
+    if not isinstance(value, dict):
+        return value
+    named = {name: value[name] for name in skill.files if isinstance(value.get(name), str)}
+    return {**value, **{name: {"file": path} for name, path in named.items()}}
 
 
 def _written(stdout: bytes) -> Json:
@@ -198,7 +214,8 @@ def _returned(finished: Finished, name: str) -> Json:
     try:
         answer = decode(finished.stdout.decode())
         if "error" in answer:
-            raise cannot("BK323", f"the skill {name} raised {answer['error']}")
+            where = f" at {answer['at']}" if isinstance(answer.get("at"), str) else ""
+            raise cannot("BK323", f"the skill {name} raised {answer['error']}{where}")
         return answer["result"]
     except (NotJson, UnicodeDecodeError, KeyError, TypeError):
         what = f"the skill {name} gave no result{said_last(finished.stderr)}"

@@ -1,21 +1,26 @@
 """One connection that speaks HTTP/1.1: a request goes out, and its answer comes back, whole and nothing
 else.
 
-h11 reads and checks the bytes. What it leaves open is decided here: every step ends with the time of the
-whole request, and a connection on which more came than the answer is never used again: what is left over
-would be taken for the answer to somebody else's request."""
+h11 reads and checks the bytes, those aside that are plain (plain.py). What it leaves open is decided here:
+every step ends with the time of the whole request, and a connection on which more came than the answer is
+never used again: what is left over would be taken for the answer to somebody else's request."""
+
+from __future__ import annotations
 
 import select
 import socket
-import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import h11
 
 from baselinekit.model.observation import Request
-from baselinekit.replay import answer
+from baselinekit.replay import answer, plain
 from baselinekit.replay.line import Broken, Line, NoConnection
+
+if TYPE_CHECKING:
+    import ssl
 
 _READ = 65_536
 _JOINED = 65_536
@@ -24,7 +29,7 @@ _TOO_LARGE = 431
 _BROKE_OFF = "the connection broke off before the whole answer had come"
 
 
-def dial(host: str, port: int, tls: ssl.SSLContext | None, line: Line) -> "Wire":
+def dial(host: str, port: int, tls: ssl.SSLContext | None, line: Line) -> Wire:
     """A new connection."""
     sock = line.connect(lambda limit: socket.create_connection((host, port), limit), socket.socket.close)
     try:
@@ -36,6 +41,8 @@ def dial(host: str, port: int, tls: ssl.SSLContext | None, line: Line) -> "Wire"
 
 
 def _encrypted(sock: socket.socket, host: str, tls: ssl.SSLContext, line: Line) -> ssl.SSLSocket:
+    import ssl  # which most runs have no use for
+
     tls.set_alpn_protocols(["http/1.1"])
     secure = tls.wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
     line.opened(secure)
@@ -57,6 +64,9 @@ class Wire:
         self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=answer.LARGEST_HEAD)
         self._used = time.monotonic()
         self._ended = self._closed = False
+        self._early: bytes | None = None
+        """What was read, and h11 has not been given yet."""
+
         line.opened(sock)
 
     def close(self) -> None:
@@ -77,7 +87,12 @@ class Wire:
     def ask(self, request: Request, target: str, headers: answer.Headers) -> answer.Answer:
         """The answer; whatever goes wrong, the connection is closed."""
         try:
-            self._send(request, target, headers)
+            written = plain.written(request.method, target, headers)
+            self._send(written or self._told(request, target, headers), request.content)
+            if written is not None:
+                if found := self._plainly(request):
+                    return found
+                self._told(request, target, headers)
             head = self._head()
             received = head.headers.raw_items()
             answer.check_head(head.reason, received)
@@ -91,14 +106,30 @@ class Wire:
             raise
         return head.status_code, received, body
 
-    def _send(self, request: Request, target: str, headers: answer.Headers) -> None:
-        state, content = self._state, request.content
-        out = state.send(h11.Request(method=request.method, target=target, headers=headers))
-        pieces = [out]
-        if content:
-            state.send(h11.Data(data=content))
-            pieces = [out + content] if len(content) < _JOINED else [out, content]
-        state.send(h11.EndOfMessage())
+    def _plainly(self, request: Request) -> answer.Answer | None:
+        """The answer, if what is read of it first shows that it is plain."""
+        data = self._early = self._read()
+        head = plain.read(data)
+        if head is None:
+            return None
+        self._early = None
+        rest = _Rest(data[head.end :], head.length)
+        body = answer.whole_body(request, head.status, head.headers, rest.chunks(self._read))
+        if rest.surplus:
+            raise answer.more_than_announced()
+        self._used = time.monotonic()
+        return head.status, head.headers, body
+
+    def _told(self, request: Request, target: str, headers: answer.Headers) -> bytes:
+        """What h11 writes before the body, and h11 knows what it has to read the answer to."""
+        out = self._state.send(h11.Request(method=request.method, target=target, headers=headers))
+        if request.content:
+            self._state.send(h11.Data(data=request.content))
+        self._state.send(h11.EndOfMessage())
+        return out
+
+    def _send(self, out: bytes, content: bytes) -> None:
+        pieces = [out + content] if len(content) < _JOINED else [out, content]
         try:
             for piece in pieces:
                 self._socket.settimeout(self._line.left())
@@ -138,8 +169,8 @@ class Wire:
             event = self._state.next_event()
             if event is not h11.NEED_DATA:
                 return event
-            data = self._read()
-            self._ended = not data
+            data = self._read() if self._early is None else self._early
+            self._early, self._ended = None, not data
             if self._ended and self._state.their_state is h11.SEND_RESPONSE:
                 raise Broken(
                     _BROKE_OFF if self._line.received else "the connection was closed without an answer"
@@ -156,6 +187,25 @@ class Wire:
             raise Broken(f"the connection broke off: {error.strerror or error}") from None
         self._line.received += len(data)
         return data
+
+
+class _Rest:
+    """A body of a known length, of which the beginning came with the head. `surplus`: what came after it."""
+
+    def __init__(self, begun: bytes, length: int):
+        self._begun, self._length = begun, length
+        self.surplus = b""
+
+    def chunks(self, read: Callable[[], bytes]) -> Iterator[bytes]:
+        data, left = self._begun, self._length
+        while left > len(data):
+            yield data
+            left -= len(data)
+            data = read()
+            if not data:
+                raise Broken(_BROKE_OFF)
+        yield data[:left]
+        self.surplus = data[left:]
 
 
 def _said(error: h11.RemoteProtocolError) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem
 from baselinekit.store import state
-from baselinekit.store.files import resolve
+from baselinekit.store.files import Resolving, resolve
 from baselinekit.store.state import cannot_write
 
 _COUNTER = itertools.count()
@@ -39,13 +39,16 @@ def replace_files(root: str, contents: Mapping[str, bytes]) -> dict[str, Baselin
     all renamed, and each folder is synced once. Given back is why some of them are still as they were."""
     failed: dict[str, BaselinekitError] = {}
     copies = []
+    resolving, places = Resolving(root), dict[str, str]()
     for file, data in contents.items():
         try:
-            target = resolve(root, file)
+            target = resolving.path(file)
         except BaselinekitError as error:
             failed[file] = error
         else:
-            copies.append(_Copy(target, file, _temporary(root, os.path.dirname(target)), data))
+            folder = os.path.dirname(target)
+            place = places[folder] = places.get(folder) or _place(root, folder)
+            copies.append(_Copy(target, file, _in(place, folder), data))
     return failed | _replace(copies)
 
 
@@ -55,6 +58,13 @@ def replace_anywhere(target: str, shown: str, data: bytes, root: str | None = No
     folder = os.path.dirname(target)
     sweep(folder, [folder])
     _replace_one(_Copy(target, shown, _temporary(root, folder), data))
+
+
+def try_folder(folder: str) -> None:
+    """Make a file there and remove it again, which fails where none can be made."""
+    temporary = os.path.join(folder, f".{_name()}")
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+    os.unlink(temporary)
 
 
 def exists(file: str) -> Problem:
@@ -116,8 +126,10 @@ class _Copy:
     def seal(self, sync: bool) -> None:
         if sync:
             os.fsync(self._handle)
-        for start in range(0, len(self._data) + 1, _CHUNK):
-            if os.pread(self._handle, _CHUNK, start) != self._data[start : start + _CHUNK]:
+        size = len(self._data) + 1  # whether more is there as well; in pieces, none larger than need be
+        for start in range(0, size, _CHUNK):
+            piece = os.pread(self._handle, min(_CHUNK, size - start), start)
+            if piece != self._data[start : start + _CHUNK]:
                 raise OSError(5, "what was written reads back differently")
 
     def rename(self, new: bool) -> None:
@@ -165,7 +177,10 @@ def _replace(copies: Sequence[_Copy], new: bool = False, sync: bool = True) -> d
                         failed[copy.shown] = NotRecorded(cannot_write(copy.shown, error))
     finally:
         for copy in copies:
-            copy.drop()
+            try:
+                copy.drop()
+            except OSError as error:  # some file systems say only now that there was no room
+                failed.setdefault(copy.shown, NotRecorded(cannot_write(copy.shown, error)))
     return failed
 
 
@@ -181,14 +196,23 @@ def _target(target: str, file: str) -> tuple[int | None, tuple[int, int] | None]
 
 
 def _temporary(root: str | None, folder: str) -> str:
-    """In the state folder if a rename can lead from there to the target, else beside the target."""
-    name = _name()
+    return _in(_place(root, folder), folder)
+
+
+def _place(root: str | None, folder: str) -> str:
+    """Where temporaries go: to the state folder if a rename can lead from there to the target, else beside
+    the target, which is in `folder`."""
     if root is not None:
         with contextlib.suppress(NotRecorded, OSError):
             place = state.folder(root, "tmp")
             if os.stat(place).st_dev == os.stat(folder).st_dev:
-                return os.path.join(place, name)
-    return os.path.join(folder, f".{name}")
+                return place
+    return folder
+
+
+def _in(place: str, folder: str) -> str:
+    name = _name()
+    return os.path.join(place, f".{name}" if place == folder else name)
 
 
 def _name() -> str:

@@ -1,6 +1,7 @@
 """What a file holds: its records, each with where it stands, whatever the file's form."""
 
 import marshal
+import shlex
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from typing import Literal
@@ -28,6 +29,10 @@ _OTHERS = {
     "triggering": "an eva triggering file",
     "cases": "an eva case file",
 }
+_CASE = {"expected", "grader", "graders"}
+"""What only an eval case has; a baseline with such a key has a key that nobody knows."""
+_VERBS = {"capability_eval": "run", "expected_output": "run", "eval_suite": "run", "test_cases": "run"}
+_VERBS["eval_trigger"] = "gate"
 _OURS = {"id", "current", "baseline", "comparison"}
 
 
@@ -43,7 +48,7 @@ class NotABaselineError(Exception):
 def sources(data: bytes, body: str, file: str) -> Iterator[tuple[Source, dict[str, Json]]]:
     """Every record of a file: its source and its raw value."""
     documents, source = opened(data, body, file)
-    for number, at, raw in records(documents):
+    for number, at, raw in records(documents, file):
         yield source(number, at, raw), raw
 
 
@@ -64,7 +69,7 @@ def opened(
     return documents, source
 
 
-def records(documents: list[Json]) -> Iterator[tuple[int, Path, dict[str, Json]]]:
+def records(documents: list[Json], file: str) -> Iterator[tuple[int, Path, dict[str, Json]]]:
     """Every record: its document, where it stands there, and its raw value. Empty ones are passed over."""
     for number, document in enumerate(documents):
         if document is None:
@@ -82,7 +87,7 @@ def records(documents: list[Json]) -> Iterator[tuple[int, Path, dict[str, Json]]
         for index, raw in items:
             here = at if index is None else (*at, index)
             if not isinstance(raw, dict) or _is_other(raw):
-                raise NotABaselineError(number, _other(raw, here))
+                raise NotABaselineError(number, _other(raw, here, file))
             yield number, here, raw
 
 
@@ -130,20 +135,29 @@ def digest(raw: dict[str, Json]) -> str:
 
 
 def _is_other(raw: dict[str, Json]) -> bool:
-    return not (_OURS & raw.keys() or harness.recognises(raw)) or (
-        "current" not in raw and not _OTHERS.keys().isdisjoint(raw)
+    return (
+        not (_OURS & raw.keys() or harness.recognises(raw))
+        or ("current" not in raw and not _OTHERS.keys().isdisjoint(raw))
+        or _is_case(raw)
     )
 
 
-def _other(raw: Json, at: Path) -> Problem:
+def _is_case(raw: dict[str, Json]) -> bool:
+    if harness.recognises(raw) or {"current", "baseline", "comparison"} & raw.keys():
+        return False
+    return not _CASE.isdisjoint(raw)
+
+
+def _other(raw: Json, at: Path, file: str) -> Problem:
     if not isinstance(raw, dict):
         mend = "a baseline is a mapping with id, current and baseline, or a list of such"
         return Problem("BK110", f"no baseline, but a JSON {json_type(raw)}", mend, at=at)
-    looks = next((words for key, words in _OTHERS.items() if key in raw), "")
-    if looks:
-        what = f"no baseline: this looks like {looks}"
+    key = next((key for key in _OTHERS if key in raw), "expected_output" if _is_case(raw) else "")
+    if key:
         mend = "keep it outside the folder of baselines; evals are run with baselinekit run"
-        return Problem("BK110", what, mend, at=at)
+        if key in _VERBS:
+            mend = f"baselinekit {_VERBS[key]} {shlex.quote(file)}"
+        return Problem("BK110", f"no baseline: this looks like {_OTHERS[key]}", mend, at=at)
     keys = ", ".join(map(str, list(raw)[:5])) or "nothing"
     what = f"no baseline: it has neither id nor current, but {keys}"
     return Problem("BK110", what, "a baseline has id, baseline, current, comparison, metadata", at=at)

@@ -21,6 +21,8 @@ def folder(root: str, *parts: str) -> str:
                 raise NotRecorded(Problem("BK120", what, "remove it"))
         except FileNotFoundError:
             _make(root, path)
+        except OSError as error:
+            raise NotRecorded(cannot_write(os.path.relpath(path, root), error)) from None
     return path
 
 

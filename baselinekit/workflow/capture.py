@@ -1,6 +1,7 @@
 """capture: replay a recipe, once or several times, and write down what came back as the known-good output."""
 
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -49,7 +50,9 @@ def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: W
     group = wishes.group or group_of(draft, project)
     folder = os.path.join(project.folders[0], group)
     check_inside(project.root, os.path.realpath(os.path.join(project.root, folder)), f"--group {group}")
+    store.check_names(draft.id, group)
     with _standing(os.path.join(project.root, folder)):
+        store.check_folder(project.root, folder)
         check(draft, project.setting(folder, way.doors))
         found = _observed(project, draft, wishes, way, folder)
         comparison = {"type": default_type(found.output, draft.current.kind)} | record.get("comparison", {})
@@ -95,7 +98,9 @@ def capture_into(project: Project, draft: Baseline, wishes: Wishes, way: Way) ->
         what = f"{draft.id} has a baseline already: capture does not overwrite"
         raise InvalidInput(
             *located(
-                draft, [Problem("BK520", what, f"baselinekit refresh {draft.id} --replay")], project.root
+                draft,
+                [Problem("BK520", what, f"baselinekit refresh {shlex.quote(draft.source.file)} --replay")],
+                project.root,
             )
         )
     found = _observed(project, draft, wishes, way, os.path.dirname(draft.source.file))
@@ -114,15 +119,18 @@ def checked(project: Project, draft: Baseline, way: Way) -> None:
 @contextmanager
 def _standing(folder: str) -> Iterator[None]:
     """The folder of a baseline that is still to be written: what it runs finds it there, and finds there what
-    it needs. If nothing comes of it, no empty folder is left."""
-    there = os.path.isdir(folder)
+    it needs. If nothing comes of it, no empty folder is left that was not there."""
+    missing, above = [], folder
+    while not os.path.isdir(above):
+        missing.append(above)
+        above = os.path.dirname(above)
     os.makedirs(folder, exist_ok=True)
     try:
         yield
     except BaseException:
-        if not there:
-            with suppress(OSError):
-                os.removedirs(folder)
+        with suppress(OSError):
+            for made in missing:
+                os.rmdir(made)
         raise
 
 

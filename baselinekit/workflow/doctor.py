@@ -20,18 +20,21 @@ from baselinekit.workflow.observing import check
 from baselinekit.workflow.project import Project
 
 _LONGEST_INPUT = 60
-_ASKED_OF_OPERATOR = ("BK310", "BK501", "BK504")
+ASKED_OF_OPERATOR = ("BK310", "BK501", "BK504")
 """No base_url, a variable without a value: right for a file that says so little on purpose."""
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """`problems` stop a compare; `notes` are what it needs from the operator: a variable, a permission."""
+    """`problems` stop a compare or a run; `notes` are what it needs from the operator: a variable, a
+    permission. `cases` and `gates`: how many of evals were looked at, where there are any."""
 
     checked: int
     problems: tuple[Problem, ...]
     notes: tuple[Problem, ...]
     drafts: int
+    cases: int = 0
+    gates: int = 0
 
 
 def examine(project: Project, paths: Sequence[str], doors: Doors) -> Findings:
@@ -58,12 +61,12 @@ def _told(project: Project, baseline: Baseline, doors: Doors) -> Iterator[tuple[
             try:
                 compile_baseline(one, project.words_of(baseline))
             except BaselinekitError as error:
-                yield from ((p, False) for p in error.problems if p.code not in _ASKED_OF_OPERATOR)
+                yield from ((p, False) for p in error.problems if p.code not in ASKED_OF_OPERATOR)
     try:
         check(baseline, project.setting_of(baseline, doors))
     except BaselinekitError as error:
         for problem in error.problems:
-            yield problem, isinstance(error, Refused) or problem.code in _ASKED_OF_OPERATOR
+            yield problem, isinstance(error, Refused) or problem.code in ASKED_OF_OPERATOR
 
 
 def _every_output(baseline: Baseline) -> Iterator[Baseline]:

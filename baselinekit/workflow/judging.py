@@ -19,8 +19,8 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.replay import dispatch as replaying
 from baselinekit.store import pending
 from baselinekit.variables import Redactor, Scope, as_text
-from baselinekit.workflow.here import Here, flat
-from baselinekit.workflow.keeping import seen_of
+from baselinekit.workflow.drifting import drift_of
+from baselinekit.workflow.here import Here
 from baselinekit.workflow.observing import observe, scores_of, settled
 from baselinekit.workflow.project import Project
 
@@ -140,7 +140,7 @@ class Judge:
             seconds=observation.seconds,
             usage=observation.usage,
             scores=scores_of(observation),
-            environment_drift=self._drift(baseline, observation),
+            environment_drift=drift_of(self._here, baseline, observation),
             resolved=resolved,
         )
 
@@ -200,26 +200,14 @@ class Judge:
     def _keep(self, baseline: Baseline, comparison: Comparison, observation: Observation) -> None:
         """What came back is kept, for whoever approves exactly what was seen. A checkout that cannot be
         written is no reason to fail."""
+        from baselinekit.workflow.keeping import seen_of  # where all passes, nothing is kept
+
         try:
             seen = seen_of(self._here, baseline, comparison, observation, self._timestamp())
             pending.save(self._project.root, seen)
         except BaselinekitError as error:
             with self._lock:
                 self.warnings.add(f"what came back could not be kept for a refresh: {error.problems[0].what}")
-
-    def _drift(self, baseline: Baseline, observation: Observation) -> dict[str, tuple[Json, Json]]:
-        """What is not as it was at the capture, of what is known of both times: around this run, and of where
-        the answer came from (the model that was served, the prompt)."""
-        before = flat(baseline.baseline.environment if baseline.baseline else {})
-        if not before:
-            return {}
-        learnt = self._project.redactor.mask_value(dict(observation.environment))
-        now = {**self._here.environment(), **flat(learnt)}
-        return {
-            key: (value, now[key])
-            for key, value in before.items()
-            if key in now and now[key] != value and key != "git.dirty"
-        }
 
 
 def target_of(recipe: Recipe, project: Project) -> str:

@@ -1,11 +1,17 @@
 """A report without secrets, wherever in it a text of the world outside has come to stand."""
 
-from dataclasses import replace
+from __future__ import annotations
 
-from baselinekit.model.changes import Change, Proposal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from baselinekit.model.earlier import Earlier
 from baselinekit.model.results import Report, Result, Spot
 from baselinekit.model.revisions import Against
 from baselinekit.variables import Redactor
+
+if TYPE_CHECKING:
+    from baselinekit.model.changes import Change, Proposal
 
 
 def masked(report: Report, redactor: Redactor) -> Report:
@@ -20,7 +26,17 @@ def masked(report: Report, redactor: Redactor) -> Report:
         not_recorded=mask(report.not_recorded),
         coverage=replace(report.coverage, chosen=mask(report.coverage.chosen)),
         against=_against(report.against, redactor),
+        earlier=_earlier(report.earlier, redactor),
     )
+
+
+def _earlier(earlier: Earlier | None, redactor: Redactor) -> Earlier | None:
+    """An earlier run may come from a file of anybody's."""
+    if earlier is None:
+        return None
+    mask = redactor.mask_value
+    cases = tuple(replace(case, why=mask(case.why)) for case in earlier.cases)
+    return replace(earlier, run=mask(earlier.run), cases=cases)
 
 
 def _against(against: Against | None, redactor: Redactor) -> Against | None:
@@ -30,17 +46,16 @@ def _against(against: Against | None, redactor: Redactor) -> Against | None:
     return replace(against, changes=tuple(changes))
 
 
+_SAID = ("name", "reason", "target", "notes", "environment_drift")
+
+
 def _result(result: Result, redactor: Redactor) -> Result:
-    mask = redactor.mask_value
-    return replace(
-        result,
-        name=mask(result.name),
-        reason=mask(result.reason),
-        target=mask(result.target),
-        differences=tuple(_spot(spot, redactor) for spot in result.differences),
-        notes=mask(result.notes),
-        environment_drift=mask(result.environment_drift),
-    )
+    """Of nearly all nothing is to be masked, and to copy them for that would take as long as to look."""
+    said: dict[str, Any] = {key: value for key in _SAID if (value := getattr(result, key))}
+    changed = {key: one for key, value in said.items() if (one := redactor.mask_value(value)) is not value}
+    if result.differences:
+        changed["differences"] = tuple(_spot(spot, redactor) for spot in result.differences)
+    return replace(result, **changed) if changed else result
 
 
 def _spot(spot: Spot, redactor: Redactor) -> Spot:

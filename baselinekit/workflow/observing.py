@@ -49,7 +49,8 @@ def _graded(observation: Observation, scores: Scores, setting: Setting) -> Obser
     answer = setting.doors.models.ask(question)
     graded = read_scores(answer.text, text, rubric, scores)
     parts: dict[str, Json] = dict(output) if isinstance(output, dict) else {"text": output}
-    return observation.with_output({**parts, "quality_scores": graded})
+    environment = {**observation.environment, **({"judge": answer.served} if answer.served else {})}
+    return replace(observation, output={**parts, "quality_scores": graded}, environment=environment)
 
 
 def _text_of(output: Json) -> str:

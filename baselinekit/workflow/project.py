@@ -95,6 +95,12 @@ class Project:
         return os.path.relpath(there, os.path.join(self.root, self.folders[0], group))
 
     @property
+    def eval_folders(self) -> list[str]:
+        """Where evals are looked for when nobody names a place."""
+        named = self.config.evals
+        return [named] if isinstance(named, str) else list(named)
+
+    @property
     def folders(self) -> list[str]:
         """Where baselines are looked for when nobody names a place."""
         named = self.config.baselines
@@ -158,10 +164,10 @@ def _with_keys(scope: Scope, config: Config) -> Scope:
 
 
 def _check_folders(config: Config, root: str) -> None:
-    """Baselines are looked for, and written, inside the project only."""
-    named = [config.baselines] if isinstance(config.baselines, str) else config.baselines
-    for folder in named:
-        check_inside(root, os.path.realpath(os.path.join(root, folder)), f"baselines: {folder}")
+    """Baselines and evals are looked for, and written, inside the project only."""
+    for key, stated in (("baselines", config.baselines), ("evals", config.evals)):
+        for folder in [stated] if isinstance(stated, str) else stated:
+            check_inside(root, os.path.realpath(os.path.join(root, folder)), f"{key}: {folder}")
 
 
 def _environment(config: Config, name: str | None) -> Environment:

@@ -14,6 +14,11 @@ from baselinekit.workflow.pool import Stop
 
 _GATHERING = 0.02
 _GROUP = 32
+_MOST_READY = 32
+"""Files that may wait to be written. Whoever brings another one waits as well: however slow the disk, a run
+that is killed has no more verdicts in its memory than these and those that are being written."""
+
+_POLL = 0.1
 _LONGEST = 1.0
 _SHARE = 10
 """What is known of a file whose other baselines are still open is written after `_LONGEST` seconds, and so
@@ -36,8 +41,9 @@ class Recorder:
         self._now = now
         self._daily = daily
         self._open = Counter(source.file for source in sources)
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._waiting: dict[str, list[Mark]] = {}
+        self._ready = 0
         self._some = threading.Event()
         self._closing = threading.Event()
         self._hurry = hurry
@@ -53,10 +59,23 @@ class Recorder:
                 self._waiting.setdefault(source.file, []).append(Mark(source, passed))
                 self._writer = self._writer or self._executor.submit(self._work)
                 self._some.set()
+            if not self._open[source.file] and source.file in self._waiting:
+                self._ready += 1
+                if self._ready >= _GROUP:
+                    self._lock.notify_all()
+                while not self._has_room():
+                    self._lock.wait(_POLL)
+
+    def _has_room(self) -> bool:
+        """Whoever is in a hurry waits for nobody, and nobody for a writer that is no more."""
+        in_a_hurry = self._hurry is not None and self._hurry.is_set()
+        return self._ready <= _MOST_READY or in_a_hurry or (self._writer is not None and self._writer.done())
 
     def close(self) -> None:
         self._closing.set()
         self._some.set()
+        with self._lock:
+            self._lock.notify_all()
         if self._writer is not None:
             self._writer.result()
 
@@ -64,7 +83,8 @@ class Recorder:
         due = time.monotonic() + _LONGEST
         while True:
             self._some.wait(_LONGEST if self._waiting else None)
-            self._closing.wait(_GATHERING)
+            with self._lock:
+                self._lock.wait_for(self._is_enough, _GATHERING)
             last, began = self._closing.is_set(), time.monotonic()
             batches = self._take(last or began >= due)
             for start in range(0, len(batches), _GROUP):
@@ -74,10 +94,15 @@ class Recorder:
             if began >= due:
                 due = time.monotonic() + max(_LONGEST, _SHARE * (time.monotonic() - began))
 
+    def _is_enough(self) -> bool:
+        return self._ready >= _GROUP or self._closing.is_set()
+
     def _take(self, unfinished: bool) -> list[list[Mark]]:
         """What is to be written now, by file."""
         with self._lock:
             self._some.clear()
+            self._ready = 0
+            self._lock.notify_all()
             files = [file for file in self._waiting if unfinished or not self._open[file]]
             return [self._waiting.pop(file) for file in files]
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -17,7 +18,8 @@ from baselinekit.store.files import MAX_OUTPUT_BYTES, read
 Part = tuple[str, Report]
 """A file's name as the operator wrote it, and the report in it."""
 
-_SHARD = re.compile(r" --shard(?:=| )\S+")
+_APART = re.compile(r"--shard=.*|-o.+")
+_APART_WITH_ITS_VALUE = ("--shard", "-o")
 _MOST_NAMED = 5
 
 
@@ -60,7 +62,7 @@ def merge(parts: Sequence[Part]) -> Report:
     return replace(
         earliest,
         seconds=max(report.seconds for report in ordered),
-        command=_SHARD.sub("", ordered[0].command),
+        command=_of_the_whole(ordered[0].command) if shards else ordered[0].command,
         results=results,
         complete=not missing and all(report.complete for report in ordered),
         interrupted=any(report.interrupted for report in ordered),
@@ -72,6 +74,16 @@ def merge(parts: Sequence[Part]) -> Report:
         coverage=_coverage(ordered),
         against=max(compared, key=lambda one: one.strict, default=None),
     )
+
+
+def _of_the_whole(command: str) -> str:
+    """The command of a shard without what it has for itself: its number, and where its results went."""
+    try:
+        words = shlex.split(command)
+    except ValueError:  # a line of an older version, which quoted nothing
+        words = command.split()
+    own = {n + after for n, word in enumerate(words) if word in _APART_WITH_ITS_VALUE for after in (0, 1)}
+    return shlex.join(word for n, word in enumerate(words) if n not in own and not _APART.fullmatch(word))
 
 
 def _in_order(parts: Sequence[Part]) -> list[Part]:
@@ -166,8 +178,14 @@ def _spent(reports: Sequence[Report]) -> Spent | None:
     told = [report.spent for report in reports if report.spent is not None]
     if not told:
         return None
-    usd = sum((one.usd for one in told), Decimal(0))
-    return Spent(sum(one.calls for one in told), sum(one.tokens for one in told), usd)
+    return Spent(
+        sum(one.calls for one in told),
+        sum(one.tokens for one in told),
+        sum((one.usd for one in told), Decimal(0)),
+        sum(one.unanswered for one in told),
+        sum(one.may_tokens for one in told),
+        sum((one.may_usd for one in told), Decimal(0)),
+    )
 
 
 def _coverage(reports: Sequence[Report]) -> Coverage:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from storehelp import Hand, same, values
 
-from baselinekit.documents import lines, yamlfile
+from baselinekit.documents import libyaml, lines
 from baselinekit.documents.marks import Watched
 from baselinekit.documents.yamlwrite import dump
 from baselinekit.errors import BaselinekitError
@@ -65,10 +65,10 @@ TOKENS = [
 
 def by_libyaml(body: str) -> tuple[list[Any], Watched] | None:
     watched: Watched = {"last_passed": [], "failure_count": []}
-    reader = yamlfile._Reader(body, "f", watched)
+    reader = libyaml._Reader(body, "f", watched)
     try:
-        documents = reader.documents(yamlfile._parser(body, False))
-    except (BaselinekitError, yamlfile.yaml.YAMLError):
+        documents = reader.documents(libyaml._parser(body, False))
+    except (BaselinekitError, libyaml.yaml.YAMLError):
         return None
     return None if reader.problems else (documents, watched)
 

@@ -124,7 +124,7 @@ def test_a_callable_is_called_in_a_child(project: Setting) -> None:
             "'my_skills.reviewing' has no attribute 'absent'",
         ),
         ("my_skills.absent:x", "ModuleNotFoundError: No module named 'my_skills.absent'"),
-        ("my_skills.reviewing:Box.inside", "KeyError: 'n'"),
+        ("my_skills.reviewing:Box.inside", "KeyError: 'n' at my_skills/reviewing.py:12"),
         ("my_skills.reviewing:leaves", "the skill skill gave no result; it said last: going"),
         ("my_skills.reviewing:unspeakable", "TypeError: Object of type set is not JSON serializable"),
         ("my_skills.reviewing:nan", "ValueError: Out of range float values"),

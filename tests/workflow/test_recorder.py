@@ -1,5 +1,6 @@
 """The recorder: a file of many baselines is not written for each of them, and nothing is left unwritten."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -9,7 +10,8 @@ from storehelp import write, write_baseline
 
 from baselinekit.model.baselines import Baseline
 from baselinekit.store.baselines import load
-from baselinekit.workflow.recording import Recorder
+from baselinekit.store.lock import lock_free
+from baselinekit.workflow.recording import _MOST_READY, Recorder
 
 CASE = """\
 - id: id-{number}
@@ -81,3 +83,25 @@ def test_what_goes_wrong_in_the_writer_is_told(tmp_path: Path) -> None:
     with recorder(tmp_path, baselines) as writer:
         writer.add(baselines[0].source, True)
     assert [problem.code for failure in writer.failures for problem in failure.problems] == ["BK111"]
+
+
+def test_f01_of_what_is_judged_no_more_waits_in_memory_than_a_kill_may_cost(tmp_path: Path) -> None:
+    """Somebody else has all locks, so that nothing can be written: whoever brings more is held up."""
+    files = [write_baseline(tmp_path, f"{number}.yaml", f"id-{number}") for number in range(150)]
+    baselines = load(files, str(tmp_path))
+    most = 0
+
+    def judge() -> None:
+        nonlocal most
+        for one in baselines:
+            writer.add(one.source, False)
+            most = max(most, len(writer._waiting))
+
+    with recorder(tmp_path, baselines) as writer:
+        judging = threading.Thread(target=judge)
+        with lock_free(str(tmp_path), files):
+            judging.start()
+            until(lambda: len(writer._waiting) == _MOST_READY + 1)
+        judging.join(20)
+    assert most <= _MOST_READY
+    assert [one.metadata.failure_count for one in load(files, str(tmp_path))] == [1] * 150

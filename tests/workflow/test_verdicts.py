@@ -11,7 +11,8 @@ from baselinekit.model.results import Outcome, Repeats, Result, Spot
 from baselinekit.model.values import ABSENT
 from baselinekit.report.words import why
 from baselinekit.workflow.judging import Tried
-from baselinekit.workflow.repeating import Pause, Repeating, combined, repeated
+from baselinekit.workflow.repeating import Pause, Repeating, repeated
+from baselinekit.workflow.verdicts import combined
 
 
 def spot(path: str, actual: Any, expected: Any = 1, kind: str = "value") -> Spot:

@@ -1,0 +1,165 @@
+"""What several replays of one baseline say together: one result, with a verdict beside its outcome.
+
+The outcome says whether enough replays passed. The verdict says why not: `regression` (they fail, always in
+the same way), `flaky` (they pass and fail), `noise` (they differ from each other where they differ from the
+file) or `insufficient data` (so few failures can be a flake)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+from baselinekit.documents.languages import canonical
+from baselinekit.metrics import chance_of_at_most
+from baselinekit.model.asking import Usage
+from baselinekit.model.results import UNDECIDED, Repeats, Result, Spot
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.paths import render
+from baselinekit.placeholders.grammar import describes_many
+from baselinekit.placeholders.narrowest import narrowest
+from baselinekit.refresh.moments import is_moment
+
+_SOUND = 0.8
+"""What passes as often as this is a flake at worst, where nobody has said how often it has to."""
+
+_RARE = 0.05
+_MOST_HINTS = 5
+
+
+def combined(results: Sequence[Result], rate: float = 1.0) -> Result:
+    """What all of them say together."""
+    passed = [result for result in results if result.outcome == "passed"]
+    failed = [result for result in results if result.outcome == "failed"]
+    errors = [result for result in results if result.outcome == "error"]
+    rest = [result for result in results if result.outcome in ("skipped", "unscored")]
+    count = Repeats(len(results) - len(rest), len(passed), len(errors))
+    if rest and not failed:
+        return rest[0]
+    if errors and not failed:
+        verdict = "flaky" if passed else errors[0].verdict
+        return _together(errors[0], results, count, verdict)
+    if not failed:
+        return _together(passed[0], results, count, None)
+    answered = len(passed) + len(failed)
+    if passed and not errors and len(passed) >= rate * answered:
+        note = f"flaky: {len(passed)} of {answered} replays passed; {_where(failed, answered)}"
+        whole = _together(passed[0], results, count, "flaky")
+        return replace(whole, notes=(*whole.notes, note))
+    verdict = _verdict(failed, len(passed), rate)
+    whole = _together(failed[0], results, count, verdict)
+    spots = list(_spots(failed, answered))
+    if verdict == "noise":  # of what is always new, once is enough
+        seen = {(spot.path, spot.kind) for spot in failed[0].differences}
+        spots = [spot for spot in spots if (spot.path, spot.kind) in seen]
+    notes = [*whole.notes, *(_hints(failed) if verdict == "noise" else ())]
+    return replace(
+        whole,
+        differences=tuple(spots),
+        difference_count=max(len(spots), failed[0].difference_count),
+        notes=tuple(dict.fromkeys(notes)),
+        resolved=ABSENT if verdict in UNDECIDED else whole.resolved,
+    )
+
+
+def _verdict(failed: Sequence[Result], passes: int, rate: float) -> str:
+    """An exact test: would a sound baseline pass so seldom? One that both passed and failed is flaky for
+    certain, unless its owner has said how often it may."""
+    answered = len(failed) + passes
+    is_rare = chance_of_at_most(passes, answered, rate if rate < 1 else _SOUND) <= _RARE
+    if passes and rate == 1:
+        return "flaky"
+    if not passes and not _in_common(failed):
+        varying = all(_may_vary(spot) for result in failed for spot in result.differences)
+        return "noise" if varying else "flaky"
+    return "regression" if is_rare else "insufficient data"
+
+
+def _in_common(failed: Sequence[Result]) -> set[object]:
+    """What is different in the same way in every one of them."""
+    return set.intersection(*({_way(spot) for spot in result.differences} for result in failed))
+
+
+def _way(spot: Spot) -> object:
+    """A literal value counts with what came instead. Of all else (a lost key, another type, a tolerance or a
+    placeholder that was not met) it is enough that it is there: however it varies, it varies outside."""
+    return (spot.path, spot.kind, canonical(_shown(spot.actual)) if _may_vary(spot) else None)
+
+
+def _may_vary(spot: Spot) -> bool:
+    """Whether the file says one value here: a scalar, or a row at its place."""
+    literal = not describes_many(spot.expected)
+    return literal and (spot.kind in ("value", "order") or (_is_row(spot) and spot.kind != "type"))
+
+
+def is_of_a_clock(spot: Spot) -> bool:
+    """Whether it differs by when it was asked for."""
+    return is_moment(spot.expected) and is_moment(spot.actual)
+
+
+def _is_row(spot: Spot) -> bool:
+    return bool(spot.path) and isinstance(spot.path[-1], int)
+
+
+def _shown(value: Json) -> Json:
+    return [] if value is ABSENT else [value]
+
+
+def _spots(failed: Sequence[Result], answered: int) -> Iterator[Spot]:
+    """Each place once, with how often it differed."""
+    found: dict[object, list[Spot]] = {}
+    for result in failed:
+        for spot in result.differences:
+            found.setdefault((spot.path, spot.kind), []).append(spot)
+    for spots in found.values():
+        values = len({canonical(_shown(spot.actual)) for spot in spots})
+        often = f"in {len(spots)} of {answered} replays" + (f", {values} values" if values > 1 else "")
+        note = spots[0].note
+        yield replace(spots[0], note=f"{note}; {often}" if note else often)
+
+
+def _where(failed: Sequence[Result], answered: int) -> str:
+    told = [f"{render(spot.path)} differs {spot.note}" for spot in _spots(failed, answered)]
+    more = f" and {len(told) - 1} more" if len(told) > 1 else ""
+    return told[0] + more if told else failed[0].reason
+
+
+def _hints(failed: Sequence[Result]) -> Iterator[str]:
+    """What could stand at the places that vary."""
+    spots = [spot for result in failed for spot in result.differences]
+    moved = dict.fromkeys(spot.path[:-1] for spot in spots if _is_row(spot) and spot.kind != "value")
+    for path in list(moved)[:_MOST_HINTS]:
+        rule = f"`arrays: {{{render(path)}: unordered}}`"
+        yield f"the rows of {render(path)} vary: if their order means nothing, {rule}"
+    found: dict[Path, list[Json]] = {}
+    for spot in spots:
+        if not any(spot.path[: len(path)] == path for path in moved):
+            found.setdefault(spot.path, [spot.expected]).append(spot.actual)
+    for path, values in list(found.items())[:_MOST_HINTS]:
+        best = narrowest(values)[0]
+        yield f"{render(path)} varies: {best.text} would stand for what was seen ({best.reason})"
+
+
+def _together(told: Result, results: Sequence[Result], count: Repeats, verdict: str | None) -> Result:
+    """One of them, with what all took."""
+    ran = [result for result in results if result.outcome not in ("skipped", "unscored")]
+    return replace(
+        told,
+        verdict=verdict,
+        repeats=count,
+        attempts=sum(result.attempts for result in ran),
+        seconds=sum(result.seconds for result in ran) / len(ran),
+        usage=Usage(
+            _sum([result.usage.tokens_in for result in ran]),
+            _sum([result.usage.tokens_out for result in ran]),
+            _cost([result.usage.cost_usd for result in ran]),
+        ),
+    )
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    stated = [count for count in counts if count is not None]
+    return sum(stated) if stated else None
+
+
+def _cost(costs: Sequence[Decimal | None]) -> Decimal | None:
+    stated = [cost for cost in costs if cost is not None]
+    return sum(stated, Decimal(0)) if stated else None
