@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
+from baselinekit.documents.strictjson import encode
 from baselinekit.errors import Problem, nearest
 from baselinekit.model.graders import (
     Call,
@@ -19,6 +20,7 @@ from baselinekit.placeholders.pattern import compiled, full_match
 _FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\r?\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOLERANCE = 1e-9
+_LONGEST_SHOWN = 2_000
 
 COMPARATORS = ("equals", "approx", "unordered", "set", "regex")
 
@@ -80,10 +82,16 @@ def _result(call: Call, got: Returned, patience: Patience) -> dict[str, Json]:
     printed: dict[str, Json] = {"printed": got.printed} if got.printed else {}
     if got.error:
         return {"passed": False, "error": got.error, **printed}
-    shown: Json = got.inexact or got.value
+    shown = got.inexact or _shown(got.value)
     if equal(call, got, patience):
         return {"passed": True, "output": shown, **printed}
     return {"passed": False, "output": shown, "expected": call.expected, **printed}
+
+
+def _shown(value: Json) -> Json:
+    """As much of it as a report needs."""
+    text = encode(value)
+    return value if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}… ({len(text):,} characters)"
 
 
 def _reason(first: Json, count: int, results: list[Json]) -> str:
@@ -99,19 +107,20 @@ def _one_line(text: str) -> str:
 
 
 def equal(call: Call, got: Returned, patience: Patience) -> bool:
-    """By the comparator of the call. A value that is no JSON equals nothing, but as a set."""
+    """By the comparator of the call. A value that is no JSON equals nothing, whatever it looks like; but a
+    set may be compared as the list of what is in it."""
     wanted, value = call.expected, got.value
     if value is ABSENT:
         return False
+    if call.comparator in ("unordered", "set") and isinstance(wanted, list) and isinstance(value, list):
+        return _matched(wanted, value, once=call.comparator == "unordered")
+    if got.inexact:
+        return False
     if call.comparator == "approx":
         return near(wanted, value, Decimal(str(_TOLERANCE if call.tolerance is None else call.tolerance)))
-    if call.comparator in ("unordered", "set"):
-        if not isinstance(wanted, list) or not isinstance(value, list):
-            return same(wanted, value)
-        return _matched(wanted, value, once=call.comparator == "unordered")
     if call.comparator == "regex":
         return isinstance(value, str) and full_match(compiled(str(wanted)), value, patience) is not None
-    return not got.inexact and same(wanted, value)
+    return same(wanted, value)
 
 
 def near(wanted: Json, value: Json, tolerance: Decimal) -> bool:
@@ -136,10 +145,12 @@ def _matched(wanted: list[Json], value: list[Json], once: bool) -> bool:
         return all(any(same(a, b) for b in value) for a in wanted) and all(
             any(same(a, b) for a in wanted) for b in value
         )
+    if len(wanted) != len(value):
+        return False
     left = list(value)
     for each in wanted:
         found = next((n for n, other in enumerate(left) if same(each, other)), None)
         if found is None:
             return False
         del left[found]
-    return not left
+    return True

@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median_low
 
 from baselinekit.grade.by_code import text_of, values_of
 from baselinekit.grade.criteria import criteria_of, scale_of
@@ -115,15 +114,17 @@ def _sample(sample: object) -> str:
 
 
 def _form(how: ModelJudge) -> dict[str, Json]:
+    """What the reply has to look like. Who copies it has judged nothing, and what it says is no verdict."""
     if how.scoring.type == "categorical":
-        return {"category": how.scoring.categories[0], "justification": "…"}
+        return {"category": f"<one of: {', '.join(how.scoring.categories)}>", "justification": "…"}
     if how.scoring.type == "boolean":
-        return {"passed": True, "justification": "…"}
-    highest = {criterion.name: scale_of(criterion, how)[1] for criterion in criteria_of(how)}
+        return {"passed": "<true or false>", "justification": "…"}
+    ranges = {criterion.name: scale_of(criterion, how) for criterion in criteria_of(how)}
+    low, high = how.scoring.range
     return {
-        "scores": dict(highest),
-        "overall_score": max(highest.values()),
-        "passed": True,
+        "scores": {name: f"<{low:g} to {high:g}>" for name, (low, high) in ranges.items()},
+        "overall_score": f"<{low:g} to {high:g}>",
+        "passed": "<true or false>",
         "justification": "…",
         "specific_feedback": ["…"],
     }
@@ -194,7 +195,7 @@ def passing_share(how: ModelJudge) -> float:
 
 def _disagreement(given: Mapping[str, Json], overall: float, passed: bool, slack: float) -> str:
     claimed = given["overall_score"]
-    if not is_number(claimed) or abs(float(claimed) - overall) > slack:
+    if not is_number(claimed) or abs(decimal(claimed) - decimal(overall)) > decimal(slack):
         return f"the judge says {claimed!r} overall, its scores make {overall:.3g}"
     if given["passed"] is not passed:
         return f"the judge says passed: {json.dumps(given['passed'])}, its scores say otherwise"
@@ -202,9 +203,9 @@ def _disagreement(given: Mapping[str, Json], overall: float, passed: bool, slack
 
 
 def middle(judgements: Sequence[Judgement]) -> tuple[Judgement, float]:
-    """The judgement that counts of several, the middle one by its score, and the share of the others that
-    came to another verdict."""
-    scores = [judgement.score for judgement in judgements]
-    chosen = judgements[scores.index(median_low(scores))]
+    """The judgement that counts of several, the middle one by its score and its verdict, and the share of
+    the others that came to another one."""
+    ordered = sorted(judgements, key=lambda judgement: (judgement.score, judgement.passed))
+    chosen = ordered[(len(ordered) - 1) // 2]
     flipped = sum(judgement.passed != chosen.passed for judgement in judgements)
     return chosen, flipped / len(judgements)

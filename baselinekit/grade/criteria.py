@@ -57,7 +57,7 @@ def scale_of(criterion: Criterion, how: ModelJudge) -> tuple[float, float]:
 def problems_of(how: ModelJudge) -> Iterator[Problem]:
     """What is wrong with a judge before anybody is asked."""
     scoring = how.scoring
-    if not how.rubric:
+    if not (how.rubric.strip() if isinstance(how.rubric, str) else how.rubric):
         yield Problem("BK702", "a model grader without a rubric", "say by what it is to judge: `rubric: |`")
     if scoring.type == "categorical":
         if len(scoring.categories) < 2 or not scoring.passing:

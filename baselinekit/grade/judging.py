@@ -41,6 +41,8 @@ def reply(text: str, keys: Iterable[str], nonce: str) -> dict[str, Json]:
         raise unusable("is not one JSON object", text)
     if found.get("nonce") != nonce:
         raise unusable("does not repeat the nonce of the question", text)
+    if text.count(nonce) != 1:
+        raise unusable("does not say the nonce just once, so nobody could tell which is the verdict", text)
     wanted = {"nonce", *keys}
     missing = wanted - found.keys()
     if missing:

@@ -23,10 +23,23 @@ def main(root: str, target: str) -> None:
         answer = json.dumps({"result": result}, allow_nan=False)
     except BaseException as error:
         traceback.print_exc()
-        answer = json.dumps({"error": traceback.format_exception_only(error)[-1].strip()})
+        said = traceback.format_exception_only(error)[-1].strip()
+        answer = json.dumps({"error": said, "at": place_of(error, os.path.realpath(root))})
     sys.stdout.flush()
     with open(answer_to, "w", encoding="ascii") as out:
         out.write(answer)
+
+
+def place_of(error: BaseException, root: str) -> str | None:
+    """The last line of the project that the error came through, as `file:line` from the root."""
+    lines = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError) and error.filename:
+        lines.append((error.filename, error.lineno))
+    for file, line in reversed(lines):
+        inside = os.path.relpath(os.path.realpath(file), root)
+        if not inside.startswith(os.pardir) and os.path.exists(file) and "site-packages" not in inside:
+            return f"{inside}:{line}"
+    return None
 
 
 if __name__ == "__main__":

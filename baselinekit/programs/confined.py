@@ -2,8 +2,11 @@
 each call on standard output. It stands alone: nothing of the package is imported.
 
 The code under test runs in a process of its own for each call, and whatever it writes is only what that call
-gave: what would be right never comes in here. What it prints goes into a pipe of its own."""
+gave: what would be right never comes in here. What it prints goes into a pipe of its own. This process keeps
+out of its reach: behind walls it is process 1 there, which nobody inside can stop or end, and nobody may look
+into it."""
 
+import errno
 import io
 import json
 import os
@@ -12,12 +15,25 @@ import select
 import signal
 import sys
 import time
+from contextlib import suppress
+from typing import Any
 
 _PRINTED = 4_000
 _ANSWER = 1_000_000
 _MEGABYTE = 1_000_000
 _FILES = 64
 _PROCESSES = 64
+_GLANCE = 0.01
+_PATIENCE = 2.0
+
+_SET_DEATH_SIGNAL, _SET_DUMPABLE, _SET_SECCOMP, _DROP, _SET_SUBREAPER, _SET_NO_NEW_PRIVS = (
+    1,
+    4,
+    22,
+    24,
+    36,
+    38,
+)
 
 
 def main() -> None:
@@ -26,57 +42,110 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nothing, number)
-    _say(out, {"ready": True})
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    job["own"] = _memory_of(os.getpid())[0]
+    _say(out, {"ready": True, "filtered": _closed(job)})
     for call in job["calls"]:
         _say(out, _called(job, call))
 
 
-def _say(out: int, what: dict) -> None:  # type: ignore[type-arg]
+def _say(out: int, what: Any) -> None:
     line = json.dumps(what).encode() + b"\n"
     while line:
         line = line[os.write(out, line) :]
 
 
-def _called(job: dict, call: dict) -> dict:  # type: ignore[type-arg]
+def _closed(job: Any) -> bool:
+    """Nobody looks in here, and of what root has beside its name nothing is left. Whether calls to the system
+    can be refused to the code."""
+    if sys.platform != "linux":
+        return False
+    try:
+        import ctypes
+
+        system = ctypes.CDLL(None, use_errno=True)
+        set_, drop = system.prctl, system.capset
+    except (ImportError, OSError, AttributeError):
+        return False
+    set_.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
+    set_(_SET_DUMPABLE, 0, 0, 0, 0)
+    set_(_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if not job["alone"]:
+        for capability in range(64):
+            set_(_DROP, capability, 0, 0, 0)
+        drop((ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)())
+    steps = bytes.fromhex(job["filter"])
+    words = ctypes.create_string_buffer(steps)
+    program = (ctypes.c_uint64 * 2)(len(steps) // 8, ctypes.addressof(words))
+    set_(_SET_SECCOMP, 2, 0, 0, 0)  # no filter at all: how it is refused says whether there are any
+    if not steps or ctypes.get_errno() != errno.EFAULT:
+        return False
+    job["refuse"] = lambda: words and set_(_SET_SECCOMP, 2, ctypes.addressof(program), 0, 0) == 0
+    return True
+
+
+def _called(job: Any, call: Any) -> Any:
     """What one call gave, in the time that it has."""
     began = time.monotonic()
     answer_from, answer_to = os.pipe()
     printed_from, printed_to = os.pipe()
     child = os.fork()
     if not child:
-        os.close(answer_from)
-        os.close(printed_from)
-        _run(job, call, answer_to, printed_to)
+        try:
+            os.close(answer_from)
+            os.close(printed_from)
+            _run(job, call, answer_to, printed_to)
+        finally:
+            os._exit(1)
     os.close(answer_to)
     os.close(printed_to)
     try:
-        answer, printed, in_time = _heard(answer_from, printed_from, began + job["timeout"])
+        answer, printed, fault = _heard(answer_from, printed_from, began + job["timeout"], child, job)
     finally:
         os.close(answer_from)
         os.close(printed_from)
-        _end(child, job["alone"])
-    status = os.waitpid(child, 0)[1]
+        status = _end(child, job["alone"])
     found = {"printed": printed[-_PRINTED:].decode("utf-8", "replace")}
-    found["seconds"] = round(time.monotonic() - began, 6)  # type: ignore[assignment]
-    if not in_time:
-        return {"error": "timeout", **found}
+    found["seconds"] = round(time.monotonic() - began, 6)
+    if fault:
+        return {"error": fault, **found}
     try:
-        said = json.loads(answer)
+        said = json.loads(answer, object_pairs_hook=_once, parse_constant=_no_number)
+        if not said.keys() & {"value", "error"}:
+            raise ValueError("neither a value nor a reason")
         return {**{name: said[name] for name in ("value", "error", "inexact") if name in said}, **found}
-    except (ValueError, TypeError, RecursionError):
-        return {"error": _how_it_ended(status, len(answer)), **found}
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return {"error": _how_it_ended(status, answer), **found}
 
 
-def _heard(answer_from: int, printed_from: int, deadline: float) -> tuple[bytes, bytes, bool]:
-    """What came until both pipes were closed, or the answer was whole: who only sleeps on in the background
-    is not waited for."""
+def _once(pairs: Any) -> Any:
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError("a key that is there twice")
+    return dict(pairs)
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(name)
+
+
+def _heard(answer_from: int, printed_from: int, deadline: float, child: int, job: Any) -> Any:
+    """What came until the answer was whole, or could not come any more: who only sleeps on in the background
+    is not waited for. And why it was not heard to its end."""
     heard = {answer_from: b"", printed_from: b""}
     waiting = [answer_from, printed_from]
-    while answer_from in waiting:
-        left = deadline - time.monotonic()
-        ready = select.select(waiting, [], [], max(0.0, left))[0] if left > 0 else []
-        if not ready:
-            return heard[answer_from], heard[printed_from], False
+    looked, ended = time.monotonic(), False
+    while answer_from in waiting and not heard[answer_from].endswith(b"\n"):
+        now = time.monotonic()
+        if now >= deadline:
+            return heard[answer_from], heard[printed_from], "timeout"
+        if now - looked >= _GLANCE:
+            fault, looked = _too_much(job), time.monotonic()
+            if fault:
+                return heard[answer_from], heard[printed_from], fault
+        ready = select.select(waiting, [], [], min(_GLANCE, deadline - now))[0]
+        if not ready and ended:
+            waiting.remove(answer_from)
+        ended = ended or os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
         for pipe in ready:
             data = os.read(pipe, 65_536)
             if not data:
@@ -85,71 +154,110 @@ def _heard(answer_from: int, printed_from: int, deadline: float) -> tuple[bytes,
                 heard[pipe] = (heard[pipe] + data)[-2 * _PRINTED :]
             elif len(heard[pipe]) <= _ANSWER:
                 heard[pipe] += data
-        if heard[answer_from].endswith(b"\n"):
-            break
     while printed_from in waiting and select.select([printed_from], [], [], 0)[0]:
         data = os.read(printed_from, 65_536)
         if not data or time.monotonic() > deadline:
             break
         heard[printed_from] = (heard[printed_from] + data)[-2 * _PRINTED :]
-    return heard[answer_from], heard[printed_from], True
+    return heard[answer_from], heard[printed_from], ""
 
 
-def _end(child: int, alone: bool) -> None:
-    """The call's process and all that it started; in a process namespace that is everybody else."""
-    for number in (-child, child, *((-1,) if alone else ())):
+def _too_much(job: Any) -> str:
+    """The limits are those of each process; all together have no more memory than one may have. And root may
+    start as many as it likes, if nobody counts them. Without walls there is no other process."""
+    memory = count = 0
+    for pid in [int(name) for name in os.listdir("/proc") if name.isdigit()] if job["alone"] else []:
+        own, threads = _memory_of(pid)
+        memory, count = memory + max(0, own - job["own"]), count + threads
+    if memory > job["memory"] * _MEGABYTE:
+        return f"used more than {job['memory']} MB of memory"
+    return f"started more than {_PROCESSES} processes" if count > _PROCESSES else ""
+
+
+def _memory_of(pid: int) -> Any:
+    """What a process has of the memory, and its threads."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:  # it has ended, or there is no such list here
+        return 0, 0
+    return int(fields[21]) * resource.getpagesize(), int(fields[17])
+
+
+def _end(child: int, alone: bool) -> int:
+    """The call's process and all that it started: behind walls everybody else. How the former ended."""
+    status, patience = 0, time.monotonic() + _PATIENCE
+    for pid in (-1,) if alone else (-child, child):
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+    while time.monotonic() < patience:
         try:
-            if number < -1:
-                os.killpg(-number, signal.SIGKILL)
-            else:
-                os.kill(number, signal.SIGKILL)
-        except OSError:
-            pass
+            ended, how = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            break
+        status = how if ended == child else status
+        if not ended:
+            time.sleep(0.0005)
+    return status
 
 
-def _how_it_ended(status: int, length: int) -> str:
-    if length > _ANSWER:
+def _how_it_ended(status: int, answer: bytes) -> str:
+    if len(answer) > _ANSWER:
         return "gave more than a megabyte"
+    if answer.endswith(b"\n"):
+        return "gave nothing that can be read as a value"
     if os.WIFSIGNALED(status):
         return f"was ended by {signal.Signals(os.WTERMSIG(status)).name}"
     return f"ended the process (exit code {os.waitstatus_to_exitcode(status)}) instead of returning"
 
 
-def _run(job: dict, call: dict, answer_to: int, printed_to: int) -> None:  # type: ignore[type-arg]
+def _run(job: Any, call: Any, answer_to: int, printed_to: int) -> None:
     """The child: limits, then the code, then the call. It never returns."""
     os.setsid()
     os.dup2(printed_to, 1)
     os.dup2(printed_to, 2)
     os.closerange(3, min(answer_to, printed_to))
-    dumps, write, leave, as_text = json.dumps, os.write, os._exit, repr
+    write, leave = os.write, os._exit
+    said = _said(job, call, json.dumps, repr)
     try:
-        _limit(job)
-        sys.stdout, sys.stderr = (_printer(number) for number in (1, 2))
-        names = {"__name__": "solution", "__builtins__": __builtins__}
-        exec(compile(job["code"], "<generated>", "exec"), names)
-        function = names.get(job["function"])
-        if function is None:
-            raise NameError(f"there is no function {job['function']!r} in the code")
-        value = function(*call["args"], **call["kwargs"])  # type: ignore[operator]
-        try:
-            said = dumps({"value": value}, allow_nan=False)
-        except (TypeError, ValueError, RecursionError):
-            said = dumps({"value": as_text(value)[:2_000], "inexact": as_text(value)[:2_000]})
-    except BaseException as error:
-        said = dumps({"error": f"{type(error).__name__}: {error}"[:2_000]})
-    data = said.encode() + b"\n"
-    try:
-        while data:
-            data = data[write(answer_to, data) :]
+        while said:
+            said = said[write(answer_to, said) :]
     finally:
         leave(0)
 
 
-def _printer(number: int) -> "io.TextIOWrapper":
+def _said(job: Any, call: Any, dumps: Any, as_text: Any) -> Any:
+    """The value as JSON; a set as the list of what is in it, and whatever is no JSON by its looks."""
+    told = "an exception that says nothing of itself"
+    try:
+        _limit(job)
+        sys.stdout, sys.stderr = (_printer(number) for number in (1, 2))
+        names: dict[str, Any] = {"__name__": "solution", "__builtins__": __builtins__}
+        exec(compile(job["code"], "<generated>", "exec"), names)
+        function = names.get(job["function"])
+        if function is None:
+            raise NameError(f"there is no function {job['function']!r} in the code")
+        value = function(*call["args"], **call["kwargs"])
+        try:
+            return dumps({"value": value}, allow_nan=False).encode() + b"\n"
+        except (TypeError, ValueError, RecursionError):
+            looks = as_text(value)[:2_000]
+            parts = list(value) if type(value) in (set, frozenset) else looks
+            try:
+                return dumps({"value": parts, "inexact": looks}, allow_nan=False).encode() + b"\n"
+            except (TypeError, ValueError, RecursionError):
+                return dumps({"value": looks, "inexact": looks}).encode() + b"\n"
+    except BaseException as error:
+        with suppress(BaseException):
+            told = f"{type(error).__name__}: {error}"[:2_000]
+    return dumps({"error": told}).encode() + b"\n"
+
+
+def _printer(number: int) -> io.TextIOWrapper:
     return io.TextIOWrapper(io.FileIO(number, "w", closefd=False), "utf-8", "replace", line_buffering=True)
 
 
-def _limit(job: dict) -> None:  # type: ignore[type-arg]
+def _limit(job: Any) -> None:
     seconds = int(job["timeout"]) + 1
     for what, most in (
         (resource.RLIMIT_AS, job["memory"] * _MEGABYTE),
@@ -162,6 +270,8 @@ def _limit(job: dict) -> None:  # type: ignore[type-arg]
         hard = resource.getrlimit(what)[1]
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(what, (most, most))
+    if "refuse" in job and not job["refuse"]():
+        raise OSError("the sandbox could not be closed")
 
 
 if __name__ == "__main__":

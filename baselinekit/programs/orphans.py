@@ -11,8 +11,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from baselinekit.programs.keeper import Keeper
+
 _SET_CHILD_SUBREAPER = 36
 _PATIENCE = 1.0
+_GLANCE = 0.05
 
 
 class Orphans:
@@ -20,6 +23,8 @@ class Orphans:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._told: dict[int, int] = {}
+        self._tell_at = 0.0
         self._began: list[int] = []
         self._first: int | None = None
 
@@ -41,6 +46,27 @@ class Orphans:
             with self._lock:
                 self._began.remove(began)
                 self._end_them()
+
+    def tell(self, keeper: Keeper) -> None:
+        """The keeper hears of those that have come to us while their programs still run."""
+        if (
+            sys.platform != "linux"
+            or time.monotonic() < self._tell_at
+            or not self._lock.acquire(blocking=False)
+        ):
+            return
+        try:
+            self._tell_at = time.monotonic() + _GLANCE
+            there = set(_children())
+            for pid in there - self._told.keys():
+                with suppress(OSError, ValueError):
+                    session, self._told[pid] = _session_and_birth(pid)
+                    if session != os.getsid(0):
+                        keeper.keep(pid, self._told[pid])
+            for pid in self._told.keys() - there:
+                keeper.forget(pid, self._told.pop(pid))
+        finally:
+            self._lock.release()
 
     def _end_them(self) -> None:
         """One that dies may leave others behind, so again until there are none."""

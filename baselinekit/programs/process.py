@@ -6,6 +6,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import IO
 
@@ -13,6 +14,7 @@ from baselinekit.errors import CannotReplay, cannot
 from baselinekit.model.observation import Finished, Run
 from baselinekit.programs.children import said_last
 from baselinekit.programs.closed import close
+from baselinekit.programs.keeper import keeper
 from baselinekit.programs.orphans import Orphans
 
 _GLANCE = 0.05
@@ -41,15 +43,17 @@ class Processes:
     def _execute(self, run: Run) -> Finished:
         started = time.monotonic()
         process = _start(run)
+        keeper().keep(process.pid)
         with self._changed:
             self._running.add(process.pid)
         try:
             with _Talk(process, run, started + run.timeout, self._cancelled) as talk:
-                talk.to_the_end()
+                talk.to_the_end(lambda: self._orphans.tell(keeper()))
                 exit_code = _end(process)
                 return Finished(exit_code, bytes(talk.out), talk.tail(), time.monotonic() - started)
         finally:
             _end(process)
+            keeper().forget(process.pid)
             with self._changed:
                 self._running.discard(process.pid)
                 self._changed.notify_all()
@@ -114,11 +118,12 @@ class _Talk:
                 assert pipe is not None
                 pipe.close()
 
-    def to_the_end(self) -> None:
+    def to_the_end(self, at_each_glance: Callable[[], None]) -> None:
         ended_at: float | None = None
         pause = 0.0005
         while self._selector.get_map() or ended_at is None:
             self._stop_when_due()
+            at_each_glance()
             if ended_at is None and _has_ended(self._process):
                 ended_at = time.monotonic()
             if ended_at is not None and time.monotonic() > ended_at + _AFTER_EXIT:

@@ -1,34 +1,39 @@
 """Generated code is run where it can do no harm: under bubblewrap it has no network, no home, no file but its
 interpreter's and its own scratch folder, and nothing of it is left when it is over.
 
-Where bubblewrap is not installed only time, memory and output are limited. Who runs it then has allowed it,
-and the report says what it could have reached."""
+Where bubblewrap is not installed it is kept from the network and from other processes only by what the kernel
+refuses it, and from files by nothing. Who runs it then has allowed it, and the report says what it could have
+reached."""
 
-import json
 import os
+import platform
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from baselinekit.documents.strictjson import NotJson, decode, to_bytes
 from baselinekit.errors import CannotReplay, Problem, Refused
 from baselinekit.model.graders import FunctionOutput
 from baselinekit.model.observation import Finished, Run
 from baselinekit.model.running import Ran, Returned
 from baselinekit.model.values import ABSENT, Json
+from baselinekit.placeholders.kinds import is_number
 from baselinekit.programs.children import said_last
+from baselinekit.programs.syscalls import refusing
 
 Execute = Callable[[Run], Finished]
 
-_READY = b'{"ready": true}'
 _SLACK = 10.0
 _MOST_OUTPUT = 20_000_000
 _SCRATCH = 64_000_000
-_LIMITED = ("time", "memory", "output", "environment")
-_KEPT_OUT = (*_LIMITED, "network", "files", "processes")
-_WITHIN_REACH = ("network", "files", "processes")
+_SHARED = 16_000_000
+_ALL = ("time", "memory", "output", "environment", "network", "files", "processes")
+_WITHIN_REACH = ("files", "processes")
+_WITHOUT_FILTER = ("memory", "network", "files", "processes")
 _SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/lib32", "/etc/ld.so.cache", "/etc/alternatives")
 
 
@@ -49,7 +54,7 @@ class Sandbox:
         bubblewrap = self._walls()
         if bubblewrap is None:
             self._check(method)
-        with tempfile.TemporaryDirectory(prefix="baselinekit-") as scratch:
+        with _scratch(bubblewrap) as scratch:
             argv = [*(_walls(bubblewrap) if bubblewrap else ()), *_python()]
             job = {
                 "code": code,
@@ -58,25 +63,24 @@ class Sandbox:
                 "timeout": float(method.timeout_per_case),
                 "memory": method.max_memory_mb,
                 "alone": bubblewrap is not None,
+                "filter": refusing(platform.machine(), walled=bubblewrap is not None).hex(),
             }
             patience = len(method.test_cases) * (float(method.timeout_per_case) + 1) + _SLACK
             finished = self._execute(
                 Run(
                     tuple(argv),
-                    stdin=json.dumps(job, default=str).encode(),
+                    stdin=to_bytes(job),
                     env={"PATH": os.defpath, "LANG": "C.UTF-8"},
                     cwd=scratch,
                     timeout=patience,
                     max_stdout=_MOST_OUTPUT,
                 )
             )
-        ready, *lines = finished.stdout.splitlines() or [b""]
-        if ready != _READY:
+        ready, *lines = _lines(finished.stdout)
+        if ready.get("ready") is not True:
             why = f"the sandbox did not start (exit code {finished.exit_code}){said_last(finished.stderr)}"
             return Ran((), flaw=why)
-        calls = tuple(_returned(lines))
-        contained = _KEPT_OUT if bubblewrap else _LIMITED
-        return Ran(calls, contained, () if bubblewrap else _WITHIN_REACH)
+        return Ran(tuple(map(_returned, lines)), *_kept_from(bubblewrap is not None, bool(ready["filtered"])))
 
     def check(self, method: FunctionOutput) -> None:
         """Refuse beforehand what `run` would refuse."""
@@ -85,12 +89,13 @@ class Sandbox:
 
     def _check(self, method: FunctionOutput) -> None:
         """Nobody runs what a model wrote beside the user's files without being told to."""
-        mend = "install bubblewrap"
+        mend = "install bubblewrap (bwrap)"
         if method.sandbox:
-            mend += ", or say `sandbox: false` and run it with --allow-exec"
-            raise CannotReplay(Problem("BK707", "there is no sandbox on this machine", mend))
+            what = "`sandbox: true`, and there is no sandbox on this machine"
+            mend += ", or leave it out and run with --allow-exec"
+            raise CannotReplay(Problem("BK707", what, mend))
         if not self._allowed:
-            what = "generated code would run outside of a sandbox"
+            what = "generated code would run outside of a sandbox, beside your files"
             raise Refused(Problem("BK406", what, f"{mend}, or allow it with --allow-exec"))
 
 
@@ -111,14 +116,16 @@ def bubblewrap_here() -> str | None:
 
 
 def _walls(bubblewrap: str) -> list[str]:
-    words = [bubblewrap, "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
+    words = [bubblewrap, "--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1", "--clearenv"]
     words += ["--cap-drop", "ALL", "--uid", "65534", "--gid", "65534", "--hostname", "sandbox"]
     for folder in (*_SYSTEM, *_interpreter()):
         if os.path.islink(folder):
             words += ["--symlink", os.readlink(folder), folder]
         elif os.path.exists(folder):
             words += ["--ro-bind", folder, folder]
-    words += ["--proc", "/proc", "--dev", "/dev", "--size", str(_SCRATCH), "--tmpfs", "/tmp"]
+    words += ["--proc", "/proc", "--dev", "/dev", "--size", str(_SHARED), "--tmpfs", "/dev/shm"]
+    words += ["--size", str(_SCRATCH), "--tmpfs", "/tmp", "--remount-ro", "/dev", "--remount-ro", "/"]
+    words += ["--remount-ro", "/proc"]  # in which root, whatever it is called inside, could set the system
     return [*words, "--setenv", "LANG", "C.UTF-8", "--chdir", "/tmp", "--"]
 
 
@@ -137,22 +144,48 @@ def _python() -> tuple[str, ...]:
     return program, "-I", "-S", "-B", "-c", source
 
 
-def _returned(lines: list[bytes]) -> Iterator[Returned]:
-    """One line a call. Whatever else stands there ends it: the calls after it were not reached."""
-    for line in lines:
+@contextmanager
+def _scratch(bubblewrap: str | None) -> Iterator[str]:
+    """Where the code starts: behind walls in a folder that is only there, and of which nothing is left."""
+    if bubblewrap is not None:
+        yield "/"
+        return
+    with tempfile.TemporaryDirectory(prefix="baselinekit-", ignore_cleanup_errors=True) as folder:
+        yield folder
+
+
+def _kept_from(walled: bool, filtered: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What the code was kept from, and what not."""
+    reach: tuple[str, ...] = () if filtered else ("memory",)
+    if not walled:
+        reach = _WITHIN_REACH if filtered else _WITHOUT_FILTER
+    return tuple(each for each in _ALL if each not in reach), reach
+
+
+def _lines(stdout: bytes) -> list[dict[str, Json]]:
+    """What was said, line by line. Anything else ends it: the calls after it were not reached."""
+    found: list[dict[str, Json]] = []
+    for line in stdout.splitlines():
         try:
-            said = json.loads(line)
+            said = decode(line.decode("ascii"))
+        except NotJson as error:
+            said = {"error": "gave a value that is nested too deeply"} if error.kind == "deep" else None
         except ValueError:
-            return
+            said = None
         if not isinstance(said, dict):
-            return
-        yield Returned(
-            value=said.get("value", ABSENT),
-            error=_text(said.get("error")),
-            inexact=_text(said.get("inexact")),
-            printed=_text(said.get("printed")),
-            seconds=float(said["seconds"]) if isinstance(said.get("seconds"), int | float) else 0.0,
-        )
+            break
+        found.append(said)
+    return found or [{}]
+
+
+def _returned(said: dict[str, Json]) -> Returned:
+    return Returned(
+        value=said.get("value", ABSENT),
+        error=_text(said.get("error")),
+        inexact=_text(said.get("inexact")),
+        printed=_text(said.get("printed")),
+        seconds=float(said["seconds"]) if is_number(said.get("seconds")) else 0.0,
+    )
 
 
 def _text(value: Json) -> str:

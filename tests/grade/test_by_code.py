@@ -81,6 +81,33 @@ def test_h21_regex(output: str, how: dict[str, Any], passed: bool, captures: lis
     assert list(found.details.get("captures", {}).values()) == (captures or [])
 
 
+def test_h21_the_details_tell_the_pattern_and_what_was_found() -> None:
+    how = RegexMatch(r"(?P<name>\w+)=(\d+)", capture_groups=["name", "value"])
+    found = graded("a=1, b=2", how, doors=PATIENT)
+    assert found.details == {
+        "pattern": how.pattern,
+        "matched": True,
+        "captures": {"name": "a", "value": "1"},
+    }
+    assert graded("none", RegexMatch("x"), doors=PATIENT).details == {"pattern": "x", "matched": False}
+
+
+@pytest.mark.parametrize(
+    ("output", "expected", "which"),
+    [
+        ("one", exactly("one", "two"), None),
+        ("two", exactly("one", "two"), 1),
+        ("two three", exactly(["one", "two"], ["two", "three"]), 1),
+        ("one two", exactly(["one", "two"], "three"), None),
+        ("one three", exactly(["one", "two"], ["two", "three"]), "failed"),
+    ],
+)
+def test_h3_an_alternative_that_is_contained_is_named(output: str, expected: Any, which: Any) -> None:
+    found = graded(output, Contains(), expected)
+    assert found.outcome == ("failed" if which == "failed" else "passed")
+    assert found.details.get("alternative") == (None if which == "failed" else which)
+
+
 @pytest.mark.parametrize(("output", "score"), [("clean", 1.0), ("a bad word", 0.0)])
 def test_h22_the_score_follows_the_verdict_where_nothing_must_match(output: str, score: float) -> None:
     found = graded(output, RegexMatch(pattern="bad", must_match=False), doors=PATIENT)
@@ -102,12 +129,12 @@ def test_h22_a_pattern_that_cannot_work_is_found_beforehand(how: dict[str, Any],
     assert said in "; ".join(problem.what for problem in problems_of(grader, case(grader)))
 
 
-def test_a_pattern_that_takes_for_ever_is_an_error_and_no_verdict() -> None:
+def test_f22_h22_a_pattern_that_takes_for_ever_is_an_error_and_no_verdict() -> None:
     found = graded("a" * 5_000 + "b", RegexMatch(pattern="(a|a)*$"), doors=PATIENT)
     assert (found.outcome, found.score, found.code) == ("error", None, "BK215")
 
 
-def test_a_pattern_may_be_what_is_expected() -> None:
+def test_h2_h3_a_pattern_may_be_what_is_expected() -> None:
     assert graded("abc", RegexMatch(), exactly("^x", "^a", type="pattern"), PATIENT).outcome == "passed"
     assert graded("bbc", RegexMatch(), exactly("^x", "^a", type="pattern"), PATIENT).outcome == "failed"
 
@@ -129,7 +156,7 @@ def test_a_pattern_may_be_what_is_expected() -> None:
         ({}, exactly(["one", "six"]), False, ["six"]),
     ],
 )
-def test_contains(how: dict[str, Any], expected: Any, passed: bool, missing: list[str] | None) -> None:
+def test_h2_h3_contains(how: dict[str, Any], expected: Any, passed: bool, missing: list[str] | None) -> None:
     found = graded("one two three", Contains(**how), expected)
     assert found.outcome == ("passed" if passed else "failed")
     assert found.details.get("missing") == missing

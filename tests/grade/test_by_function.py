@@ -1,11 +1,12 @@
 """Generated functions: the code in a text, and what was returned beside what should be."""
 
+import json
 from typing import Any
 
 import pytest
 from cases import case, graded
 
-from baselinekit.grade.by_function import code_in
+from baselinekit.grade.by_function import COMPARATORS, code_in
 from baselinekit.grade.dispatch import Doors, problems_of
 from baselinekit.model.graders import (
     Call,
@@ -84,13 +85,29 @@ def test_h24_calls_that_were_not_reached_failed() -> None:
     assert (found.outcome, found.score) == ("failed", 0.5)
 
 
-def test_h24_what_is_no_json_equals_nothing() -> None:
+@pytest.mark.parametrize("comparator", COMPARATORS)
+@pytest.mark.parametrize("wanted", ["{1, 2}", ".*", "[12, {}]+"])
+def test_f38_h24_what_is_no_json_equals_nothing_whatever_it_looks_like(comparator: str, wanted: str) -> None:
     doors = ran(Returned("{1, 2}", inexact="{1, 2}"))
-    found = graded("code", FunctionOutput("f", [Call("{1, 2}")]), doors=doors)
+    found = graded("code", FunctionOutput("f", [Call(wanted, comparator=comparator)]), doors=doors)
     assert found.outcome == "failed"
 
 
-def test_a_sandbox_that_cannot_be_had_is_an_error() -> None:
+@pytest.mark.parametrize(("comparator", "passed"), [("set", True), ("unordered", True), ("equals", False)])
+def test_h24_a_set_is_compared_as_a_set(comparator: str, passed: bool) -> None:
+    doors = ran(Returned([2, 1], inexact="{2, 1}"))
+    found = graded("code", FunctionOutput("f", [Call([1, 2], comparator=comparator)]), doors=doors)
+    assert (found.outcome == "passed") == passed
+
+
+def test_a_report_shows_no_more_of_a_value_than_it_needs() -> None:
+    found = graded("code", FunctionOutput("f", [Call(1)]), doors=ran(Returned("x" * 900_000)))
+    assert len(json.dumps(found.details)) < 5_000
+    assert "900,002 characters" in found.details["test_results"][0]["output"]
+    assert len(found.reason) < 3_000
+
+
+def test_h24_a_sandbox_that_cannot_be_had_is_an_error() -> None:
     found = graded("code", FunctionOutput("f", [Call(1)]), doors=ran(flaw="no sandbox here"))
     assert (found.outcome, found.score, found.reason) == ("error", None, "no sandbox here")
 

@@ -38,6 +38,12 @@ Score the extraction on these criteria:
 1. Completeness: Did it find all required items? (0-5)
 2. Accuracy: Are the extracted items correct? (0-5)
 """
+DOCUMENTATION = """\
+1. **Completeness** (weight: 0.3)
+2. **Accuracy** (weight: 0.3)
+3. **Clarity** (weight: 0.25)
+4. **Organization** (weight: 0.15)
+"""
 TWO = ModelJudge([Criterion("right", weight=3), Criterion("kind", weight=1)])
 
 
@@ -57,6 +63,7 @@ def asked(how: ModelJudge, output: Any = "out", **more: Any) -> str:
     [
         (CODE, [("correctness", 0.4, None), ("readability", 0.2, None), ("efficiency", 0.2, None)]),
         (EXTRACTION, [("completeness", 1, [0, 5]), ("accuracy", 1, [0, 5])]),
+        (DOCUMENTATION, [("completeness", 0.3, None), ("accuracy", 0.3, None), ("clarity", 0.25, None)]),
         ("Is it polite?", [("overall", 1, None)]),
         ("1. a\n2. a\n", [("overall", 1, None)]),
         ([Criterion("x", weight=2)], [("x", 2, None)]),
@@ -102,7 +109,7 @@ def test_a_required_criterion_that_is_not_met_fails_whatever_the_mean() -> None:
 
 
 @pytest.mark.parametrize(("threshold", "passed"), [(3, True), (4.0, True), (4.1, False), (None, True)])
-def test_a_threshold_that_is_just_reached_passes(threshold: float | None, passed: bool) -> None:
+def test_h33_a_threshold_that_is_just_reached_passes(threshold: float | None, passed: bool) -> None:
     how = ModelJudge([Criterion("right")], scoring=Scoring(threshold=threshold))
     doors = judge(lambda nonce, _: reply(nonce, scores={"right": 4}))
     assert (graded("out", how, doors=doors, kind="model").outcome == "passed") == passed
@@ -161,6 +168,34 @@ def test_h30_examples_are_shown_and_the_settings_are_sent() -> None:
     ask = judge_question(how, case(grader), "out")
     assert (ask.model, ask.temperature, ask.max_tokens) == ("strict", 0.0, 700)
     assert '"justification": "too brief"' in ask.messages[-1].content
+
+
+def test_h30_what_nobody_says_of_a_judge() -> None:
+    how = ModelJudge("x")
+    assert (how.temperature, how.max_tokens, how.scoring.type, how.scoring.range) == (
+        0.0,
+        1000,
+        "numeric",
+        [1, 5],
+    )
+    assert (how.examples, how.scoring.categories, how.model) == ([], [], "judge")
+
+
+def test_h4_h5_the_judge_sees_the_context_and_the_lists_as_well() -> None:
+    lists = {"must_include": ["PostgreSQL 14+"], "must_not_include": ["legacy"]}
+    shown = asked(TWO, expected=exactly(lists, type="semantic"), context={"targets": ["dependencies"]})
+    for text in ("PostgreSQL 14+", "legacy", "dependencies"):
+        assert text in shown
+
+
+@pytest.mark.parametrize("around", ["{}", "```json\n{}\n```", "Here it is:\n\n```\n{}\n```\nDone."])
+def test_h32_a_reply_may_stand_in_fences(around: str) -> None:
+    doors = judge(lambda nonce, _: around.replace("{}", json.dumps(reply(nonce))))
+    found = graded("out", TWO, doors=doors, kind="model")
+    assert (found.outcome, found.score) == ("passed", 1.0)
+    assert found.details["overall_score"] == 5.0
+    assert found.details["justification"] == "good"
+    assert found.details["specific_feedback"] == []
 
 
 def test_h31_slots_in_the_judged_text_are_not_filled_in() -> None:

@@ -2,17 +2,18 @@
 
 import os
 import socket
-import time
 from pathlib import Path
 
 import pytest
 
 from baselinekit.errors import CannotReplay, Refused
 from baselinekit.model.graders import Call, FunctionOutput
+from baselinekit.model.observation import Finished, Run
 from baselinekit.model.running import Ran
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs.process import Processes
 from baselinekit.programs.sandbox import Sandbox, bubblewrap_here
+from baselinekit.programs.syscalls import refusing
 
 WALLED = bubblewrap_here() is not None
 walled = pytest.mark.skipif(not WALLED, reason="there is no bubblewrap here")
@@ -30,7 +31,7 @@ def walls() -> Sandbox:
     return Sandbox(Processes().execute)
 
 
-def run(sandbox: Sandbox, code: str, *args: Json, seconds: float = 1.0) -> Ran:
+def run(sandbox: Sandbox, code: str, *args: Json, seconds: float = 20) -> Ran:
     calls = [Call(None, [arg]) for arg in args or (1,)]
     return sandbox.run(FunctionOutput("f", calls, timeout_per_case=seconds, max_memory_mb=256), code)
 
@@ -71,7 +72,10 @@ def test_h24_arguments_arrive_as_the_values_that_they_are(sandbox: Sandbox, give
         ("import os\ndef f(n): os._exit(0)", "ended the process (exit code 0) instead of returning"),
         ("import sys\ndef f(n): sys.exit(0)", "SystemExit"),
         ("raise SystemExit(0)\ndef f(n): return n", "SystemExit"),
-        ("import os\ndef f(n): os.kill(os.getpid(), 9)", "was ended by SIGKILL"),
+        (
+            "from resource import *\ndef f(n):\n    setrlimit(RLIMIT_CPU, (0, 0))\n    while True: pass",
+            "was ended by SIG",
+        ),
         ("def f(n):\n    while True: pass", "timeout"),
         ("import time\ndef f(n): time.sleep(60)", "timeout"),
         ("import signal, time\nsignal.signal(15, signal.SIG_IGN)\ndef f(n): time.sleep(60)", "timeout"),
@@ -84,7 +88,7 @@ def test_h24_arguments_arrive_as_the_values_that_they_are(sandbox: Sandbox, give
     ],
 )
 def test_f38_what_does_not_return_gives_no_value(sandbox: Sandbox, code: str, error: str) -> None:
-    (got,) = run(sandbox, code).calls
+    (got,) = run(sandbox, code, seconds=0.2 if error == "timeout" else 20).calls
     assert got.value is ABSENT
     assert error in got.error
 
@@ -99,13 +103,13 @@ def test_h24_what_is_no_json_is_shown_as_it_looks(sandbox: Sandbox, code: str) -
 
 def test_h23_one_call_does_not_touch_the_next(sandbox: Sandbox) -> None:
     code = "seen = []\ndef f(n):\n    while n == 2: pass\n    seen.append(n)\n    return len(seen)"
-    ran = run(sandbox, code, 1, 2, 3)
+    ran = run(sandbox, code, 1, 2, 3, seconds=0.5)
     assert [(got.value, got.error) for got in ran.calls] == [(1, ""), (ABSENT, "timeout"), (1, "")]
 
 
 def test_f39_a_flood_of_output_is_cut_and_does_no_harm(sandbox: Sandbox) -> None:
     code = "def f(n):\n    for _ in range(2000): print('x' * 10_000)\n    print('the end')\n    return n"
-    (got,) = run(sandbox, code, seconds=5).calls
+    (got,) = run(sandbox, code).calls
     assert got.value == 1
     assert got.printed.endswith("the end\n")
     assert len(got.printed) <= 4_000
@@ -128,7 +132,8 @@ def test_the_report_says_what_was_contained(sandbox: Sandbox) -> None:
     ran = run(sandbox, "def f(n): return n")
     everything = {"time", "memory", "output", "environment", "network", "files", "processes"}
     assert {*ran.contained, *ran.not_contained} == everything
-    assert ("network" in ran.contained) == (not ran.not_contained)
+    assert ("files" in ran.contained) == (not ran.not_contained)
+    assert ran.not_contained in ((), ("files", "processes"), ("memory", "network", "files", "processes"))
 
 
 def test_a_sandbox_that_is_demanded_and_not_there_is_an_error() -> None:
@@ -158,7 +163,7 @@ def test_without_walls_nothing_runs_that_nobody_allowed() -> None:
     ],
 )
 def test_f39_what_is_outside_is_out_of_reach(walls: Sandbox, code: str) -> None:
-    (got,) = run(walls, code, seconds=3).calls
+    (got,) = run(walls, code).calls
     assert got.value is ABSENT
     assert got.error
 
@@ -184,31 +189,6 @@ def test_f39_no_file_of_ours_is_seen_or_left(walls: Sandbox, tmp_path: Path) -> 
     assert not Path("/planted").exists()
 
 
-MARK = f"3{os.getpid():07d}"
-"""How long what is left behind would sleep: nobody else on this machine sleeps as long."""
-
-
-@walled
-@pytest.mark.parametrize(
-    "code",
-    [
-        f"import os\ndef f(n):\n    if not os.fork(): os.setsid(); os.execv('/bin/sleep', ['x', '{MARK}'])",
-        f"from subprocess import *\ndef f(n): Popen(['sleep', '{MARK}'], start_new_session=True); return n",
-        "import os\ndef f(n):\n    while True: os.fork()",
-        "import os, signal\ndef f(n): os.kill(os.getppid(), 9); return n",
-        "import os, signal\ndef f(n): os.kill(-1, 9); return n",
-        "import os\ndef f(n):\n    for fd in range(3, 64):\n        os.close(fd)\n    return n",
-    ],
-    ids=range(6),
-)
-def test_f38_nothing_outlives_it(walls: Sandbox, code: str) -> None:
-    began = time.monotonic()
-    ran = run(walls, code, 1, 2)
-    assert time.monotonic() - began < 10
-    assert not ran.flaw
-    assert not [one for one in _command_lines() if MARK.encode() in one]
-
-
 @walled
 def test_f38_lines_written_for_other_calls_change_no_verdict(walls: Sandbox) -> None:
     code = (
@@ -225,12 +205,50 @@ def test_f38_lines_written_for_other_calls_change_no_verdict(walls: Sandbox) -> 
         assert got.value in (1, 2, 99, ABSENT)  # its own answers: what would be right is not in there
 
 
-def _command_lines() -> list[bytes]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                found.append((entry / "cmdline").read_bytes())
-            except OSError:
-                continue
-    return found
+def test_h24_a_set_is_given_as_the_list_of_what_is_in_it(sandbox: Sandbox) -> None:
+    (got,) = run(sandbox, "def f(n): return frozenset([n])").calls
+    assert (got.value, got.inexact) == ([1], "frozenset({1})")
+
+
+def test_an_exception_that_cannot_be_shown_is_an_error_all_the_same(sandbox: Sandbox) -> None:
+    code = "class E(Exception):\n    def __str__(self): raise self\ndef f(n): raise E"
+    (got,) = run(sandbox, code).calls
+    assert (got.value, got.error) == (ABSENT, "an exception that says nothing of itself")
+
+
+def test_f38_a_value_that_is_nested_for_ever_stops_nobody(sandbox: Sandbox) -> None:
+    code = "def f(n):\n    value = n\n    for _ in range(n): value = [value]\n    return value"
+    deep, flat = run(sandbox, code, 900, 1).calls
+    assert (deep.value, deep.error) == (ABSENT, "gave a value that is nested too deeply")
+    assert flat.value == [1]
+
+
+def test_where_calls_to_the_system_cannot_be_refused_memory_is_not_said_to_be_contained() -> None:
+    def unfiltered(run: Run) -> Finished:
+        lines = b'{"ready": true, "filtered": false}\n{"value": 1, "printed": "", "seconds": 0.1}\n'
+        return Finished(0, lines, b"", 0.1)
+
+    behind = Sandbox(unfiltered, walls=lambda: "/usr/bin/bwrap")
+    beside = Sandbox(unfiltered, allowed=True, walls=lambda: None)
+    assert run(behind, "").not_contained == ("memory",)
+    assert run(beside, "").not_contained == ("memory", "network", "files", "processes")
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b"{}\n", b"[]\n", b'{"value": 5}\n', b'{"ready": 1}\n', b"\xff\n", b"x"]
+)
+def test_what_does_not_begin_as_a_sandbox_begins_is_no_result(said: bytes) -> None:
+    none = Sandbox(
+        lambda run: Finished(3, said, b"bwrap: no permission\n", 0.1), walls=lambda: "/usr/bin/bwrap"
+    )
+    ran = run(none, "")
+    assert ran.calls == ()
+    assert ran.flaw == "the sandbox did not start (exit code 3); it said last: bwrap: no permission"
+
+
+def test_a_filter_is_whole_steps_and_unknown_machines_have_none() -> None:
+    for machine in ("x86_64", "aarch64"):
+        walled, plain = (refusing(machine, walled) for walled in (True, False))
+        assert len(walled) % 8 == len(plain) % 8 == 0
+        assert len(walled) < len(plain)
+    assert refusing("sparc64", walled=True) == b""
