@@ -9,7 +9,7 @@ _CONTROLS = re.compile(
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _NOT_ASCII = re.compile("[^\x00-\x7f]")
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|!~&])")
 _LIST = re.compile(r"^\s*(?:([-+=])|(\d{1,9})([.)]))")
 _REFERENCE = re.compile(r"([@#]|\b[Gg][Hh]-)(?=\w)")

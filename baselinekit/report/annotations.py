@@ -11,14 +11,17 @@ from baselinekit.errors import Problem
 from baselinekit.escape import runner_message, runner_property
 from baselinekit.model.results import Report, Result
 from baselinekit.report.differences import Block, blocks, count
+from baselinekit.report.evalterms import evidence
+from baselinekit.report.following import renewable, renewal
 from baselinekit.report.values import cut_line
-from baselinekit.report.words import headline, in_repository, renewable, renewal, why
+from baselinekit.report.words import headline, in_repository, why
 
 MOST = 10
 """Annotations of a kind that a runner shows for a step."""
 
 _LONGEST = 3_000
 _LONGEST_TITLE = 200
+_LONGEST_SIDE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,9 @@ def _in_turn(results: Sequence[Result]) -> Iterator[tuple[int, Block | None]]:
 
 def _remark(folder: str, level: str, result: Result, block: Block | None) -> _Remark:
     if block is None:
-        text, title = why(result) or result.outcome, f"{result.id}: {result.outcome}"
+        sides = evidence(result) if result.case is not None else []
+        told = [f"{label.lower()}: {cut_line(text, _LONGEST_SIDE)}" for label, text in sides]
+        text, title = "\n".join([why(result) or result.outcome, *told]), f"{result.id}: {result.outcome}"
         return _Remark(level, in_repository(folder, result.file), result.line, title, text)
     lines = [line.text for line in block.lines]
     if renewable([result]):

@@ -1,13 +1,16 @@
 """CTRF JSON, which many pages and bots that show test results read: one test a result.
 
 CTRF knows passed, failed, skipped, pending and other. What could not be replayed or judged is no failure, so
-it is `other` there, and the raw status keeps all five apart."""
+it is `other` there, and the raw status keeps all five apart. Where a baseline that was weakened fails the run
+it is a test as well: a page of tests that are all green would not be true."""
 
 from datetime import datetime
 
 from baselinekit.escape import visible
 from baselinekit.model.results import OUTCOMES, Report, Result
+from baselinekit.model.revisions import Revised
 from baselinekit.model.values import Json
+from baselinekit.report import alongside
 from baselinekit.report.differences import blocks, count
 from baselinekit.report.encode import encode
 from baselinekit.report.words import in_repository, unshown, why
@@ -21,13 +24,14 @@ def render(report: Report) -> str:
 
 def document(report: Report) -> dict[str, Json]:
     """The run as CTRF states it; times are milliseconds since 1970."""
-    summary = report.summary
+    summary, weakened = report.summary, alongside.failing(report)
+    verdicts = alongside.verdicts(report)
     start = _milliseconds(report.started)
     name, _, version = report.tool.partition(" ")
     counted: dict[str, Json] = {
-        "tests": summary.total,
+        "tests": summary.total + len(weakened),
         "passed": summary.passed,
-        "failed": summary.failed,
+        "failed": summary.failed + len(weakened),
         "pending": 0,
         "skipped": summary.skipped,
         "other": summary.error + summary.unscored,
@@ -41,8 +45,13 @@ def document(report: Report) -> dict[str, Json]:
     results: dict[str, Json] = {
         "tool": {"name": name, "version": version},
         "summary": counted,
-        "tests": [_test(report.folder, result) for result in report.results],
+        "tests": [
+            *(_test(report.folder, result, verdicts.get(result.id)) for result in report.results),
+            *(_weakened(report, revised) for revised in weakened),
+        ],
     }
+    if further := alongside.document(report):
+        results["extra"] = further
     if report.environment:
         results["environment"] = {"extra": report.environment}
     return {
@@ -54,7 +63,23 @@ def document(report: Report) -> dict[str, Json]:
     }
 
 
-def _test(folder: str, result: Result) -> dict[str, Json]:
+def _weakened(report: Report, revised: Revised) -> dict[str, Json]:
+    """A baseline that lets more pass than before, where that fails the run: it is a test that failed."""
+    what = f"{revised.change} since {report.against.ref if report.against else ''}"
+    test: dict[str, Json] = {
+        "name": f"{revised.id} ({what})",
+        "status": "failed",
+        "duration": 0,
+        "rawStatus": "weakened",
+        "suite": [revised.file],
+        "filePath": in_repository(report.folder, revised.file),
+        "message": visible(f"{what}: --fail-on-weakened"),
+        "trace": visible("\n".join(revised.how)),
+    }
+    return test if revised.line is None else {**test, "line": revised.line}
+
+
+def _test(folder: str, result: Result, since: str | None) -> dict[str, Json]:
     test: dict[str, Json] = {
         "name": result.id,
         "status": _STATUSES.get(result.outcome, "other"),
@@ -72,7 +97,11 @@ def _test(folder: str, result: Result) -> dict[str, Json]:
         test["message"] = visible(message)
     if trace := _trace(result):
         test["trace"] = trace
-    said = {"code": result.code, "verdict": result.verdict, "criticality": result.criticality}
+    if result.verdict == "flaky":
+        test["flaky"] = True
+    if result.case is not None and result.case.tags:
+        test["tags"] = list(result.case.tags)
+    said = {"code": result.code, "verdict": result.verdict, "criticality": result.criticality, "since": since}
     if further := {key: value for key, value in said.items() if value}:
         test["extra"] = further
     return test
@@ -94,6 +123,8 @@ def _trace(result: Result) -> str:
         lines += [f"  {line.text}" for line in block.lines]
     if left_out:
         lines.append(unshown(left_out))
+    if result.case is not None and not shown:
+        lines += map(visible, result.explanation)
     return "\n".join(lines)
 
 

@@ -12,7 +12,7 @@ from baselinekit.model.comparison import Kind
 from baselinekit.model.results import Result, Spot
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.paths import Wild, render
-from baselinekit.report.textdiff import unified
+from baselinekit.report.textdiff import more_of, unified
 from baselinekit.report.values import cut_line, pair
 
 _FOLD_SHAPES = 3
@@ -202,5 +202,4 @@ def _text_lines(changed: list[str], most: int) -> Iterator[Line]:
     tones: dict[str, Tone] = {"-": "gone", "+": "came"}
     for line in changed[:most]:
         yield Line(tones.get(line[0], "dim"), cut_line(line))
-    if len(changed) > most:
-        yield Line("dim", f"… and {len(changed) - most:,} more lines")
+    yield from (Line("dim", line) for line in more_of(changed, most))

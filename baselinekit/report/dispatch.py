@@ -1,39 +1,30 @@
-"""Which form a report is written in: the ending of its path says it. A new form is a file and a row.
+"""All that is rendered and read: reports in every form (forms.py), and what commands print besides.
 
-The module of a form is imported when it is asked for: a run that only prints pays for none of them."""
+A module is imported when it is asked for: a run that only prints pays for none of them. Nor for the words
+that it has no use for, which here are types only."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from importlib import import_module
+from __future__ import annotations
 
-from baselinekit.errors import InvalidInput, Problem, nearest
-from baselinekit.model.calibration import Agreement
-from baselinekit.model.changes import Applied, Change, Plan, Proposal, Rewritten
-from baselinekit.model.gates import Judged
-from baselinekit.model.grades import Attempt
-from baselinekit.model.history import History
-from baselinekit.model.ratings import Sheet, Standing
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.results import Report, Result
-from baselinekit.model.review import Decision, Member, Offers, Scene, Verb
 from baselinekit.model.values import Json
+from baselinekit.report.following import checking, lies_in, renewable, seeing, typed
+from baselinekit.report.forms import ANNOTATIONS, form_of
 from baselinekit.report.terminal import Style
 
-Form = Callable[[Report], str]
+if TYPE_CHECKING:
+    from baselinekit.model.calibration import Agreement
+    from baselinekit.model.changes import Applied, Change, Plan, Proposal, Rewritten
+    from baselinekit.model.gates import Judged
+    from baselinekit.model.grades import Attempt
+    from baselinekit.model.history import History
+    from baselinekit.model.ratings import Sheet, Standing
+    from baselinekit.model.review import Decision, Member, Offers, Scene, Verb
 
-ANNOTATIONS = "github"
-"""The one form that is no file: it is said to the runner, on standard output."""
-
-_FORMS = {
-    ".json": "json",
-    ".junit.xml": "junit",
-    ".xml": "junit",
-    ".md": "markdown",
-    ".html": "html",
-    ".sarif": "sarif",
-    ".sarif.json": "sarif",
-    ".ctrf.json": "ctrf",
-    ".eval.json": "evaljson",
-    ".eval.md": "evalmarkdown",
-}
+__all__ = ["ANNOTATIONS", "checking", "form_of", "lies_in", "renewable", "seeing", "typed"]
 
 
 def render(report: Report, path: str) -> str:
@@ -81,6 +72,20 @@ def without_details(report: Report) -> Report:
     return evalterms.without_details(report)
 
 
+def eval_passed(report: Report, style: Style) -> str:
+    """The eval cases that passed, each with what its graders say, for the terminal."""
+    from baselinekit.report import gradelines
+
+    return gradelines.passed(report, style)
+
+
+def eval_skipped(report: Report, style: Style, verbose: bool) -> str:
+    """Why eval cases were not run, for the terminal."""
+    from baselinekit.report import skips
+
+    return skips.skipped(report, style, verbose)
+
+
 def eval_failure(result: Result, style: Style, verbose: bool) -> str:
     """One eval case that did not pass, for the terminal."""
     from baselinekit.report import evalterms
@@ -123,25 +128,6 @@ def gate_json(judged: Sequence[Judged]) -> str:
     return phase.document(judged)
 
 
-def form_of(path: str) -> Form:
-    """The form alone, so that a path that cannot be written is refused before anything is replayed."""
-    name = path.rsplit("/", 1)[-1].lower()
-    if path == ANNOTATIONS:
-        return _form("annotations")
-    for ending in sorted(_FORMS, key=len, reverse=True):
-        if name.endswith(ending):
-            return _form(_FORMS[ending])
-    ending = name[name.rindex(".") :] if "." in name else name
-    mend = nearest(ending, _FORMS) or "name it x.json, x.junit.xml, x.md or x.html"
-    known = ", ".join(_FORMS)
-    raise InvalidInput(Problem("BK503", f"the ending of {path!r} says no form of report ({known})", mend))
-
-
-def _form(name: str) -> Form:
-    form: Form = import_module(f"baselinekit.report.{name}").render
-    return form
-
-
 def complaints(problems: Sequence[Problem], folder: str) -> str:
     """What is wrong with the files, for the runner."""
     from baselinekit.report import annotations
@@ -172,9 +158,9 @@ def history_json(history: History) -> str:
 
 def history_page(history: History) -> str:
     """Earlier runs, for a browser."""
-    from baselinekit.report import historypage
+    from baselinekit.report.html import history as page
 
-    return historypage.render(history)
+    return page.render(history)
 
 
 def refresh_told(proposal: Proposal, accepted: Sequence[Collection[int]], style: Style, verbose: bool) -> str:
@@ -272,11 +258,11 @@ def rating_question(sheet: Sheet, number: int, typed: str, said: str, style: Sty
     return rating.question(sheet, number, typed, said, style)
 
 
-def rating_note(typed: str, style: Style) -> list[str]:
+def rating_note(about: str, typed: str, style: Style) -> list[str]:
     """A note that is being typed."""
     from baselinekit.report import rating
 
-    return rating.note(typed, style)
+    return rating.note(about, typed, style)
 
 
 def rating_listing(standings: Sequence[Standing], style: Style) -> str:

@@ -12,6 +12,7 @@ from baselinekit.report.values import cut_line
 _AT = ("run", "earlier")
 _MOST = 100
 _FEW = 20
+_WIDEST = 50
 _TOLD = ("regressed", "improved", "insufficient evidence")
 _COLOURS = {"regressed": "bold red", "improved": "green", "insufficient evidence": "yellow"}
 
@@ -52,26 +53,37 @@ _METRIC = {
 
 def headline(earlier: Earlier) -> str:
     """`compared to eval-20240120-143052: 1 regressed, 2 improved, 10 unchanged`."""
-    counts = [(len(earlier.those(verdict)), verdict) for verdict in VERDICTS]
-    told = [f"{number:,} {verdict}" for number, verdict in counts if number]
+    told = [f"{number:,} {verdict}" for verdict, number in counts(earlier) if number]
     told += [f"{len(ids):,} {word}" for ids, word in ((earlier.added, "new"), (earlier.gone, "gone")) if ids]
     return f"compared to {one_line(earlier.run)}: {', '.join(told) or 'no case in common'}"
+
+
+def counts(earlier: Earlier) -> list[tuple[str, int]]:
+    """How many cases there are of each verdict."""
+    return [(verdict, len(earlier.those(verdict))) for verdict in VERDICTS]
 
 
 def lines(earlier: Earlier, verbose: bool = False) -> Iterator[tuple[str, str]]:
     """For the terminal, each line with its colour: what changed, and whether all together did."""
     yield headline(earlier), "bold"
-    shown = [case for verdict in _TOLD for case in earlier.cases if case.verdict == verdict]
+    shown = notable(earlier)
     most = len(shown) if verbose else _FEW
     widest = max((len(case.verdict) for case in shown[:most]), default=0)
+    ids = min(_WIDEST, max((len(one_line(case.id)) for case in shown[:most]), default=0))
     for case in shown[:most]:
-        yield f"  {case.verdict:<{widest}}  {one_line(case.id)}   {_said(case)}", _COLOURS[case.verdict]
+        named = f"  {case.verdict:<{widest}}  {one_line(case.id):<{ids}}"
+        yield f"{named}   {_said(case)}", _COLOURS[case.verdict]
     if len(shown) > most:
         yield f"  … and {len(shown) - most:,} more", "dim"
-    for why, number in _incomparable(earlier).items():
+    for why, number in incomparable(earlier).items():
         yield f"  {number:,} not comparable: {cut_line(why)}", ""
     yield from ((f"  {_metric(metric)}", "") for metric in earlier.metrics)
     yield from ((f"  {hint}", "dim") for hint in hints(earlier))
+
+
+def notable(earlier: Earlier) -> list[CaseChange]:
+    """The cases that there is something to say of, one by one, the worst first."""
+    return [case for verdict in _TOLD for case in earlier.cases if case.verdict == verdict]
 
 
 def _said(case: CaseChange) -> str:
@@ -85,7 +97,8 @@ def _share(share: Share) -> str:
     return f"{share[0]}/{share[1]}"
 
 
-def _incomparable(earlier: Earlier) -> dict[str, int]:
+def incomparable(earlier: Earlier) -> dict[str, int]:
+    """Why cases could not be compared, each reason with the number of them."""
     found: dict[str, int] = {}
     for case in earlier.those("not comparable"):
         found[case.why] = found.get(case.why, 0) + 1
@@ -103,8 +116,8 @@ def hints(earlier: Earlier) -> Iterator[str]:
     """What would tell more."""
     parts = [
         part
-        for part in ("model", "files", "grader", "case")
-        if any(part in c for c in _incomparable(earlier))
+        for part in ("model", "judge", "files", "grader", "case")
+        if any(part in c for c in incomparable(earlier))
     ]
     if parts:
         yield f"compare them all the same: {' '.join(f'--across {part}' for part in parts)}"
@@ -121,35 +134,35 @@ def failing(earlier: Earlier | None) -> str:
     return "nothing could be compared: --fail-on-regressed" if earlier.tells_nothing else ""
 
 
-def markdown(earlier: Earlier | None) -> str:
-    """For a report that people pass on."""
+def markdown(earlier: Earlier | None, most: int = _MOST, mark: str = "##") -> str:
+    """For a report that people pass on, or for a comment, which has less room."""
     if earlier is None:
         return ""
-    rows = ["", f"## {markdown_text(headline(earlier)[0].upper() + headline(earlier)[1:])}", ""]
+    rows = ["", f"{mark} {markdown_text(headline(earlier)[0].upper() + headline(earlier)[1:])}", ""]
     if earlier.metrics:
         rows += [
             "| Metric | Before | Now | Lost | Won | p (exact McNemar, Holm) | Verdict |",
             "|---|---|---|---|---|---|---|",
         ]
         rows += [
-            f"| {one.name} | {one.before:.3f} | {one.now:.3f} | {one.lost} | {one.won} "
-            f"| {one.adjusted:.3g} | {one.verdict} |"
+            f"| {markdown_code(cut_line(one.name))} | {one.before:.3f} | {one.now:.3f} "
+            f"| {one.lost} | {one.won} | {one.adjusted:.3g} | {one.verdict} |"
             for one in earlier.metrics
         ]
         rows.append("")
-    told = [case for verdict in _TOLD for case in earlier.cases if case.verdict == verdict]
+    told = notable(earlier)
     if told:
         rows += ["| Case | Before | Now | p (Fisher) | Verdict |", "|---|---|---|---|---|"]
-    for case in told[:_MOST]:
+    for case in told[:most]:
         chance = "" if case.chance is None else f"{case.chance:.3g}"
         why = f": {markdown_text(cut_line(case.why))}" if case.why else ""
         rows.append(
             f"| {markdown_code(cut_line(case.id))} | {_share(case.before)} | {_share(case.now)} | {chance} "
             f"| {case.verdict}{why} |"
         )
-    rows += [f"\n… and {len(told) - _MOST:,} more"] if len(told) > _MOST else []
+    rows += [f"\n… and {len(told) - most:,} more"] if len(told) > most else []
     rows += [
-        f"\n{number:,} not comparable: {markdown_text(why)}" for why, number in _incomparable(earlier).items()
+        f"\n{number:,} not comparable: {markdown_text(why)}" for why, number in incomparable(earlier).items()
     ]
     return "\n".join(rows) + "\n"
 

@@ -9,6 +9,8 @@ from baselinekit.model.results import Metric, Report, Result
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.paths import render as render_path
 from baselinekit.report import earlier, judges
+from baselinekit.report.following import renewable, renewal
+from baselinekit.report.words import warnings
 
 RATE = "pass rate"
 _MOST_SHOWN = 20
@@ -33,18 +35,28 @@ def document(report: Report) -> dict[str, Json]:
                     "commit": report.commit,
                 },
             },
-            "summary": _summary(cases, report.complete),
+            "summary": summary(report),
             "metrics": {key_of(metric): metric.value for metric in named_metrics(report)},
-            "metrics_in_full": [_metric(metric) for metric in suite.metrics] if suite else [],
+            "metrics_in_full": [metric_document(metric) for metric in suite.metrics] if suite else [],
             **({"judges": judges.document(suite.judges)} if suite and suite.judges else {}),
             **({"compared_to": earlier.document(report.earlier)} if report.earlier else {}),
             "failures": [failure(result) for result in cases if result.outcome in _FAULTS],
+            **({"warnings": list(said)} if (said := warnings(report)) else {}),
+            **_left_out(cases),
             "recommendations": recommendations(report),
         }
     }
 
 
-def _summary(cases: Sequence[Result], complete: bool) -> dict[str, Json]:
+def _left_out(cases: Sequence[Result]) -> dict[str, Json]:
+    """The cases that nobody ran, and why."""
+    told = [{"eval_id": one.id, "reason": one.reason} for one in cases if one.outcome == "skipped"]
+    return {"skipped": told} if told else {}
+
+
+def summary(report: Report) -> dict[str, Json]:
+    """The counts of all cases, and of each kind of case and of grader."""
+    cases = [result for result in report.results if result.case is not None]
     found = counted(cases)
     found["by_category"] = {
         kind: counted(of) for kind in _KINDS if (of := [one for one in cases if _kind(one) == kind])
@@ -54,16 +66,19 @@ def _summary(cases: Sequence[Result], complete: bool) -> dict[str, Json]:
         for kind in _GRADERS
         if (of := [one for one in cases if any(grade.kind == kind for grade in grades_of(one))])
     }
-    return {"total_evals": found.pop("total"), **found, "complete": complete}
+    return {"total_evals": found.pop("total"), **found, "complete": report.complete}
 
 
 def counted(results: Sequence[Result]) -> dict[str, Json]:
-    """How many there are of each outcome, and which share passed of those that ran."""
+    """How many there are of each outcome, and which share passed: of those that ran, and of those that were
+    decided, which is what thresholds and gates go by."""
     found: dict[str, Json] = {"total": len(results)}
     for outcome in ("passed", "failed", "error", "unscored", "skipped"):
         found[outcome] = sum(one.outcome == outcome for one in results)
     ran = len(results) - found["skipped"]
+    decided = found["passed"] + found["failed"]
     found["pass_rate"] = round(found["passed"] / ran, 3) if ran else None
+    found["pass_rate_of_decided"] = round(found["passed"] / decided, 3) if decided else None
     return found
 
 
@@ -106,9 +121,9 @@ def key_of(metric: Metric) -> str:
     return metric.name.replace("@", "_at_").replace("^", "_hat_").replace(" ", "_")
 
 
-def _metric(metric: Metric) -> dict[str, Json]:
+def metric_document(metric: Metric) -> dict[str, Json]:
     return {
-        "name": metric.name,
+        "name": f"{RATE} of decided" if metric.name == RATE else metric.name,
         "view": metric.view,
         "value": metric.value,
         "low": metric.low,
@@ -185,7 +200,9 @@ def _after_failure(result: Result) -> str:
         return f"{result.id}: passes sometimes ({passed} of {result.attempts}): it is unstable, not lost"
     if result.differences:
         places = ", ".join(dict.fromkeys(render_path(spot.path) for spot in result.differences[:3]))
-        return f"{result.id}: the answer changed at {places}: look at it, or take it with `refresh`"
+        if not renewable([result]):
+            return f"{result.id}: the answer is not what is expected at {places}"
+        return f"{result.id}: the answer changed at {places}: look at it, or take it: {renewal([result])}"
     failing = [grade for grade in grades_of(result) if grade.outcome == "failed" and grade.required]
     if failing and len({grade.kind for grade in grades_of(result)}) > 1:
         passing = [grade.grader for grade in grades_of(result) if grade.outcome == "passed"]

@@ -3,21 +3,21 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from baselinekit.escape import log, one_line, visible
+from baselinekit.escape import log
 from baselinekit.model.grades import Grade
 from baselinekit.model.results import Metric, Report, Result, Spot
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.paths import render as render_path
-from baselinekit.report import terminal
+from baselinekit.report import gradelines, terminal
 from baselinekit.report.encode import encode
 from baselinekit.report.evalreport import RATE, grades_of, telling
 from baselinekit.report.terminal import Style
-from baselinekit.report.values import cut_line, short
+from baselinekit.report.values import LONGEST, cut_line, first_lines, short
 
 _MOST_LINES = 12
-_LONGEST = 2_000
+_MOST_LINES_VERBOSE = 200
+_LONGEST_VERBOSE = 2_000
 _MOST_GRADES = 10
-_TONES = {"passed": "green", "failed": "red", "error": "red", "unscored": "yellow", "skipped": "yellow"}
 
 
 def share(value: float) -> str:
@@ -52,40 +52,33 @@ def _failing(result: Result) -> Iterator[Grade]:
 
 
 def _text(value: Json) -> str:
-    text = value if isinstance(value, str) else encode(value, 2)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return value if isinstance(value, str) else encode(value, 2)
 
 
 def failing(result: Result, style: Style, verbose: bool) -> str:
     """One case that did not pass, for the terminal."""
     told = terminal.failure(replace(result, explanation=()), style, verbose)
-    if result.differences:
-        return told
-    lines = []
     grades = grades_of(result)
-    if len(grades) > 1:
-        for grade in grades[:_MOST_GRADES]:
-            word = style.paint(f"{grade.outcome:<8}", _TONES[grade.outcome])
-            score = "" if grade.score is None else f" {grade.score:.2f}"
-            why = f"  {cut_line(grade.reason)}" if grade.reason else ""
-            lines.append(f"    {word} {one_line(grade.grader)} ({grade.kind}){score}{why}")
-    for label, text in evidence(result):
+    if result.differences and len(grades) < 2:
+        return told
+    lines = list(gradelines.lines(grades, style, not verbose, result.reason))
+    for label, text in () if result.differences else evidence(result):
         lines += _side(label, text, style, verbose)
     attempts = result.case.attempts if result.case else ()
     if len(attempts) > 1:
         words = ", ".join(attempt.outcome for attempt in attempts)
         lines.append(style.paint(f"    attempts  {words}", "dim"))
+        lines += [f"      {cut_line(why)}" for why in gradelines.others(result)]
     return told + log("".join(f"{line}\n" for line in lines))
 
 
 def _side(label: str, text: str, style: Style, verbose: bool) -> Iterator[str]:
-    shown = visible(text).splitlines() or ['""']
-    most = len(shown) if verbose else _MOST_LINES
+    most, longest = (_MOST_LINES_VERBOSE, _LONGEST_VERBOSE) if verbose else (_MOST_LINES, LONGEST)
+    shown = first_lines(text, most, longest) or ['""']
     word = style.paint(f"{label.lower():<8}", "green" if label == "Expected" else "red")
-    yield f"    {word} {cut_line(shown[0])}"
-    yield from (f"             {cut_line(line)}" for line in shown[1:most])
-    if len(shown) > most:
-        yield style.paint(f"             … and {len(shown) - most:,} more lines", "dim")
+    yield f"    {word} {shown[0]}"
+    yield from (f"             {line}" for line in shown[1:most])
+    yield from (style.paint(f"             {line}", "dim") for line in shown[most:])
 
 
 def metric_lines(report: Report, style: Style, verbose: bool) -> str:

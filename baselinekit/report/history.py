@@ -8,7 +8,7 @@ from baselinekit.model.history import History, Run, Trend
 from baselinekit.model.results import OUTCOMES, Outcome
 from baselinekit.model.values import Json
 from baselinekit.report.terminal import Style
-from baselinekit.report.words import duration
+from baselinekit.report.words import exact
 
 FORMAT = "baselinekit.history/1"
 
@@ -61,9 +61,7 @@ def _table(trends: Sequence[Trend], style: Style, bars: bool, everything: bool) 
         yield style.paint(head, "dim")
     for trend in shown:
         name = f"{style.paint(one_line(trend.id), 'bold')}{' ' * (wide - len(one_line(trend.id)))}"
-        numbers = (
-            f"{_rate(trend):>6}  {trend.flips:>5}  {duration(trend.median):>7}  {duration(trend.tail):>7}"
-        )
+        numbers = f"{_rate(trend):>6}  {trend.flips:>5}  {exact(trend.median):>7}  {exact(trend.tail):>7}"
         yield f"{name}  {_strip(trend):<{_RECENT}}  {numbers}  {_regression(trend)}".rstrip()
     calm = len(trends) - len(doubtful)
     if len(shown) < len(doubtful):
@@ -92,7 +90,7 @@ def _portrait(trend: Trend, style: Style, bars: bool) -> Iterator[str]:
     yield f"  regression  {regression or 'none'}{run}"
     recent = trend.seconds[-_RECENT:]
     picture = f"  {spark(recent)}" if bars else ""
-    yield f"  latency     median {duration(trend.median)}, p95 {duration(trend.tail)}{picture}"
+    yield f"  latency     median {exact(trend.median)}, p95 {exact(trend.tail)}{picture}"
     for name, values in trend.scores.items():
         picture = f"  {spark(values[-_RECENT:])}" if bars else ""
         yield f"  score       {one_line(name)}: {values[0]:g} at first, {values[-1]:g} now{picture}"

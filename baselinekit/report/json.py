@@ -8,6 +8,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from baselinekit.documents import strictjson
+from baselinekit.model.asking import Spent
 from baselinekit.model.results import Report, Result, Spot
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.paths import render as render_path
@@ -57,8 +58,7 @@ def document(report: Report) -> dict[str, Json]:
     if report.interrupted:
         run["interrupted"] = True
     if report.spent is not None:
-        spent = report.spent
-        run["spent"] = {"calls": spent.calls, "tokens": spent.tokens, "cost_usd": _dollars(spent.usd)}
+        run["spent"] = _spent(report.spent)
     if report.suite is not None:
         run["suite"] = attempts.suite_document(report.suite)
     if report.earlier is not None:
@@ -125,6 +125,22 @@ def _usage(result: Result) -> dict[str, Json]:
     said = {"tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out, "cost_usd": cost}
     scores = {"scores": result.scores} if result.scores else {}
     return {name: value for name, value in said.items() if value is not None} | scores
+
+
+def _spent(spent: Spent) -> dict[str, Json]:
+    written: dict[str, Json] = {
+        "calls": spent.calls,
+        "tokens": spent.tokens,
+        "cost_usd": _dollars(spent.usd),
+    }
+    if spent.unanswered:
+        may = {
+            "calls": spent.unanswered,
+            "tokens": spent.may_tokens,
+            "cost_usd": _dollars(spent.may_usd),
+        }
+        written["unanswered"] = may
+    return written
 
 
 def _dollars(usd: Decimal) -> Decimal:

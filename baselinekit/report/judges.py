@@ -51,7 +51,8 @@ def counted(one: Agreement) -> str:
     agreed = one.both + one.neither
     told = f"agrees with people on {agreed:,} of {one.decided:,} (accuracy {accuracy}, kappa {kappa}; "
     told += f"passes {one.only_judge:,} that they fail, fails {one.only_human:,} that they pass"
-    return told + (f"; {one.undecided:,} replies unusable)" if one.undecided else ")")
+    replies = "reply" if one.undecided == 1 else "replies"
+    return told + (f"; {one.undecided:,} {replies} unusable)" if one.undecided else ")")
 
 
 def lines(judges: Sequence[JudgeFacts]) -> Iterator[str]:

@@ -7,16 +7,28 @@ from collections.abc import Callable, Iterator
 
 from baselinekit.escape import markdown_block, markdown_code, markdown_html, markdown_text
 from baselinekit.model.results import OUTCOMES, Report, Result
-from baselinekit.report import revisions
+from baselinekit.report import evalmarkdown, revisions
 from baselinekit.report.differences import Block, blocks, count
-from baselinekit.report.values import cut_line, short
-from baselinekit.report.words import headline, place, renewable, renewal, unshown, warnings, why
+from baselinekit.report.evalterms import evidence
+from baselinekit.report.following import renewable, renewal, seeing
+from baselinekit.report.values import cut_line, first_lines, short
+from baselinekit.report.words import (
+    drifts,
+    headline,
+    place,
+    unshown,
+    warnings,
+    why,
+)
 
 LONGEST = 60_000
 _RESERVED = 1_000
 _MOST_ROWS = 100
 _MOST_OPEN = 3
 _LONGEST_CELL = 200
+_MOST_CASES = 20
+_MOST_LINES = 20
+_SIGNS = {"Expected": "-", "Actual": "+"}
 
 
 def render(report: Report) -> str:
@@ -56,6 +68,7 @@ def _page(report: Report, page: _Page) -> str:
     for warning in warnings(report)[:10]:
         page.add(f"\n> {markdown_text(cut_line(warning))}\n")
     page.add(revisions.markdown(report.against))
+    page.add(evalmarkdown.overview(report, _MOST_CASES, "###"))
     notable = sorted(
         (result for result in report.results if result.outcome != "passed"),
         key=lambda result: OUTCOMES.index(result.outcome),
@@ -77,7 +90,7 @@ def _next(notable: list[Result]) -> str:
     failed = [result for result in notable if result.outcome == "failed"]
     if not failed:
         return ""
-    seen = markdown_code("baselinekit compare --lf -v")
+    seen = ", ".join(map(markdown_code, seeing(failed)))
     right = renewable(failed)
     return f"\nTo see it: {seen}." + (
         f" Right as it is now? {markdown_code(renewal(right))}\n" if right else "\n"
@@ -85,7 +98,8 @@ def _next(notable: list[Result]) -> str:
 
 
 def _table(results: list[Result]) -> str:
-    lines = ["", "| outcome | baseline | what | where |", "|---|---|---|---|"]
+    whose = "case" if all(result.case is not None for result in results) else "baseline"
+    lines = ["", f"| outcome | {whose} | what | where |", "|---|---|---|---|"]
     lines += [_row(result) for result in results[:_MOST_ROWS]]
     if len(results) > _MOST_ROWS:
         lines.append(f"| | | and {len(results) - _MOST_ROWS:,} more | |")
@@ -127,7 +141,7 @@ def _section(result: Result, page: _Page, opened: bool) -> str:
 def _differences(result: Result, page: _Page, around: str) -> str:
     """As many of the blocks as there is room for, and how many differences that leaves out."""
     shown, left_out = blocks(result)
-    texts = ["\n".join(_block_lines(block)) for block in shown]
+    texts = ["\n".join(_block_lines(block)) for block in shown] or _sides(result)
     fitting = len(texts)
     while True:
         lost = left_out + sum(block.count for block in shown[fitting:])
@@ -138,6 +152,19 @@ def _differences(result: Result, page: _Page, around: str) -> str:
         if not fitting:
             return ""
         fitting = fitting * 3 // 4
+
+
+def _sides(result: Result) -> list[str]:
+    """Of an eval case: what was expected and what came, each as much as helps here."""
+    told = evidence(result) if result.case is not None and result.outcome != "passed" else []
+    sides = []
+    for label, text in told:
+        sign = _SIGNS.get(label, " ")
+        lines = first_lines(text, _MOST_LINES, 300) or [""]
+        side = [f"{sign} {line}" for line in lines[:_MOST_LINES]]
+        side += [f"  {line}" for line in lines[_MOST_LINES:]]
+        sides.append("\n".join([f"@@ {cut_line(label)} @@", *side]))
+    return sides
 
 
 def _first_line(text: str) -> str:
@@ -152,10 +179,10 @@ def _block_lines(block: Block) -> Iterator[str]:
 
 
 def _drift(result: Result) -> str:
-    if not result.environment_drift:
-        return ""
-    changes = (
+    changed, commits = drifts(result)
+    changes = [
         f"{markdown_text(short(name))} {markdown_code(short(captured))} → {markdown_code(short(now))}"
-        for name, (captured, now) in sorted(result.environment_drift.items())[:10]
-    )
-    return f"Changed since capture: {', '.join(changes)}\n\n"
+        for name, captured, now in changed[:10]
+    ]
+    changes += [markdown_text(commits)] if commits else []
+    return f"Changed since capture: {', '.join(changes)}\n\n" if changes else ""

@@ -7,6 +7,7 @@ from baselinekit.model.gates import Judged, worst
 from baselinekit.model.results import Metric, Result
 from baselinekit.model.values import Json
 from baselinekit.report.encode import encode
+from baselinekit.report.evalmarkdown import advised
 from baselinekit.report.evalreport import counted, key_of, recommendations
 from baselinekit.report.evalterms import evidence
 from baselinekit.report.terminal import Style
@@ -17,6 +18,7 @@ _TITLES = {"capability": "Capability Evals", "regression": "Regression Evals"}
 _MOST_LISTED = 500
 _MOST_NAMED = 20
 _MOST_ADVICE = 100
+_WIDEST = 50
 _LONGEST = 200
 _COLOURS = {"met": "green", "not met": "bold red", "undecided": "bold yellow"}
 _FAULTS = ("failed", "error", "unscored")
@@ -42,7 +44,7 @@ def _page(judged: Judged) -> Iterator[str]:
     advice = recommendations(judged.report)
     if advice:
         yield from ("", "### Recommendations", "")
-        yield from (f"{n}. {markdown_text(cut_line(one))}" for n, one in enumerate(advice[:_MOST_ADVICE], 1))
+        yield from (f"{n}. {advised(one)}" for n, one in enumerate(advice[:_MOST_ADVICE], 1))
         if len(advice) > _MOST_ADVICE:
             yield f"\n… and {len(advice) - _MOST_ADVICE:,} more"
 
@@ -127,9 +129,11 @@ def lines(judged: Judged, style: Style, verbose: bool = False) -> str:
     found += [f"  {style.paint('undecided', 'yellow')} {cut_line(why)}" for why in judged.why]
     wrong = [one for one in judged.report.results if one.outcome in _FAULTS]
     most = len(wrong) if verbose else _MOST_NAMED
-    for one in wrong[:most] if judged.state != "met" or verbose else ():
+    shown = wrong[:most] if judged.state != "met" or verbose else []
+    ids = min(_WIDEST, max((len(one_line(one.id)) for one in shown), default=0))
+    for one in shown:
         reason = f"  {cut_line(one.reason)}" if one.reason else ""
-        found.append(f"  {one.outcome:<8} {one_line(one.id)}{reason}")
+        found.append(f"  {one.outcome:<8} {one_line(one.id):<{ids}}{reason}".rstrip())
     if len(wrong) > most and judged.state != "met":
         found.append(style.paint(f"  … and {len(wrong) - most:,} more", "dim"))
     return log("".join(f"{line}\n" for line in found))

@@ -79,16 +79,29 @@ def question(sheet: Sheet, number: int, typed: str, said: str, style: Style) -> 
         lines += wrapped(choices, columns, "   ")
     if said:
         lines.append(style.paint(cut_line(said), "yellow"))
-    keys = (("n", "note"), ("s", "skip"), ("u", "undo"), ("v", "view again"), ("q", "quit"))
+    keys = (
+        ("n", "note"),
+        ("N", "note to the last"),
+        ("s", "skip"),
+        ("u", "undo"),
+        ("v", "view again"),
+        ("q", "quit"),
+    )
     lines += wrapped([f"{style.paint(key, 'bold')} {word}" for key, word in keys], columns)
     lines.append(f"> {one_line(typed)}")
     return [log(fitted(line, columns)) for line in lines]
 
 
-def note(typed: str, style: Style) -> list[str]:
-    """A note that is being typed."""
+def note(about: str, typed: str, style: Style) -> list[str]:
+    """A note that is being typed, and to what."""
     keys = f"{style.paint('Enter', 'bold')} keep it  {style.paint('Esc', 'bold')} leave it"
-    return ["", keys, log(f"note: {one_line(typed)[-max(20, style.width - 8) :]}")]
+    head = f"note to {cut_line(about, 40)}: "
+    return ["", keys, log(head + one_line(typed)[-max(20, style.width - len(head) - 1) :])]
+
+
+def rated_by(count: int, least: int) -> str:
+    """How many have rated, of those who have to; there may be more of them."""
+    return f"{count} of {least} have rated" if count <= least else f"{count} have rated"
 
 
 def listing(standings: Sequence[Standing], style: Style) -> str:
@@ -99,13 +112,11 @@ def listing(standings: Sequence[Standing], style: Style) -> str:
         item, people = one.queued.item, one.queued.item.method.evaluators
         state = one.grade.verdict or one.grade.outcome
         word = style.paint(f"{state:<8}", _COLOURS.get(state, ""))
-        rated = f"{len(one.queued.ratings)} of {people.min_required}"
+        rated = rated_by(len(one.queued.ratings), people.min_required).replace("have ", "")
         names = (
             "" if item.method.blind_evaluation else ", ".join(one_line(r.rater) for r in one.queued.ratings)
         )
-        line = (
-            f"{word}  {one_line(item.case):<{widest}}  {one_line(item.grader)}  {rated} rated  {item.key[:8]}"
-        )
+        line = f"{word}  {one_line(item.case):<{widest}}  {one_line(item.grader)}  {rated}  {item.key[:8]}"
         lines.append(fitted(line + (f"  {names}" if names else ""), max(40, style.width)) + "\n")
     return log("".join(lines))
 

@@ -29,12 +29,13 @@ from baselinekit.report.resultkeys import (
     SIDES,
     SPENT,
     SUMMARY,
+    UNANSWERED,
 )
 
 DEEPER = 16
 """Levels of nesting around an output, which may itself be as deep as any."""
 
-_MEND = "write it anew: baselinekit compare -o results.json"
+_MEND = "write it anew: baselinekit compare -o results.json, or run -o results.json"
 _STEP = re.compile(r'\[(\d{1,18})\]|(?:\A|(?!\A)\.)(?:("(?:[^"\\]|\\.)*")|([^\W\d][\w-]*))')
 
 
@@ -137,7 +138,12 @@ def _spent(run: dict[str, Json], wants: Reader) -> Spent | None:
     raw = run.get("spent")
     if raw is None or not wants.mapping(raw, SPENT, ("run", "spent")):
         return None
-    return Spent(raw["calls"], raw["tokens"], Decimal(str(raw["cost_usd"])))
+    spent = Spent(raw["calls"], raw["tokens"], Decimal(str(raw["cost_usd"])))
+    open_ones = raw.get("unanswered")
+    if open_ones is None or not wants.mapping(open_ones, UNANSWERED, ("run", "spent", "unanswered")):
+        return spent
+    may = Decimal(str(open_ones["cost_usd"]))
+    return replace(spent, unanswered=open_ones["calls"], may_tokens=open_ones["tokens"], may_usd=may)
 
 
 def _result(raw: Json, at: Path, wants: Reader) -> Result | None:

@@ -39,7 +39,8 @@ RUN = {
 }
 SHARD = {"number": Field(int, least=1), "of": Field(int, least=1), "total": _COUNT}
 COVERAGE = {"chosen": Field(dict), "left_out": _COUNT}
-SPENT = {"calls": _COUNT, "tokens": _COUNT, "cost_usd": Field(int, float, Decimal, least=0)}
+UNANSWERED = {"calls": _COUNT, "tokens": _COUNT, "cost_usd": Field(int, float, Decimal, least=0)}
+SPENT = {**UNANSWERED, "unanswered": Field(dict, optional=True)}
 SUMMARY: dict[str, Field] = {**dict.fromkeys(OUTCOMES, _COUNT), "complete": Field(bool)}
 RESULT = {
     "id": Field(str, test=of_form(_ID, "letters, digits, `.`, `_`, `-` and `/`")),

@@ -11,6 +11,7 @@ from baselinekit.report.values import cut_line
 
 _MOST = 100
 _SHORT = 12
+_WIDEST = 50
 _CHANGES = ("removed", "loosened", "added")
 _COLOURS = {"removed": "red", "loosened": "yellow", "added": "green"}
 _AT = ("run", "against")
@@ -49,11 +50,12 @@ def failing(against: Against | None) -> str:
 def lines(against: Against) -> Iterator[tuple[str, str]]:
     """For the terminal: each line with its colour."""
     yield headline(against), "bold"
-    shown = _in_turn(against)
+    shown = in_turn(against)
+    ids = min(_WIDEST, max((len(one_line(change.id)) for change in shown[:_MOST]), default=0))
     for change in shown[:_MOST]:
         place = f"{change.file}:{change.line}" if change.line is not None else change.file
         yield (
-            f"  {change.change.upper():<8}  {one_line(change.id)}   {one_line(place)}",
+            f"  {change.change.upper():<8}  {one_line(change.id):<{ids}}   {one_line(place)}",
             _COLOURS[change.change],
         )
         yield from ((f"            {cut_line(way)}", "") for way in change.how)
@@ -72,7 +74,7 @@ def markdown(against: Against | None) -> str:
         "| baseline | | what passes now |",
         "|---|---|---|",
     ]
-    shown = _in_turn(against)
+    shown = in_turn(against)
     for one in shown[:_MOST]:
         place = f"{one.file}:{one.line}" if one.line is not None else one.file
         how = "<br>".join(markdown_text(cut_line(way)) for way in one.how) or markdown_code(cut_line(place))
@@ -124,5 +126,6 @@ def read(run: dict[str, Json], wants: Reader) -> Against | None:
     )
 
 
-def _in_turn(against: Against) -> list[Revised]:
+def in_turn(against: Against) -> list[Revised]:
+    """What is worst first."""
     return sorted(against.changes, key=lambda one: (_CHANGES.index(one.change), one.id))

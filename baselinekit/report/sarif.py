@@ -14,6 +14,7 @@ from baselinekit.model.comparison import Kind
 from baselinekit.model.results import Report, Result, Spot
 from baselinekit.model.values import Json
 from baselinekit.paths import render as render_path
+from baselinekit.report import alongside
 from baselinekit.report.differences import count
 from baselinekit.report.encode import encode
 from baselinekit.report.values import cut_line, pair
@@ -37,6 +38,12 @@ _KINDS: dict[Kind, str] = {
 }
 
 
+_WEAKENED = {
+    "weakened/loosened": "A baseline lets more pass than at the commit that the run was set against.",
+    "weakened/removed": "A baseline of the commit that the run was set against is gone.",
+}
+
+
 def render(report: Report) -> str:
     return encode(document(report), indent=2) + "\n"
 
@@ -53,6 +60,11 @@ def document(report: Report) -> dict[str, Json]:
         for rule, stated in _stated(report.folder, result):
             if len(found) == MOST:
                 break
+            rules.setdefault(rule, _rule(rule))
+            found.append(stated)
+    for rule, stated in _weakened(report):
+        whole += 1
+        if len(found) < MOST:
             rules.setdefault(rule, _rule(rule))
             found.append(stated)
     name, _, version = report.tool.partition(" ")
@@ -72,12 +84,15 @@ def _invocation(report: Report, left_out: int) -> dict[str, Json]:
     if left_out:
         told.append(f"{left_out:,} more differences are not in this file; the result file counts them all")
     summary = report.summary
+    notes = [{"level": "warning", "message": _text(text)} for text in told]
+    headlines = [line for line in alongside.lines(report) if not line.startswith(" ")]
+    notes += [{"level": "note", "message": _text(line)} for line in headlines]
     return {
         "executionSuccessful": not report.interrupted and report.complete,
         "exitCode": report.exit_code,
         "commandLine": report.command,
         "startTimeUtc": report.started,
-        "toolExecutionNotifications": [{"level": "warning", "message": _text(text)} for text in told],
+        "toolExecutionNotifications": notes,
         "properties": {
             "passed": summary.passed,
             "failed": summary.failed,
@@ -101,6 +116,29 @@ def _stated(folder: str, result: Result) -> Iterator[tuple[str, Json]]:
         rule = result.code or result.outcome
         text = f"{result.id}: {why(result) or result.outcome}"
         yield rule, _result(result, rule, text, _location(folder, result.file, result.line), None)
+
+
+def _weakened(report: Report) -> Iterator[tuple[str, Json]]:
+    """Each baseline that lets more pass than before, where it stands, or stood."""
+    against = report.against
+    for one in against.weakened if against else ():
+        rule = f"weakened/{one.change}"
+        said = "; ".join(cut_line(way) for way in one.how)
+        text = f"{one.id}: {one.change} since {against.ref if against else ''}" + (
+            f": {said}" if said else ""
+        )
+        known = sha256(encode([one.file, one.id, rule]).encode("utf-8")).hexdigest()
+        yield (
+            rule,
+            {
+                "ruleId": rule,
+                "level": "error" if against and against.strict else "warning",
+                "message": _text(text),
+                "locations": [_location(report.folder, one.file, one.line)],
+                "partialFingerprints": {"baselinekit/v1": known[:32]},
+                "properties": {"id": one.id, "change": one.change},
+            },
+        )
 
 
 def _result(result: Result, rule: str, text: str, location: Json, spot: Spot | None) -> Json:
@@ -140,7 +178,7 @@ def _location(folder: str, file: str, line: int | None) -> dict[str, Json]:
 def _rule(rule: str) -> dict[str, Json]:
     kind = rule.removeprefix("difference/")
     code = explain(rule)
-    texts: dict[str, str] = dict(_KINDS.items())
+    texts = dict[str, str](_KINDS.items()) | _WEAKENED
     short = texts.get(kind) or (code.title if code else f"A baseline ended as {rule}.")
     stated: dict[str, Json] = {"id": rule, "shortDescription": _text(short)}
     if code:

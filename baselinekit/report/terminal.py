@@ -3,7 +3,6 @@
 Everything from outside goes through escape: colours come from here alone, and no line begins with what a CI
 runner would obey. rich draws the progress bar, and is imported only for that."""
 
-import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,8 +11,7 @@ from typing import TextIO
 
 from baselinekit.escape import log, one_line, visible
 from baselinekit.model.results import Outcome, Report, Result
-from baselinekit.model.values import Json
-from baselinekit.report import earlier, judges, revisions, words
+from baselinekit.report import earlier, following, judges, revisions, words
 from baselinekit.report.differences import Block, blocks, count
 from baselinekit.report.fitting import width
 from baselinekit.report.values import cut_line, short
@@ -29,7 +27,6 @@ _OUTCOME_COLOURS = {
 }
 _TONES = {"gone": "red", "came": "green", "dim": "dim"}
 _MOST_DRIFTS = 10
-_COMMIT = re.compile("[0-9a-f]{40,64}")
 _MOST_EXPLAINED = 40
 _MOST_COMMANDS = 4
 
@@ -103,21 +100,17 @@ def _drift(result: Result, style: Style) -> Iterator[str]:
         return
     if count(result):
         yield ""
-    drifts = sorted(result.environment_drift.items())
-    if all(name.startswith("git.") for name, _ in drifts):  # every commit does that: one line is enough
-        told = ", ".join(f"{short(name)} {_commit(old)} -> {_commit(now)}" for name, (old, now) in drifts)
-        yield style.paint(f"  changed since capture: {told}", "dim")
+    changed, commits = words.drifts(result)
+    if not changed:  # every commit does that: one line is enough
+        yield style.paint(f"  changed since capture: {commits}", "dim")
         return
     yield style.paint("  changed since capture", "dim")
-    for name, (captured, now) in drifts[:_MOST_DRIFTS]:
+    for name, captured, now in changed[:_MOST_DRIFTS]:
         yield f"    {short(name)}: {short(captured)} -> {short(now)}"
-    if len(drifts) > _MOST_DRIFTS:
-        yield f"    … and {len(drifts) - _MOST_DRIFTS} more"
-
-
-def _commit(value: Json) -> str:
-    """A commit as git itself shortens it."""
-    return value[:12] if isinstance(value, str) and _COMMIT.fullmatch(value) else short(value)
+    if len(changed) > _MOST_DRIFTS:
+        yield f"    … and {len(changed) - _MOST_DRIFTS} more"
+    if commits:
+        yield style.paint(f"    {commits}", "dim")
 
 
 def _note(note: str, style: Style) -> str:
@@ -134,8 +127,15 @@ def warnings(report: Report, style: Style) -> str:
     return log("".join(f"{line}\n" for line in lines))
 
 
+def passed(report: Report, style: Style) -> str:
+    """One line for each that passed, for those who want to see it, apart from what did not."""
+    told = listing([result for result in report.results if result.outcome == "passed"], style)
+    wrong = any(result.outcome in ("failed", "error", "unscored") for result in report.results)
+    return f"{told}\n" if told and wrong else told
+
+
 def listing(results: Sequence[Result], style: Style) -> str:
-    """One line a result, for those who want to see what passed."""
+    """One line a result."""
     widest = max((len(one_line(result.id)) for result in results), default=0)
     lines = []
     for result in results:
@@ -179,16 +179,18 @@ def beside(report: Report, style: Style, verbose: bool) -> str:
     return log("".join(f"{style.paint(line, colours)}\n" for line, colours in told))
 
 
-def next_commands(report: Report) -> list[str]:
-    """What to type next, the most useful first; empty when all is well."""
+def next_commands(report: Report, paths: Sequence[str] = ()) -> list[str]:
+    """What to type next, the most useful first; empty when all is well. `paths`: what has to be named so that
+    those that failed are found."""
     failed = [result for result in report.results if result.outcome == "failed"]
     commands = []
     if len(failed) == 1:
-        id = one_line(shlex.quote(failed[0].id))
-        commands += [f"baselinekit compare --id {id} -v", f"baselinekit refresh {id} --dry-run"]
+        commands += following.seeing(failed, paths)
+        commands.append(following.typed("refresh", *(paths or (failed[0].id,)), "--dry-run"))
     elif failed:
-        commands += ["baselinekit compare --lf -v", "baselinekit review"]
-    if not words.renewable(failed):
+        commands.append(following.typed("compare", *paths, "--lf", "-v"))
+        commands.append(following.typed("review", *paths))
+    if not following.renewable(failed):
         commands = commands[:1]
     codes = {result.code: None for result in report.results if result.outcome == "error" and result.code}
     commands += [f"baselinekit explain {code}" for code in codes]
@@ -223,7 +225,7 @@ def progress(total: int, stream: TextIO, doing: str = "comparing") -> Iterator[C
 
         def advance(outcome: Outcome) -> None:
             tally[outcome] = tally.get(outcome, 0) + 1
-            bad = ", ".join(f"{number} {word}" for word, number in tally.items() if word != "passed")
+            bad = ", ".join(words.counted(word, number) for word, number in tally.items() if word != "passed")
             bar.update(task, advance=1, bad=bad)
 
         yield advance

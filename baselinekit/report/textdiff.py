@@ -17,6 +17,7 @@ _LOOKED_INTO = 2_500
 Stretch = tuple[int, int, int, int]
 """Lines of the old text, from and to, and the lines of the new one that stand there instead."""
 
+_CUT = "@@ cut:"
 _NO_NEWLINE = "\\ no newline at the end"
 
 
@@ -32,8 +33,17 @@ def unified(expected: str, actual: str) -> list[str]:
         return []
     lines = _hunks(old_part[:LONGEST], new_part[:LONGEST], start)
     if max(len(old_part), len(new_part)) > LONGEST:
-        lines.append(f"@@ cut: only the first {LONGEST:,} lines from line {start + 1} on were compared @@")
+        lines.append(f"{_CUT} only the first {LONGEST:,} lines from line {start + 1} on were compared @@")
     return lines
+
+
+def more_of(changed: list[str], most: int) -> list[str]:
+    """What is said of a diff of which only so many lines are shown."""
+    if len(changed) <= most:
+        return []
+    over, rest = ("over ", 1) if changed[-1].startswith(_CUT) else ("", 0)
+    left = len(changed) - most - rest
+    return [f"… and {over}{left:,} more line{'s' * (left != 1)}"] if left else changed[-1:]
 
 
 def _lines(expected: str, actual: str) -> tuple[list[str], list[str]]:

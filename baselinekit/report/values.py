@@ -1,8 +1,9 @@
 """Values as a person reads them: short, on one line, harmless, and cut with a count of what was cut."""
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 
+from baselinekit.clipped import end_at, note, whole
 from baselinekit.escape import one_line
 from baselinekit.model.values import ABSENT, Json, json_type
 from baselinekit.report.encode import encode, pieces
@@ -40,8 +41,30 @@ def short(value: Json, limit: int = 60) -> str:
 
 
 def cut_line(text: str, limit: int = LONGEST) -> str:
-    """One line of a longer text."""
-    return _cut(one_line(text), False, limit)
+    """One line of a longer text. Counted are characters of the text, however they are written here."""
+    return _line(*whole(text), limit)
+
+
+def first_lines(text: str, most: int, limit: int = LONGEST) -> list[str]:
+    """The first lines of a text, each of them cut, and what that leaves out at the end."""
+    kept, gone = whole(text)
+    lines = kept.removesuffix("\n").split("\n") if kept else []
+    shown = [_line(line, 0, limit) for line in lines[:most]]
+    if len(lines) > most:
+        rest = len(lines) - most
+        shown.append(f"… and {'over ' if gone else ''}{rest:,} more line{'s' * (rest != 1)}")
+    elif gone:
+        shown[-1:] = [_line(lines[-1] if lines else "", gone, limit)]
+    return shown
+
+
+def _line(text: str, gone: int, limit: int) -> str:
+    """On one line, where `gone` characters are missing already."""
+    fitting = len(text) if len(text) <= limit and len(one_line(text)) <= limit else -1
+    if fitting < 0:
+        sizes = range(1, min(len(text), limit) + 1)
+        fitting = end_at(text, bisect_right(sizes, limit, key=lambda size: len(one_line(text[:size]))))
+    return one_line(text[:fitting]) + note(gone + len(text) - fitting)
 
 
 def _text(value: Json, template: bool) -> tuple[str, bool]:
@@ -77,5 +100,6 @@ def _shared(left: str, right: str) -> int:
 def _cut(text: str, more: bool, limit: int = LONGEST) -> str:
     if len(text) <= limit:
         return text + " …" if more else text
-    rest = len(text) - limit
-    return f"{text[:limit]} … and {'over ' if more else ''}{rest:,} more characters"
+    end = end_at(text, limit)
+    told = note(len(text) - end)
+    return text[:end] + (told.replace("and ", "and over ") if more else told)

@@ -1,18 +1,20 @@
 """The few sentences that every form for people shares."""
 
-import shlex
-from collections.abc import Sequence
+import re
 from decimal import Decimal
 from posixpath import join, normpath
 
 from baselinekit.escape import one_line
 from baselinekit.metrics import pass_interval
 from baselinekit.model.asking import Usage
-from baselinekit.model.results import OUTCOMES, UNDECIDED, Outcome, Report, Result
+from baselinekit.model.results import OUTCOMES, Outcome, Report, Result
+from baselinekit.model.values import Json
 from baselinekit.report import earlier, revisions
+from baselinekit.report.values import short
 
 _SMALL = Decimal("0.1")
-_MOST_NAMED = 3
+_QUICK = 0.1
+_COMMIT = re.compile("[0-9a-f]{40,64}")
 
 
 def counts(report: Report) -> list[tuple[Outcome, str]]:
@@ -22,9 +24,13 @@ def counts(report: Report) -> list[tuple[Outcome, str]]:
     for outcome in OUTCOMES:
         number: int = getattr(summary, outcome)
         if number:
-            word = "errors" if outcome == "error" and number > 1 else outcome
-            found.append((outcome, f"{number:,} {word}"))
+            found.append((outcome, counted(outcome, number)))
     return found
+
+
+def counted(outcome: Outcome, number: int) -> str:
+    """`1 error`, `2 errors`, `2 failed`."""
+    return f"{number:,} {'errors' if outcome == 'error' and number > 1 else outcome}"
 
 
 def duration(seconds: float) -> str:
@@ -32,6 +38,11 @@ def duration(seconds: float) -> str:
         return f"{seconds:.2f}s"
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}m {rest:02}s"
+
+
+def exact(seconds: float) -> str:
+    """As `duration`, where the times of one baseline stand beside each other: most are far below a second."""
+    return f"{seconds:.3f}s" if seconds < _QUICK else duration(seconds)
 
 
 def nothing(report: Report) -> str:
@@ -49,13 +60,20 @@ def brief(seconds: float) -> str:
 
 
 def spent(report: Report) -> str:
-    """`3 calls of models (1,204 tokens, $0.00121)`, or nothing where no model was asked."""
-    if report.spent is None or not report.spent.calls:
+    """`3 calls of models (1,204 tokens, $0.00121)`, or nothing where no model was asked. What nobody knows to
+    have been taken stands apart: `; 2 without an answer may have taken 2,038 tokens`."""
+    spent = report.spent
+    if spent is None or not spent.calls:
         return ""
-    calls, took = report.spent.calls, [f"{report.spent.tokens:,} tokens"]
-    if report.spent.usd:
-        took.append(dollars(report.spent.usd))
-    return f"{calls:,} call{'s' * (calls != 1)} of models ({', '.join(took)})"
+    told = f"{spent.calls:,} call{'s' * (spent.calls != 1)} of models ({_sum(spent.tokens, spent.usd)}"
+    if spent.unanswered:
+        may = _sum(spent.may_tokens, spent.may_usd)
+        told += f"; {spent.unanswered:,} without an answer may have taken {may}"
+    return f"{told})"
+
+
+def _sum(tokens: int, usd: Decimal) -> str:
+    return f"{tokens:,} tokens" + (f", {dollars(usd)}" if usd else "")
 
 
 def dollars(usd: Decimal) -> str:
@@ -87,7 +105,25 @@ def warnings(report: Report) -> list[str]:
     unasked = [result for result in report.results if result.outcome == "skipped" and result.code]
     if unasked:
         found.append(f"{len(unasked):,} skipped: {unasked[0].code} {unasked[0].reason}")
-    return found
+    return [*found, *_within_reach(report)]
+
+
+def _within_reach(report: Report) -> list[str]:
+    """Which cases ran generated code without all of the walls, and what it could have done."""
+    found: dict[str, list[str]] = {}
+    for result in report.results:
+        attempts = result.case.attempts if result.case else ()
+        details = (grade.details.get("not_contained") for attempt in attempts for grade in attempt.grades)
+        reach = next((each for each in details if isinstance(each, list | tuple) and each), None)
+        if reach:
+            found.setdefault(", ".join(map(str, reach)), []).append(result.id)
+    said = "generated code ran outside of a sandbox, with these within its reach"
+    return [f"{said}: {reach} ({named(ids)})" for reach, ids in found.items()]
+
+
+def named(ids: list[str]) -> str:
+    """The first of them, and how many more."""
+    return ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1:,} more"
 
 
 def place(result: Result) -> str:
@@ -110,21 +146,25 @@ def headline(report: Report) -> str:
     return f"{counted} {ran}" + (f" ({note})" if note else "")
 
 
-def renewable(results: Sequence[Result]) -> list[Result]:
-    """Those that failed with an output that can be taken for right."""
-    return [result for result in results if result.outcome == "failed" and result.verdict not in UNDECIDED]
-
-
 def in_repository(folder: str, file: str) -> str:
     """A file of the project, as its repository knows it."""
     return normpath(join(folder, file)) if folder else file
 
 
-def renewal(results: Sequence[Result]) -> str:
-    """The command that takes what came for right, from now on."""
-    if len(results) > _MOST_NAMED:
-        return "baselinekit refresh --all-failed"
-    return "baselinekit refresh " + " ".join(one_line(shlex.quote(result.id)) for result in results)
+def drifts(result: Result) -> tuple[list[tuple[str, Json, Json]], str]:
+    """What is not as it was at the capture; and, in one line, what git says, as every commit changes that."""
+    found = sorted(result.environment_drift.items())
+    commits = ", ".join(
+        f"{short(name)} {_commit(was)} -> {_commit(now)}"
+        for name, (was, now) in found
+        if name.startswith("git.")
+    )
+    return [(name, was, now) for name, (was, now) in found if not name.startswith("git.")], commits
+
+
+def _commit(value: Json) -> str:
+    """A commit as git itself shortens it."""
+    return value[:12] if isinstance(value, str) and _COMMIT.fullmatch(value) else short(value)
 
 
 def unshown(number: int) -> str:

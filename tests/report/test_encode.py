@@ -78,7 +78,7 @@ def test_long_values_are_cut_with_a_count() -> None:
     left, right = pair("a" * 600, "b")
     assert left == '"' + "a" * 499 + " … and 102 more characters"
     assert right == '"b"'
-    assert cut_line("x" * 501).endswith(" … and 1 more characters")
+    assert cut_line("x" * 501).endswith(" … and 1 more character")
 
 
 def test_where_long_texts_part_is_in_sight() -> None:

@@ -1,66 +1,26 @@
 """The HTML report: one page that loads nothing, runs nothing of anybody else, and says all there is (F32)."""
 
+import os
 import re
 import time
 from base64 import b64encode
 from hashlib import sha256
-from html.parser import HTMLParser
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings, strategies as st
+from pages import BREAKING, Page
 from reports import FILE, NASTY, report, result, spot
 
 from baselinekit.model.results import Moment, PastRun, Report, Summary, Trends
 from baselinekit.model.revisions import Against, Revised
 from baselinekit.report.dispatch import render
-from baselinekit.report.markup import Markup, element, joined, page
-from baselinekit.report.pagescript import SCRIPT
-from baselinekit.report.pagestyle import STYLE
+from baselinekit.report.html.markup import Markup, element, joined, page
+from baselinekit.report.html.script import SCRIPT
+from baselinekit.report.html.style import STYLE
 
+THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
 ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=40)
-BREAKING = (
-    "\"'><script>alert(1)</script><img src=x onerror=alert(1)> </style><!-- ]]> &lt; \u2028\u2029 {{7*7}}"
-)
-EMPTY = {"meta", "input"}
-
-
-class Page(HTMLParser):
-    """What a browser makes of a page: its elements with their attributes, balanced, and its text."""
-
-    def __init__(self, text: str):
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.text = ""
-        self.verbatim: dict[str, list[str]] = {"script": [], "style": []}
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert len({name for name, _ in attrs}) == len(attrs)
-        self.elements.append((tag, dict(attrs)))
-        if tag not in EMPTY:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        inside = self.open[-1] if self.open else ""
-        if inside in self.verbatim:
-            self.verbatim[inside].append(data)
-        else:
-            self.text += data
-
-    def handle_comment(self, data: str) -> None:
-        raise AssertionError(data)
-
-    def of_class(self, name: str) -> list[dict[str, str | None]]:
-        return [
-            attributes for _, attributes in self.elements if name in (attributes.get("class") or "").split()
-        ]
 
 
 def page_of(run: Report) -> Page:
@@ -290,18 +250,19 @@ def test_an_empty_run_and_one_that_stopped_have_a_page() -> None:
     assert "1 of 1 did not pass (interrupted)" in page_of(stopped).text
 
 
-def test_a_run_of_ten_thousand_stays_openable_and_counts_what_is_cut() -> None:
-    spots = [spot(("k", k), "value", "x" * 60, "y" * 60) for k in range(5)]
-    many = [result(f"bad-{n}", "failed", *spots) for n in range(5_000)]
-    many += [result(f"good-{n}", "passed") for n in range(5_000)]
+def test_a_long_run_stays_openable_and_counts_what_is_cut() -> None:
+    half = 5_000 if THOROUGH else 2_500
+    spots = [spot(("k", k), "value", "x" * 250, "y" * 250) for k in range(5)]
+    many = [result(f"bad-{n}", "failed", *spots) for n in range(half)]
+    many += [result(f"good-{n}", "passed") for n in range(half)]
     began = time.thread_time()
     written = render(report(*many), "x.html")
-    assert time.thread_time() - began < 8
+    assert time.thread_time() - began < 40
     assert len(written) < 10_000_000
-    assert written.count('data-outcome="') == 10_000
+    assert written.count('data-outcome="') == 2 * half
     left_out = re.search(r"the details of ([\d,]+) results are left out", written)
     assert left_out is not None
-    assert int(left_out[1].replace(",", "")) + written.count("<details") == 5_000
+    assert int(left_out[1].replace(",", "")) + written.count("<details") == half
 
 
 def test_more_rows_than_a_page_holds_are_counted() -> None:

@@ -278,6 +278,7 @@ def test_the_place_is_that_of_the_value() -> None:
         ("", "BK101 x.json:1:1: not valid JSON"),
         ("[1", "BK101 x.json:1:"),
         ("null", "BK130 x.json:1:1: it is no result file"),
+        ("{}", "write it anew: baselinekit compare -o results.json, or run -o results.json"),
         ('{"format": 1, "format": 2}', "BK102 x.json:1:15: the key 'format' is there twice"),
         ("[" * 5_000, "BK1"),
         ('{"a": NaN}', "BK106"),

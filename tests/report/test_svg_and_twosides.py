@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.model.results import Moment, Summary
-from baselinekit.report import svg, twosides
 from baselinekit.report.differences import Line
+from baselinekit.report.html import svg, twosides
 
 COUNT = st.integers(0, 50)
 SECONDS = st.floats()

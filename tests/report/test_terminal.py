@@ -12,7 +12,7 @@ import pytest
 from reports import FILE, NASTY, report, result, spot
 
 from baselinekit.model.results import Result
-from baselinekit.report import terminal
+from baselinekit.report import terminal, words
 from baselinekit.report.terminal import Style
 
 PLAIN = Style(colour=False, width=80)
@@ -61,8 +61,8 @@ FAILED  users-list  User list keeps its shape (critical)
     + c
 
   changed since capture
-    git.commit: 1a2b -> 3c4d
     node: 18 -> null
+    git.commit 1a2b -> 3c4d
   note ignore_fields[0] 'x' matched nothing
 """
     )
@@ -84,6 +84,20 @@ def test_an_error_says_what_where_and_what_to_do() -> None:
     )
     coded = result("orders", "error", code="BK301", reason="BK301 a.yaml:1 no: do")
     assert terminal.failure(coded, PLAIN).count("BK301") == 1
+
+
+def test_what_passed_stands_apart_from_what_did_not() -> None:
+    fine, wrong = result("a", "passed"), result("b", "failed")
+    assert terminal.passed(report(fine), PLAIN).count("\n") == 1
+    assert terminal.passed(report(fine, wrong), PLAIN).endswith(".yaml:3\n\n")
+    assert terminal.passed(report(wrong), PLAIN) == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(0.0, "0.000s"), (0.0061, "0.006s"), (0.1, "0.10s"), (2.5, "2.50s"), (75, "1m 15s")]
+)
+def test_times_that_stand_beside_each_other_tell_milliseconds(seconds: float, told: str) -> None:
+    assert words.exact(seconds) == told
 
 
 def test_what_repeats_along_an_array_is_told_once() -> None:

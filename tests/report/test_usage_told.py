@@ -10,7 +10,7 @@ from reports import report, result
 from baselinekit.model.asking import Spent, Usage
 from baselinekit.model.results import Report
 from baselinekit.report import terminal, words
-from baselinekit.report.dispatch import render
+from baselinekit.report.dispatch import read, render
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,10 @@ def spending(spent: Spent | None) -> Report:
         (Spent(), ""),
         (Spent(1, 7), ", 1 call of models (7 tokens)"),
         (Spent(1_000, 20_000, Decimal("1.25")), ", 1,000 calls of models (20,000 tokens, $1.25)"),
+        (
+            Spent(5, 0, Decimal(0), 5, 5_135, Decimal("0.0101")),
+            ", 5 calls of models (0 tokens; 5 without an answer may have taken 5,135 tokens, $0.0101)",
+        ),
     ],
 )
 def test_what_a_run_took(spent: Spent | None, text: str) -> None:
@@ -61,6 +65,13 @@ def test_what_a_run_took(spent: Spent | None, text: str) -> None:
     assert words.headline(told).endswith(f"s{text}")
     assert terminal.summary(told, terminal.Style()).endswith(f"s{text}")
     assert text in render(told, "x.md").splitlines()[0]
+
+
+def test_what_may_have_been_spent_is_read_back_as_it_was_written() -> None:
+    told = spending(Spent(3, 9, Decimal("0.5"), 2, 2_038, Decimal("0.0101")))
+    text = render(told, "x.json")
+    assert read(text, "x.json").spent == told.spent
+    assert json.loads(text)["run"]["spent"]["unanswered"] == {"calls": 2, "tokens": 2038, "cost_usd": 0.0101}
 
 
 def test_the_result_file_has_the_exact_sums() -> None:
