@@ -11,7 +11,7 @@ else:  # `python -m` puts the absolute working folder first
     if sys.path and sys.path[0] == os.getcwd():
         del sys.path[0]
 
-from baselinekit.cli.main import main
+from baselinekit.cli.entry import main
 
 if __name__ == "__main__":
     main()

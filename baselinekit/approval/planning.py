@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
+from baselinekit.approval.sightings import again
 from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.baselines import Baseline, Rules
@@ -29,9 +30,9 @@ def plan_of(project: Project, baseline: Baseline, seen: Seen) -> Plan:
     if seen.variant is not None:
         known = baseline.baseline
         if known is None or seen.variant >= len(known.variants):
-            raise InvalidInput(_stale(baseline, "its variants"))
+            raise InvalidInput(_stale(project, baseline, "its variants"))
         baseline = as_variant(baseline, seen.variant)
-    _refuse_unfit(baseline, seen)
+    _refuse_unfit(project, baseline, seen)
     words = project.words_of(baseline)
     before = compile_baseline(baseline, words)
     ways = Ways(before.arrays, _accepting(words), _fresh(words), baseline.current.kind)
@@ -87,17 +88,17 @@ def _leads_on(pattern: Pattern, path: tuple[str | int, ...], value: Json) -> boo
     return pattern.done(positions)
 
 
-def _refuse_unfit(baseline: Baseline, seen: Seen) -> None:
+def _refuse_unfit(project: Project, baseline: Baseline, seen: Seen) -> None:
     if seen.recipe_hash != replaying.recipe_hash(baseline.current):
-        raise InvalidInput(_stale(baseline, "its recipe"))
+        raise InvalidInput(_stale(project, baseline, "its recipe"))
     if seen.compared_with is not None and seen.compared_with != compared_with(baseline):
-        raise InvalidInput(_stale(baseline, "its stored output, or what it is compared by,"))
+        raise InvalidInput(_stale(project, baseline, "its stored output, or what it is compared by,"))
     if seen.flaw is not None:
         raise InvalidInput(Problem("BK526", f"{baseline.id}: {seen.flaw}: it is not stored as known-good"))
 
 
-def _stale(baseline: Baseline, what: str) -> Problem:
-    mend = f"compare again: baselinekit compare --id {baseline.id}"
+def _stale(project: Project, baseline: Baseline, what: str) -> Problem:
+    mend = f"compare again: {again(project, baseline)}"
     return Problem("BK531", f"{baseline.id}: {what} changed since that compare", mend)
 
 

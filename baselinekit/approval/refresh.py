@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from baselinekit.approval.planning import covers, plan_of
-from baselinekit.approval.sightings import Pairs, in_results, kept, refused, replayed
+from baselinekit.approval.sightings import Pairs, again, in_results, kept, refused, replayed
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, nearest
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import Plan, Proposal, Refusal
@@ -62,7 +62,7 @@ def propose(project: Project, wanted: Wanted, way: Way) -> Proposal:
             pairs = kept(project, chosen, named, refusals)
         plans = _plans(project, pairs, refusals)
     if not (plans or refusals or passing):
-        raise NothingSelected(Problem("BK530", *_nothing(chosen, wanted)))
+        raise NothingSelected(Problem("BK530", *_nothing(project, chosen, wanted)))
     return Proposal(plans, grouped(plans), tuple(refusals), tuple(passing))
 
 
@@ -139,10 +139,11 @@ def _with_lines(plans: Sequence[Plan], root: str) -> list[Plan]:
     return [lined(plan) for plan in plans]
 
 
-def _nothing(chosen: Sequence[Baseline], wanted: Wanted) -> tuple[str, str]:
+def _nothing(project: Project, chosen: Sequence[Baseline], wanted: Wanted) -> tuple[str, str]:
     if wanted.results is not None:
         return f"nothing failed in {wanted.results[0]}", "there is nothing to take from it"
     what = (
         "nothing is kept of it" if len(chosen) == 1 else f"nothing is kept of these {len(chosen):,} baselines"
     )
-    return f"{what}: no compare has failed since", "baselinekit compare, or refresh --replay"
+    asked = again(project, chosen[0]) if len(chosen) == 1 else "baselinekit compare"
+    return f"{what}: no compare has failed since", f"{asked}, or refresh --replay"

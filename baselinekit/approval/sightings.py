@@ -39,9 +39,17 @@ def kept(
             pairs.append((baseline, seen))
         elif baseline.id in named:
             what = f"{baseline.id} did not fail when it was last compared, so nothing of it is kept"
-            mend = f"baselinekit compare --id {baseline.id}, or refresh --replay"
+            mend = f"{again(project, baseline)}, or refresh --replay"
             refusals.append(Refusal(baseline.id, baseline.source.file, Problem("BK530", what, mend)))
     return pairs
+
+
+def again(project: Project, baseline: Baseline) -> str:
+    """The command that asks for a baseline once more, and keeps what it answers where that fails."""
+    (command,) = reports.checking(
+        [(baseline.id, baseline.source.file)], project.folders, project.eval_folders
+    )
+    return command
 
 
 def in_results(

@@ -26,7 +26,7 @@ def calibrate(paths: tuple[str, ...], suite: str | None, as_json: bool, **given:
     What comes of it is written beside the file, as x.measured.json, and every run says it from then on.
     """
     project, wanted = options.project_of(given), models.kept(given)
-    judges = judges_of(evalfiles.load(project, paths, suite).cases)
+    judges = judges_of(project.root, evalfiles.load(project, paths, suite).cases)
     with real_way() as way:
         found = measure(project.root, judges, models.with_models(way, project, wanted).doors.models.ask)
     if as_json:

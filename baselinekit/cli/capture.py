@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -10,7 +9,7 @@ from typing import Any
 
 import click
 
-from baselinekit.cli import grading, learnt, models, options, recipes, rules, screen, wishes
+from baselinekit.cli import grading, kept, learnt, models, options, recipes, rules, screen, wishes
 from baselinekit.cli.doors import real_way
 from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem, Refused
 from baselinekit.variables import names_in
@@ -177,7 +176,7 @@ def from_files(paths: tuple[str, ...], **given: Any) -> int:
             checked(project, draft, way)
         captured, errors = capture_all(project, drafts, wishes.of(given), way)
     if captured:
-        _tell(captured, given)
+        _tell(project, captured, given)
     errors += learnt.refused(captured)
     if errors:
         worst = next((Refused for error in errors if isinstance(error, Refused)), CannotReplay)
@@ -198,7 +197,7 @@ def _new(
         way = models.with_models(way, project, models.kept(given))
         captured = capture_new(project, record, wishes.of(given), way)
     more = _needed_again(project, record["current"])
-    _tell([replace(captured, notes=(*captured.notes, *notes))], given, more)
+    _tell(project, [replace(captured, notes=(*captured.notes, *notes))], given, more)
     for error in learnt.refused([captured]):
         raise error
     return 0
@@ -218,7 +217,9 @@ def _needed_again(project: Project, current: dict[str, Any]) -> list[str]:
     return words
 
 
-def _tell(captured: list[Captured], given: dict[str, Any], more: Sequence[str] = ()) -> None:
+def _tell(
+    project: Project, captured: list[Captured], given: dict[str, Any], more: Sequence[str] = ()
+) -> None:
     if given["as_json"]:
         screen.show_json(
             json.dumps(
@@ -237,9 +238,9 @@ def _tell(captured: list[Captured], given: dict[str, Any], more: Sequence[str] =
                 screen.line(text)
             for note in one.notes:
                 screen.line(f"  note: {screen.safe(note)}")
-        words = ["--id", captured[0].id] if len(captured) == 1 else []
-        words += ["--repeat", str(given["repeat"])] if given["repeat"] > 1 else []
-        screen.line(f"next: {screen.safe(shlex.join(['baselinekit', 'compare', *words, *more]))}")
+        words = ["--repeat", str(given["repeat"])] if given["repeat"] > 1 else []
+        for command in kept.checking(project, [(one.id, one.file) for one in captured], [*words, *more]):
+            screen.line(f"next: {screen.safe_line(command)}")
 
 
 def told(one: Captured) -> str:

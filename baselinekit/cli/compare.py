@@ -107,7 +107,12 @@ def _round(paths: tuple[str, ...], color: str, given: dict[str, Any]) -> Report:
         way = asked.added_to(way)
         against = _against(project, way, given)
         report = run(
-            project, paths, _selection(project, given), _policy(project, given), way, _command_line()
+            project,
+            paths,
+            _selection(project, given),
+            _policy(project, given),
+            way,
+            options.command_line(project),
         )
         report = replace(report, spent=asked.spent, against=against)
         if report.complete and not (report.interrupted or report.summary.error):
@@ -116,11 +121,12 @@ def _round(paths: tuple[str, ...], color: str, given: dict[str, Any]) -> Report:
     lastrun.remember(project.root, report)
     if not given.get("among"):  # a round of a watch, which would push real runs out
         history.keep(project.root, report)
-    delivery.deliver(report, given["outputs"], project.root)
+    report = delivery.deliver(report, given["outputs"], project.root)
     if given["as_json"]:
         screen.show_json(reports.render(report, ".json"))
+        delivery.tell_lost(report)
     else:
-        _print(report, screen.style_of(color), given)
+        _print(report, screen.style_of(color), given | {"paths": _needed(project, report, paths)})
     delivery.annotate(report, given["outputs"], project.root, err=given["as_json"])
     return report
 
@@ -175,15 +181,11 @@ def _policy(project: Project, given: dict[str, Any]) -> Policy:
     return Policy(record, given["jobs"], maxfail, given["strict_rules"], explain, repeating)
 
 
-def _command_line() -> str:
-    return " ".join(["baselinekit", *sys.argv[1:]])
-
-
 def _print(report: Report, style: terminal.Style, given: dict[str, Any]) -> None:
     """Only what differs; with -v also what passed. The last line is the count, then what to type next."""
     verbose, quiet = given["verbose"], given["quiet"]
     if verbose:
-        screen.show(terminal.listing([r for r in report.results if r.outcome == "passed"], style))
+        screen.show(terminal.passed(report, style))
     if quiet:
         screen.show(terminal.warnings(replace(report, results=()), style) if report.not_recorded else "")
     else:
@@ -197,16 +199,22 @@ def _print(report: Report, style: terminal.Style, given: dict[str, Any]) -> None
         return
     if report.exit_code != 130 and _only_ci_keeps_it(given):
         screen.line(style.paint("CI: nothing is recorded in the files (--record does)", "dim"))
-    for command in _next(report, verbose):
+    for command in _next(report, verbose, given["paths"]):
         screen.line(f"next: {command}")
 
 
-def _next(report: Report, verbose: bool) -> list[str]:
+def _needed(project: Project, report: Report, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """The paths that were named, where without them not all that failed would be found."""
+    failed = [result for result in report.results if result.outcome == "failed"]
+    return () if all(reports.lies_in(one.file, project.folders) for one in failed) else paths
+
+
+def _next(report: Report, verbose: bool, paths: tuple[str, ...]) -> list[str]:
     """The next commands; who has already asked for the details is shown how the baseline is read."""
     failed = [result.id for result in report.results if result.outcome == "failed"]
     if verbose and failed:
         return [f"baselinekit explain {shlex.quote(failed[0])}"]
-    return terminal.next_commands(report)
+    return terminal.next_commands(report, paths)
 
 
 def _only_ci_keeps_it(given: dict[str, Any]) -> bool:

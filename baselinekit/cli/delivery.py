@@ -8,11 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from baselinekit.cli import screen
-from baselinekit.errors import NotRecorded, Problem
+from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.results import Report
 from baselinekit.report import dispatch as reports
 from baselinekit.store.config import find, project_root
-from baselinekit.store.results import append_text, write_text
+from baselinekit.store.results import append_text, check_place, write_text
+from baselinekit.store.state import cannot_write
 from baselinekit.workflow.trends import with_trends
 
 _LONGEST_SUMMARY = 1_000_000
@@ -23,17 +24,39 @@ def check(outputs: Sequence[str]) -> None:
     """What no report can be written to is refused before anything is replayed."""
     for output in outputs:
         reports.form_of(output)
+        if output != reports.ANNOTATIONS:
+            check_place(output)
 
 
-def deliver(report: Report, outputs: Sequence[str], root: str) -> None:
-    """Write every report that was asked for, and the summary of the step."""
-    report = replace(report, folder=_folder(root))
+def deliver(report: Report, outputs: Sequence[str], root: str) -> Report:
+    """Write every report that was asked for, and the summary of the step. The verdict has been paid for: a
+    report that cannot be written keeps no other from it, and what is given back tells of it."""
+    whole = replace(report, folder=_folder(root))
     if any(output.lower().endswith(".html") for output in outputs):
-        report = with_trends(report, root)
+        whole = with_trends(whole, root)
+    lost: list[str] = []
     for output in outputs:
         if output != reports.ANNOTATIONS:
-            write_text(output, reports.render(report, output), root)
-    summarise(lambda room: reports.step_summary(report, room))
+            lost.append(written(output, reports.render(whole, output), root))
+    summarise(lambda room: reports.step_summary(whole, room))
+    return replace(report, not_recorded=(*report.not_recorded, *filter(None, lost)))
+
+
+def written(path: str, text: str, root: str) -> str:
+    """Write a text; why that could not be done, or nothing."""
+    try:
+        write_text(path, text, root)
+    except BaselinekitError as error:
+        return str(error)
+    except OSError as error:
+        return str(cannot_write(path, error))
+    return ""
+
+
+def tell_lost(report: Report) -> None:
+    """Beside a document on standard output, the other side hears what could not be written down."""
+    for text in report.not_recorded:
+        screen.line(f"not recorded: {screen.safe_line(text)}", err=True)
 
 
 def annotate(report: Report, outputs: Sequence[str], root: str, err: bool) -> None:
@@ -76,5 +99,5 @@ def summarise(page_in: Callable[[int], str]) -> None:
         room = _LONGEST_SUMMARY - (os.path.getsize(path) if os.path.exists(path) else 0)
         if page := page_in(room):
             append_text(path, page)
-    except (NotRecorded, OSError) as error:  # the verdict does not hang on it
+    except (BaselinekitError, OSError) as error:  # the verdict does not hang on it
         screen.line(screen.safe(f"the summary of the step could not be written: {error}"), err=True)

@@ -1,10 +1,11 @@
 """`baselinekit demo`: the main job against a small service on this machine, with nothing to set up."""
 
+import errno
 import os
 import shlex
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import click
 
@@ -13,6 +14,8 @@ from baselinekit.demo.service import Service
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.report.terminal import Style
 
+_FOLDER, _PORT = "baselines-demo", 8080
+_ENDPOINTS = "/health", "/api/v1/users", "/api/v1/orders", "/api/v1/report.txt"
 _MARKER = ".made-by-baselinekit-demo"
 _USERS = [
     "--placeholder",
@@ -56,16 +59,68 @@ _ASKED: tuple[list[str], ...] = (
 
 
 @click.command(short_help="See it work in a minute, without a network.")
-@click.option("--dir", "folder", default="baselines-demo", show_default=True, help="Where its files go.")
+@click.option("--dir", "folder", metavar="NAME", help="Where its files go.  [default: baselines-demo]")
+@click.option(
+    "--serve", is_flag=True, help="Only the API and the model, until Ctrl-C, for commands of yours."
+)
+@click.option(
+    "--port",
+    metavar="N",
+    type=click.IntRange(0, 65535),
+    help="With --serve: which port, 0 being any that is free.  [default: 8080]",
+)
+@click.option("--upgrade", is_flag=True, help="With --serve: as they answer after their upgrade.")
 @screen.color_option
-def demo(folder: str, color: str) -> None:
+def demo(folder: str | None, serve: bool, port: int | None, upgrade: bool, color: str) -> None:
     """Start a small API and a small model on a free port of this machine, record what they answer, upgrade
     them, and see what changed. Needs no network, no key and no configuration; the files stay for you to look
-    at."""
+    at.
+
+    \b
+    baselinekit demo                     the whole story
+    baselinekit demo --serve             the two alone, at 127.0.0.1:8080, until Ctrl-C
+    baselinekit demo --serve --upgrade   the same after their upgrade
+    """
+    _check(folder, serve, port, upgrade)
     style = screen.style_of(color)
+    if serve:
+        _serve(style, _PORT if port is None else port, upgrade)
+        return
+    folder = folder or _FOLDER
     with Service() as service:
         _make(folder, service.url)
         _show(style, service, folder, color)
+
+
+def _check(folder: str | None, serve: bool, port: int | None, upgrade: bool) -> None:
+    if serve and folder is not None:
+        raise InvalidInput(Problem("BK508", "--serve writes no files", "leave out --dir"))
+    if not serve and (port is not None or upgrade):
+        named = "--upgrade" if port is None else "--port"
+        raise InvalidInput(Problem("BK508", f"{named} says how to serve", "add --serve"))
+
+
+def _serve(style: Style, port: int, upgrade: bool) -> None:
+    """Both of them, for as long as they are wanted."""
+    try:
+        service = Service(port, 2 if upgrade else 1)
+    except OSError as error:
+        taken = error.errno == errno.EADDRINUSE
+        why = "is taken" if taken else f"cannot be used: {(error.strerror or str(error)).lower()}"
+        other = (
+            f"baselinekit demo --serve --port {_PORT + 1 if port == _PORT else _PORT}, or 0 for a free one"
+        )
+        raise InvalidInput(Problem("BK508", f"port {port} of this machine {why}", other)) from None
+    with service:
+        screen.line(f"{style.paint(service.url, 'bold')} answers until Ctrl-C, on this machine alone")
+        screen.line(f"  an API    version {service.version}: {'  '.join(_ENDPOINTS)}")
+        screen.line(f"  a model   demo-{service.version}.0, as openai or anthropic; it asks for no key")
+        told = shlex.join(
+            ["baselinekit", "capture", "http", "GET", f"{service.url}/health", "--id", "health"]
+        )
+        screen.line(f"next, in another terminal: {told}")
+        with suppress(KeyboardInterrupt):
+            service.wait()
 
 
 def _show(style: Style, service: Service, folder: str, color: str) -> None:
@@ -136,10 +191,27 @@ def _run(style: Style, words: list[str], unsaid: list[str]) -> None:
     """A command, shown as it is typed and run as it is: the demo has no way of its own."""
     from baselinekit.cli.main import run
 
-    screen.line(style.paint(f"    $ {shlex.join(['baselinekit', *words])}", "cyan"))
+    for line in typed(words, style.width):
+        screen.line(style.paint(f"    {line}", "cyan"))
     if words == ["compare"]:
         screen.line()
     run([*words, *unsaid])
+
+
+def typed(words: list[str], width: int) -> list[str]:
+    """A command in lines that a terminal holds and a shell takes as one; an option keeps its value."""
+    parts: list[str] = []
+    for word in words:
+        follows = parts and parts[-1].startswith("-") and " " not in parts[-1] and not word.startswith("-")
+        parts[-1:] = [f"{parts[-1]} {shlex.quote(word)}"] if follows else [*parts[-1:], shlex.quote(word)]
+    lines = ["$ baselinekit"]
+    for part in parts:
+        if len(lines[-1]) + len(part) > width - 8:
+            lines[-1] += " \\"
+            lines.append(f"    {part}")
+        else:
+            lines[-1] += f" {part}"
+    return lines
 
 
 def _excerpt(style: Style, folder: str) -> None:

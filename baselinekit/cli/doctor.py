@@ -12,10 +12,12 @@ from baselinekit.cli import delivery, options, screen
 from baselinekit.cli.doors import real_way
 from baselinekit.cli.models import Kept, with_models
 from baselinekit.errors import Problem
+from baselinekit.evals.doctoring import examine_all
 from baselinekit.model.asking import Model
 from baselinekit.programs.git import Git
+from baselinekit.programs.sandbox import Sandbox
 from baselinekit.workflow import gitsetup
-from baselinekit.workflow.doctor import Findings, examine
+from baselinekit.workflow.doctor import Findings
 from baselinekit.workflow.project import Project
 
 _PUBLIC = {"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com"}
@@ -28,10 +30,11 @@ _PUBLIC = {"openai": "https://api.openai.com", "anthropic": "https://api.anthrop
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @options.project_options
 def doctor(paths: tuple[str, ...], ci: bool, probe_judges: bool, as_json: bool, **given: Any) -> int:
-    """Check the configuration and every baseline below PATHS (else the project's) without any request.
+    """Check the configuration, and every baseline, eval case, suite and gate below PATHS (else the
+    project's), without any request.
 
     \b
-    Exit code: 0 nothing is wrong, 2 something would stop a compare, 3 a judge failed a probe.
+    Exit code: 0 nothing is wrong, 2 something would stop a compare or a run, 3 a judge failed a probe.
     """
     project = options.project_of(given)
     if probe_judges:
@@ -39,7 +42,8 @@ def doctor(paths: tuple[str, ...], ci: bool, probe_judges: bool, as_json: bool, 
 
         return probed(project, paths, as_json)
     with real_way() as way:
-        findings = examine(project, paths, with_models(way, project, Kept()).doors)
+        sandbox = Sandbox(way.doors.execute, project.trust.allow_exec)
+        findings = examine_all(project, paths, with_models(way, project, Kept()).doors, sandbox.check)
         untold = None if _in_ci() else gitsetup.missing_driver(Git(way.doors.execute, project.root))
     findings = replace(findings, notes=(*findings.notes, *([untold] if untold else ())))
     if as_json:
@@ -71,8 +75,16 @@ def _print(findings: Findings, project: Project, ci: bool) -> None:
             screen.line(f"next: baselinekit explain {code}")
         return
     drafts = f", {findings.drafts} without an output yet" if findings.drafts else ""
-    what = "1 baseline is" if findings.checked == 1 else f"{findings.checked} baselines are"
-    screen.line(f"{what} in order{drafts}")
+    evals = {"eval case": findings.cases, "gate": findings.gates}
+    told = [_counted(number, what) for what, number in evals.items() if number]
+    if findings.checked or not told:
+        told.insert(0, _counted(findings.checked, "baseline"))
+    verb = "is" if findings.checked + sum(evals.values()) == 1 else "are"
+    screen.line(f"{', '.join(told[:-1])}{' and ' if told[1:] else ''}{told[-1]} {verb} in order{drafts}")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' if number != 1 else ''}"
 
 
 def _allowed(project: Project) -> list[str]:
@@ -124,6 +136,8 @@ def _as_json(findings: Findings) -> dict[str, Any]:
 
     return {
         "checked": findings.checked,
+        "cases": findings.cases,
+        "gates": findings.gates,
         "drafts": findings.drafts,
         "problems": [told(problem) for problem in findings.problems],
         "notes": [told(note) for note in findings.notes],

@@ -1,16 +1,15 @@
 """`baselinekit gate`."""
 
 import os
-import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import click
 
-from baselinekit.cli import delivery, models, options, screen, telling
-from baselinekit.cli.run import executed
+from baselinekit.cli import aftergate, delivery, models, options, screen, telling
+from baselinekit.cli.run import executed, remember
 from baselinekit.errors import InvalidInput, NotRecorded, Problem, Refused
 from baselinekit.evals import evalfiles, gating
 from baselinekit.evals.evalkeeping import keep_reports
@@ -19,18 +18,17 @@ from baselinekit.metrics import PRESETS
 from baselinekit.model.gates import Gate, Judged, worst
 from baselinekit.model.results import Report
 from baselinekit.report import dispatch as reports, terminal
-from baselinekit.store import lastrun
-from baselinekit.store.results import write_text
-from baselinekit.suites import evalresults
+from baselinekit.store.results import check_place, write_text
+from baselinekit.suites import evalpaths, evalresults
 from baselinekit.suites.gatefiles import load_gates
 from baselinekit.trust import check_inside
 from baselinekit.workflow import history, resultfiles
-from baselinekit.workflow.compare import from_root
 from baselinekit.workflow.masking import masked
 from baselinekit.workflow.project import Project
 
 _PLANS = (".yaml", ".yml")
 _FORMS: dict[str, Callable[[Sequence[Judged]], str]] = {".json": reports.gate_json, ".md": reports.gate_page}
+_RESUME = "baselinekit gate --phase plan.yaml --resume, or leave it out where there are results"
 _MEND = "baselinekit gate results.json --preset staging, or --phase plan.yaml"
 
 
@@ -59,9 +57,13 @@ _MEND = "baselinekit gate results.json --preset staging, or --phase plan.yaml"
 )
 @click.option("--category", "categories", multiple=True, help="Only capability, regression, or a category.")
 @click.option("--tag", "tags", multiple=True, help="Only cases with one of these tags.")
+@click.option(
+    "--partial", is_flag=True, help="Judge a run that was narrowed (-k, --id, --lf) as if it were all."
+)
 @click.option("--warn", is_flag=True, help="Block nothing: say it, and exit 0.")
 @click.option("--attempts", type=click.IntRange(1, 1000), help="When it runs a suite: so many of each case.")
 @click.option("-j", "--jobs", type=click.IntRange(1, 512), help="When it runs a suite: how many at once.")
+@click.option("--resume", is_flag=True, help="When it runs a suite: go on where the last run was stopped.")
 @click.option("-o", "outputs", metavar="PATH", multiple=True, help="Write what became of it: x.md, x.json.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON instead of text.")
 @click.option("-q", "--quiet", is_flag=True, help="Only the last line.")
@@ -80,24 +82,34 @@ def gate(results: tuple[str, ...], color: str, **given: Any) -> int:
     could not run or be judged; 4 refused; 5 nothing to judge; 130 interrupted.
     """
     _check(given["outputs"])
-    project, wanted = options.project_of(given), models.kept(given)
+    project, resume = options.project_of(given), {"resume": given["resume"]}
+    wanted = models.kept(given)
+    given |= resume | {"ran": False}
     plans = [*given["plans"], *(path for path in results if path.lower().endswith(_PLANS))]
     files = [path for path in results if path not in plans]
     gates = _gates(project, plans, given)
+    if given["resume"] and (files or not gates):
+        raise InvalidInput(Problem("BK508", "only a run can be resumed", _RESUME))
     if files:
         report = masked(_loaded(files), project.redactor)
-        judged = [gating.judge(gate, report) for gate in gates or [_own(report, given)]]
+        judged = [gating.judge(gate, report, given["partial"]) for gate in gates or [_own(report, given)]]
     elif gates:
-        judged = [gating.judge(gate, _run(project, gate, wanted, given)) for gate in gates]
+        given["ran"] = True
+        judged = list(_run_all(project, gates, wanted, given))
     else:
         raise InvalidInput(Problem("BK508", "there is nothing to judge", _MEND))
+    style = screen.style_of(color)
+    lost = _written(project, judged, given["outputs"])
     try:
-        notes = _keep(project, judged, given)
+        notes = [f"written: {path}" for path in given["outputs"] if path not in lost]
+        notes += _keep(project, judged, given)
     except Refused:
-        _tell(judged, [], screen.style_of(color), given)
+        _tell(project, judged, [], style, given)
         raise
-    _tell(judged, notes, screen.style_of(color), given)
-    code = worst([one.exit_code for one in judged])
+    _tell(project, judged, notes, style, given)
+    for text in lost.values():
+        screen.line(f"not recorded: {screen.safe_line(text)}", err=True)
+    code = worst([*(one.exit_code for one in judged), 3 if lost else 0])
     _notify(project, judged, code)
     return code
 
@@ -114,13 +126,14 @@ def _check(outputs: Sequence[str]) -> None:
     for path in outputs:
         if os.path.splitext(path)[1].lower() not in _FORMS:
             raise InvalidInput(Problem("BK503", f"the ending of {path!r} says no form", "x.md or x.json"))
+        check_place(path)
 
 
 def _gates(project: Project, plans: Sequence[str], given: dict[str, Any]) -> list[Gate]:
     least = gating.stated(given["preset"], given["required"], given["required_pass_rate"])
     found = []
     for path in plans:
-        shown = from_root(os.path.join(project.cwd, path), project.root)
+        shown = evalfiles.named_by_operator(project, path)
         found += [gating.with_more(gate, least) for gate in load_gates(shown, project.root)]
     return [_narrowed(gate, given) for gate in found]
 
@@ -150,8 +163,19 @@ def _loaded(files: Sequence[str]) -> Report:
         given = b"" if sys.stdin is None else sys.stdin.buffer.read()
         parts.append(("-", reports.read(given.decode("utf-8", "replace"), "-")))
     report = resultfiles.merge(parts)
-    narrowed = gating.selection_of(report)
+    narrowed = gating.since(report)
     return replace(report, warnings=(*report.warnings, narrowed)) if narrowed else report
+
+
+def _run_all(
+    project: Project, gates: Sequence[Gate], wanted: models.Kept, given: dict[str, Any]
+) -> Iterator[Judged]:
+    """One after the other, until the operator wants no more of it."""
+    for gate in gates:
+        report = _run(project, gate, wanted, given)
+        yield gating.judge(gate, report)
+        if report.interrupted:
+            return
 
 
 def _run(project: Project, gate: Gate, wanted: models.Kept, given: dict[str, Any]) -> Report:
@@ -160,46 +184,51 @@ def _run(project: Project, gate: Gate, wanted: models.Kept, given: dict[str, Any
     suite = evalfiles.load(project, [path], None)
     asked = {
         **dict.fromkeys(("expression", "grader_type", "preset", "fail_under", "record")),
+        **dict.fromkeys(("ids", "exclude_tags"), ()),
+        **dict.fromkeys(("last_failed", "first"), False),
         "categories": gate.categories,
         "tags": gate.tags,
         "attempts": given["attempts"] or gating.attempts_for(gate, suite),
         "jobs": given["jobs"],
-        "resume": False,
+        "resume": given["resume"],
         "quiet": given["quiet"],
         "as_json": given["as_json"],
     }
     report = masked(executed(project, suite, wanted, asked), project.redactor)
-    lastrun.remember(project.root, report)
+    remember(project, report)
     history.keep(project.root, report)
     _, why = keep_reports(project, suite, report)
     return replace(report, warnings=(*report.warnings, why)) if why else report
 
 
-def _keep(project: Project, judged: Sequence[Judged], given: dict[str, Any]) -> list[str]:
-    """What is to be written, and a line for each file."""
-    notes = []
+def _written(project: Project, judged: Sequence[Judged], outputs: Sequence[str]) -> dict[str, str]:
+    """Write what was asked for; why that could not be done, by the path."""
     page = reports.gate_page(judged)
     delivery.summarise(lambda room: page if len(page.encode("utf-8", "backslashreplace")) <= room else "")
-    for path in given["outputs"]:
-        write_text(path, _FORMS[os.path.splitext(path)[1].lower()](judged), project.root)
-        notes.append(f"written: {path}")
+    tried = {path: _FORMS[os.path.splitext(path)[1].lower()](judged) for path in outputs}
+    lost = {path: delivery.written(path, text, project.root) for path, text in tried.items()}
+    return {path: why for path, why in lost.items() if why}
+
+
+def _keep(project: Project, judged: Sequence[Judged], given: dict[str, Any]) -> list[str]:
+    """What plans want to be kept, and a line for each file."""
+    notes = []
     for one in judged:
         path = gating.report_path(one.gate, given["phase_id"], one.report, project.root)
         if one.state != "met" and path is not None:
             notes.append(_kept(path, one, project))
         if one.state == "met" and one.gate.archive:
-            folder = os.path.join(project.root, os.path.dirname(one.gate.suite or one.gate.file), "results")
             texts = {".gate.json": reports.gate_json([one]), ".phase.md": reports.gate_page([one])}
-            notes.append(
-                _archived(folder, one, {**texts, ".json": reports.render(one.report, ".json")}, project)
-            )
+            notes.append(_archived(one, {**texts, ".json": reports.render(one.report, ".json")}, project))
     return notes
 
 
 def _kept(path: str, judged: Judged, project: Project) -> str:
     """The phase report, in the form that its ending says."""
     shown = os.path.relpath(path, project.cwd)
-    check_inside(project.root, os.path.realpath(path), shown)  # a checkout can bring links along
+    check_inside(
+        os.path.realpath(project.root), os.path.realpath(path), shown
+    )  # a checkout can bring links along
     ending = os.path.splitext(path)[1]
     text = _FORMS[ending]([judged]) if ending in _FORMS else reports.render(judged.report, path)
     try:
@@ -209,17 +238,24 @@ def _kept(path: str, judged: Judged, project: Project) -> str:
     return f"report: {shown}"
 
 
-def _archived(folder: str, judged: Judged, texts: dict[str, str], project: Project) -> str:
-    check_inside(project.root, os.path.realpath(folder), os.path.relpath(folder, project.cwd))
+def _archived(judged: Judged, texts: dict[str, str], project: Project) -> str:
+    file = judged.gate.suite or judged.gate.file
     try:
-        written = evalresults.keep(folder, judged.report.started, texts, project.root)
+        folder = evalpaths.results_of(project.root, file, None)
+        root = evalpaths.root_of(project.root, file)
+        written, why = evalresults.keep(folder, judged.report.started, texts, root)
     except NotRecorded as error:
         return f"the results could not be archived: {error.problems[0].what}"
-    return f"archived: {', '.join(os.path.relpath(path, project.cwd) for path in written)}"
+    shown = f"archived: {', '.join(os.path.relpath(path, project.cwd) for path in written)}"
+    return f"{shown}; {why}" if why else shown
 
 
 def _tell(
-    judged: Sequence[Judged], notes: Sequence[str], style: terminal.Style, given: dict[str, Any]
+    project: Project,
+    judged: Sequence[Judged],
+    notes: Sequence[str],
+    style: terminal.Style,
+    given: dict[str, Any],
 ) -> None:
     """The gates, what they hang on, and in the last line whether the work goes on."""
     if given["as_json"]:
@@ -233,7 +269,7 @@ def _tell(
         for note in notes:
             screen.line(style.paint(screen.safe_line(note), "dim"))
     screen.line(_verdict(judged, style))
-    for command in () if given["quiet"] else _next(judged):
+    for command in () if given["quiet"] else aftergate.commands(project, judged, given):
         screen.line(f"next: {command}")
 
 
@@ -249,19 +285,3 @@ def _verdict(judged: Sequence[Judged], style: terminal.Style) -> str:
 
 def _named(judged: Sequence[Judged]) -> str:
     return "; ".join(f"{screen.safe_line(one.gate.name)} is {one.state}" for one in judged)
-
-
-def _next(judged: Sequence[Judged]) -> list[str]:
-    """For what did not pass: see it."""
-    commands = []
-    for one in judged:
-        wrong = [each for each in one.report.results if each.outcome in ("failed", "error")]
-        if one.state != "met" and wrong:
-            suite = f"{shlex.quote(one.gate.suite)} " if one.gate.suite else ""
-            is_case = any(each.case and each.case.eval_type == "capability" for each in wrong[:1])
-            verb = f"run {suite}-k" if is_case or suite else "compare --id"
-            commands.append(f"baselinekit {verb} {screen.safe_line(shlex.quote(wrong[0].id))} -v")
-        short = [metric for metric in one.metrics if metric.value is None and metric.threshold is not None]
-        if short and not one.gate.suite:
-            commands.append("baselinekit run --attempts 3 -o results.json")
-    return list(dict.fromkeys(commands))[:3]

@@ -140,7 +140,8 @@ class _Grading:
         item = now.queued.item
         state = now.grade.verdict or now.grade.outcome
         least = item.method.evaluators.min_required
-        rated = f"{len(now.queued.ratings)} of {least} have rated it"
+        count = len(now.queued.ratings)
+        rated = f"{count} of {least} have rated it" if count <= least else f"{count} have rated it"
         said = f"{rating.rater} rates {item.case} {in_words(item, rating.value)}: {state}, {rated}"
         screen.line(screen.safe_line(said))
 
@@ -188,15 +189,17 @@ class _Grading:
         text = kept.read_text("--finish", name, "what baselinekit run -o results.json wrote")
         done = finish(reports.read(text, name), self.queue)
         root = self.queue.project.root
+        report = done.report
         if self.given["outputs"]:
-            delivery.deliver(done.report, self.given["outputs"], root)
+            report = delivery.deliver(report, self.given["outputs"], root)
         elif done.decided and name != "-":
-            write_text(name, reports.render(done.report, ".json"), root)
+            write_text(name, reports.render(report, ".json"), root)
         screen.line(f"{done.decided:,} decided by people, {done.left:,} still wait")
         for result in done.report.results:
             if result.outcome not in ("passed", "skipped"):
                 screen.line(screen.safe_line(f"{result.outcome}  {result.id}  {result.reason}"))
-        return done.report.exit_code
+        delivery.tell_lost(report)
+        return report.exit_code
 
     def _drop(self) -> int:
         standings = self.queue.standings(self.cases)

@@ -84,7 +84,7 @@ def init(base_url: str | None, with_evals: bool, with_git: bool, undo_git: bool,
             gitsetup.planned(git, ["baselines"], _program())  # where it cannot be done, nothing is begun
         _write_config(base_url, SKILLS if with_evals else "")
     config = configuration.load_config(found) if found else Config()
-    folders = [config.baselines] if isinstance(config.baselines, str) else list(config.baselines)
+    folders = _with_records(config, root, with_evals)
     if with_git:
         _tell_git(git, folders, dry_run)
     elif shutil.which("git") and gitsetup.is_repository(git):
@@ -94,6 +94,21 @@ def init(base_url: str | None, with_evals: bool, with_git: bool, undo_git: bool,
     elif found is None and not dry_run:
         where = "/users" if base_url else "http://127.0.0.1:8000/users"
         screen.line(f"next: baselinekit capture http GET {where} --id users")
+
+
+def _with_records(config: Config, root: str, with_evals: bool) -> list[str]:
+    """The folders whose files runs write a record into: of baselines, and of evals, once there are any."""
+    baselines, evals = (
+        [stated] if isinstance(stated, str) else list(stated) for stated in (config.baselines, config.evals)
+    )
+    return list(
+        dict.fromkeys(
+            [
+                *baselines,
+                *(one for one in evals if with_evals or os.path.isdir(os.path.join(root, one))),
+            ]
+        )
+    )
 
 
 def _write_config(base_url: str | None, more: str) -> None:

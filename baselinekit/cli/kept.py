@@ -13,7 +13,8 @@ from baselinekit.approval.approving import version_of
 from baselinekit.approval.refresh import Wanted
 from baselinekit.cli import completion
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.model.changes import Applied
+from baselinekit.model.changes import Applied, Plan
+from baselinekit.report import dispatch as reports
 from baselinekit.store.files import MAX_OUTPUT_BYTES
 from baselinekit.workflow.compare import Way
 from baselinekit.workflow.project import Project
@@ -88,14 +89,22 @@ def read_text(option: str, name: str, what_it_is: str) -> str:
         raise InvalidInput(Problem("BK101", what, f"name {what_it_is}")) from None
 
 
-def next_commands(project: Project, way: Way, applied: Applied) -> list[str]:
+def checking(project: Project, written: Sequence[tuple[str, str]], more: Sequence[str] = ()) -> list[str]:
+    """The commands that see what was written pass, by ids and files."""
+    return reports.checking(written, project.folders, project.eval_folders, more, _from_here(project))
+
+
+def _from_here(project: Project) -> Callable[[str], str]:
+    return lambda file: os.path.normpath(os.path.join(os.path.relpath(project.root), file))
+
+
+def next_commands(project: Project, way: Way, applied: Applied, plans: Sequence[Plan]) -> list[str]:
     """To look at what was written, and to see it pass."""
     if not applied.ids:
         return []
-    root = os.path.relpath(project.root)
-    files = [os.path.normpath(os.path.join(root, rewritten.file)) for rewritten in applied.files]
+    files = [_from_here(project)(rewritten.file) for rewritten in applied.files]
     shown: Sequence[str] = files if len(files) <= _MOST_NAMED else [os.path.commonpath(files) or "."]
-    only = [word for id in applied.ids for word in ("--id", id)] if len(applied.ids) <= _MOST_NAMED else []
+    of = {plan.baseline.id: plan.baseline.source.file for plan in plans}
     has_git = version_of(project, way.doors) is not None
-    compare = shlex.join(["baselinekit", "compare", *only])
-    return [*([shlex.join(["git", "diff", *shown])] if has_git else []), compare]
+    seen = checking(project, [(id, of[id]) for id in applied.ids])
+    return [*([shlex.join(["git", "diff", *shown])] if has_git else []), *seen]

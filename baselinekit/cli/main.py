@@ -2,18 +2,18 @@
 
 A command is imported when it is called: `--help` and `--version` load click and nothing heavier."""
 
+import gc
 import importlib
 import io
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import TextIO
 
 import click
 
 from baselinekit import __version__
-from baselinekit.cli import curtain
+from baselinekit.cli import ctrlc, curtain, reader
 from baselinekit.cli.reader import ReaderLeft
 from baselinekit.errors import BaselinekitError
 
@@ -37,7 +37,6 @@ _COMMANDS = {
 }
 _CALLED_BY_GIT = {"git-merge": "git_merge", "git-textconv": "git_textconv"}
 _SIGPIPE = 141
-_INTERRUPTED = 130
 
 
 class Commands(click.Group):
@@ -50,8 +49,13 @@ class Commands(click.Group):
         if name not in _COMMANDS and name not in _CALLED_BY_GIT:
             return None
         called = _CALLED_BY_GIT.get(name, name)
-        module = importlib.import_module(f"baselinekit.cli.{name if called == name else 'gitdriver'}")
+        gc.disable()  # there is nothing to collect yet, and to look for it takes a twentieth of the start
+        try:
+            module = importlib.import_module(f"baselinekit.cli.{name if called == name else 'gitdriver'}")
+        finally:
+            gc.enable()
         command: click.Command = getattr(module, called)
+        ctrlc.hear()
         return command
 
     def resolve_command(
@@ -86,9 +90,9 @@ def main(args: Sequence[str] | None = None) -> None:
     """The console script."""
     try:
         code = run(args)
-        _hear_no_more(signal.SIG_IGN if code == _INTERRUPTED else signal.SIG_DFL)
+        _hear_no_more(signal.SIG_IGN if code == ctrlc.INTERRUPTED else signal.SIG_DFL)
     except KeyboardInterrupt:  # all is said and done, but the shell is to know
-        code = _INTERRUPTED
+        code = ctrlc.INTERRUPTED
     sys.exit(code)
 
 
@@ -105,7 +109,7 @@ def run(args: Sequence[str] | None = None) -> int:
         outcome = cli.main(args=args, prog_name="baselinekit", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
-        return outcome if isinstance(outcome, int) else 0
+        return _heard(outcome if isinstance(outcome, int) else 0)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as wrong:
@@ -123,14 +127,14 @@ def run(args: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would cut this short
         _say("interrupted")
-        return _INTERRUPTED
+        return ctrlc.INTERRUPTED
     except (ReaderLeft, BrokenPipeError):
-        _let_go(sys.stdout)
+        reader.let_go(sys.stdout)
         return _SIGPIPE
     except OSError as error:
         shown = f" {error.filename}" if error.filename else ""
         _say(f"BK120{shown}: {(error.strerror or str(error)).lower()}: mend that and run again")
-        _let_go(sys.stdout)
+        reader.let_go(sys.stdout)
         return 3
     except Exception as fault:
         if os.environ.get("BASELINEKIT_TRACEBACK"):
@@ -140,10 +144,13 @@ def run(args: Sequence[str] | None = None) -> int:
         return 3
 
 
-def _let_go(stream: TextIO | None) -> None:
-    """What could not be written stays in the stream's buffer: the interpreter must not try again at exit."""
-    if stream is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+def _heard(code: int) -> int:
+    """The exit code, where nobody could read what was printed: a verdict that was lost is no pass."""
+    error = reader.lost()
+    if error is None:
+        return code
+    _say(f"BK120 standard output: {(error.strerror or str(error)).lower()}: mend that and run again")
+    return 3 if code in (0, 5) else code
 
 
 def _say(text: str) -> None:
@@ -152,7 +159,7 @@ def _say(text: str) -> None:
     try:
         click.echo(log(visible(curtain.behind(text))), err=True)
     except OSError:  # nobody can be told; the exit code still says it
-        _let_go(sys.stderr)
+        reader.let_go(sys.stderr)
 
 
 if __name__ == "__main__":

@@ -26,9 +26,10 @@ def merge(results: tuple[str, ...], outputs: tuple[str, ...], color: str, **give
     """
     delivery.check(outputs)
     report = resultfiles.merge(resultfiles.load(results, os.getcwd()))
-    delivery.deliver(report, outputs, os.getcwd())
+    report = delivery.deliver(report, outputs, os.getcwd())
     if given["as_json"]:
         screen.show_json(reports.render(report, ".json"))
+        delivery.tell_lost(report)
     else:
         _print(report, screen.style_of(color), given["verbose"], given["quiet"])
     delivery.annotate(report, outputs, os.getcwd(), err=given["as_json"])
@@ -37,7 +38,7 @@ def merge(results: tuple[str, ...], outputs: tuple[str, ...], color: str, **give
 
 def _print(report: Report, style: terminal.Style, verbose: bool, quiet: bool) -> None:
     if verbose:
-        screen.show(terminal.listing([r for r in report.results if r.outcome == "passed"], style))
+        screen.show(terminal.passed(report, style))
     for result in report.results if not quiet else ():
         if result.outcome in ("failed", "error", "unscored"):
             screen.show(terminal.failure(result, style, verbose) + "\n")
@@ -45,3 +46,5 @@ def _print(report: Report, style: terminal.Style, verbose: bool, quiet: bool) ->
         screen.show(terminal.revised(report, style))
         screen.show(terminal.warnings(report, style))
     screen.line(terminal.summary(report, style))
+    if quiet:
+        delivery.tell_lost(report)

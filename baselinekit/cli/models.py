@@ -12,6 +12,7 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.asking import Answer, Ask, Limits, Spent
 from baselinekit.replay.dispatch import Doors
 from baselinekit.store import state
+from baselinekit.store.results import check_place
 from baselinekit.workflow.compare import Way
 from baselinekit.workflow.project import Project
 
@@ -60,6 +61,8 @@ def kept(given: dict[str, Any]) -> Kept:
     if found.offline is not None and (found.record_calls is not None or found.cache):
         what = "--offline asks nobody, so there is nothing to record or to cache"
         raise InvalidInput(Problem("BK508", what, "leave one of them out"))
+    if found.record_calls is not None:  # before anybody pays for what is to stand there
+        check_place(os.path.join(found.record_calls, "calls"))
     return found
 
 

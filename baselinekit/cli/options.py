@@ -1,6 +1,8 @@
 """The options that several commands share, and what they say together."""
 
 import os
+import shlex
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -163,3 +165,9 @@ def lists(option: str, texts: tuple[str, ...], what: str) -> dict[str, str | lis
 def in_ci(environ: dict[str, str]) -> bool:
     """Whether a CI system runs this: then nothing that is checked is written."""
     return environ.get("CI", "").lower() not in ("", "0", "false")
+
+
+def command_line(project: Project) -> str:
+    """What was typed, as a shell reads it again. Secrets are masked word by word, before any quote of ours
+    comes into them."""
+    return shlex.join(["baselinekit", *map(project.redactor.mask, sys.argv[1:])])

@@ -87,7 +87,9 @@ class Session:
             elif key == "v":
                 self._view(shown, number)
             elif key == "n":
-                answer.note = self._note(keys, answer.note)
+                answer.note = self._note(keys, standing.queued.item.case, answer.note)
+            elif key == "N":
+                answer.said = self._note_to_the_last(keys)
             elif key == "u" and not (answer.values or answer.typed) and self.kept:
                 return self._take_back()
             elif key != REDRAW:
@@ -135,11 +137,28 @@ class Session:
         self.region.say(f"taken back  {screen.safe_line(item.case)}\n")
         return number
 
-    def _note(self, keys: Keyboard, note: str) -> str:
+    def _note_to_the_last(self, keys: Keyboard) -> str:
+        """What comes to mind when the rating is kept already; what is to be said of it."""
+        if not self.kept:
+            return "nothing is rated yet"
+        item = self.waiting[self.kept[-1]].queued.item
+        known = self.queue.ratings.find(item.key)
+        mine = (one for one in known.ratings if one.rater == self.rater) if known else iter(())
+        rating = next(mine, None)
+        if rating is None:
+            return f"what you said of {item.case} is not there any more"
+        note = self._note(keys, item.case, rating.note)
+        try:
+            self.queue.rate(item, replace(rating, note=note), again=True)
+        except BaselinekitError as error:
+            return error.problems[0].what
+        return f"noted to {item.case}"
+
+    def _note(self, keys: Keyboard, case: str, note: str) -> str:
         """A line that is typed; Escape leaves what was there before."""
         text = note
         while True:
-            self.region.draw(reports.rating_note(text, self._style()))
+            self.region.draw(reports.rating_note(case, text, self._style()))
             key = keys.key()
             if key in _ENTER:
                 return text.strip()

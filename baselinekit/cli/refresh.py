@@ -185,7 +185,7 @@ class _Telling:
         if not applied.ids:
             return
         screen.line(f"refreshed {_of(len(applied.ids), 'baseline')} in {_of(len(applied.files), 'file')}")
-        for command in kept.next_commands(self.project, self.way, applied):
+        for command in kept.next_commands(self.project, self.way, applied, self.proposal.plans):
             screen.line(f"next: {screen.safe_line(command)}")
 
     def _counted(self, approvals: Sequence[Approval]) -> str:

@@ -205,7 +205,7 @@ class _Session:
         self._complain(failures)
         self._tell_refused()
         if not self.given["as_json"]:
-            for command in kept.next_commands(self.project, self.way, applied):
+            for command in kept.next_commands(self.project, self.way, applied, self.proposal.plans):
                 screen.line(f"next: {screen.safe_line(command)}")
         return _PENDING if left or failures or self._refused() else 0
 

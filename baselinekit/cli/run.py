@@ -1,7 +1,6 @@
 """`baselinekit run`."""
 
 import os
-import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from typing import Any
 
 import click
 
-from baselinekit.cli import delivery, models, options, screen, telling
+from baselinekit.cli import delivery, listing, models, options, screen, telling
 from baselinekit.cli.doors import real_way
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.attempts import Outside
@@ -24,8 +23,10 @@ from baselinekit.evals.grading import Queue
 from baselinekit.evals.measuring import RATE
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Suite
-from baselinekit.model.results import Outcome, Report, Result
-from baselinekit.programs.sandbox import Sandbox
+from baselinekit.model.graders import FunctionOutput
+from baselinekit.model.results import Outcome, Report
+from baselinekit.model.running import Ran
+from baselinekit.programs.sandbox import Execute, Sandbox
 from baselinekit.report import dispatch as reports, terminal
 from baselinekit.store import lastrun
 from baselinekit.workflow import history
@@ -39,8 +40,13 @@ _FAULTS = ("failed", "error", "unscored")
 @click.argument("paths", nargs=-1, type=click.Path())
 @click.option("--suite", metavar="FILE", help="A suite; else PATHS, else all below evals/.")
 @click.option("--category", "categories", multiple=True, help="capability, regression, or a category.")
+@click.option("--id", "ids", metavar="GLOB", multiple=True, help="Only these ids.")
 @click.option("--tag", "tags", multiple=True, help="Only with one of these tags.")
+@click.option("--exclude-tag", "exclude_tags", multiple=True, help="Without these tags.")
 @click.option("-k", "expression", metavar="EXPR", help='Words of id, name or tag: "strings and not slow".')
+@click.option("--lf", "--last-failed", "last_failed", is_flag=True, help="Only what did not pass last time.")
+@click.option("--list", "only_list", is_flag=True, help="Say what would be run, and ask nobody.")
+@click.option("-x", "--exitfirst", "first", is_flag=True, help="Stop at the first that does not pass.")
 @click.option("--grader-type", type=click.Choice(["code", "model", "human"]), help="Only such graders.")
 @click.option(
     "--attempts", type=click.IntRange(1, 1000), metavar="N", help="Make N of each case; all have to pass."
@@ -63,7 +69,7 @@ _FAULTS = ("failed", "error", "unscored")
     "--across",
     multiple=True,
     metavar="PART",
-    help="With --compare-to: compare although the model, files, grader or case differs.",
+    help="With --compare-to: compare although the model, judge, files, grader or case differs.",
 )
 @click.option("--fail-on-regressed", is_flag=True, help="With --compare-to: exit 1 if any case regressed.")
 @click.option(
@@ -71,10 +77,12 @@ _FAULTS = ("failed", "error", "unscored")
     default=None,
     help="Write last_passed and failure_count of regression records; in CI the default is not to.",
 )
-@click.option("-o", "outputs", metavar="PATH", multiple=True, help="Write a report: x.eval.md, x.json.")
+@click.option(
+    "-o", "outputs", metavar="PATH", multiple=True, help="Write a report: x.html, x.eval.md, x.json."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result file instead of text.")
 @click.option("-q", "--quiet", is_flag=True, help="Only the last line.")
-@click.option("-v", "--verbose", is_flag=True, help="Also what passed, and every metric.")
+@click.option("-v", "--verbose", is_flag=True, help="Also what passed, every grader and every metric.")
 @models.model_options
 @options.project_options
 @screen.color_option
@@ -92,24 +100,29 @@ def run(paths: tuple[str, ...], color: str, **given: Any) -> int:
     wanted = models.kept(given)
     given |= own
     suite = load(project, paths, given["suite"])
+    if given["only_list"]:
+        return listing.show(
+            project, suite, _choice(project, given), _policy(project, given), given["as_json"]
+        )
     before = _earlier(project, suite, given)
     report = executed(project, suite, wanted, given)
     if before is not None:
         strict = given["fail_on_regressed"]
         report = replace(report, earlier=compared(report, before, given["across"], strict))
     report = masked(report, project.redactor)
-    lastrun.remember(project.root, replace(report, results=tuple(filter(_is_regression, report.results))))
+    remember(project, report)
     history.keep(project.root, report)
     kept, why = keep_reports(project, suite, report)
     if why:
         report = replace(report, warnings=(*report.warnings, why))
-    delivery.deliver(report, given["outputs"], project.root)
+    report = delivery.deliver(report, given["outputs"], project.root)
     if given["as_json"]:
         screen.show_json(reports.render(report, ".json"))
+        delivery.tell_lost(report)
     else:
-        _print(report, kept, screen.style_of(color), given)
+        _print(project, report, kept, screen.style_of(color), given)
     delivery.annotate(report, given["outputs"], project.root, err=given["as_json"])
-    telling.tell(project, report, report.exit_code)
+    telling.tell(project, report, report.exit_code, by_suite=suite.reporting.notify_on_failure)
     return report.exit_code
 
 
@@ -132,14 +145,18 @@ def executed(project: Project, suite: Suite, wanted: models.Kept, given: dict[st
         asked = models.Asked(project, way.doors, wanted)
         way = asked.added_to(way)
         sandbox = Sandbox(way.doors.execute, project.trust.allow_exec)
+
+        def in_sandbox(method: FunctionOutput, code: str, execute: Execute) -> Ran:
+            return Sandbox(execute, project.trust.allow_exec).run(method, code)
+
         report = evaluate(
             project,
             suite,
-            _choice(given),
+            _choice(project, given),
             _policy(project, given),
             way,
-            Outside(sandbox.run, Queue(project, time.time).rated, sandbox.check),
-            _command_line(),
+            Outside(in_sandbox, Queue(project, time.time).rated, sandbox.check),
+            options.command_line(project),
         )
         report = replace(report, spent=asked.spent)
         if report.complete and not (report.interrupted or report.summary.error):
@@ -147,9 +164,11 @@ def executed(project: Project, suite: Suite, wanted: models.Kept, given: dict[st
     return report
 
 
-def _is_regression(result: Result) -> bool:
-    """Whether compare knows it as well, and can be asked for what did not pass (--lf)."""
-    return result.case is not None and result.case.eval_type == "regression"
+def remember(project: Project, report: Report) -> None:
+    """What did not pass, for --lf; of what compare knows as well, for its --lf too."""
+    lastrun.remember(project.root, report, lastrun.TRIED)
+    known = (one for one in report.results if one.case is not None and one.case.eval_type == "regression")
+    lastrun.remember(project.root, replace(report, results=tuple(known)))
 
 
 def _progress(stack: ExitStack) -> Callable[[int], Callable[[Outcome], None]]:
@@ -159,8 +178,16 @@ def _progress(stack: ExitStack) -> Callable[[int], Callable[[Outcome], None]]:
     return begin
 
 
-def _choice(given: dict[str, Any]) -> Choice:
-    return Choice(given["categories"], given["tags"], given["expression"], given["grader_type"])
+def _choice(project: Project, given: dict[str, Any]) -> Choice:
+    return Choice(
+        given["categories"],
+        given["tags"],
+        given["expression"],
+        given["grader_type"],
+        given["ids"],
+        given["exclude_tags"],
+        lastrun.not_passed(project.root, lastrun.TRIED) if given["last_failed"] else None,
+    )
 
 
 def _policy(project: Project, given: dict[str, Any]) -> Policy:
@@ -176,52 +203,51 @@ def _policy(project: Project, given: dict[str, Any]) -> Policy:
     if given["preset"] and (attempts or 0) < 3:
         what = "a preset asks for pass@3, which fewer than three attempts cannot tell"
         raise InvalidInput(Problem("BK508", what, "leave out --attempts, or make it 3 or more"))
-    return Policy(record, given["jobs"], attempts, given["resume"], thresholds)
+    return Policy(record, given["jobs"], attempts, given["resume"], given["first"], thresholds)
 
 
-def _command_line() -> str:
-    return " ".join(["baselinekit", *sys.argv[1:]])
-
-
-def _print(report: Report, kept: list[str], style: terminal.Style, given: dict[str, Any]) -> None:
+def _print(
+    project: Project, report: Report, kept: list[str], style: terminal.Style, given: dict[str, Any]
+) -> None:
     """Only what did not pass; then the metrics, the count, and what to type next."""
     verbose, quiet = given["verbose"], given["quiet"]
     if verbose:
-        screen.show(terminal.listing([one for one in report.results if one.outcome == "passed"], style))
+        screen.show(reports.eval_passed(report, style))
     if not quiet:
         for result in report.results:
             if result.outcome in _FAULTS:
                 screen.show(reports.eval_failure(result, style, verbose) + "\n")
         screen.show(terminal.warnings(report, style))
+        screen.show(reports.eval_skipped(report, style, verbose))
         screen.show(reports.eval_metrics(report, style, verbose))
         screen.show(terminal.judged_by(report, style))
         screen.show(terminal.beside(report, style, verbose))
     screen.line(terminal.summary(report, style))
     if quiet:
+        delivery.tell_lost(report)
         return
     if kept:
         endings = ",".join(path.partition("/run-")[2].partition(".")[2] for path in kept)
         where = f"{kept[0].removesuffix(endings.partition(',')[0])}{{{endings}}}" if kept[1:] else kept[0]
         screen.line(style.paint(f"kept: {screen.safe_line(where)}", "dim"))
-    for command in _next(report, given):
+    for command in _next(project, report, given):
         screen.line(f"next: {command}")
 
 
-def _next(report: Report, given: dict[str, Any]) -> list[str]:
+def _next(project: Project, report: Report, given: dict[str, Any]) -> list[str]:
     """What to type next, the most useful first."""
     named = ["--suite", given["suite"]] if given["suite"] else given["paths"]
-    where = screen.safe_line(shlex.join(named))
     failed = [result for result in report.results if result.outcome == "failed"]
     commands = []
     if not report.complete:
-        words = [word for word in sys.argv[1:] if word != "--resume"]
-        commands.append(f"baselinekit {screen.safe_line(shlex.join(words))} --resume")
+        words = [word for word in sys.argv[1:] if word not in ("--resume", "-x", "--exitfirst")]
+        commands.append(reports.typed(*words, "--resume"))
     if failed and not given["verbose"]:
-        word = screen.safe_line(shlex.quote(failed[0].id))
-        commands.append(" ".join(filter(None, ("baselinekit run", where, "-k", word, "-v"))))
-    changed = [one for one in failed if one.case and one.case.eval_type == "regression"]
+        commands += reports.seeing(failed[:1], named)
+    changed = reports.renewable(failed)
     if changed:
-        commands.append(f"baselinekit refresh {screen.safe_line(shlex.quote(changed[0].file))} --dry-run")
+        file = os.path.relpath(os.path.join(project.root, changed[0].file), project.cwd)
+        commands.append(reports.typed("refresh", file, "--dry-run"))
     if any(result.verdict in ("pending", "disputed") for result in report.results):
         commands.append("baselinekit grade")
     codes = {result.code: None for result in report.results if result.outcome == "error" and result.code}

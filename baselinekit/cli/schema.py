@@ -8,11 +8,16 @@ from baselinekit.cli import screen
 
 
 @click.command(short_help="Print the JSON Schema of the files, for editors.")
-def schema() -> None:
-    """Print the JSON Schema of a baseline file.
+@click.argument("of", type=click.Choice(["baselines", "evals"]), default="baselines")
+def schema(of: str) -> None:
+    """Print the JSON Schema of baseline files, or of eval files: cases, suites and gates.
 
-    Captured files name it in their first line, so that an editor underlines what is wrong.
+    Files that capture and init --eval write name it in their first line, so that an editor underlines what is
+    wrong. For others: # yaml-language-server: $schema=PATH
     """
-    from baselinekit.store.validate import json_schema
+    if of == "evals":
+        from baselinekit.suites.evalschema import json_schema
+    else:
+        from baselinekit.store.validate import json_schema
 
     screen.show_json(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from baselinekit.cli import curtain
+from baselinekit.cli import curtain, reader
 from baselinekit.cli.reader import ReaderLeft
 from baselinekit.escape import json_ascii, json_text, log, one_line, visible
 from baselinekit.report.terminal import Style
@@ -45,6 +45,8 @@ def show(text: str, err: bool = False) -> None:
         click.echo(safe, nl=False, file=stream, color=True)
     except BrokenPipeError:
         raise ReaderLeft from None
+    except OSError as error:  # of what is said on the side nobody needs to hear
+        reader.lose(stream, error, told=not err)
 
 
 def show_json(written: str) -> None:

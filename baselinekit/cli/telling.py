@@ -11,9 +11,15 @@ from baselinekit.model.results import Report
 from baselinekit.workflow.project import Project
 
 
-def tell(project: Project, report: Report, exit_code: int, judged: Sequence[Judged] = ()) -> None:
-    """What could not be told is a warning: the run is what it is."""
-    if not notifying.is_wanted(project, exit_code):
+def tell(
+    project: Project,
+    report: Report,
+    exit_code: int,
+    judged: Sequence[Judged] = (),
+    by_suite: bool | None = None,
+) -> None:
+    """What could not be told is a warning: the run is what it is. `by_suite`: what the suite says of it."""
+    if not notifying.is_wanted(project, exit_code, by_suite):
         return
     told = notifying.notice(report, exit_code, judged, notifying.link_of(os.environ))
     with real_way() as way:

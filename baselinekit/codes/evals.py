@@ -50,11 +50,28 @@ CODES = {
     ),
     "BK707": Code(
         "a sandbox that is not there",
-        "Generated code runs under bubblewrap: without a network, without your files, with limits of time and\n"
-        "memory. It is not installed here, or the system forbids it.\n\n"
+        "The grader says `sandbox: true`: the code runs under bubblewrap or not at all. It is not installed here,\n"
+        "or the system forbids it.\n\n"
         "    apt install bubblewrap          # or dnf, apk, pacman\n\n"
-        "With `sandbox: false` in the grader, and --allow-exec, the code runs with limits of time and memory\n"
-        "alone, and the report says what it could have reached.",
+        "Without `sandbox: true`, and with --allow-exec, it runs beside your files, with limits of time and memory,\n"
+        "and the report says what it could have reached (baselinekit explain BK406).",
+    ),
+    "BK708": Code(
+        "a check that cannot fail, or cannot pass",
+        "What cannot fail is no pass: an empty list of texts, the empty text, a pattern such as .* that is found\n"
+        "in every text, a schema that asks for nothing, a threshold that every score reaches. Say what would be\n"
+        "right, or take the check out:\n\n"
+        "    expected: {type: contains, value: total}\n"
+        "    grader: {type: code, config: {method: regex, pattern: .+}}       # anything but nothing\n"
+        "    grader: {type: code, config: {method: json_schema, schema: true}}  # any JSON",
+    ),
+    "BK709": Code(
+        "a part that no output has",
+        "`of` names the part of an output that a grader looks at. Of a command there are exit_code, stdout,\n"
+        "stderr and files, of a response status, headers and body; what is below the body may be named as it\n"
+        "is. Without it the standard output counts, or the body; $ is all of it:\n\n"
+        "    expected: {type: exact, value: 0, of: exit_code}\n"
+        "    grader: {type: code, config: {method: contains, none: [Traceback], of: stderr}}",
     ),
     "BK710": Code(
         "a file that holds no eval",
@@ -97,9 +114,10 @@ CODES = {
         "    execution: {type: skill, skill_name: reverse}",
     ),
     "BK716": Code(
-        "a reference in a suite that leads nowhere",
+        "a reference in a suite, or in a gate, that leads nowhere",
         "A `$ref` is the path of a file, or of a folder with eval files, from the suite's own folder on. No\n"
-        "file may be named twice, and no suite may lead back to itself.\n\n"
+        "file may be named twice, and no suite may lead back to itself. The `suite:` of a gate is the path of\n"
+        "one, from the gate's folder on, else from the project's root.\n\n"
         "    evals:\n"
         "    - $ref: ./capability/strings.yaml",
     ),
@@ -123,8 +141,8 @@ CODES = {
     ),
     "BK722": Code(
         "a case whose time was over",
-        "Its answer took so long that no time was left to grade it. Raise `timeout_seconds` of the case, or of\n"
-        "its file:\n\n"
+        "Its limit is for all of it: every request of a flow, the judges, a sandbox. Raise `timeout_seconds` of\n"
+        "the case, or of its file:\n\n"
         "    config: {timeout_seconds: 60}",
     ),
     "BK723": Code(

@@ -114,8 +114,9 @@ CODES = {
     "BK120": Code(
         "a file that could not be written",
         "The disk is full, the folder is read-only, or the disk reports an error. The file is as it was\n"
-        "before: a file is replaced whole or not at all. Where nothing may be written, compare without\n"
-        "recording:\n\n"
+        "before: a file is replaced whole or not at all. What `-o` names is tried before anything is asked;\n"
+        "where that fails afterwards, the verdict is told all the same. Where nothing may be written,\n"
+        "compare without recording:\n\n"
         "    baselinekit compare --no-record",
     ),
     "BK121": Code(

@@ -39,7 +39,11 @@ CODES = {
     "BK406": Code(
         "generated code without a sandbox",
         "What a model wrote is run behind walls, or not at all unless you say so: bubblewrap is not installed\n"
-        "here, or the system forbids it. Install it, or pass --allow-exec when you trust what comes back.\n\n"
-        "    apt install bubblewrap          # or dnf, apk, pacman",
+        "here, or the system forbids it.\n\n"
+        "    apt install bubblewrap          # or dnf, apk, pacman\n"
+        "    docker run --security-opt seccomp=unconfined …   # where a container forbids namespaces\n\n"
+        "With --allow-exec it runs beside your files instead: its time, its memory and its output are limited, and\n"
+        "on Linux (x86_64, aarch64) it opens no connection, starts no program and signals nobody. But it may read\n"
+        "and write what you may, and the report says so.",
     ),
 }

@@ -4,19 +4,22 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from baselinekit.errors import BaselinekitError, CannotReplay, OutOfBudget, Problem, Refused, cannot
+from baselinekit.clipped import clipped
+from baselinekit.errors import BaselinekitError, CannotReplay, OutOfBudget, Problem, Refused
 from baselinekit.evals.casechecks import Prepared
+from baselinekit.evals.limits import Time
 from baselinekit.grade import dispatch as grading
 from baselinekit.model.asking import Answer, Ask, Usage
 from baselinekit.model.comparison import Comparison
 from baselinekit.model.evals import Case
-from baselinekit.model.graders import FunctionOutput, Grader
+from baselinekit.model.graders import FunctionOutput, Grader, StructuralMatch
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import HttpExecution, Recipe, Seconds
 from baselinekit.model.running import Ran
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.replay.dispatch import Setting
+from baselinekit.replay.dispatch import Execute, Setting
+from baselinekit.variables import MASK, Secret
 from baselinekit.workflow.here import Here
 from baselinekit.workflow.observing import observe, settled
 
@@ -33,7 +36,7 @@ _TURNS = 1_000
 _LONGEST_OUTPUT = 20_000
 
 
-def _no_sandbox(method: FunctionOutput, code: str) -> Ran:
+def _no_sandbox(method: FunctionOutput, code: str, execute: Execute) -> Ran:
     return Ran((), flaw="there is no sandbox to run the program in")
 
 
@@ -52,10 +55,10 @@ def _nobody_rated(case: Case, grader: Grader, observation: Observation) -> Grade
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What only evals need of the world: a place to run a program in, and what people have said. `check`
-    refuses beforehand what may not be run."""
+    """What only evals need of the world: a place to run a program in, which is started by the door that it is
+    given, and what people have said. `check` refuses beforehand what may not be run."""
 
-    run: Callable[[FunctionOutput, str], Ran] = _no_sandbox
+    run: Callable[[FunctionOutput, str, Execute], Ran] = _no_sandbox
     rated: Callable[[Case, Grader, Observation], Grade] = _nobody_rated
     check: Callable[[FunctionOutput], None] = lambda method: None
 
@@ -107,15 +110,17 @@ class Examiner:
 
     def _made(self, prepared: Prepared, number: int, began: float) -> Made:
         case, project = prepared.case, self.here.project
-        setting = project.setting(os.path.dirname(case.source.file), self.here.doors)
+        time = Time(case.timeout, self.seconds, began)
+        setting = project.setting(os.path.dirname(case.source.file), time.within(self.here.doors))
         setting = replace(setting, turn=number - 1)
         observation, again = self._observed(_within(case.recipe, case.timeout), setting)
-        self._left(case, began)
+        time.left()
         found: list[Comparison] = []
+        bench, shown = _Bench(setting), _as_asked(case, setting)
         grades = []
         for position, grader in enumerate(case.graders):
-            doors = self._doors(prepared, position, setting, found, began)
-            grades.append(grading.grade(grader, case, observation, doors))
+            doors = self._doors(prepared, position, bench, found)
+            grades.append(grading.grade(grader, shown, observation, doors))
         outcome, score, reason, verdict = grading.combined(grades)
         telling = next((grade.code for grade in grades if grade.required and grade.outcome == outcome), None)
         if outcome == "passed" and observation.flaw is not None:  # nobody knows what the whole would be
@@ -131,7 +136,7 @@ class Examiner:
             again,
             usage=sum((grade.usage for grade in grades), observation.usage),
             output=None if outcome == "passed" else _kept(observation.output),
-            environment=dict(observation.environment),
+            environment=bench.environment(observation),
         )
         return Made(attempt, found[0] if found else None, observation)
 
@@ -152,50 +157,73 @@ class Examiner:
         raise AssertionError("the last wait is None")
 
     def _doors(
-        self, prepared: Prepared, position: int, setting: Setting, found: list[Comparison], began: float
+        self, prepared: Prepared, position: int, bench: "_Bench", found: list[Comparison]
     ) -> grading.Doors:
         def ask(asked: Ask) -> Answer:
-            left = self._left(prepared.case, began)
-            timeout = asked.timeout if left is None else min(left, asked.timeout or left)
-            turn = asked.turn + setting.turn * _TURNS
-            return self.here.doors.models.ask(replace(asked, turn=turn, timeout=timeout))
+            return bench.ask(replace(asked, turn=asked.turn + bench.setting.turn * _TURNS))
 
-        def compare(case: Case, grader: Grader, observation: Observation) -> Comparison:
-            comparison = _nearest(prepared, position, observation, setting)
+        def compare(case: Case, grader: Grader, observation: Observation) -> tuple[Comparison, int]:
+            comparison, alternative = _nearest(prepared, position, observation, bench.judged)
             found.append(comparison)
-            return comparison
+            return comparison, alternative
 
         return grading.Doors(
             ask=ask,
-            run=self.outside.run,
+            run=lambda method, code: self.outside.run(method, code, bench.setting.doors.execute),
             compare=compare,
             schema=lambda case, path: prepared.schemas[position],
             rated=self.outside.rated,
         )
 
-    def _left(self, case: Case, began: float) -> float | None:
-        """How much of its time the case has left: each request of a flow is within it, and not their sum."""
-        if case.timeout is None:
-            return None
-        left = case.timeout - (self.seconds() - began)
-        if left <= 0:
-            raise cannot("BK722", f"its {case.timeout:g} s were over before it was graded", "raise its limit")
-        return left
+
+class _Bench:
+    """Where an output is judged. Which judges were served is noted: another one may judge otherwise."""
+
+    def __init__(self, setting: Setting):
+        self.setting = setting
+        self.judged = replace(setting, doors=replace(setting.doors, models=self))
+        self._judges: set[str] = set()
+
+    def ask(self, asked: Ask) -> Answer:
+        answer = self.setting.doors.models.ask(asked)
+        self._judges.add(answer.served or asked.model)
+        return answer
+
+    def check(self, name: str) -> None:
+        self.setting.doors.models.check(name)
+
+    def environment(self, observation: Observation) -> dict[str, Json]:
+        """What the answer told of where it comes from, and who judged it."""
+        told = dict(observation.environment)
+        judges = sorted({*self._judges, *([str(told["judge"])] if "judge" in told else [])})
+        return {**told, "judge": ", ".join(judges)} if judges else told
 
 
-def _nearest(prepared: Prepared, position: int, observation: Observation, setting: Setting) -> Comparison:
-    """Of all that would be right, what comes nearest."""
-    nearest = None
+def _nearest(
+    prepared: Prepared, position: int, observation: Observation, setting: Setting
+) -> tuple[Comparison, int]:
+    """Of all that would be right, what comes nearest, and which of them that is."""
+    found = []
+    case, grader = prepared.case, prepared.case.graders[position]
     for matcher in prepared.matchers[position]:
-        seen = observation
-        if isinstance(observation.output, str) and not isinstance(matcher.known.output, str):
-            value = grading.parsed(observation.output)
-            seen = observation if value is ABSENT else observation.with_output(value)
-        comparison = settled(matcher, seen, setting)
-        if nearest is None or comparison.count < nearest.count:
-            nearest = comparison
-    assert nearest is not None
-    return nearest
+        seen, wanted = observation, matcher.known.output
+        if isinstance(grader.method, StructuralMatch) and case.expected is not None:
+            seen = seen.with_output(grading.seen(seen.output, grader, case, grading.keys_of(wanted)))
+        if isinstance(seen.output, str) and not isinstance(wanted, str):
+            value = grading.parsed(seen.output)
+            seen = seen if value is ABSENT else seen.with_output(value)
+        found.append(settled(matcher, seen, setting))
+    nearest = min(range(len(found)), key=lambda number: found[number].count)
+    return found[nearest], nearest
+
+
+def _as_asked(case: Case, setting: Setting) -> Case:
+    """The case as a grader sees it: with what the variables in its input stood for, secrets aside."""
+    scope = replace(setting.scope, secrets=dict.fromkeys(setting.scope.secrets, Secret(MASK)))
+    try:
+        return replace(case, recipe=replace(case.recipe, input=scope.expand(case.recipe.input)))
+    except BaselinekitError:  # a name that a flow fills in on its way
+        return case
 
 
 def _within(recipe: Recipe, limit: Seconds | None) -> Recipe:
@@ -220,7 +248,7 @@ def _without_output(
 def _kept(output: Json) -> Json:
     """The output as far as a report needs it."""
     if isinstance(output, str) and len(output) > _LONGEST_OUTPUT:
-        return f"{output[:_LONGEST_OUTPUT]}… and {len(output) - _LONGEST_OUTPUT:,} more characters"
+        return clipped(output, _LONGEST_OUTPUT)
     return output
 
 

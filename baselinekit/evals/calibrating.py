@@ -1,7 +1,6 @@
 """calibrate: each judge that has a calibration file is asked about its labels. What comes of it is kept
 beside the labels, so that a run can say how far its judges are to be trusted without asking again."""
 
-import posixpath
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,6 +12,7 @@ from baselinekit.model.evals import Case
 from baselinekit.model.graders import Grader, ModelJudge
 from baselinekit.model.observation import Observation
 from baselinekit.suites import calibrations
+from baselinekit.suites.evalpaths import named
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +23,14 @@ class Judge:
     file: str
 
 
-def judges_of(cases: Sequence[Case]) -> list[Judge]:
+def judges_of(root: str, cases: Sequence[Case]) -> list[Judge]:
     """Each judge once, however many cases it judges."""
     found: dict[tuple[str, str, str], Judge] = {}
     for case in cases:
         for grader in case.graders:
             how = grader.method
             if isinstance(how, ModelJudge) and how.calibration is not None:
-                folder = posixpath.dirname(case.source.file)
-                file = posixpath.normpath(posixpath.join(folder, how.calibration))
+                file = named(root, case.source.file, how.calibration)
                 found.setdefault((how.model, grading.rubric_hash(how), file), Judge(how, file))
     return list(found.values())
 
@@ -70,7 +69,7 @@ def _measured(how: ModelJudge, labels: Sequence[Label], ask: Callable[[Ask], Ans
 
 def facts_of(root: str, cases: Sequence[Case]) -> tuple[JudgeFacts, ...]:
     """What is known of the judges of these cases. Nobody is asked."""
-    return tuple(_facts(root, judge) for judge in judges_of(cases))
+    return tuple(_facts(root, judge) for judge in judges_of(root, cases))
 
 
 def _facts(root: str, judge: Judge) -> JudgeFacts:

@@ -1,6 +1,7 @@
 """Everything that can be wrong with eval cases is said before the first of them is run."""
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -19,27 +20,47 @@ from baselinekit.model.graders import (
     ModelJudge,
     StructuralMatch,
 )
+from baselinekit.model.recipes import Recipe, SkillExecution
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replay import dispatch as replaying
 from baselinekit.store import baselines as store
 from baselinekit.store.files import read
+from baselinekit.suites.evalpaths import named
 from baselinekit.workflow.here import Here
+
+_NOT_GIVEN = re.compile(r"\{\{([^{}]+)\}\}(?=, which is no input)")
+_ANYTHING = Recipe(None, SkillExecution("skill", "part"))
+"""What gives a part of an output, which has no parts of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A case that can be run: its matchers and schemas by the number of the grader that needs them."""
+    """A case that can be run: its matchers and schemas by the number of the grader that needs them. `files`:
+    16 hex digits over what stands in the files that its verdict hangs on; "" where it names none."""
 
     case: Case
     matchers: dict[int, tuple[Matcher, ...]] = field(default_factory=dict)
     schemas: dict[int, Json] = field(default_factory=dict)
     baseline: Baseline | None = None
+    files: str = ""
 
 
 def prepare_cases(
     here: Here, cases: Sequence[Case], runnable: Callable[[FunctionOutput], None]
 ) -> list[Prepared]:
     """All cases, ready; or one error with all that is wrong with any of them, each with its place."""
+    found, wrong, refused = checked_cases(here, cases, runnable)
+    if wrong:
+        raise InvalidInput(*wrong, *refused)
+    if refused:
+        raise Refused(*refused)
+    return found
+
+
+def checked_cases(
+    here: Here, cases: Sequence[Case], runnable: Callable[[FunctionOutput], None]
+) -> tuple[list[Prepared], list[Problem], list[Problem]]:
+    """Those that are ready, what is wrong with the others, and what of them nobody has allowed."""
     found: list[Prepared] = []
     wrong: list[tuple[Case, Sequence[Problem]]] = []
     refused: list[tuple[Case, Sequence[Problem]]] = []
@@ -48,11 +69,8 @@ def prepare_cases(
             found.append(_prepared(here, case, runnable))
         except BaselinekitError as error:
             (refused if isinstance(error, Refused) else wrong).append((case, error.problems))
-    if wrong:
-        raise InvalidInput(*_placed([*wrong, *refused], here.project.root))
-    if refused:
-        raise Refused(*_placed(refused, here.project.root))
-    return found
+    root = here.project.root
+    return found, list(_placed(wrong, root)), list(_placed(refused, root))
 
 
 def _placed(wrong: Sequence[tuple[Case, Sequence[Problem]]], root: str) -> Iterator[Problem]:
@@ -62,6 +80,15 @@ def _placed(wrong: Sequence[tuple[Case, Sequence[Problem]]], root: str) -> Itera
     for (_, problems), where in zip(wrong, places, strict=True):
         for problem, place in zip(problems, where, strict=True):
             yield problem.placed(place)
+
+
+def _without_inputs(problem: Problem) -> Problem:
+    """What is wrong with the question of a case, which has no inputs of its own as a baseline has."""
+    name = _NOT_GIVEN.search(problem.what) if problem.code == "BK350" else None
+    if name is None:
+        return problem
+    mend = f"--var {name[1]}=…, or `variables:` in the configuration; \\{name[0]} is the text itself"
+    return replace(problem, what=f"nothing stands for {name[0]}", mend=mend)
 
 
 def _prepared(here: Here, case: Case, runnable: Callable[[FunctionOutput], None]) -> Prepared:
@@ -76,7 +103,7 @@ def _prepared(here: Here, case: Case, runnable: Callable[[FunctionOutput], None]
     except Refused:
         raise
     except BaselinekitError as error:
-        problems += error.problems
+        problems += error.problems if case.baseline else map(_without_inputs, error.problems)
     if not case.graders:
         problems.append(Problem("BK705", f"{case.id} is graded by nobody", "add `grader:` or `expected:`"))
     for number, grader in enumerate(case.graders):
@@ -90,7 +117,13 @@ def _prepared(here: Here, case: Case, runnable: Callable[[FunctionOutput], None]
             problems += [replace(one, at=(*grader.at, *(one.at or ()))) for one in error.problems]
     if problems:
         raise InvalidInput(*problems)
-    return prepared
+    return replace(prepared, files=_files(prepared, setting))
+
+
+def _files(prepared: Prepared, setting: replaying.Setting) -> str:
+    asked = replaying.files_hash(prepared.case.recipe, setting)
+    stated = [[number, schema] for number, schema in sorted(prepared.schemas.items())]
+    return replaying.digest([asked, stated]) if asked or stated else ""
 
 
 def _of_grader(prepared: Prepared, number: int, grader: Grader, here: Here) -> Iterator[Problem]:
@@ -106,13 +139,15 @@ def _of_grader(prepared: Prepared, number: int, grader: Grader, here: Here) -> I
         prepared.schemas[number] = schema
     elif isinstance(method, BaselineMatch | StructuralMatch):
         words = here.project.words
-        compared = list(_compared(prepared, method))
+        compared = list(_compared(prepared, grader, method))
         if prepared.baseline is not None:
             words = here.project.words_of(prepared.baseline)
         prepared.matchers[number] = tuple(compile_baseline(one, words) for one in compared)
 
 
-def _compared(prepared: Prepared, method: BaselineMatch | StructuralMatch) -> Iterator[Baseline]:
+def _compared(
+    prepared: Prepared, grader: Grader, method: BaselineMatch | StructuralMatch
+) -> Iterator[Baseline]:
     """What the output is compared with: the record's baseline, or each value that would be right."""
     case, own = prepared.case, prepared.baseline
     if own is not None and (own.baseline is None or own.baseline.output is ABSENT):
@@ -128,7 +163,9 @@ def _compared(prepared: Prepared, method: BaselineMatch | StructuralMatch) -> It
         yield replace(own, comparison=rules)
     elif case.expected is not None:
         for value in (case.expected.value, *case.expected.alternatives):
-            yield Baseline(case.id, case.recipe, baseline=Known(value), comparison=rules, source=case.source)
+            whole = grading.looks_at_whole(grader, case, grading.keys_of(value))
+            recipe = case.recipe if whole else _ANYTHING
+            yield Baseline(case.id, recipe, baseline=Known(value), comparison=rules, source=case.source)
 
 
 def _rules(method: StructuralMatch) -> Rules:
@@ -139,7 +176,7 @@ def _rules(method: StructuralMatch) -> Rules:
 
 
 def _schema(case: Case, path: str, root: str) -> Json:
-    name = os.path.normpath(os.path.join(os.path.dirname(case.source.file), path))
+    name = named(root, case.source.file, path)
     try:
         documents = language(name).load(decode(read(root, name), name).body, name)
     except InvalidInput as error:

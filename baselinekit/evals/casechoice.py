@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, nearest
 from baselinekit.model.baselines import Baseline, Metadata
@@ -16,20 +17,26 @@ _MOST_NAMED = 10
 @dataclass(frozen=True, slots=True)
 class Choice:
     """`categories`: the kind of a case (capability, regression) or its category. `grader`: only graders of
-    this kind are asked, and every case needs one."""
+    this kind are asked, and every case needs one. `among`: only these ids, those that did not pass last."""
 
     categories: Sequence[str] = ()
     tags: Sequence[str] = ()
     expression: str | None = None
     grader: GraderKind | None = None
+    ids: Sequence[str] = ()
+    exclude_tags: Sequence[str] = ()
+    among: frozenset[str] | None = None
 
     def coverage(self, paths: Sequence[str], left_out: int) -> Coverage:
         stated = {
             "paths": list(paths),
+            "ids": list(self.ids),
             "categories": list(self.categories),
             "tags": list(self.tags),
+            "exclude_tags": list(self.exclude_tags),
             "expression": self.expression,
             "grader_type": self.grader,
+            "last_failed": self.among is not None,
         }
         return Coverage({name: value for name, value in stated.items() if value}, left_out)
 
@@ -49,6 +56,10 @@ def choose(cases: Sequence[Case], wanted: Choice) -> list[Case]:
 def _fits(case: Case, wanted: Choice) -> bool:
     if wanted.categories and not {*wanted.categories} & {case.kind, case.category}:
         return False
+    if wanted.ids and not any(fnmatchcase(case.id, glob) for glob in wanted.ids):
+        return False
+    if {*wanted.exclude_tags} & {*case.tags} or (wanted.among is not None and case.id not in wanted.among):
+        return False
     return not wanted.tags or bool({*wanted.tags} & {*case.tags})
 
 
@@ -60,7 +71,12 @@ def _named(case: Case) -> Baseline:
 def _nothing(cases: Sequence[Case], wanted: Choice) -> tuple[str, str]:
     if not cases:
         return "there are no eval cases here", "write one: `baselinekit explain BK705` shows how it looks"
+    if wanted.among is not None and not wanted.among & {case.id for case in cases}:
+        return "none of these did not pass when it was last run", "leave out --lf to run them all"
     of = f"none of the {len(cases):,} cases is selected"
+    if wanted.ids and not any(fnmatchcase(case.id, glob) for case in cases for glob in wanted.ids):
+        near = nearest(wanted.ids[0], [case.id for case in cases])
+        return of, near or "baselinekit run --list shows what there is"
     for given, known in (
         (wanted.categories, {word for case in cases for word in (case.kind, case.category) if word}),
         (wanted.tags, {tag for case in cases for tag in case.tags}),
@@ -68,6 +84,8 @@ def _nothing(cases: Sequence[Case], wanted: Choice) -> tuple[str, str]:
         if given and not {*given} & known:
             listed = ", ".join(sorted(known)) or "none"
             return of, nearest(given[0], known) or f"there are {listed}"
+    if wanted.ids or wanted.exclude_tags or wanted.among is not None:
+        return of, "nothing fits all that was asked for: leave out a part of it"
     return of, "-k takes words of the id, the name or a tag"
 
 

@@ -1,13 +1,16 @@
 """All attempts at one eval case -> one result."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from baselinekit.clipped import clipped
 from baselinekit.documents.strictjson import encode
 from baselinekit.evals.attempts import used_by
+from baselinekit.evals.casechecks import Prepared
+from baselinekit.model.baselines import Baseline
 from baselinekit.model.comparison import Comparison
 from baselinekit.model.evals import Case
-from baselinekit.model.graders import Grader
+from baselinekit.model.graders import BaselineMatch, Grader
 from baselinekit.model.grades import OUTCOMES, Attempt, Outcome
 from baselinekit.model.results import CaseFacts, Result, Spot
 from baselinekit.model.values import Json
@@ -22,11 +25,13 @@ _LONGEST_SHOWN = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An attempt as a result tells of it: also when it was made by an earlier run that was killed."""
+    """An attempt as a result tells of it: also when it was made by an earlier run that was killed. `drift`:
+    what is not as it was when its baseline was captured."""
 
     attempt: Attempt
     spots: tuple[Spot, ...] = ()
     count: int = 0
+    drift: dict[str, tuple[Json, Json]] = field(default_factory=dict)
 
 
 def outcome_of(attempts: Sequence[Attempt], retried: int) -> tuple[Outcome, str | None, Attempt]:
@@ -44,8 +49,11 @@ def outcome_of(attempts: Sequence[Attempt], retried: int) -> tuple[Outcome, str 
     return worst, "flaky" if passed and worst == "failed" else telling.verdict, telling
 
 
-def result_of(case: Case, told: Sequence[Told], retried: int, wanted: int, project: Project) -> Result:
+def result_of(
+    prepared: Prepared, told: Sequence[Told], retried: int, wanted: int, project: Project
+) -> Result:
     """`wanted`: how many attempts there should be. Of a case that was cut short nothing is said."""
+    case = prepared.case
     attempts = tuple(one.attempt for one in told)
     cut = len(attempts) - retried < wanted
     outcome, verdict, telling = outcome_of(attempts, retried)
@@ -81,6 +89,7 @@ def result_of(case: Case, told: Sequence[Told], retried: int, wanted: int, proje
         seconds=sum(attempt.seconds for attempt in attempts) / len(attempts),
         usage=used_by(attempts),
         scores={name: round(score, 6) for name, score in judged.items()},
+        environment_drift=spots.drift if outcome == "failed" else {},
         recipe_hash=replaying.recipe_hash(case.recipe),
         case=CaseFacts(
             case.kind,
@@ -89,14 +98,15 @@ def result_of(case: Case, told: Sequence[Told], retried: int, wanted: int, proje
             case.tags,
             case.weight,
             _mean(scores),
-            fingerprint(case, telling),
+            fingerprint(prepared, telling),
             retried,
         ),
     )
 
 
-def unrun(case: Case, why: str, verdict: str | None = "limit") -> Result:
+def unrun(prepared: Prepared, why: str, verdict: str | None = "limit") -> Result:
     """A case that nobody ran, and why."""
+    case = prepared.case
     return Result(
         case.id,
         case.source.file,
@@ -108,7 +118,7 @@ def unrun(case: Case, why: str, verdict: str | None = "limit") -> Result:
         name=case.name,
         criticality=case.criticality,
         recipe_hash=replaying.recipe_hash(case.recipe),
-        case=CaseFacts(case.kind, (), case.category, case.tags, case.weight, None, fingerprint(case)),
+        case=CaseFacts(case.kind, (), case.category, case.tags, case.weight, None, fingerprint(prepared)),
     )
 
 
@@ -132,30 +142,34 @@ def spots_of(comparison: Comparison, case: Case, redactor: Redactor) -> tuple[Sp
     )
 
 
-def fingerprint(case: Case, attempt: Attempt | None = None) -> dict[str, str]:
+def fingerprint(prepared: Prepared, attempt: Attempt | None = None) -> dict[str, str]:
     """What the verdict hangs on, so that two runs can be told to be comparable."""
-    around = attempt.environment if attempt else {}
-    known = case.baseline.baseline.output if case.baseline and case.baseline.baseline else None
+    case, around = prepared.case, attempt.environment if attempt else {}
+    meant = prepared.baseline or case.baseline
+    known = meant.baseline.output if meant and meant.baseline else None
+    graders = [_graded_by(grader, meant) for grader in case.graders]
     found = {
         "case": replaying.digest([case.recipe, case.expected, case.context, known]),
-        "grader": replaying.digest([*map(_graded_by, case.graders)]),
+        "grader": replaying.digest(graders),
     }
-    further = {"files": around.get("prompt"), "model": around.get("model")}
+    further = {"files": prepared.files, "model": around.get("model"), "judge": around.get("judge")}
     return found | {name: str(value) for name, value in further.items() if value}
 
 
-def _graded_by(grader: Grader) -> list[object]:
-    method = grader.method
-    return [grader.name, type(method).__name__, method, grader.weight, grader.required]
+def _graded_by(grader: Grader, baseline: Baseline | None) -> list[object]:
+    """All that a grader is; who compares with a baseline goes by its rules."""
+    method: object = grader.method
+    if isinstance(method, BaselineMatch) and baseline is not None:
+        method = baseline.comparison
+    return [grader.name, type(grader.method).__name__, method, grader.weight, grader.required]
 
 
 def _reason(telling: Attempt, attempts: Sequence[Attempt], retried: int, outcome: Outcome) -> str:
     if outcome == "passed":
         return ""
     if retried:
-        return (
-            f"{telling.reason} (and so in {len(attempts) - 1} more)" if _alike(attempts) else telling.reason
-        )
+        often = "both" if len(attempts) == 2 else f"all {len(attempts)}"
+        return f"{telling.reason} (in {often} attempts)" if _alike(attempts) else telling.reason
     passed = sum(attempt.outcome == "passed" for attempt in attempts)
     often = f"{passed} of {len(attempts)} attempts passed" if len(attempts) > 1 else ""
     return "; ".join(filter(None, (often, telling.reason)))
@@ -173,8 +187,7 @@ def _explained(telling: Attempt) -> Iterator[str]:
 
 
 def _shown(value: Json) -> str:
-    text = value if isinstance(value, str) else encode(value)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+    return clipped(value if isinstance(value, str) else encode(value), _LONGEST_SHOWN)
 
 
 def _alike(attempts: Sequence[Attempt]) -> bool:
@@ -186,14 +199,7 @@ def _notes(attempts: Sequence[Attempt], retried: int, outcome: Outcome) -> tuple
     if retried and outcome == "passed":
         what = f"{attempts[0].outcome} at first ({attempts[0].reason or 'no reason'})"
         notes.append(f"flaky: {what}, and passed at attempt {len(attempts)}")
-    missing = {f"the sandbox could not keep it from: {each}" for each in _uncontained(attempts)}
-    return (*notes, *sorted(missing))
-
-
-def _uncontained(attempts: Sequence[Attempt]) -> list[str]:
-    """What a generated program could have reached, where only the report of it says so."""
-    listed = [grade.details.get("not_contained", ()) for attempt in attempts for grade in attempt.grades]
-    return [str(each) for several in listed if isinstance(several, list | tuple) for each in several]
+    return tuple(notes)
 
 
 def _mean(scores: Sequence[float | None]) -> float | None:

@@ -16,9 +16,8 @@ from baselinekit.workflow.project import Project
 from baselinekit.workflow.resultfiles import load
 
 LAST = "last"
-PARTS = ("case", "files", "grader", "model")
+PARTS = ("case", "files", "grader", "judge", "model")
 _SURE = 0.05
-_BY_CHANCE = frozenset(("prompt", "skill"))
 _DECIDED = ("passed", "failed")
 
 Pair = tuple[Result, Result]
@@ -86,6 +85,10 @@ def _case(pair: Pair, across: Collection[str]) -> CaseChange:
         words = " and ".join(f"the {part}" for part in differing)
         verb = "differs" if len(differing) == 1 and differing != ["files"] else "differ"
         return CaseChange(now.id, "not comparable", *counts, why=f"{words} {verb}")
+    if not _decided(before) and not _decided(now):  # there is nothing to be set beside each other
+        both = before.outcome == now.outcome
+        why = f"{now.outcome} in both" if both else f"{before.outcome} then, {now.outcome} now"
+        return CaseChange(now.id, "not comparable", *counts, why=why)
     for result, when in ((before, "then"), (now, "now")):
         if not _decided(result):
             return CaseChange(now.id, "insufficient evidence", *counts, why=f"{result.outcome} {when}")
@@ -119,11 +122,20 @@ def _judged(pair: Pair, counts: tuple[Share, Share]) -> CaseChange:
 def _hangs_on_chance(pair: Pair) -> bool:
     """Whether the same case may pass once and fail another time: a model answers, or one judges."""
     return any(
-        result.kind in _BY_CHANCE
+        _is_answered_by_a_model(result)
         or any(grade.kind != "code" for attempt in _attempts(result) for grade in attempt.grades)
         or len({attempt.outcome for attempt in _decided(result)}) > 1
         for result in pair
     )
+
+
+def _is_answered_by_a_model(result: Result) -> bool:
+    """A prompt always is. A skill is where a model was asked, or where its program told of tokens that it
+    took: any other program does the same each time, as a command does."""
+    if result.kind != "skill":
+        return result.kind == "prompt"
+    told = result.case.fingerprint if result.case else {}
+    return "model" in told or (result.usage.tokens_in, result.usage.tokens_out) != (None, None)
 
 
 def _is_promise(result: Result) -> bool:

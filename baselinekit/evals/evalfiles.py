@@ -18,8 +18,8 @@ def load(project: Project, paths: Sequence[str], suite: str | None, target: Exec
         what = "a suite names its own files, so --suite and paths exclude each other"
         raise InvalidInput(Problem("BK508", what, "leave one of them out"))
     if suite is not None:
-        return load_suite(_named(project, suite), project.root, target)
-    named = [_named(project, path) for path in paths] or _folders(project)
+        return load_suite(named_by_operator(project, suite), project.root, target)
+    named = [named_by_operator(project, path) for path in paths] or folders(project)
     if not named:
         mend = "make evals/eval-suite.yaml to go on from: baselinekit init --eval; or name one: --suite FILE"
         raise NothingSelected(Problem("BK509", f"there is no folder {_shown(project)} here", mend))
@@ -31,11 +31,15 @@ def load(project: Project, paths: Sequence[str], suite: str | None, target: Exec
     return found
 
 
-def _named(project: Project, path: str) -> str:
-    return from_root(os.path.join(project.cwd, path), project.root)
+def named_by_operator(project: Project, path: str) -> str:
+    """A path of the command line from the root; one that stands elsewhere as it is, which nobody else may
+    name."""
+    found = from_root(os.path.join(project.cwd, path), project.root)
+    outside = found.split(os.sep)[0] == os.pardir
+    return os.path.normpath(os.path.join(project.root, found)) if outside else found
 
 
-def _folders(project: Project) -> list[str]:
+def folders(project: Project) -> list[str]:
     """Where evals are looked for when nobody names a place, as far as it is there."""
     stated = project.config.evals
     folders = [stated] if isinstance(stated, str) else stated

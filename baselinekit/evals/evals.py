@@ -16,6 +16,7 @@ from baselinekit.evals.caseresults import Told, result_of, unrun
 from baselinekit.evals.examining import Examining
 from baselinekit.evals.journalling import Memory, key_of
 from baselinekit.evals.measuring import asked_for, measured
+from baselinekit.evals.notifying import unheard
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.store.commit import head
@@ -36,12 +37,14 @@ _VERDICTS = {"passed": True, "failed": False}
 @dataclass(frozen=True, slots=True)
 class Policy:
     """How cases are run. What is None is as the suite says. `attempts`: how many are made of each case,
-    whatever comes of them; then nothing is tried again. `record`: always, daily or never."""
+    whatever comes of them; then nothing is tried again. `record`: always, daily or never. `first`: who does
+    not pass ends the run."""
 
     record: str = "never"
     jobs: int | None = None
     attempts: int | None = None
     resume: bool = False
+    first: bool = False
     thresholds: dict[str, float] = field(default_factory=dict)
 
 
@@ -78,8 +81,8 @@ def run(
     examining = Examining(here, examiner, way, memory, _retries(suite, plan.attempts))
     with closing(memory):
         with way.stop.heard(), at_once, _deadline(suite, way) as overtime:
-            made = _made(plan, examining, way)
-            why = "not run: the time of the suite was over" if overtime() else "interrupted"
+            made = _made(plan, examining, way, policy.first)
+            why = _why_not(way, overtime())
             results = _results(plan, made, why, project)
             recorder = _recorded(project, policy, way, chosen, results, memory)
         complete = all(one is not None and not any(map(_out_of_budget, one)) for one in made)
@@ -98,12 +101,29 @@ def run(
         interrupted=way.stop.is_set() and not overtime(),
         environment={**here.seen, **_served(results)},
         config=project.config_file,
-        warnings=tuple(sorted({*notes, *recorder.notes, *examining.warnings, *_narrowed(wanted)})),
+        warnings=tuple(
+            sorted(
+                {
+                    *notes,
+                    *recorder.notes,
+                    *examining.warnings,
+                    *_narrowed(wanted),
+                    *unheard(project, suite),
+                }
+            )
+        ),
         not_recorded=tuple(str(problem) for error in recorder.failures for problem in error.problems),
         commit=head(project.root),
         coverage=wanted.coverage([suite.file] if suite.file else [], len(suite.cases) - len(chosen)),
         suite=SuiteFacts(suite.name, suite.version, metrics, judges=judges),
     )
+
+
+def _why_not(way: Way, overtime: bool) -> str:
+    """What to say of a case that was never run."""
+    if overtime:
+        return "not run: the time of the suite was over"
+    return "interrupted" if way.stop.is_set() else "not run: one did not pass before it (-x)"
 
 
 def _out_of_budget(told: Told) -> bool:
@@ -140,8 +160,9 @@ def _retries(suite: Suite, attempts: int) -> Callable[[Case], int]:
 
 def _memory(project: Project, suite: Suite, plan: _Plan, policy: Policy) -> tuple[Memory, list[str]]:
     """The journal of this run. Where none can be kept the run goes on without, unless it is to go on."""
-    cases = list({id(one.case): one.case for one, _ in plan.items}.values())
-    retries = list(map(_retries(suite, plan.attempts), cases))
+    cases = list({id(one): one for one, _ in plan.items}.values())
+    often = _retries(suite, plan.attempts)
+    retries = [often(one.case) for one in cases]
     key = key_of(project, suite.file or suite.name, cases, plan.attempts, retries)
     try:
         memory = Memory(Journal(project.root, key), policy.resume)
@@ -205,18 +226,20 @@ def _deadline(suite: Suite, way: Way) -> Iterator[Callable[[], bool]]:
             timer.cancel()
 
 
-def _made(plan: _Plan, examining: Examining, way: Way) -> list[tuple[Told, ...] | None]:
+def _made(plan: _Plan, examining: Examining, way: Way, first: bool) -> list[tuple[Told, ...] | None]:
     """All attempts, in the order of the plan. Cases that must be alone come after all others."""
-    advance = way.advance(len(plan.items))
+    advance, wrong = way.advance(len(plan.items)), threading.Event()
 
     def finished(told: tuple[Told, ...]) -> bool:
         advance(told[0].attempt.outcome if told else "skipped")
-        return True
+        if first and told and told[-1].attempt.outcome in ("failed", "error"):
+            wrong.set()
+        return not wrong.is_set()
 
     found: list[tuple[Told, ...] | None] = [None] * len(plan.items)
     for together in (True, False):
         numbers = [n for n, (one, _) in enumerate(plan.items) if one.case.parallel is together]
-        if not numbers or way.stop.is_set():
+        if not numbers or way.stop.is_set() or wrong.is_set():
             continue
         pool = Pool(plan.jobs if together else 1, examining.work, way.cancel, way.stop)
         done = pool.run([plan.items[number] for number in numbers], finished)
@@ -229,19 +252,19 @@ def _results(
     plan: _Plan, made: Sequence[tuple[Told, ...] | None], why: str, project: Project
 ) -> list[Result]:
     """One result a case, in the order of the cases."""
-    of: dict[int, tuple[Case, list[Told], int]] = {}
+    of: dict[int, tuple[Prepared, list[Told], int]] = {}
     for (one, _), told in zip(plan.items, made, strict=True):
-        case, so_far, retried = of.setdefault(id(one.case), (one.case, [], 0))
+        prepared, so_far, retried = of.setdefault(id(one), (one, [], 0))
         so_far += told or ()
-        of[id(one.case)] = (case, so_far, retried + max(0, len(told or ()) - 1))
+        of[id(one)] = (prepared, so_far, retried + max(0, len(told or ()) - 1))
     results = []
-    for case, told_of, retried in of.values():
-        if case.skip is not None:
-            results.append(unrun(case, case.skip, None))
+    for prepared, told_of, retried in of.values():
+        if prepared.case.skip is not None:
+            results.append(unrun(prepared, prepared.case.skip, None))
         elif not told_of:
-            results.append(unrun(case, why))
+            results.append(unrun(prepared, why))
         else:
-            results.append(result_of(case, told_of, retried, plan.attempts, project))
+            results.append(result_of(prepared, told_of, retried, plan.attempts, project))
     return results
 
 

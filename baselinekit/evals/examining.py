@@ -14,6 +14,7 @@ from baselinekit.model.evals import Case
 from baselinekit.model.graders import BaselineMatch
 from baselinekit.store import pending
 from baselinekit.workflow.compare import Way
+from baselinekit.workflow.drifting import drift_of
 from baselinekit.workflow.here import Here
 from baselinekit.workflow.keeping import seen_of
 
@@ -66,7 +67,11 @@ class Examining:
             return Told(made.attempt)
         redactor = self.here.project.redactor.knowing(made.observation.output)
         self._keep(prepared, made)
-        return Told(made.attempt, spots_of(made.comparison, prepared.case, redactor), made.comparison.count)
+        spots = spots_of(made.comparison, prepared.case, redactor)
+        drift = {}
+        if made.attempt.outcome == "failed" and prepared.baseline is not None:
+            drift = drift_of(self.here, prepared.baseline, made.observation)
+        return Told(made.attempt, spots, made.comparison.count, drift)
 
     def _keep(self, prepared: Prepared, made: Made) -> None:
         """What differs from a baseline is kept for whoever takes it for right, as compare does."""

@@ -4,7 +4,7 @@ A gate is judged by the cases that it is about, and by no others: its metrics ar
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, nearest
@@ -14,6 +14,7 @@ from baselinekit.model.evals import Suite
 from baselinekit.model.gates import Gate, Judged
 from baselinekit.model.grades import Attempt
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
+from baselinekit.model.values import Json
 from baselinekit.suites.gatefiles import SLOT
 
 _REQUIREMENT = re.compile(
@@ -21,10 +22,10 @@ _REQUIREMENT = re.compile(
 )
 _RATES = frozenset((RATE, "pass_rate", "pass-rate"))
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+|^\.+")
-_NARROWING = frozenset(
-    ("ids", "tags", "exclude_tags", "expression", "categories", "grader_type", "changed_since")
-)
-_TOLD = 3
+_BY_HAND = frozenset(("ids", "exclude_tags", "expression", "grader_type", "last_failed"))
+_SINCE = "changed_since"
+"""A change that touches nothing else breaks nothing else: that is told, and takes nothing away."""
+_MOST_TOLD = 3
 
 
 def requirement(text: str) -> tuple[str, float]:
@@ -72,25 +73,54 @@ def attempts_for(gate: Gate, suite: Suite) -> int | None:
     return most if most > suite.config.attempts else None
 
 
-def judge(gate: Gate, report: Report) -> Judged:
-    """The gate, judged by a run. NothingSelected where none of its cases is in there."""
+def judge(gate: Gate, report: Report, partly: bool = False) -> Judged:
+    """The gate, judged by a run. NothingSelected where none of its cases is in there. `partly`: what the run
+    was told to leave out does not matter."""
     results = tuple(_as_case(one) for one in report.results if _is_meant(gate, one))
     if not results:
         raise NothingSelected(Problem("BK509", *_none_of(gate, report)))
     metrics = _metrics(gate, results)
     facts = report.suite or SuiteFacts(gate.name)
-    judged = Judged(gate, replace(report, results=results), metrics, _undecided(report, results))
+    left = "" if partly else left_out(gate, report)
+    why = (*([left] if left else []), *_undecided(report, results))
+    judged = Judged(gate, replace(report, results=results), metrics, why)
     suite = replace(facts, metrics=metrics, gate=f"{gate.name}: {judged.state}")
     return replace(judged, report=replace(judged.report, suite=suite))
 
 
-def selection_of(report: Report) -> str:
-    """What the run that is judged was narrowed to, where that left anything out."""
-    chosen = sorted(_NARROWING & report.coverage.chosen.keys())
-    if not chosen or not report.coverage.left_out:
+def left_out(gate: Gate, report: Report) -> str:
+    """What the run was narrowed to, where that left out what the gate may be about: of that nobody knows
+    whether it passes. A gate that is about the same selection is judged by all of its cases."""
+    chosen = report.coverage.chosen
+    narrowed = {*_BY_HAND} & chosen.keys()
+    narrowed |= {
+        name
+        for name, own in (("categories", gate.categories), ("tags", gate.tags))
+        if name in chosen and not (own and {*own} <= {*_words(chosen[name])})
+    }
+    told = _told(report, narrowed)
+    return f"{told}: run those too, or pass --partial" if told else ""
+
+
+def since(report: Report) -> str:
+    """That only what a change touches was run."""
+    return _told(report, {_SINCE} & report.coverage.chosen.keys())
+
+
+def _told(report: Report, narrowed: Collection[str]) -> str:
+    if not narrowed or not report.coverage.left_out:
         return ""
-    words = ", ".join(f"{name}: {report.coverage.chosen[name]}" for name in chosen)
+    chosen = report.coverage.chosen
+    words = ", ".join(f"{name}: {_in_words(chosen[name])}" for name in sorted(narrowed))
     return f"these are results of a selection ({words}), which left {report.coverage.left_out:,} out"
+
+
+def _words(value: Json) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
+def _in_words(value: Json) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else "yes" if value is True else str(value)
 
 
 def report_path(gate: Gate, phase: str | None, report: Report, root: str) -> str | None:
@@ -145,8 +175,8 @@ def _undecided(report: Report, results: Sequence[Result]) -> tuple[str, ...]:
     ]
     why = []
     if found:
-        more = f" and {len(found) - _TOLD:,} more" if len(found) > _TOLD else ""
-        why.append(f"{len(found):,} of {len(results):,} undecided ({', '.join(found[:_TOLD])}{more})")
+        more = f" and {len(found) - _MOST_TOLD:,} more" if len(found) > _MOST_TOLD else ""
+        why.append(f"{len(found):,} of {len(results):,} undecided ({', '.join(found[:_MOST_TOLD])}{more})")
     if report.interrupted:
         why.append("the run was interrupted")
     elif not report.complete:

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from baselinekit import __version__
 from baselinekit.errors import InvalidInput
+from baselinekit.evals.casechecks import Prepared
 from baselinekit.evals.caseresults import Told, fingerprint
 from baselinekit.model.evals import Case
 from baselinekit.model.results import Spot
@@ -20,13 +21,12 @@ Key = tuple[str, int]
 _SIDES = ("expected", "actual")
 
 
-def key_of(project: Project, suite: str, cases: Sequence[Case], attempts: int, retries: Sequence[int]) -> str:
+def key_of(
+    project: Project, suite: str, cases: Sequence[Prepared], attempts: int, retries: Sequence[int]
+) -> str:
     """The same for two runs that would make the same attempts: of the same cases, by the same graders, with
-    the same settings. What a run records in a file is not among them."""
-    told = [
-        (case.id, *fingerprint(case).values(), repr(case.baseline.comparison if case.baseline else None))
-        for case in cases
-    ]
+    the same settings and files. What a run records in a file is not among them."""
+    told = [(one.case.id, fingerprint(one)) for one in cases]
     around = (
         project.override_base_url,
         project.base_url,
@@ -45,7 +45,7 @@ class Memory:
         self._journal = journal
         self._known: dict[Key, tuple[Told, int | None]] = {}
         for entry in journal.begin(go_on) if journal else ():
-            with suppress(InvalidInput, KeyError, TypeError):  # not ours: then it is made again
+            with suppress(InvalidInput, KeyError, TypeError, ValueError):  # not ours: then it is made again
                 key = (entry["id"], entry["attempt"]["number"])
                 self._known[key] = (_told(entry), entry.get("failures"))
 
@@ -82,12 +82,15 @@ def _entry(case: Case, told: Told) -> dict[str, Json]:
         entry["failures"] = case.baseline.metadata.failure_count
     if told.spots:
         entry |= {"spots": [_spot(spot) for spot in told.spots], "count": told.count}
+    if told.drift:
+        entry["drift"] = {name: list(sides) for name, sides in told.drift.items()}
     return entry
 
 
 def _told(entry: dict[str, Json]) -> Told:
     spots = tuple(_read_spot(one) for one in entry.get("spots", ()))
-    return Told(reports.read_attempt(entry["attempt"]), spots, entry.get("count", 0))
+    drift = {name: (was, now) for name, (was, now) in entry.get("drift", {}).items()}
+    return Told(reports.read_attempt(entry["attempt"]), spots, entry.get("count", 0), drift)
 
 
 def _spot(spot: Spot) -> dict[str, Json]:

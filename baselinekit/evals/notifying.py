@@ -8,6 +8,7 @@ from baselinekit import __version__
 from baselinekit.documents.strictjson import to_bytes
 from baselinekit.errors import BaselinekitError, CannotReplay, Problem, cannot
 from baselinekit.model.config import Notify
+from baselinekit.model.evals import Suite
 from baselinekit.model.gates import Judged
 from baselinekit.model.observation import Request, Run
 from baselinekit.model.results import OUTCOMES, Report
@@ -64,10 +65,23 @@ def link_of(environ: Mapping[str, str]) -> str | None:
     return environ.get("CI_JOB_URL") or environ.get("BUILD_URL") or None
 
 
-def is_wanted(project: Project, exit_code: int) -> bool:
-    """Nobody is told of a run that its own user has stopped."""
+def is_wanted(project: Project, exit_code: int, by_suite: bool | None = None) -> bool:
+    """Nobody is told of a run that its own user has stopped. A suite may keep its failures to itself, but not
+    from who wants to know all."""
     wanted = project.config.notify
-    return wanted is not None and exit_code != 130 and (wanted.always or exit_code != 0)
+    if wanted is None or exit_code == 130:
+        return False
+    return wanted.always or (exit_code != 0 and by_suite is not False)
+
+
+def unheard(project: Project, suite: Suite) -> list[str]:
+    """A suite that wants somebody to be told, where there is nobody."""
+    if not suite.reporting.notify_on_failure or project.config.notify is not None:
+        return []
+    return [
+        f"{suite.name} asks to notify on failure, and the configuration names nobody: "
+        "notify: {webhook: URL} or {command: [PROGRAM]} in baselinekit.yaml"
+    ]
 
 
 def notify(project: Project, told: dict[str, Json], doors: Doors) -> str:
@@ -88,9 +102,13 @@ def _run(project: Project, wanted: Notify, data: bytes, doors: Doors) -> None:
     command = project.scope.expand(wanted.command, ("notify", "command"))
     argv = configured_argv(command, project.root, "correct `notify: command:` in baselinekit.yaml")
     environment = child_environment(wanted.env)
-    finished = doors.execute(Run(tuple(argv), data, environment, project.root, _PATIENCE))
+    shown = shlex.join(wanted.command or [])
+    try:
+        finished = doors.execute(Run(tuple(argv), data, environment, project.root, _PATIENCE))
+    except CannotReplay as error:
+        mend = "let it end sooner, or work on in the background" if error.problems[0].code == "BK321" else ""
+        raise cannot("BK735", error.problems[0].what, mend or error.problems[0].mend) from None
     if finished.exit_code:
-        shown = shlex.join(wanted.command or [])
         what = f"{shown} ended with exit code {finished.exit_code}{said_last(finished.stderr)}"
         raise cannot("BK735", what)
 

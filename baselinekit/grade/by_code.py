@@ -1,6 +1,6 @@
 """Graders that need nobody's opinion: a text, a pattern, a shape. The same output gets the same grade."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,12 +35,13 @@ def values_of(expected: Expected | None) -> list[Json]:
     return [] if expected is None else [expected.value, *expected.alternatives]
 
 
-def exact_match(output: Json, how: ExactMatch, expected: Expected | None) -> Judged:
-    """The expected text after the same trimming of both, or the expected JSON."""
+def exact_match(look: Callable[[Json], Json], how: ExactMatch, expected: Expected | None) -> Judged:
+    """The expected text after the same trimming of both, or the expected JSON. `look`: the output as one sees
+    it who expects such a value."""
     choices = values_of(expected)
-    actual = _normalised(output, how)
+    actual = _normalised(look(choices[0] if choices else None), how)
     for number, choice in enumerate(choices):
-        wanted, found = _normalised(choice, how), actual
+        wanted, found = _normalised(choice, how), _normalised(look(choice), how)
         if not isinstance(wanted, str) and isinstance(found, str):
             found = json_in(found)
         if same(wanted, found):
@@ -109,24 +110,36 @@ def regex_problems(how: RegexMatch, expected: Expected | None) -> Iterator[Probl
 
 
 def contains(output: Json, how: Contains, expected: Expected | None) -> Judged:
-    """All of `all`, one of `any`, none of `none`; without any of these one of the expected texts."""
+    """All of `all`, one of `any`, none of `none`; without any of these the expected text, or every one of
+    them where they are a list, or an alternative to it."""
     text = text_of(output)
     shown = text if how.case_sensitive else text.lower()
 
     def there(wanted: str) -> bool:
         return (wanted if how.case_sensitive else wanted.lower()) in shown
 
-    some = list(how.any)
-    every = list(how.all)
-    if not (how.all or how.any or how.none) and expected is not None:
-        if isinstance(expected.value, list):
-            every = [str(value) for value in expected.value]
-        else:
-            some = [str(value) for value in values_of(expected)]
+    if how.all or how.any or how.none or expected is None:
+        return _found(how.all, how.any, how.none, there)
+    choices = [_texts(value) for value in values_of(expected)]
+    for number, wanted in enumerate(choices):
+        if all(map(there, wanted)):
+            return True, "", {"found": [*wanted], **_which(number)}
+    if all(len(wanted) == 1 for wanted in choices):
+        return _found((), [wanted[0] for wanted in choices], (), there)
+    return _found(choices[0], (), (), there)
+
+
+def _texts(value: Json) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else [str(value)]
+
+
+def _found(
+    every: Sequence[str], some: Sequence[str], unwanted: Sequence[str], there: Callable[[str], bool]
+) -> Judged:
     missing = [wanted for wanted in every if not there(wanted)]
-    unwanted = [wanted for wanted in how.none if there(wanted)]
-    none_of = some if some and not any(map(there, some)) else []
-    return _listed(missing, none_of, unwanted, [wanted for wanted in (*every, *some) if there(wanted)])
+    none_of = [*some] if some and not any(map(there, some)) else []
+    found = [wanted for wanted in (*every, *some) if there(wanted)]
+    return _listed(missing, none_of, [wanted for wanted in unwanted if there(wanted)], found)
 
 
 def must_include(output: Json, how: MustInclude) -> Judged:

@@ -1,11 +1,11 @@
 """JSON Schema, asked of the `jsonschema` package. What a `$ref` names elsewhere is never fetched, and
 patterns have a time limit that holds."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import Any
 
-from baselinekit.errors import InvalidInput, Problem, cannot
+from baselinekit.errors import InvalidInput, Problem, cannot, nearest
 from baselinekit.model.values import Json
 from baselinekit.paths import render
 from baselinekit.placeholders.patience import Patience
@@ -48,6 +48,35 @@ def schema_problems(schema: Json) -> Iterator[Problem]:
             compiled(pattern)
         except InvalidInput as error:
             yield from error.problems
+    if schema is False:
+        yield Problem("BK708", "this cannot pass: the schema allows nothing", "say what it allows")
+    elif schema is not True and _allows_all(schema):
+        near = next((hint for key in schema if (hint := nearest(key, _keywords(schema)))), "")
+        mend = near or "say what it has to be, or `schema: true` if any JSON will do"
+        yield Problem("BK708", "this cannot fail but where it is no JSON: the schema allows all of it", mend)
+
+
+def _allows_all(schema: Json) -> bool:
+    """Whether nothing in it asks for anything; a word that a schema does not know asks for nothing."""
+    if not isinstance(schema, dict):
+        return schema is True
+    known = _keywords(schema)
+    return all(key not in known or _asks_nothing(key, value) for key, value in schema.items())
+
+
+def _asks_nothing(key: str, value: Json) -> bool:
+    if key in ("properties", "patternProperties", "dependentSchemas"):
+        return all(map(_allows_all, value.values()))
+    if key in ("items", "additionalProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems"):
+        return _allows_all(value)
+    return key in ("required", "allOf", "prefixItems") and all(map(_allows_all, value))
+
+
+def _keywords(schema: Json) -> Collection[str]:
+    from jsonschema.validators import validator_for
+
+    known: Collection[str] = validator_for(schema).VALIDATORS
+    return known
 
 
 def _patterns(schema: Json) -> Iterator[str]:

@@ -1,11 +1,11 @@
 """The face of the room: an output and a grader become a grade."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from baselinekit.errors import BaselinekitError, CannotReplay, OutOfBudget, Problem
-from baselinekit.grade import by_code, by_function, by_model, by_schema, criteria
+from baselinekit.grade import by_code, by_function, by_model, by_schema, criteria, looking, vacuous
 from baselinekit.grade.agreement import cohen_kappa as cohen_kappa, krippendorff as krippendorff
 from baselinekit.grade.briefing import briefing as briefing, item_key as item_key
 from baselinekit.grade.by_code import parsed as parsed
@@ -18,6 +18,7 @@ from baselinekit.grade.calibration import (
     rubric_hash as rubric_hash,
 )
 from baselinekit.grade.combine import combined as combined
+from baselinekit.grade.looking import keys_of as keys_of, looks_at_whole as looks_at_whole, seen as seen
 from baselinekit.grade.meaning import meaning_question as meaning_question, read_similarity as read_similarity
 from baselinekit.grade.probes import (
     PROBES as PROBES,
@@ -67,11 +68,12 @@ def _nobody(*_: object) -> Any:
 @dataclass(frozen=True, slots=True)
 class Doors:
     """What grading needs of the world: a model to ask, a place to run a program in, the comparison of a
-    case's output by the matcher, schemas from files, and what people have said so far."""
+    case's output by the matcher (and with which alternative, from 0), schemas from files, and what people
+    have said so far."""
 
     ask: Callable[[Ask], Answer] = _nobody
     run: Callable[[FunctionOutput, str], Ran] = _nobody
-    compare: Callable[[Case, Grader, Observation], Comparison] = _nobody
+    compare: Callable[[Case, Grader, Observation], tuple[Comparison, int]] = _nobody
     schema: Callable[[Case, str], Json] = _nobody
     rated: Callable[[Case, Grader, Observation], Grade] = _nobody
     patience: Callable[[], Patience] = field(default=Patience)
@@ -80,6 +82,8 @@ class Doors:
 def grade(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
     """What a grader makes of an output. Whatever keeps it from judging is an error, never a verdict."""
     try:
+        if looking.seen(observation.output, grader, case) is ABSENT:
+            return _decided(grader, (False, f"the output has no {looking.named_part(grader, case)}", {}))
         return _KINDS[type(grader.method)](grader, case, observation, doors)
     except OutOfBudget:
         raise
@@ -91,6 +95,8 @@ def grade(grader: Grader, case: Case, observation: Observation, doors: Doors) ->
 
 def problems_of(grader: Grader, case: Case) -> Iterator[Problem]:
     """What is wrong with a grader before anything is asked, with paths below the grader."""
+    yield from vacuous.problems_of(grader, case)
+    yield from looking.problems_of(grader, case)
     method = grader.method
     if isinstance(method, RegexMatch):
         yield from by_code.regex_problems(method, case.expected)
@@ -143,24 +149,45 @@ def _decided(grader: Grader, judged: by_code.Judged) -> Grade:
 def _by_text(look: Callable[..., by_code.Judged], *wanted: str) -> Callable[..., Grade]:
     def judge(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
         given = {"expected": case.expected, "patience": doors.patience()}
-        return _decided(grader, look(observation.output, grader.method, *(given[name] for name in wanted)))
+        output = looking.seen(observation.output, grader, case)
+        judged = look(output, grader.method, *(given[name] for name in wanted))
+        return _of_part(_decided(grader, judged), looking.part_seen(observation.output, grader, case))
 
     return judge
+
+
+def _by_value(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
+    def look(value: Json) -> Json:
+        return looking.seen(observation.output, grader, case, looking.keys_of(value))
+
+    method: ExactMatch = grader.method  # type: ignore[assignment]
+    keys = looking.keys_of(case.expected.value if case.expected else None)
+    part = looking.part_seen(observation.output, grader, case, keys)
+    return _of_part(_decided(grader, by_code.exact_match(look, method, case.expected)), part)
+
+
+def _of_part(grade: Grade, part: str) -> Grade:
+    """With the name of what was looked at, where that is not all of the output."""
+    return replace(grade, reason=f"{part}: {grade.reason}") if part and grade.reason else grade
 
 
 def _by_schema(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
     method: JsonSchema = grader.method  # type: ignore[assignment]
     schema = method.schema if method.schema_file is None else doors.schema(case, method.schema_file)
-    value = by_code.parsed(observation.output)
+    keys = looking.keys_of_schema(schema)
+    output = looking.seen(observation.output, grader, case, keys)
+    part = looking.part_seen(observation.output, grader, case, keys)
+    value = by_code.parsed(output)
     if value is ABSENT:
-        shown = by_code.text_of(observation.output)[:200]
-        return _decided(grader, (False, "it is no JSON", {"actual": shown}))
+        shown = by_code.text_of(output)[:200]
+        return _of_part(_decided(grader, (False, "it is no JSON", {"actual": shown})), part)
     found = by_schema.violations(value, schema, doors.patience())
-    return _decided(grader, (not found, "; ".join(found), {"violations": found} if found else {}))
+    judged = not found, "; ".join(found), {"violations": found} if found else {}
+    return _of_part(_decided(grader, judged), part)
 
 
 def _by_matcher(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
-    comparison = doors.compare(case, grader, observation)
+    comparison, alternative = doors.compare(case, grader, observation)
     shown: list[Json] = [
         {
             "path": render(each.path),
@@ -175,12 +202,15 @@ def _by_matcher(grader: Grader, case: Case, observation: Observation, doors: Doo
     ]
     count = comparison.count
     reason = "" if comparison.passed else f"{count:,} difference{'s' if count != 1 else ''}"
-    return _decided(grader, (comparison.passed, reason, {"differences": shown} if shown else {}))
+    details: dict[str, Json] = {"differences": shown} if shown else {}
+    if comparison.passed and alternative:
+        details["alternative"] = alternative
+    return _decided(grader, (comparison.passed, reason, details))
 
 
 def _by_function(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
     method: FunctionOutput = grader.method  # type: ignore[assignment]
-    code = by_function.code_in(by_code.text_of(observation.output))
+    code = by_function.code_in(by_code.text_of(looking.seen(observation.output, grader, case)))
     found = by_function.judged(method, doors.run(method, code), doors.patience())
     outcome = "error" if found.flaw else "passed" if found.passed else "failed"
     score = None if found.flaw else found.score
@@ -217,7 +247,7 @@ def _by_people(grader: Grader, case: Case, observation: Observation, doors: Door
 
 
 _KINDS: Mapping[type, Callable[[Grader, Case, Observation, Doors], Grade]] = {
-    ExactMatch: _by_text(by_code.exact_match, "expected"),
+    ExactMatch: _by_value,
     RegexMatch: _by_text(by_code.regex_match, "expected", "patience"),
     Contains: _by_text(by_code.contains, "expected"),
     MustInclude: _by_text(by_code.must_include),

@@ -13,7 +13,7 @@ _TASK = (
 
 def meaning_question(expected: str, actual: str, model: str) -> Ask:
     texts = {"first text": expected, "second text": actual}
-    return question(model, _TASK, texts, {"similarity": 0.5, "reason": "…"})
+    return question(model, _TASK, texts, {"similarity": "<0 to 1>", "reason": "…"})
 
 
 def read_similarity(answer: str, expected: str, actual: str) -> tuple[float, str]:

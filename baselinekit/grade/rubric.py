@@ -16,7 +16,7 @@ def rubric_question(text: str, rubric: Mapping[str, str], scores: Scores) -> Ask
         f"Grade the text by each criterion, from {low} (worst) to {high} (best); "
         f"fractions are allowed.\n\n{criteria}"
     )
-    form: dict[str, Json] = {"scores": dict.fromkeys(rubric, high), "justification": "…"}
+    form: dict[str, Json] = {"scores": dict.fromkeys(rubric, f"<{low} to {high}>"), "justification": "…"}
     return question(scores.model, task, {"text": text}, form)
 
 

@@ -141,8 +141,17 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a run has taken of its models so far. Where nobody said how much, an estimate."""
+    """What a run has taken of its models so far. Where an answer does not say how much, an estimate. Of the
+    calls some had no answer (`unanswered`): what those may have taken as well stands apart."""
 
     calls: int = 0
     tokens: int = 0
     usd: Decimal = Decimal(0)
+    unanswered: int = 0
+    may_tokens: int = 0
+    may_usd: Decimal = Decimal(0)
+
+    @property
+    def at_most(self) -> "Spent":
+        """All of it, as a budget counts."""
+        return Spent(self.calls, self.tokens + self.may_tokens, self.usd + self.may_usd)

@@ -10,17 +10,20 @@ from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import STRICT, Json
 
 Kind = Literal["capability", "regression"]
+Form = Literal["json", "markdown", "html", "junit", "sarif", "ctrf"]
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What would be right: the value, or any of its alternatives."""
+    """What would be right: the value, or any of its alternatives. `of`: the part of the output that is meant,
+    where a grader names none."""
 
     __pydantic_config__: ClassVar[Any] = STRICT
 
     type: Literal["exact", "contains", "pattern", "semantic", "functional"] = "exact"
     value: Json = None
     alternatives: list[Json] = field(default_factory=list)
+    of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +54,15 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Reporting:
-    """Which reports a run of the suite writes, and where."""
+    """Which reports a run of the suite writes, and where. `notify_on_failure`: whether whoever the
+    configuration names is told of a run that failed; where the suite does not say so, they are."""
 
     __pydantic_config__: ClassVar[Any] = STRICT
 
-    format: list[Literal["json", "markdown", "html"]] = field(default_factory=lambda: ["json"])
+    format: list[Form] = field(default_factory=lambda: ["json"])
     output_dir: str | None = None
     include_details: bool = True
-    notify_on_failure: bool = False
+    notify_on_failure: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,15 @@ from baselinekit.model.values import STRICT, Json, Path
 
 @dataclass(frozen=True, slots=True)
 class ExactMatch:
-    """The output is the expected text, or the expected JSON."""
+    """The output is the expected text, or the expected JSON. `of`, here and below: the part of the output
+    that is looked at, `stderr` or `body.users[0]`; `$` is all of it."""
 
     __pydantic_config__: ClassVar[Any] = STRICT
 
     case_sensitive: bool = True
     trim_whitespace: bool = True
     normalize_newlines: bool = True
+    of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class RegexMatch:
     flags: list[Literal["multiline", "ignorecase", "dotall"]] = field(default_factory=list)
     must_match: bool = True
     capture_groups: list[str] = field(default_factory=list)
+    of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,7 @@ class Contains:
     any: list[str] = field(default_factory=list)
     none: list[str] = field(default_factory=list)
     case_sensitive: bool = True
+    of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,7 @@ class JsonSchema:
 
     schema: Json = None
     schema_file: str | None = None
+    of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,7 @@ class StructuralMatch:
     type: Type = "structural"
     options: Options | None = None
     ignore_fields: list[str] = field(default_factory=list)
+    of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,7 @@ class FunctionOutput:
     timeout_per_case: Seconds = 5
     sandbox: bool | None = None
     max_memory_mb: int = 512
+    of: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 out and settled after it, so that many at once pass a limit by no more than what nobody could know."""
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from baselinekit.errors import OutOfBudget, Problem
@@ -43,10 +43,11 @@ class Budget:
         with self._changed:
             while True:
                 held = self._wanted(model, tokens, usd)
-                lacking = self._lacking(_sum(self._spent, 1, held))
+                spent = self._spent.at_most
+                lacking = self._lacking(_sum(spent, 1, held))
                 if lacking:
                     raise OutOfBudget(self._said(lacking, held))
-                if not self._lacking(_sum(_sum(self._spent, 1, held), self._held.calls, self._held)):
+                if not self._lacking(_sum(_sum(spent, 1, held), self._held.calls, self._held)):
                     self._held = _sum(self._held, 1, held)
                     return held
                 self._changed.wait()
@@ -57,15 +58,19 @@ class Budget:
         with self._changed:
             if usd is not None:
                 self._dearest[held.model] = max(cost, self._dearest.get(held.model, cost))
-            self._spent = Spent(self._spent.calls + 1, self._spent.tokens + tokens, self._spent.usd + cost)
+            self._spent = _sum(self._spent, 1, Spent(0, tokens, cost))
             self._let_go(held)
 
     def fail(self, held: Held) -> None:
-        """The question was asked, and nobody knows what it took: what was estimated."""
+        """The question was asked, and nobody knows what it took: the budget counts what was estimated."""
         with self._changed:
-            usd = held.usd if held.known else Decimal(0)
-            self._spent = Spent(
-                self._spent.calls + 1, self._spent.tokens + held.tokens, self._spent.usd + usd
+            before, usd = self._spent, held.usd if held.known else Decimal(0)
+            self._spent = replace(
+                before,
+                calls=before.calls + 1,
+                unanswered=before.unanswered + 1,
+                may_tokens=before.may_tokens + held.tokens,
+                may_usd=before.may_usd + usd,
             )
             self._let_go(held)
 
@@ -84,7 +89,7 @@ class Budget:
             usd = self._dearest[model]
         if usd is not None or self._usd is None:
             return Held(model, tokens, usd or Decimal(0), known=True)
-        return Held(model, tokens, max(_LEAST, self._usd - self._spent.usd), known=False)
+        return Held(model, tokens, max(_LEAST, self._usd - self._spent.at_most.usd), known=False)
 
     def _lacking(self, total: Spent) -> str:
         """Which limit this would pass."""
@@ -95,18 +100,20 @@ class Budget:
         return "usd" if self._usd is not None and total.usd > self._usd else ""
 
     def _said(self, lacking: str, held: Held) -> Problem:
-        spent = self._spent
+        spent, may = self._spent.at_most, " or may be" if self._spent.unanswered else ""
         if lacking == "calls":
             what, flag = f"{spent.calls:,} of {self._calls:,} calls are made", "--max-calls"
         elif lacking == "tokens":
-            what = f"it may take {held.tokens:,} tokens, and {spent.tokens:,} of {self._tokens:,} are used"
-            flag = ""
+            what = (
+                f"it may take {held.tokens:,} tokens, and {spent.tokens:,} of {self._tokens:,} are{may} used"
+            )
+            flag = "--max-tokens"
         else:
-            may = f"it may take {held.usd:.4f} dollars, and " if held.known else ""
-            what, flag = f"{may}{spent.usd:.4f} of {self._usd} dollars are spent", "--max-cost"
-        mend = f"raise `limits: {lacking}`" + (f", or pass {flag}" if flag else "")
+            each = f"it may take {held.usd:.4f} dollars, and " if held.known else ""
+            what, flag = f"{each}{spent.usd:.4f} of {self._usd} dollars are{may} spent", "--max-cost"
+        mend = f"raise `limits: {lacking}`, or pass {flag}"
         return Problem("BK620", f"the model {held.model!r} is not asked: {what}", mend)
 
 
 def _sum(one: Spent, calls: int, other: Held | Spent) -> Spent:
-    return Spent(one.calls + calls, one.tokens + other.tokens, one.usd + other.usd)
+    return replace(one, calls=one.calls + calls, tokens=one.tokens + other.tokens, usd=one.usd + other.usd)

@@ -1,5 +1,7 @@
 """One question over HTTP: the request of both wire forms, and what an answer other than success means."""
 
+import errno
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,9 +21,11 @@ USES = frozenset(("base_url", "key", "headers", "temperature", "max_tokens", "se
 AT_ONCE = 512
 """A server says by itself when it is too busy: what limits a run is `-j`, and `concurrency` of the entry."""
 
-_UNHEARD = frozenset((429, 503, 529))
+_UNHEARD = _TOO_MUCH = frozenset((429, 503, 529))
+_LESS = "ask less at once (`concurrency`, `per_minute`), or later"
 _WORTH_ANOTHER = frozenset((408, 409, 500, 502, 504)) | _UNHEARD
 _BROKEN_OFF = {"BK301": True, "BK304": False}
+_DEMO = "demo"
 _SHOWN = 300
 _UNKNOWN = re.compile(r"(?i)invalid model|\bmodel\b.{0,80}(?:not found|not exist|not supported)")
 _TOO_LONG = re.compile(r"(?i)context[ _]?(?:length|window)|prompt is too long|maximum context")
@@ -55,7 +59,10 @@ def post(question: Question, path: str, default: str, own: dict[str, str], body:
         problem = replace(error.problems[0], what=f"{question.name}: {error.problems[0].what}")
         if problem.code not in _BROKEN_OFF:
             raise CannotReplay(problem) from None
-        raise Again(problem, unheard=_BROKEN_OFF[problem.code]) from None
+        alone = _nobody_listens_here(problem, request.url)
+        problem = replace(problem, mend=_mend_here(model, request.url)) if alone else problem
+        hopeless = alone and model.retries is None  # who states how often wants to wait for it
+        raise Again(problem, unheard=_BROKEN_OFF[problem.code], hopeless=hopeless) from None
     if not 200 <= response.status < 300:
         raise _failure(question, response.status, _said(response), response)
     try:
@@ -67,6 +74,19 @@ def post(question: Question, path: str, default: str, own: dict[str, str], body:
     if failed:  # some servers fail with status 200
         raise _failure(question, _status_in(failed), message_in(failed), response)
     return answer, response.seconds
+
+
+def _nobody_listens_here(problem: Problem, url: str) -> bool:
+    """Whether a port of this machine is closed, which a moment seldom changes; of others nobody knows."""
+    host = urlsplit(url).hostname or ""
+    near = host in ("localhost", "::1") or host.startswith("127.")
+    return near and os.strerror(errno.ECONNREFUSED) in problem.what
+
+
+def _mend_here(model: Model, url: str) -> str:
+    if _DEMO in (model.openai, model.anthropic):
+        return f"start it in another terminal: baselinekit demo --serve --port {urlsplit(url).port or 80}"
+    return "start the model's server, or correct its `base_url`"
 
 
 def url_of(model: Model, path: str, default: str) -> str:
@@ -112,7 +132,7 @@ def _failure(question: Question, status: int, said: str, response: Response) -> 
     model = question.model
     what = f"{question.name}: status {status}{f': {said}' if said else ''}".rstrip(".")
     if status in _WORTH_ANOTHER and "insufficient_quota" not in said:
-        mend = "ask less at once (`concurrency`, `per_minute`), or later"
+        mend = _LESS if status in _TOO_MUCH else "ask again later, or look for what is wrong with the server"
         return Again(Problem("BK611", what, mend), asked_wait(response), unheard=status in _UNHEARD)
     if status in (401, 403):
         mend = (

@@ -51,7 +51,8 @@ def persist(
             failed = again
         wait = _wait(failed, tries, world)
         absent = failed.problem.code == _NOBODY_THERE
-        if tries > retries or wait > LONGEST_WAIT or wait >= left() or (absent and lane.deserted):
+        enough = failed.hopeless or tries > retries or (absent and lane.deserted)
+        if enough or wait > LONGEST_WAIT or wait >= left():
             lane.deserted = absent
             raise _told(failed, tries) from None
         if failed.wait:

@@ -57,11 +57,13 @@ class Reply:
 
 class Again(Exception):
     """It did not work, and another try may. `wait`: the seconds that were asked for. `unheard`: nobody began
-    to work on it, so that nothing was taken."""
+    to work on it, so that nothing was taken. `hopeless`: another try would not help either."""
 
-    def __init__(self, problem: Problem, wait: float | None = None, unheard: bool = False):
+    def __init__(
+        self, problem: Problem, wait: float | None = None, unheard: bool = False, hopeless: bool = False
+    ):
         super().__init__(problem)
-        self.problem, self.wait, self.unheard = problem, wait, unheard
+        self.problem, self.wait, self.unheard, self.hopeless = problem, wait, unheard, hopeless
 
 
 def _nothing(model: Model, world: World) -> Iterator[Problem]:

@@ -5,11 +5,13 @@ from baselinekit.store.discover import discover
 from baselinekit.store.locating import locate, locate_all, locate_each
 from baselinekit.store.reading import load, load_partly, parse_record, read_record, without_collector
 from baselinekit.store.record import Mark, record, record_all
-from baselinekit.store.write import add_baseline, refuse_taken, write_new
+from baselinekit.store.write import add_baseline, check_folder, check_names, refuse_taken, write_new
 
 __all__ = [
     "Mark",
     "add_baseline",
+    "check_folder",
+    "check_names",
     "discover",
     "load",
     "load_partly",

@@ -37,10 +37,31 @@ def read(root: str, file: str, limit: int = MAX_BYTES) -> bytes:
 def resolve(root: str, file: str) -> str:
     """The path that a file's name leads to, which must stay inside the project. A file that the operator
     named by an absolute path may stand elsewhere."""
-    path = os.path.realpath(os.path.join(root, file))
+    try:
+        path = os.path.realpath(os.path.join(root, file))
+    except ValueError as error:  # a name with a zero byte in it
+        raise InvalidInput(unreadable(file, error)) from None
     if not os.path.isabs(file):
         _check(_real(root), path, file)
     return path
+
+
+class Resolving:
+    """`resolve` for many files at once: the links on the way to a folder are followed only once."""
+
+    def __init__(self, root: str):
+        self._root = root
+        self._folders: dict[str, str] = {}
+
+    def path(self, file: str) -> str:
+        folder, name = os.path.split(os.path.join(self._root, file))
+        if os.path.isabs(file) or name in ("", ".", "..") or os.path.islink(os.path.join(folder, name)):
+            return resolve(self._root, file)
+        if folder not in self._folders:
+            self._folders[folder] = os.path.realpath(folder)
+        path = os.path.join(self._folders[folder], name)
+        _check(_real(self._root), path, file)
+        return path
 
 
 def _check(root: str, path: str, file: str) -> None:
@@ -85,8 +106,11 @@ def _content(handle: int, file: str, limit: int) -> bytes:
         what = "cannot be read: it is no regular file"
         raise InvalidInput(Problem("BK111", what, "name a file", Place(file)))
     if status.st_size <= limit:
-        data = os.read(handle, limit + 1)
-        while len(data) <= limit and (more := os.read(handle, limit + 1 - len(data))):
+        data = os.read(handle, status.st_size + 1)  # as much room as the limit allows takes longer to be had
+        while len(data) != status.st_size and len(data) <= limit:
+            more = os.read(handle, limit + 1 - len(data))
+            if not more:
+                break
             data += more
         if len(data) <= limit:
             return data

@@ -38,7 +38,7 @@ def lock(root: str, file: str, wait: float = WAIT, hurry: Hurry | None = None) -
     handle = _open(root, _name(file))
     try:
         _acquire(handle, file, wait, hurry)
-        _sign(handle)
+        _sign(handle, _signature())
         yield
     finally:
         os.close(handle)
@@ -48,14 +48,14 @@ def lock(root: str, file: str, wait: float = WAIT, hurry: Hurry | None = None) -
 def lock_free(root: str, files: Collection[str]) -> Iterator[list[str]]:
     """Lock those of the files that nobody is writing at this moment. Who holds some must not wait for others:
     two such could wait for each other."""
-    taken = set()
+    taken, signature = set(), _signature()
     with contextlib.ExitStack() as held:
         for name in sorted({_name(file) for file in files}):
             handle = _open(root, name)
             held.callback(os.close, handle)
             with contextlib.suppress(OSError):
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _sign(handle)
+                _sign(handle, signature)
                 taken.add(name)
         yield [file for file in files if _name(file) in taken]
 
@@ -90,12 +90,16 @@ def _acquire(handle: int, file: str, wait: float, hurry: Hurry | None) -> None:
             return
 
 
-def _sign(handle: int) -> None:
+def _signature() -> bytes:
     command = " ".join(sys.argv[:3])[:200]
     started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     line = f"process {os.getpid()} on {socket.gethostname()} ({command}), since {started}"
+    return line.encode("utf-8", "replace").ljust(_SIGNATURE)
+
+
+def _sign(handle: int, signature: bytes) -> None:
     with contextlib.suppress(OSError):  # it only helps whoever waits
-        os.pwrite(handle, line.encode("utf-8", "replace").ljust(_SIGNATURE), 0)
+        os.pwrite(handle, signature, 0)
 
 
 def _held(handle: int, file: str, wait: float) -> Problem:

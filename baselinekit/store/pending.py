@@ -1,16 +1,21 @@
 """What came back from a replay that failed, kept so that a refresh approves exactly what was seen."""
 
+from __future__ import annotations
+
 import contextlib
 import os
+from typing import TYPE_CHECKING
 
 from baselinekit.documents import jsonfile
 from baselinekit.documents.text import decode
 from baselinekit.errors import InvalidInput, NotRecorded, Problem
-from baselinekit.model.changes import Seen
 from baselinekit.model.values import Json
 from baselinekit.store import atomic, state
 from baselinekit.store.checks import check_id
 from baselinekit.store.files import MAX_OUTPUT_BYTES, read
+
+if TYPE_CHECKING:  # where all passes, nothing is kept
+    from baselinekit.model.changes import Seen
 
 _FOLDER = "pending"
 _DEEPER = 2
@@ -57,6 +62,8 @@ def load(root: str, id: str) -> Seen | None:
     if not _is_ours(payload) or payload["id"] != id:
         mend = "remove it, and run baselinekit compare again"
         raise InvalidInput(Problem("BK111", f"{name} does not hold what a compare writes", mend))
+    from baselinekit.model.changes import Seen
+
     payload["masked"] = tuple(map(tuple, payload["masked"]))
     payload |= {key: tuple(payload[key]) for key in _SAID}
     return Seen(**payload)

@@ -1,10 +1,11 @@
 """Reports to where the operator wants them: whole, or not at all."""
 
 import contextlib
+import errno
 import os
 import stat
 
-from baselinekit.errors import NotRecorded, Problem
+from baselinekit.errors import InvalidInput, NotRecorded, Problem
 from baselinekit.store import atomic
 from baselinekit.store.state import cannot_write
 
@@ -23,6 +24,27 @@ def write_text(path: str, text: str, root: str | None = None) -> None:
     except OSError as error:
         raise NotRecorded(cannot_write(path, error)) from None
     atomic.replace_anywhere(target, path, data, root)
+
+
+def check_place(path: str) -> None:
+    """Refuse a path that no text can be written to, before anybody pays for what is to stand there. It is
+    tried, for a mode says nothing of a read-only disk. A disk that is full now may not be so later."""
+    target = os.path.realpath(path)
+    try:
+        if _is_special(target):
+            if not os.access(target, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            return
+        folder = os.path.dirname(target)
+        while not os.path.lexists(folder):
+            folder = os.path.dirname(folder)
+        atomic.try_folder(folder)
+    except NotRecorded as error:
+        raise InvalidInput(*error.problems) from None
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            what = f"{path} cannot be written: {(error.strerror or str(error)).lower()}"
+            raise InvalidInput(Problem("BK120", what, "name a file in a folder that you may write")) from None
 
 
 def append_text(path: str, text: str) -> None:

@@ -1,19 +1,21 @@
-"""The JSON Schema, where a captured file's first line says that an editor finds it."""
+"""The JSON Schema, where the first line of a file that we have written says that an editor finds it."""
 
 import json
 import os
+from collections.abc import Callable
+from typing import Any
 
 from baselinekit.errors import NotRecorded
 from baselinekit.store import atomic, state
 from baselinekit.store.validate import json_schema
 
-_NAME = "baseline.schema.json"
 
-
-def reference(root: str, folder: str) -> str:
+def reference(
+    root: str, folder: str, of: str = "baseline", schema: Callable[[], dict[str, Any]] = json_schema
+) -> str:
     """The schema's path as it is written from a folder of the project; the file is brought up to date."""
-    text = json.dumps(json_schema(), indent=1) + "\n"
-    path = os.path.join(state.NAME, _NAME)
+    text = json.dumps(schema(), indent=1) + "\n"
+    path = os.path.join(state.NAME, f"{of}.schema.json")
     try:
         state.folder(root)
         if _read(os.path.join(root, path)) != text:

@@ -32,18 +32,31 @@ def refuse_taken(id: str, root: str, folders: Sequence[str]) -> None:
     reading.refuse_taken(id, root, files)
 
 
-def write_new(
-    record: dict[str, Json], group: str, root: str, folder: str, inline_limit: int, schema: str
-) -> str:
-    """Write `<folder>/<group>/<id>.yaml`, which must not be there yet, and say how it is called. The record
-    has its keys in the order in which they are to stand; `schema` is what editors find the schema by."""
-    id = record["id"]
+def check_names(id: str, group: str) -> None:
+    """Whether a file can be called so."""
     problems = list(check_id(id))
     if not ID.fullmatch(group):
         mend = "letters, digits, `.`, `_` and `-`, the first a letter or a digit"
         problems.append(Problem("BK108", f"{group!r} cannot be the name of a group", mend))
     if problems:
         raise InvalidInput(*problems)
+
+
+def check_folder(root: str, folder: str) -> None:
+    """Whether a file can be made there: found out before anybody pays for what is to stand in it."""
+    try:
+        atomic.try_folder(resolve(root, folder))
+    except OSError as error:
+        raise NotRecorded(cannot_write(folder, error)) from None
+
+
+def write_new(
+    record: dict[str, Json], group: str, root: str, folder: str, inline_limit: int, schema: str
+) -> str:
+    """Write `<folder>/<group>/<id>.yaml`, which must not be there yet, and say how it is called. The record
+    has its keys in the order in which they are to stand; `schema` is what editors find the schema by."""
+    id = record["id"]
+    check_names(id, group)
     file = posixpath.join(folder, group, f"{id}.yaml")
     target = resolve(root, file)
     try:

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 
+from baselinekit.documents.languages import language
+from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError
 from baselinekit.store.discover import discover
 from baselinekit.store.files import read
 from baselinekit.suites.dialects.suite import WRAPPER
-from baselinekit.suites.evalfiles import BESIDE
+from baselinekit.suites.evalfiles import BESIDE, NUMBERED, Form, items
 
 
 def discover_evals(paths: Sequence[str], root: str) -> tuple[list[str], list[str]]:
@@ -14,6 +16,15 @@ def discover_evals(paths: Sequence[str], root: str) -> tuple[list[str], list[str
     found = discover(paths, root, BESIDE)
     suites = [file for file in found if _may_be_suite(root, file)]
     return sorted(suites, key=lambda file: file.count("/")), [file for file in found if file not in suites]
+
+
+def forms_in(root: str, file: str) -> set[Form]:
+    """What a file holds; nothing where it cannot be read."""
+    try:
+        documents = language(file).load(decode(read(root, file), file).body, file, numbered=NUMBERED)
+    except BaselinekitError:
+        return set()
+    return {item.form for document in documents for item in items(document)}
 
 
 def _may_be_suite(root: str, file: str) -> bool:

@@ -10,7 +10,7 @@ from baselinekit.store import records
 from baselinekit.store.dialects import harness
 from baselinekit.suites.dialects import suite, testcases
 
-Form = Literal["case", "test_cases", "regression", "suite", "gate", "nothing"]
+Form = Literal["case", "test_cases", "regression", "suite", "gate", "report", "nothing"]
 CAPABILITY = "capability_eval"
 BESIDE = ("baselines", "config", "fixtures", "results")
 """Folders below a named one that hold what goes with evals: known outputs, graders and thresholds, files that
@@ -21,13 +21,19 @@ NUMBERED = frozenset({"labels"})
 _CASE = {"input", "expected", "expected_output", "grader", "graders"}
 _BASELINE = {"current", "baseline", "comparison"}
 _WRAPPERS = (CAPABILITY, records.WRAPPER, suite.WRAPPER)
-_GATES = ("eval_trigger", "phase")
+_ELSE: dict[str, Form] = {
+    "eval_trigger": "gate",
+    "phase": "gate",
+    "eval_report": "report",
+    "format": "report",
+}
 _OTHERS = {
     "eval_trigger": ("an eval trigger", "give it to the gate: baselinekit gate FILE"),
     "phase": ("a phase of a plan", "give it to the gate: baselinekit gate FILE"),
     "eval_report": ("the report of a run", "reports belong into results/"),
     "format": ("the result of a run", "results belong into results/"),
     "evalcases": ("an AgentV eval file", "it is not read as a suite"),
+    "cases": ("an eva case file", "it is not read as a suite"),
     "triggering": ("an eva triggering file", "it is not read as a suite"),
 }
 
@@ -35,7 +41,7 @@ _OTHERS = {
 @dataclass(frozen=True, slots=True)
 class Item:
     """One thing in a document, and where it stands there. `problem`: why it is nothing that could be run. A
-    gate may lie among the cases, but is none."""
+    gate or a report may lie among the cases, but is none."""
 
     form: Form
     at: Path
@@ -93,7 +99,7 @@ def _item(raw: dict[str, Json], at: Path) -> Item:
     if looks:
         key, (words, mend) = looks
         problem = Problem("BK710", f"no case: this looks like {words}", mend, at=at)
-        return Item("gate" if key in _GATES else "nothing", at, None, problem)
+        return Item(_ELSE.get(key, "nothing"), at, None, problem)
     return _nothing(Problem("BK710", *_unlike(raw), at=at))
 
 

@@ -21,6 +21,7 @@ from baselinekit.suites.dialects import capability, suite as suites, testcases
 from baselinekit.suites.dialects.capability import Defaults
 from baselinekit.suites.dialects.expecting import below
 from baselinekit.suites.evalfiles import BESIDE, Item
+from baselinekit.suites.evalpaths import wrong_paths, wrong_results
 from baselinekit.suites.evalsettings import MAIN_SUITE, Settings, nearest_upward
 
 _BASELINE = Grader("baseline", "code", BaselineMatch(), at=("baseline",))
@@ -42,11 +43,14 @@ class Loading:
     walked: set[str] = field(default_factory=set)
     settings: Settings = field(default_factory=Settings)
 
+    def wrong(self) -> list[Problem]:
+        """All that is wrong, once: a suite may be asked for twice."""
+        found = [*self.settings.problems, *self.problems, *_same_ids(self.cases, self.root)]
+        return list(dict.fromkeys(found))
+
     def finish(self) -> None:
         """Refuse what cannot be used, all at once."""
-        found = [*self.settings.problems, *self.problems, *_same_ids(self.cases, self.root)]
-        problems = list(dict.fromkeys(found))  # a suite may be asked for twice
-        if problems:
+        if problems := self.wrong():
             refused = all(problem.code.startswith("BK4") for problem in problems)
             raise (Refused if refused else InvalidInput)(*problems)
 
@@ -121,7 +125,7 @@ class _Document:
 
     def item(self, item: Item, defaults: Defaults) -> list[Problem]:
         if item.problem is not None:
-            passed_over = item.form == "gate" and self.file in self.loading.walked
+            passed_over = item.form in ("gate", "report") and self.file in self.loading.walked
             return [] if passed_over else [item.problem]
         if item.form == "test_cases":
             return self.test_cases(item, defaults)
@@ -135,7 +139,8 @@ class _Document:
             return [Problem("BK710", f"no case, but a JSON {json_type(raw)}", mend, at=at)]
         source = replace(self.source(self.number, at, raw), form="native")
         case, problems = capability.read(raw, source, defaults)
-        self.loading.cases += [case] if case else []
+        problems = problems or (wrong_paths(self.loading.root, case) if case else [])
+        self.loading.cases += [case] if case and not problems else []
         return below(problems, at)
 
     def test_cases(self, item: Item, defaults: Defaults) -> list[Problem]:
@@ -168,6 +173,8 @@ class _Document:
         loading, raw = self.loading, item.raw if isinstance(item.raw, dict) else {}
         stated, config, defaults, problems = suites.read(item.raw, defaults)
         thresholds, more = loading.settings.thresholds(loading.root, self.file, raw.get("thresholds"))
+        if stated is not None:
+            more += wrong_results(loading.root, self.file, stated.reporting.output_dir)
         problems = below([*problems, *more], item.at)
         loading.defaults[self.file] = defaults
         before = len(loading.suites)

@@ -1,13 +1,12 @@
 """`phase:` and `eval_trigger:`, as the plan of a project states them, read as gates."""
 
-import os
 import posixpath
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.metrics import metric_name
 from baselinekit.model.baselines import Number
 from baselinekit.model.gates import Gate
@@ -17,6 +16,7 @@ from baselinekit.store.files import MAX_BYTES, read
 from baselinekit.store.locating import place_problems
 from baselinekit.store.validate import check
 from baselinekit.suites.dialects.expecting import below
+from baselinekit.suites.evalpaths import hides, named, wrong_results
 
 RATE = "pass rate"
 SLOT = "{phase_id}"
@@ -106,7 +106,9 @@ def load_gates(file: str, root: str) -> list[Gate]:
             elif stated.keys() & {PHASE, TRIGGER}:
                 here.append(Problem("BK103", f"unknown key {key!r} beside a gate", "remove it", at=(key,)))
     if any(wrong.values()):
-        raise InvalidInput(*place_problems(body, file, wrong))
+        problems = place_problems(body, file, wrong)
+        refused = all(problem.code.startswith("BK4") for problem in problems)
+        raise (Refused if refused else InvalidInput)(*problems)
     if not gates:
         raise InvalidInput(Problem("BK730", "no gate here", _FORM, Place(file, 1, 1)))
     return gates
@@ -174,6 +176,9 @@ def _trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Problem]
         problems += _wrong_path(path, root)
     suite, missing = _suite(stated.suite, file, root)
     problems += below(missing, ("suite",))
+    if stated.on_success.archive_results and not missing:
+        wrong = wrong_results(root, suite, None)
+        problems += [replace(one, at=("on_success", "archive_results")) for one in wrong]
     return [
         Gate(
             posixpath.splitext(posixpath.basename(stated.suite))[0],
@@ -194,19 +199,20 @@ def _trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Problem]
 def _suite(name: str, file: str, root: str) -> tuple[str, list[Problem]]:
     """A suite from the folder of the file that names it, else from the project's root, where a plan that
     lies in a folder of its own means it."""
-    beside = posixpath.normpath(posixpath.join(posixpath.dirname(file), name))
-    for path in (beside, posixpath.normpath(name)):
+    looked: list[str] = []
+    for by in (file, ""):
         try:
+            path = named(root, by, name)
+            looked += [path] if path not in looked else []
             read(root, path, MAX_BYTES)
         except BaselinekitError as error:
             problem = error.problems[0]
             if problem.code.startswith("BK4"):
-                return path, [replace(problem, place=None, at=())]
+                return name, [replace(problem, place=None, at=())]
         else:
             return path, []
-    mend = f"it is looked for at {beside}"
-    mend += "" if beside == posixpath.normpath(name) else f", then at {posixpath.normpath(name)}"
-    return beside, [Problem("BK102", f"there is no suite {name!r}", mend, at=())]
+    mend = f"it is looked for at {', then at '.join(looked)}" if looked else "write the path of a suite"
+    return name, [Problem("BK716", f"there is no suite {name!r}", mend, at=())]
 
 
 def _wrong_least(least: dict[str, Number]) -> list[Problem]:
@@ -232,13 +238,11 @@ def _wrong_path(path: str, root: str) -> list[Problem]:
     """A file of a plan names where something is written: a report, inside the project, and nothing else."""
     at = ("on_failure", "report_path")
     inside = posixpath.normpath(path.replace(SLOT, "x"))
-    folder = os.path.realpath(os.path.join(root, posixpath.dirname(inside)))
-    hidden = any(part.lower() in (".git", ".github", ".baselinekit") for part in inside.split("/"))
-    if posixpath.isabs(inside) or os.path.commonpath([os.path.realpath(root), folder]) != os.path.realpath(
-        root
-    ):
-        return [Problem("BK404", f"{path} leads out of the project", "keep reports inside it", at=at)]
-    if hidden or not inside.endswith(ENDINGS):
+    try:
+        named(root, "", inside)
+    except BaselinekitError as error:
+        return [replace(problem, place=None, at=at) for problem in error.problems]
+    if hides(inside) or not inside.endswith(ENDINGS):
         mend = f"a report ends in {', '.join(ENDINGS)}, such as eval-results/phase-{SLOT}.md"
         return [Problem("BK730", f"{path} is no place for a report", mend, at=at)]
     return []

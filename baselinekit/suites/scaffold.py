@@ -2,7 +2,9 @@
 
 import os
 
+from baselinekit.store import schemafile
 from baselinekit.store.results import write_text
+from baselinekit.suites.evalschema import json_schema
 
 SKILL = "reverse"
 """Whom the example asks, by the name that the configuration gives it."""
@@ -106,14 +108,25 @@ metadata:
 }
 
 
+_FOR_EDITORS = ("eval-suite.yaml", "capability/strings.yaml", "regression/sentence.yaml")
+
+
+def _written(folder: str, name: str, root: str) -> str:
+    """The text of a file, with the line by which an editor finds what may stand in it."""
+    if name not in _FOR_EDITORS:
+        return FILES[name]
+    path = schemafile.reference(root, os.path.dirname(os.path.join(folder, name)), "evals", json_schema)
+    return f"# yaml-language-server: $schema={path}\n{FILES[name]}"
+
+
 def scaffold(folder: str, root: str) -> tuple[list[str], list[str]]:
     """Write what is not there yet below a folder: what was written, and what is left as it was."""
     written, left = [], []
-    for name, text in FILES.items():
+    for name in FILES:
         path = os.path.join(root, folder, name)
         if os.path.lexists(path):
             left.append(os.path.join(folder, name))
         else:
-            write_text(path, text, root)
+            write_text(path, _written(folder, name, root), root)
             written.append(os.path.join(folder, name))
     return written, left

@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
+from baselinekit.errors import Problem
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.recipes import Execution
 from baselinekit.store.files import shown
@@ -37,6 +38,18 @@ def load_cases(files: Sequence[str], root: str, target: Execution | None = None)
 def load_evals(paths: Sequence[str], root: str, target: Execution | None = None) -> Suite:
     """Everything below these paths, each case once. One suite among it says how all of it is run; where
     there are several, or none, nobody does."""
+    loading, suite = _loaded(paths, root, target)
+    loading.finish()
+    return suite
+
+
+def load_partly(paths: Sequence[str], root: str) -> tuple[Suite, list[Problem]]:
+    """What can be read of it, and what is wrong with the rest."""
+    loading, suite = _loaded(paths, root, None)
+    return suite, loading.wrong()
+
+
+def _loaded(paths: Sequence[str], root: str, target: Execution | None) -> tuple[Loading, Suite]:
     suites, loose = discover_evals(paths, root)
     loading = Loading(
         root, walked={*suites, *loose} - {shown(root, os.path.join(root, path)) for path in paths}
@@ -51,6 +64,5 @@ def load_evals(paths: Sequence[str], root: str, target: Execution | None = None)
         for file in loose:
             if file not in loading.referred:
                 loading.file(file, ours or loading.beside(file, defaults))
-    loading.finish()
     suite = chosen[0] if len(chosen) == 1 else Suite("evals", ())
-    return replace(suite, cases=tuple(loading.cases))
+    return loading, replace(suite, cases=tuple(loading.cases))

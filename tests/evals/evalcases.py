@@ -11,13 +11,13 @@ from baselinekit.evals.evals import Policy, run
 from baselinekit.model.asking import Answer, Ask, Usage
 from baselinekit.model.evals import Case, Expected, Suite, SuiteConfig
 from baselinekit.model.graders import ExactMatch, Grader
-from baselinekit.model.observation import Finished, Run
+from baselinekit.model.observation import Finished, Request, Response, Run
 from baselinekit.model.recipes import Recipe, SkillExecution
 from baselinekit.model.results import Report, Result
 from baselinekit.replay.dispatch import Doors
 from baselinekit.workflow.compare import Clock, Way
 from baselinekit.workflow.pool import Stop
-from baselinekit.workflow.project import Operator, open_project
+from baselinekit.workflow.project import Operator, Project, open_project
 
 CONFIG = "skills: {echo: {command: [echo]}}\nmodels: {judge: {command: [judge]}, default: {command: [m]}}\n"
 EXACT = Grader("exact", "code", ExactMatch())
@@ -51,6 +51,8 @@ class World:
             (root / "baselinekit.yaml").write_text(CONFIG)
 
     def execute(self, asked: Run) -> Finished:
+        if not asked.stdin:  # git, which is asked where we are
+            return Finished(1, b"", b"", 0.001)
         given = json.loads(asked.stdin)["input"]
         self.calls.append(given)
         said = self._says(given, self.calls.count(given))
@@ -70,18 +72,21 @@ class World:
     def run(
         self, suite: Suite, wanted: Choice | None = None, outside: Outside | None = None, **policy: Any
     ) -> Report:
-        project = open_project(Operator(cwd=str(self.root)))
-        doors = Doors(self._none, self.execute, self.slept.append, models=self)
         clock = Clock(lambda: "2024-01-20T14:30:52Z", self.seconds)
-        way = Way(doors, lambda: None, clock, stop=self.stop)
-        return run(project, suite, wanted or Choice(), Policy(**policy), way, outside or Outside())
+        way = Way(self.doors(), lambda: None, clock, stop=self.stop)
+        return run(self.project(), suite, wanted or Choice(), Policy(**policy), way, outside or Outside())
+
+    def project(self) -> Project:
+        return open_project(Operator(cwd=str(self.root)))
+
+    def doors(self) -> Doors:
+        return Doors(self.send, self.execute, self.slept.append, models=self)
 
     def one(self, case: Case, **policy: Any) -> Result:
         (result,) = self.run(suite(case), **policy).results
         return result
 
-    @staticmethod
-    def _none(request: object) -> Any:
+    def send(self, request: Request) -> Response:
         raise AssertionError("no request is sent")
 
 

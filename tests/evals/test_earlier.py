@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 
 from baselinekit.errors import InvalidInput
 from baselinekit.evals.earlier import check_parts, compared, load_earlier
+from baselinekit.model.asking import Usage
 from baselinekit.model.earlier import Earlier
 from baselinekit.model.results import Coverage, Metric, Report, SuiteFacts
 from baselinekit.report import dispatch as reports, terminal
@@ -28,6 +29,8 @@ ONE = [  # before, now, verdict, what is said
     ("+++++", "++++-", "insufficient evidence", "worse, but too few attempts to tell it from chance"),
     ("+", "!", "insufficient evidence", "error now"),
     ("?", "+", "insufficient evidence", "unscored then"),
+    ("?", "?", "not comparable", "unscored in both"),
+    ("!", "?", "not comparable", "error then, unscored now"),
 ]
 
 
@@ -43,6 +46,16 @@ def test_where_no_model_takes_part_one_attempt_tells() -> None:
     before, now = result("a", "+", kind="http"), result("a", "-", kind="http")
     assert compared(report(now), report(before)).cases[0].verdict == "regressed"
     assert compared(report(before), report(now)).cases[0].verdict == "improved"
+    program = {"kind": "skill", "fingerprint": {"case": "c", "grader": "g"}}
+    (case,) = compared(report(result("a", "-", **program)), report(result("a", "+", **program))).cases
+    assert (case.verdict, case.why) == ("regressed", "no model takes part: one attempt tells")
+    told = result("a", "-", **program, usage=Usage(3, 4))
+    assert (
+        compared(report(told), report(result("a", "+", **program))).cases[0].verdict
+        == "insufficient evidence"
+    )
+    asked = result("a", "-", kind="skill")  # of which its fingerprint names a model
+    assert compared(report(asked), report(before)).cases[0].verdict == "insufficient evidence"
     judged = result("a", "-", kind="http", grader="model")
     assert compared(report(judged), report(before)).cases[0].verdict == "insufficient evidence"
 

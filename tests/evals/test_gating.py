@@ -1,6 +1,7 @@
 """Gates: what they are judged by, and what is never let through."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from evalreports import report, result
@@ -14,7 +15,7 @@ from baselinekit.model.results import Coverage, Result
 from baselinekit.report import dispatch as reports
 
 
-def test_h68_a_value_that_equals_its_threshold_passes() -> None:
+def test_h72_a_value_that_equals_its_threshold_passes() -> None:
     nine_of_ten = report(*(result(f"c{n}", "+" if n else "-") for n in range(10)))
     assert gating.judge(Gate("g", {"pass rate": 0.9}), nine_of_ten).state == "met"
     assert gating.judge(Gate("g", {"pass@1": 0.9000001}), nine_of_ten).state == "not met"
@@ -136,10 +137,35 @@ def test_a_run_for_a_gate_makes_as_many_attempts_as_its_metrics_need() -> None:
     assert gating.attempts_for(Gate("g", {"pass@1": 1}, ("pass@5",)), suite) == 5
 
 
-def test_a_selection_is_told() -> None:
-    narrowed = replace(report(result("a", "+")), coverage=Coverage({"expression": "a"}, 4))
-    assert "expression: a" in gating.selection_of(narrowed)
-    assert gating.selection_of(report(result("a", "+"))) == ""
+@pytest.mark.parametrize(
+    ("chosen", "left_out", "gate", "said"),
+    [
+        ({"expression": "a"}, 4, Gate("g", {"pass rate": 1}), "(expression: a), which left 4 out"),
+        ({"last_failed": True}, 4, Gate("g", {"pass rate": 1}), "(last_failed: yes), which left 4 out"),
+        ({"tags": ["x"]}, 4, Gate("g", {"pass rate": 1}), "(tags: x), which left 4 out"),
+        (
+            {"tags": ["x"], "ids": ["a"]},
+            4,
+            Gate("g", {"pass rate": 1}, tags=("x",)),
+            "(ids: a), which left 4 out",
+        ),
+        ({"tags": ["x"]}, 4, Gate("g", {"pass rate": 1}, tags=("x", "y")), "(tags: x), which left 4 out"),
+        ({"tags": ["x", "y"]}, 4, Gate("g", {"pass rate": 1}, tags=("x",)), ""),
+        ({"categories": ["regression"]}, 4, Gate("g", {"pass rate": 1}, categories=("regression",)), ""),
+        ({"expression": "a"}, 0, Gate("g", {"pass rate": 1}), ""),
+        ({"changed_since": "main"}, 4, Gate("g", {"pass rate": 1}), ""),
+        ({}, 0, Gate("g", {"pass rate": 1}), ""),
+    ],
+)
+def test_of_what_was_left_out_by_hand_nobody_knows_whether_it_passes(
+    chosen: dict[str, Any], left_out: int, gate: Gate, said: str
+) -> None:
+    passed = result("a", "+", eval_type="regression", tags=("x",))
+    narrowed = replace(report(passed), coverage=Coverage(chosen, left_out))
+    judged = gating.judge(gate, narrowed)
+    assert (judged.state, judged.exit_code) == (("undecided", 3) if said else ("met", 0))
+    assert said in "".join(judged.why)
+    assert gating.judge(gate, narrowed, partly=True).state == "met"
 
 
 @pytest.mark.parametrize(("codes", "code"), [([0, 1, 3], 1), ([3, 4], 4), ([0, 0], 0), ([130, 1], 130)])

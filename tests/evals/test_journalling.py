@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from evalcases import CONFIG, EXACT, case
 
+from baselinekit.evals.casechecks import Prepared
 from baselinekit.evals.caseresults import Told
 from baselinekit.evals.journalling import Memory, key_of
 from baselinekit.model.baselines import Baseline, Known, Metadata
@@ -28,7 +29,7 @@ def known(failures: int = 0, output: Any = "yes") -> Case:
 def key(root: Path, *cases: Case, attempts: int = 1, **operator: Any) -> str:
     (root / "baselinekit.yaml").write_text(CONFIG)
     project = open_project(Operator(cwd=str(root), **operator))
-    return key_of(project, "s.yaml", cases, attempts, [0] * len(cases))
+    return key_of(project, "s.yaml", [Prepared(one) for one in cases], attempts, [0] * len(cases))
 
 
 def test_what_a_run_records_makes_no_other_run(tmp_path: Path) -> None:
@@ -70,10 +71,11 @@ def test_an_attempt_comes_back_as_it_was(tmp_path: Path) -> None:
     attempt = Attempt(2, "failed", 0.25, (grade,), "so", again=1, seconds=0.5, output={"n": [1, None]})
     spots = (Spot(("a", 0), "extra", ABSENT, None, "f", None, at=("baseline", "output")),)
     first = memory(tmp_path, False)
-    first.add(known(), Told(attempt, spots, 7))
+    told = Told(attempt, spots, 7, {"model": ("m-1", None)})
+    first.add(known(), told)
     first.close()
     again = memory(tmp_path)
-    assert again.known(known(), 2) == Told(attempt, spots, 7)
+    assert again.known(known(), 2) == told
     assert again.known(known(), 1) is None
     again.close()
 

@@ -65,7 +65,7 @@ def test_f37_a_judge_that_is_talked_into_a_pass_is_found_out() -> None:
 
 
 def test_a_judge_that_passes_or_fails_everything_tells_nothing() -> None:
-    assert len(wrong(judge(lambda output: True))) == 10
+    assert len(wrong(judge(lambda output: True))) == 12
     assert wrong(judge(lambda output: False)) == ["a right answer", "a right answer in other words"]
 
 
@@ -127,7 +127,7 @@ def test_what_a_judge_and_people_say_is_counted_once_a_judge_and_kept_beside_the
     write(tmp_path)
     root, cases = str(tmp_path), load_cases(["evals/e.yaml"], str(tmp_path))
     assert [one.state for one in calibrating.facts_of(root, cases)] == ["not calibrated"]
-    ((_, found),) = calibrating.calibrate(root, calibrating.judges_of(cases), judge(honest))
+    ((_, found),) = calibrating.calibrate(root, calibrating.judges_of(root, cases), judge(honest))
     assert (found.both, found.only_judge, found.only_human, found.neither) == (2, 1, 0, 2)
     assert found.accuracy == pytest.approx(0.8)
     assert found.kappa == pytest.approx(0.6153846)
@@ -149,7 +149,9 @@ def test_a_calibration_holds_for_its_judge_and_its_rubric_alone(
 ) -> None:
     write(tmp_path)
     root = str(tmp_path)
-    calibrating.calibrate(root, calibrating.judges_of(load_cases(["evals/e.yaml"], root)), judge(honest))
+    calibrating.calibrate(
+        root, calibrating.judges_of(root, load_cases(["evals/e.yaml"], root)), judge(honest)
+    )
     write(tmp_path, case=CASE.replace(old, new))
     assert {one.state for one in calibrating.facts_of(root, load_cases(["evals/e.yaml"], root))} == {state}
 
@@ -158,7 +160,7 @@ def test_labels_that_have_changed_are_told(tmp_path: Path) -> None:
     write(tmp_path)
     root = str(tmp_path)
     cases = load_cases(["evals/e.yaml"], root)
-    calibrating.calibrate(root, calibrating.judges_of(cases), judge(honest))
+    calibrating.calibrate(root, calibrating.judges_of(root, cases), judge(honest))
     write(tmp_path, LABELS.replace("Perth", "Darwin"))
     assert [one.state for one in calibrating.facts_of(root, cases)] == ["other labels"]
 
@@ -166,7 +168,7 @@ def test_labels_that_have_changed_are_told(tmp_path: Path) -> None:
 def test_a_reply_that_cannot_be_used_counts_neither_way(tmp_path: Path) -> None:
     write(tmp_path)
     cases = load_cases(["evals/e.yaml"], str(tmp_path))
-    ((_, found),) = calibrating.calibrate(str(tmp_path), calibrating.judges_of(cases), echo)
+    ((_, found),) = calibrating.calibrate(str(tmp_path), calibrating.judges_of(str(tmp_path), cases), echo)
     assert (found.undecided, found.accuracy, found.kappa) == (5, None, None)
 
 
@@ -187,7 +189,7 @@ def test_what_is_wrong_with_labels_is_said_before_anybody_is_asked(
     write(tmp_path, labels)
     cases = load_cases(["evals/e.yaml"], str(tmp_path))
     with pytest.raises(InvalidInput, match=message):
-        calibrating.calibrate(str(tmp_path), calibrating.judges_of(cases), echo)
+        calibrating.calibrate(str(tmp_path), calibrating.judges_of(str(tmp_path), cases), echo)
 
 
 def test_nothing_to_calibrate_is_told(tmp_path: Path) -> None:

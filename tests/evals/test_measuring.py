@@ -56,6 +56,16 @@ def test_h53_the_numbers_of_a_phase() -> None:
     assert round(value(found, "pass^3", "pooled attempts") or 0, 2) == 0.79
 
 
+def test_h53_the_numbers_of_the_sample_report() -> None:
+    """pass^3 of 22 in 25 attempts is 0.88 cubed; pass@3 is no power of it, but the mean over the cases."""
+    found = metrics(*(result("p", number=n) for n in range(22)), *(result("f") for _ in range(3)))
+    assert value(found, "pass@1") == 0.88
+    assert round(value(found, "pass^3", "pooled attempts") or 0, 2) == 0.68
+    three = [*(result("ppp") for _ in range(22)), *(result("fpf") for _ in range(2)), result("fff")]
+    found = metrics(*three)
+    assert (value(found, "pass@1"), value(found, "pass@3")) == (0.88, 0.96)
+
+
 def test_h51_what_too_few_attempts_cannot_tell_is_not_available() -> None:
     found = metrics(result("ff"), result("ffff"), **{"pass@3": 0.5})
     metric = found[("pass@3", "per case")]

@@ -4,15 +4,20 @@ import json
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from evalcases import CONFIG, World, case, suite
 from evalreports import report, result
 
+from baselinekit.errors import cannot
 from baselinekit.evals import gating, notifying
+from baselinekit.model.evals import Reporting
 from baselinekit.model.gates import Gate
+from baselinekit.model.observation import Finished, Run
 from baselinekit.programs.process import Processes
 from baselinekit.replay.dispatch import Doors
 from baselinekit.replay.http import Client
@@ -126,6 +131,19 @@ def test_a_program_that_fails_is_a_warning(tmp_path: Path, doors: Doors) -> None
     assert "is not found" in notifying.notify(gone, {"text": ""}, doors)
 
 
+def test_a_program_that_takes_too_long_is_told_what_it_can_do(tmp_path: Path, doors: Doors) -> None:
+    """There is no `timeout` to be raised."""
+
+    def execute(run: Run) -> Finished:
+        raise cannot("BK321", "it did not end within 10 s", "raise `timeout`, if it may take longer")
+
+    here = project(tmp_path, f"notify: {{command: ['{sys.executable}']}}\n")
+    warning = notifying.notify(here, {"text": ""}, replace(doors, execute=execute))
+    assert warning.endswith(
+        "BK735 it did not end within 10 s: let it end sooner, or work on in the background"
+    )
+
+
 @pytest.mark.parametrize(
     ("config", "exit_code", "wanted"),
     [
@@ -139,6 +157,41 @@ def test_a_program_that_fails_is_a_warning(tmp_path: Path, doors: Doors) -> None
 )
 def test_who_is_told_when(tmp_path: Path, config: str, exit_code: int, wanted: bool) -> None:
     assert notifying.is_wanted(project(tmp_path, config), exit_code) is wanted
+
+
+@pytest.mark.parametrize(
+    ("config", "by_suite", "exit_code", "wanted"),
+    [
+        ("notify: {command: [x]}", None, 1, True),
+        ("notify: {command: [x]}", True, 1, True),
+        ("notify: {command: [x]}", True, 0, False),
+        ("notify: {command: [x]}", False, 1, False),
+        ("notify: {command: [x], always: true}", False, 1, True),
+        ("version: 1", True, 1, False),
+    ],
+)
+def test_h60_a_suite_may_keep_its_failures_from_who_does_not_want_to_know_all(
+    tmp_path: Path, config: str, by_suite: bool | None, exit_code: int, wanted: bool
+) -> None:
+    assert notifying.is_wanted(project(tmp_path, config), exit_code, by_suite) is wanted
+
+
+@pytest.mark.parametrize(
+    ("config", "by_suite", "told"),
+    [
+        ("version: 1", True, 1),
+        ("version: 1", None, 0),
+        ("version: 1", False, 0),
+        ("notify: {command: [x]}", True, 0),
+    ],
+)
+def test_h60_a_suite_that_asks_to_notify_where_there_is_nobody_says_so_once(
+    tmp_path: Path, config: str, by_suite: bool | None, told: int
+) -> None:
+    (tmp_path / "baselinekit.yaml").write_text(f"{CONFIG}{config}\n")
+    cases = replace(suite(case("a", "no"), case("b")), reporting=Reporting(notify_on_failure=by_suite))
+    warnings = World(tmp_path).run(cases).warnings
+    assert sum("s asks to notify on failure" in warning for warning in warnings) == told
 
 
 def test_many_failures_are_cut() -> None:

@@ -68,6 +68,34 @@ def test_h9_a_file_of_test_cases() -> None:
     )
 
 
+def test_h1_every_key_of_a_record_is_read(tmp_path: Path) -> None:
+    (case,) = cases(
+        tmp_path,
+        """
+        capability_eval:
+          id: cap-1
+          name: A name
+          description: What it tests
+          category: words
+          input: {type: prompt, content: hi, context: {language: en}}
+          expected_output: {type: contains, value: a, alternatives: [b]}
+          grader: {type: code, config: {method: contains}}
+          metadata: {difficulty: hard, tags: [x, y], timeout_seconds: 9, retries: 2, weight: 1.5}
+        """,
+    )
+    assert (case.id, case.name, case.description, case.category) == (
+        "cap-1",
+        "A name",
+        "What it tests",
+        "words",
+    )
+    assert (case.kind, case.context, case.difficulty) == ("capability", {"language": "en"}, "hard")
+    assert (case.tags, case.timeout, case.retries, case.weight) == (("x", "y"), 9, 2, 1.5)
+    assert case.expected is not None
+    assert (case.expected.type, case.expected.value, case.expected.alternatives) == ("contains", "a", ["b"])
+    assert methods(case) == [Contains()]
+
+
 def test_h1_h2_a_functional_expectation_without_a_method_is_called() -> None:
     (case,) = load_cases(["capability-codegen.yaml"], str(EXAMPLES))
     calls = [Call(120, [5]), Call(1, [0]), Call(1, [1]), Call(3628800, [10])]
@@ -126,7 +154,7 @@ def test_h6_h10_a_regression_record_is_graded_by_its_baseline(file: str, id: str
         ("- {metadata: {id: f}, test_cases: [{id: a, {it}}]}", ["f/a"]),
     ],
 )
-def test_every_form_of_a_file(tmp_path: Path, text: str, ids: list[str]) -> None:
+def test_h9_every_form_of_a_file(tmp_path: Path, text: str, ids: list[str]) -> None:
     lines = "input: {type: prompt, content: x}\nexpected: {value: y}"
     known = "{id: r, current: {input: {endpoint: /}, execution: {type: http}}, baseline: {output: 1}}"
     flow = lines.replace("\n", ", ")
@@ -339,3 +367,12 @@ def test_a_file_of_test_cases_may_guard_what_once_worked(tmp_path: Path) -> None
     test_cases: [{id: a, input: {type: prompt, content: x}, expected: {value: y}}]
     """
     assert [case.kind for case in cases(tmp_path, text)] == ["regression"]
+
+
+@pytest.mark.parametrize(
+    "where", ["skip: later", "metadata: {skip: later}", "skip: later\nmetadata: {skip: not yet}"]
+)
+def test_h5_a_case_is_left_out_wherever_it_says_so(tmp_path: Path, where: str) -> None:
+    text = f"id: a\ninput: {{type: prompt, content: x}}\nexpected: {{value: y}}\n{where}\n"
+    (case,) = cases(tmp_path, text)
+    assert case.skip == "later"

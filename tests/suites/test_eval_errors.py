@@ -1,5 +1,6 @@
 """Eval files that are wrong: every mistake of every file at once, each with its place and a way out."""
 
+import os
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -45,6 +46,10 @@ ONE_LINE = [
     (
         HEAD + "grader: {type: code, config: {method: regex, patern: y}}",
         "3:46: unknown key 'patern': did you mean 'pattern'?",
+    ),
+    (
+        HEAD + "grader: {type: code, config: {method: regex, pattern: y, flags: [multilin]}}",
+        "found 'multilin' (string): did you mean 'multiline'?",
     ),
     (
         HEAD + "grader: {type: model, config: {rubric: ok, samples: many}}",
@@ -153,7 +158,7 @@ ONE_LINE = [
     ),
     (
         "id: a\ninput: {type: skill, content: x}\nexpected: {value: y}",
-        "2:15: skill is not asked of prompt: `execution: {type: skill",
+        "2:15: an input of `type: skill` cannot go to an execution of `type: prompt`:",
     ),
     (
         "id: a\ninput: {type: api_call, content: {mthod: GET}}\nexpected: {value: y}",
@@ -192,6 +197,11 @@ ONE_LINE = [
         "id: r\ncurrent: {input: {endpoint: /}, execution: {type: http}}",
         "1:1: r has no baseline yet: capture it: baselinekit capture from evals/c.yaml",
     ),
+    (
+        "id: r\nbaseline: {output: 1}\ncomparison: {type: structral}\n"
+        "current: {input: x, execution: {type: skill, skill_name: s}}",
+        "3:20: expected one of exact, structural, numeric, semantic, found 'structral' (string)",
+    ),
     ("id: r\nbaseline: {output: 1}\ncurent: {}", "3:1: unknown key 'curent': did you mean 'current'?"),
 ]
 
@@ -228,7 +238,7 @@ def test_h17_all_mistakes_of_all_files_come_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_an_id_that_is_there_twice_names_both_places(tmp_path: Path) -> None:
+def test_h60_an_id_that_is_there_twice_names_both_places(tmp_path: Path) -> None:
     write(tmp_path, "a.yaml", HEAD + "expected: {value: y}")
     write(tmp_path, "b.yaml", "# one more\n" + HEAD.replace("id: a", "id: A") + "expected: {value: y}")
     write(tmp_path, "c.yaml", HEAD + "expected: {value: y}")
@@ -242,7 +252,7 @@ def test_an_id_that_is_there_twice_names_both_places(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["../../secret.txt", "/etc/hostname", "link.txt"])
-def test_f41_an_input_file_outside_of_the_project_is_refused(tmp_path: Path, path: str) -> None:
+def test_f41_x5_an_input_file_outside_of_the_project_is_refused(tmp_path: Path, path: str) -> None:
     root = tmp_path / "project"
     write(tmp_path, "secret.txt", "the crown jewels")
     write(root, "evals/c.yaml", f"id: a\ninput: {{type: file, content: {path}}}\nexpected: {{value: y}}")
@@ -282,7 +292,7 @@ WORDS = [
 ]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=600 if os.environ.get("BASELINEKIT_THOROUGH") else 100, deadline=None)
 @given(st.data())
 def test_f25_a_mangled_eval_file_is_an_error_or_a_suite(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

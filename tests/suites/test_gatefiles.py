@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.errors import InvalidInput
+from baselinekit.errors import InvalidInput, Refused
 from baselinekit.suites.gatefiles import load_gates
 
 REFERENCE = Path(__file__).parent.parent / "reference"
@@ -62,7 +62,7 @@ WRONG = [
     ("eval_trigger: {suite: s.yaml}", "BK731 plan.yaml:1:.*lets everything through"),
     (
         "eval_trigger: {suite: no.yaml, thresholds: {pass@1: 1}}",
-        "BK102 plan.yaml:1:23: there is no suite 'no.yaml'",
+        "BK716 plan.yaml:1:23: there is no suite 'no.yaml'",
     ),
     (
         "eval_trigger: {suite: s.yaml, thresholds: {pas@1: 1}}",
@@ -75,14 +75,14 @@ WRONG = [
         "a share from 0 to 1",
     ),
     ("phase: {steps: [{type: eval, config: {suite: s.yaml, required_pass_rate: 1, metrics: [f1]}}]}", "'f1'"),
-    ("eval_trigger: {suite: ../s.yaml, thresholds: {pass@1: 1}}", "BK404|BK102"),
+    ("eval_trigger: {suite: ../s.yaml, thresholds: {pass@1: 1}}", "BK404|BK716"),
 ]
 
 
 @pytest.mark.parametrize(("text", "message"), WRONG)
 def test_what_is_wrong_with_a_gate_is_said_with_its_place(tmp_path: Path, text: str, message: str) -> None:
     write(tmp_path, text, "s.yaml")
-    with pytest.raises(InvalidInput, match=message):
+    with pytest.raises((InvalidInput, Refused), match=message):
         load_gates("plan.yaml", str(tmp_path))
 
 
@@ -95,7 +95,7 @@ def test_a_plan_names_a_place_for_a_report_and_for_nothing_else(tmp_path: Path, 
         f"eval_trigger: {{suite: s.yaml, thresholds: {{pass@1: 1}}, on_failure: {{report_path: '{path}'}}}}"
     )
     write(tmp_path, text, "s.yaml")
-    with pytest.raises(InvalidInput, match=r"BK404|BK730"):
+    with pytest.raises((InvalidInput, Refused), match=r"BK404|BK730"):
         load_gates("plan.yaml", str(tmp_path))
 
 
@@ -106,6 +106,6 @@ def test_a_folder_that_is_a_link_leads_no_report_out(tmp_path: Path) -> None:
     (root / "out").symlink_to(outside)
     text = "eval_trigger: {suite: s.yaml, thresholds: {pass@1: 1}, on_failure: {report_path: out/x.md}}"
     write(root, text, "s.yaml")
-    with pytest.raises(InvalidInput, match="BK404"):
+    with pytest.raises(Refused, match="BK404"):
         load_gates("plan.yaml", str(root))
     shutil.rmtree(outside)

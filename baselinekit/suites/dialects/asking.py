@@ -156,7 +156,7 @@ def _other(asked: Asked, target: Execution, wanted: Any, words: str) -> list[Pro
     """A recipe of another kind than the input."""
     if isinstance(target, wanted):
         return []
-    what = f"{asked.type} is not asked of {target.type}"
+    what = f"an input of `type: {asked.type}` cannot go to an execution of `type: {target.type}`"
     return [Problem("BK715", what, f"`execution: {{{words}}}`", at=("type",))]
 
 

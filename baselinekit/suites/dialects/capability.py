@@ -60,6 +60,7 @@ class Record:
     grader: Json = ABSENT
     graders: list[Json] = field(default_factory=list)
     execution: Json = ABSENT
+    skip: str | None = None
     metadata: Json = ABSENT
 
 
@@ -132,7 +133,7 @@ def _case(record: Record, metadata: Metadata, case: Case, defaults: Defaults) ->
         retries=defaults.retries if metadata.retries is None else metadata.retries,
         parallel=defaults.parallel if metadata.parallel is None else metadata.parallel,
         weight=float(metadata.weight),
-        skip=metadata.skip or defaults.skip,
+        skip=record.skip or metadata.skip or defaults.skip,
     )
 
 

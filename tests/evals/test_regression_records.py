@@ -1,0 +1,349 @@
+"""Regression records as the document has them: read from their files, run, compared, recorded."""
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evalcases import World
+from storehelp import EXAMPLES, write
+
+from baselinekit.errors import BaselinekitError, InvalidInput
+from baselinekit.evals.casechoice import Choice
+from baselinekit.evals.evalfiles import load
+from baselinekit.evals.evals import Policy, run
+from baselinekit.model.observation import Finished, Request, Response, Run
+from baselinekit.model.results import Report, Result
+from baselinekit.replay.dispatch import Doors
+from baselinekit.workflow.compare import Clock, Way
+from baselinekit.workflow.project import Operator, open_project
+
+UUID = "123e4567-e89b-42d3-a456-426614174000"
+USER = {"id": UUID, "name": "Ada", "email": "ada@example.org", "created_at": "2024-01-15T10:30:00Z"}
+USERS = {"users": [USER], "pagination": {"page": 1, "per_page": 20, "total": 1}}
+CONFIG = "skills: {code-review: {command: [echo]}, echo: {command: [echo]}}\n"
+NAMED = {"test_token": "t-1", "api_base_url": "http://api.test", "TEST_TOKEN": "t-2"}
+
+
+class Service(World):
+    """Whoever is asked over HTTP, and a skill: both answer what the test says."""
+
+    def __init__(self, root: Path, body: Any = None, **operator: Any):
+        write(root, "baselinekit.yaml", CONFIG)
+        super().__init__(root)
+        self.body = body
+        self.requests: list[Request] = []
+        self.operator = {"variables": NAMED, **operator}
+        self.given: list[Any] = []
+
+    def send(self, request: Request) -> Response:
+        self.requests.append(request)
+        return Response(200, (("content-type", "application/json"),), json.dumps(self.body).encode(), 0.01)
+
+    def execute(self, asked: Run) -> Finished:
+        if not asked.stdin:
+            return Finished(1, b"", b"", 0.0)
+        self.given.append(json.loads(asked.stdin))
+        return Finished(0, json.dumps(self.body).encode(), b"", 0.01)
+
+    def files(self, *names: str, **policy: Any) -> Report:
+        """A run of these files of the project."""
+        project = open_project(Operator(cwd=str(self.root), **self.operator))
+        doors = Doors(self.send, self.execute, self.slept.append, models=self)
+        way = Way(doors, lambda: None, Clock(lambda: "2024-02-01T00:00:00Z", self.seconds), stop=self.stop)
+        return run(project, load(project, names, None), Choice(), Policy(**policy), way)
+
+    def record(self, text: str, **policy: Any) -> Result:
+        write(self.root, "r.yaml", text)
+        (result,) = self.files("r.yaml", **policy).results
+        return result
+
+
+def example(root: Path, name: str) -> str:
+    return write(root, name, (EXAMPLES / name).read_bytes())
+
+
+def compared(root: Path, known: Any, comparison: Any, actual: Any) -> Result:
+    """What becomes of a skill that gave one thing at its capture and another now."""
+    record = {
+        "id": "r",
+        "baseline": {"output": known},
+        "current": {"input": "x", "execution": {"type": "skill", "skill_name": "echo"}},
+        "comparison": comparison,
+    }
+    return Service(root, actual).record(json.dumps(record))
+
+
+@pytest.mark.parametrize("kind", ["exact", "structural", "numeric", "semantic"])
+def test_h6_each_type_of_comparison_is_a_grader(tmp_path: Path, kind: str) -> None:
+    assert compared(tmp_path, {"n": 1}, {"type": kind}, {"n": 1}).outcome == "passed"
+    assert compared(tmp_path, {"n": 1}, {"type": kind}, {"n": 2}).outcome == "failed"
+
+
+def test_h6_h10_h12_the_records_of_the_document_run_as_they_are(tmp_path: Path) -> None:
+    for name in ("regression-api-users.yaml", "users-endpoint.json"):
+        example(tmp_path, name)
+    first = Service(tmp_path, USERS)
+    assert [one.outcome for one in first.files("regression-api-users.yaml").results] == ["passed"]
+    (asked,) = first.requests
+    assert (asked.method, asked.url) == ("GET", "http://api.test/api/v1/users")
+    assert ("Authorization", "Bearer t-1") in asked.headers
+    second = Service(tmp_path, {"data": [1, 2], "meta": {"page": 1, "per_page": 20, "total": 3}})
+    second.operator["base_url"] = "http://api.test/"
+    assert [one.outcome for one in second.files("users-endpoint.json").results] == ["passed"]
+    assert second.requests[0].url == "http://api.test/api/v1/users"
+    assert ("Authorization", "Bearer t-2") in second.requests[0].headers
+
+
+@pytest.mark.parametrize("word", ["endpoint", "path"])
+def test_h7_a_request_may_say_endpoint_or_path(tmp_path: Path, word: str) -> None:
+    world = Service(tmp_path, {"n": 1})
+    result = world.record(
+        f"id: r\nbaseline: {{output: {{status: 200, body: {{n: 1}}}}}}\n"
+        f"current: {{input: {{method: POST, {word}: /x, headers: {{a: b}}, body: {{q: 1}}}},\n"
+        "  execution: {type: http, base_url: 'http://api.test'}}\n"
+    )
+    (asked,) = world.requests
+    assert (result.outcome, asked.method, asked.url) == ("passed", "POST", "http://api.test/x")
+    assert asked.content == b'{"q":1}'
+
+
+def test_h7_a_skill_gets_its_parameters_and_what_is_in_its_files(tmp_path: Path) -> None:
+    example(tmp_path, "regression-quality.yaml")
+    write(tmp_path, "path/to/test-diff.patch", "- let x\n+ const x\n")
+    scores = {"specificity": 4.2, "actionability": 4.5, "correctness": 4.8, "tone": 4.6}
+    world = Service(tmp_path, {"quality_scores": scores, "sample_comments": ["another"]})
+    write(tmp_path, "baselinekit.yaml", "skills: {code-review: {command: [echo], files: [code_diff]}}")
+    (result,) = world.files("regression-quality.yaml").results
+    assert result.outcome == "passed"
+    assert world.given == [
+        {
+            "skill": "code-review",
+            "input": {"code_diff": "- let x\n+ const x\n", "context": "React component refactoring"},
+            "parameters": {"depth": "thorough"},
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "changed"),
+    [
+        ({"n": 1}, {"last_passed: null": "last_passed: '2024-02-01T00:00:00Z'"}),
+        ({"n": 2}, {"failure_count: 4": "failure_count: 5"}),
+        (None, {}),
+    ],
+)
+def test_h8_a_run_records_a_pass_and_a_failure_and_no_error(
+    tmp_path: Path, body: Any, changed: dict[str, str]
+) -> None:
+    text = (
+        "id: r # mine\nbaseline: {output: {n: 1}}\n"
+        "current: {input: x, execution: {type: skill, skill_name: echo}}\n"
+        "metadata:\n  last_passed: null\n  failure_count: 4\n"
+    )
+    world = Service(tmp_path, body)
+    if body is None:
+        world.execute = lambda asked: Finished(7, b"", b"", 0.0)  # type: ignore[method-assign]
+    world.record(text, record="always")
+    for old, new in changed.items():
+        text = text.replace(old, new)
+    assert (tmp_path / "r.yaml").read_text().replace('"', "'") == text, "and every other byte stays"
+
+
+@pytest.mark.parametrize(
+    ("rules", "body", "passed"),
+    [
+        ({"options": {"ignore_values": ["data.*"]}}, {"data": [1, 2], "meta": {"page": 1}}, True),
+        ({"options": {"ignore_values": ["body.data.*"]}}, {"data": [1, 2], "meta": {"page": 1}}, True),
+        ({"options": {"ignore_values": ["$.body.data.*"]}}, {"data": [1, 2], "meta": {"page": 1}}, True),
+        ({"ignore_fields": ["meta.page"]}, {"data": [], "meta": {}}, True),
+        ({"options": {"ignore_values": ["meta.page"]}}, {"data": [], "meta": {}}, False),
+        ({"options": {"ignore_values": ["meta.page"]}}, {"data": [], "meta": {"page": 9}}, True),
+        ({"options": {"require_keys": ["meta.per_page"]}}, {"data": [], "meta": {"page": 1}}, False),
+        (
+            {"options": {"require_keys": ["meta.per_page"]}},
+            {"data": [], "meta": {"page": 1, "per_page": None}},
+            True,
+        ),
+        ({"options": {"require_keys": ["data"]}}, {"data": [], "meta": {"page": 1}}, True),
+    ],
+)
+def test_h10_h11_paths_begin_at_the_body_and_each_list_means_its_own(
+    tmp_path: Path, rules: dict[str, Any], body: Any, passed: bool
+) -> None:
+    record = {
+        "metadata": {"id": "r"},
+        "baseline": {"response": {"status": 200, "body": {"data": [], "meta": {"page": 1}}}},
+        "test_case": {
+            "input": {"method": "GET", "path": "/x"},
+            "comparison": {"type": "structural", **rules},
+        },
+        "grader": {"type": "code", "config": {"method": "structural_match", "strict": False}},
+    }
+    world = Service(tmp_path, body, base_url="http://api.test")
+    assert (world.record(json.dumps(record)).outcome == "passed") is passed
+
+
+@pytest.mark.parametrize(("strict", "passed"), [(False, True), (True, False), (None, False)])
+def test_h11_h26_strict_says_whether_further_keys_are_allowed(
+    tmp_path: Path, strict: bool | None, passed: bool
+) -> None:
+    config = {"method": "structural_match"} | ({} if strict is None else {"strict": strict})
+    record = {
+        "metadata": {"id": "r"},
+        "baseline": {"response": {"body": {"a": 1}}},
+        "test_case": {"input": {"path": "/x"}},
+        "grader": {"type": "code", "config": config},
+    }
+    world = Service(tmp_path, {"a": 1, "b": 2}, base_url="http://api.test")
+    assert (world.record(json.dumps(record)).outcome == "passed") is passed
+
+
+def test_h11_without_an_address_the_key_that_is_missing_is_named(tmp_path: Path) -> None:
+    example(tmp_path, "users-endpoint.json")
+    world = Service(tmp_path)
+    with pytest.raises(InvalidInput, match=r"no base_url: pass --base-url URL"):
+        world.files("users-endpoint.json")
+    assert world.requests == []
+
+
+@pytest.mark.parametrize("name", ["regression-api-users.yaml", "users-endpoint.json"])
+def test_h12_an_unresolved_variable_is_told_before_any_request(tmp_path: Path, name: str) -> None:
+    example(tmp_path, name)
+    world = Service(
+        tmp_path, USERS, variables={"api_base_url": "http://api.test"}, base_url="http://api.test"
+    )
+    with pytest.raises(BaselinekitError, match=r"BK501.*(test_token|TEST_TOKEN)"):
+        world.files(name)
+    assert world.requests == []
+
+
+def test_h12_what_was_sent_is_in_no_result_and_in_no_file(tmp_path: Path) -> None:
+    example(tmp_path, "regression-api-users.yaml")
+    world = Service(tmp_path, {"users": [], "echo": "Bearer hush-hush-4711"})
+    world.operator = {
+        "variables": {"api_base_url": "http://api.test"},
+        "secrets": {"test_token": "hush-hush-4711"},
+    }
+    write(tmp_path, "baselinekit.yaml", "allow_hosts: [api.test]\n")
+    report = world.files("regression-api-users.yaml", record="always")
+    assert report.results[0].outcome == "failed"
+    assert ("Authorization", "Bearer hush-hush-4711") in world.requests[0].headers
+    kept = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
+    assert b"4711" not in repr(report).encode() + b"".join(kept)
+
+
+@pytest.mark.parametrize(
+    ("matcher", "value", "passed"),
+    [
+        ("any_uuid", UUID, True),
+        ("any_uuid", "123e4567", False),
+        ("any_string", "Ada", True),
+        ("any_string", 5, False),
+        ("any_string", None, False),
+        ("any_email", "ada@example.org", True),
+        ("any_email", "ada", False),
+        ("any_iso_datetime", "2024-01-15T10:30:00Z", True),
+        ("any_iso_datetime", "yesterday", False),
+        ("any_number", 5, True),
+        ("any_number", 5.5, True),
+        ("any_number", True, False),
+        ("any_number", "5", False),
+    ],
+)
+def test_h13_a_matcher_stands_in_quotes_and_tells_types_apart(
+    tmp_path: Path, matcher: str, value: Any, passed: bool
+) -> None:
+    found = compared(tmp_path, {"a": f"{{{{{matcher}}}}}"}, {"type": "structural"}, {"a": value})
+    assert (found.outcome == "passed") is passed
+
+
+def test_h13_a_name_is_a_variable_or_a_matcher_and_never_both(tmp_path: Path) -> None:
+    write(tmp_path, "baselinekit.yaml", "variables: {any_uuid: x}")
+    with pytest.raises(InvalidInput, match="names with any_ are placeholders"):
+        open_project(Operator(cwd=str(tmp_path)))
+
+
+MORE = {"allow_additional_fields": True}
+ORDER = {"allow_field_reordering": True}
+
+
+@pytest.mark.parametrize(
+    ("known", "tolerance", "actual", "passed"),
+    [
+        ({"a": 1}, {}, {"a": 1, "b": 2}, False),
+        ({"a": 1}, MORE, {"a": 1, "b": 2}, True),
+        ({"a": {"b": 1}}, MORE, {"a": {"b": 1, "c": 2}}, True),
+        ({"a": 1}, MORE, {"b": 2}, False),
+        ({"a": 1, "b": 2}, {}, {"b": 2, "a": 1}, True),
+        ({"a": 1, "b": 2}, ORDER, {"b": 2, "a": 1}, True),
+        ({"a": 1, "b": 2}, {"allow_field_reordering": False}, {"b": 2, "a": 1}, False),
+        ([1, 2], ORDER, [2, 1], False),
+        (["{{any_string}}"], {}, ["a", "b", "c"], True),
+        (["{{any_string}}"], {}, ["a", 2], False),
+        (["{{any_string}}"], {}, [], False),
+        (["{{any_string}}"], {"allow_empty_arrays": True}, [], True),
+        (["a"], {}, ["a", "a"], False),
+    ],
+)
+def test_h14_what_is_allowed_beside_the_shape(
+    tmp_path: Path, known: Any, tolerance: Any, actual: Any, passed: bool
+) -> None:
+    rules = {"type": "structural", "tolerance": tolerance}
+    assert (compared(tmp_path, known, rules, actual).outcome == "passed") is passed
+
+
+def test_h14_an_empty_array_whose_elements_are_ignored_takes_any(tmp_path: Path) -> None:
+    rules = {"type": "structural", "options": {"ignore_values": ["data.*"]}}
+    for data in ([], [1], [{"a": 1}, None]):
+        assert compared(tmp_path, {"data": [], "n": 1}, rules, {"data": data, "n": 1}).outcome == "passed"
+
+
+SCORES = {"specificity": 4.2, "actionability": 4.5, "correctness": 4.8, "tone": 4.6}
+DOWN = {"quality_scores": {"min_delta": -0.3, "max_delta": None}}
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize(
+    ("delta", "passed"),
+    [("-0.3", True), ("-0.31", False), ("0", True), ("0.2", True), ("-0.30000001", False)],
+)
+def test_h15_h16_a_score_may_fall_by_its_tolerance_and_not_a_digit_further(
+    tmp_path: Path, name: str, delta: str, passed: bool
+) -> None:
+    """4.2 - 0.3 is 3.9000000000000004 as floats go, and 3.9 - 4.2 is -0.30000000000000027."""
+    now = {**SCORES, name: float(Decimal(str(SCORES[name])) + Decimal(delta))}
+    known = {"quality_scores": SCORES, "sample_comments": ["one"]}
+    rules = {"type": "numeric", "tolerance": DOWN}
+    result = compared(tmp_path, known, rules, {"quality_scores": now, "sample_comments": ["two"]})
+    assert (result.outcome == "passed") is passed
+
+
+@pytest.mark.parametrize(
+    ("now", "passed"),
+    [
+        ({**SCORES, "tone": 99}, True),
+        ({name: score for name, score in SCORES.items() if name != "tone"}, False),
+        ({**SCORES, "tone": True}, False),
+        ({**SCORES, "tone": None}, False),
+        ({**SCORES, "tone": "4.6"}, False),
+        ({**SCORES, "humour": 1}, True),
+    ],
+)
+def test_h15_h16_no_bound_is_no_bound_and_what_is_no_number_fails(
+    tmp_path: Path, now: Any, passed: bool
+) -> None:
+    rules = {"type": "numeric", "tolerance": DOWN}
+    result = compared(tmp_path, {"quality_scores": SCORES}, rules, {"quality_scores": now})
+    assert (result.outcome == "passed") is passed
+
+
+def test_h16_not_a_number_is_no_score(tmp_path: Path) -> None:
+    world = Service(tmp_path)
+    world.execute = lambda asked: Finished(0, b'{"n": NaN}', b"", 0.0)  # type: ignore[method-assign]
+    result = world.record(
+        "id: r\nbaseline: {output: {n: 1}}\ncomparison: {type: numeric}\n"
+        "current: {input: x, execution: {type: skill, skill_name: echo}}\n"
+    )
+    assert result.outcome == "failed"

@@ -1,0 +1,32 @@
+"""What generated code could have reached is told by every form of report, once for all cases."""
+
+import json
+from pathlib import Path
+
+import pytest
+from evalcases import World, case, suite
+
+from baselinekit.evals.attempts import Outside
+from baselinekit.model.graders import Call, FunctionOutput, Grader
+from baselinekit.model.running import Ran, Returned
+from baselinekit.report import dispatch as reports
+from baselinekit.report.terminal import Style, warnings
+
+CALLS = Grader("calls", "code", FunctionOutput("f", [Call(4, [2])]))
+TOLD = "generated code ran outside of a sandbox, with these within its reach: files, processes (a and 1 more)"
+
+
+@pytest.mark.parametrize("form", [".md", ".eval.md", ".html", ".xml", ".eval.json", ".json"])
+def test_f39_every_report_says_what_generated_code_could_have_reached(tmp_path: Path, form: str) -> None:
+    cases = suite(case("a", "code", CALLS), case("b", "code", CALLS))
+    outside = Outside(run=lambda *given: Ran((Returned(4),), ("time",), ("files", "processes")))
+    report = World(tmp_path).run(cases, outside=outside)
+    assert report.summary.passed == 2
+    text = reports.render(report, form)
+    if form == ".json":  # which keeps it with each grade, so that it can be told again
+        details = json.loads(text)["results"][0]["case"]["attempts"][0]["grades"][0]["details"]
+        assert details["not_contained"] == ["files", "processes"]
+        text = warnings(reports.read(text, "x.json"), Style())
+    assert TOLD in text.replace("\\", "")
+    walled = World(tmp_path).run(cases, outside=Outside(run=lambda *given: Ran((Returned(4),), ("time",))))
+    assert "outside of a sandbox" not in reports.render(walled, form)
