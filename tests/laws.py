@@ -23,6 +23,7 @@ STOREYS = {
     "variables": 2,
     "escape": 2,
     "documents": 2,
+    "clipped": 1.5,
     "landmarks": 1.5,
     "metrics": 2,
     "trust": 2.5,  # the rules that know what a variable is stand on those that do not
@@ -46,13 +47,13 @@ STOREYS = {
 }
 EDGES = {"models", "replay", "store", "report"}
 RULES = {"paths", "variables", "trust", "escape", "documents", "landmarks", "placeholders", "metrics"}
-RULES |= {"compare", "grade", "refresh"}
+RULES |= {"clipped", "compare", "grade", "refresh"}
 
 OWNERS = {
     "httpx": ["replay.http"],
     "httpcore": ["replay.pooled"],
     "h11": ["replay.wire"],
-    "yaml": ["documents.yamlfile"],
+    "yaml": ["documents.libyaml"],
     "pydantic": ["store.validate"],
     "pydantic_core": ["store.validate"],
     "deepdiff": ["compare.explain"],

@@ -8,13 +8,21 @@ Every block marked ```console is run, line by line, the blocks of one document i
 
 Words after `console`: `no-run` (only shown), `exit=N` (the last command ends so; otherwise 2 and what a shell
 says of a broken command are faults), `demo` (the demo service runs; http://127.0.0.1:8080 in the document
-stands for its address). A block marked ```yaml file=NAME (any language) is first written to that file.
+stands for its address), `serve` (the one command of the block is that service: it runs until the end of the
+document, at a free port). A block marked ```yaml file=NAME (any language) is first written to that file.
 Times, ports and versions may differ: tests/console.py says which."""
 
+import os
 import re
+import shlex
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from console import ROOT, Console, console
@@ -36,7 +44,7 @@ class Block:
 
     @property
     def runs(self) -> bool:
-        return self.words[:1] == ["console"] and "no-run" not in self.words
+        return self.words[:1] == ["console"] and not {"no-run", "serve"} & set(self.words)
 
 
 def blocks(document: str) -> list[Block]:
@@ -66,9 +74,10 @@ def _tidy(text: str) -> list[str]:
 def play(document: str, folder: Path) -> int:
     """Run a document; how many commands that were."""
     parts = blocks(document)
-    service = "demo" if any("demo" in part.words[1:] for part in parts if part.runs) else ""
+    served = [part for part in parts if "serve" in part.words[1:]]
+    service = "demo" if any("demo" in part.words[1:] for part in parts if part.runs) and not served else ""
     number = 0
-    with console(folder, service) as terminal:
+    with console(folder, service) as terminal, _serving(served, terminal) as terminal:
         for part in parts:
             if name := part.value("file"):
                 target = folder / name
@@ -82,6 +91,33 @@ def play(document: str, folder: Path) -> int:
                 _check(command, expected, part.value("exit") if last else "", terminal)
                 number += 1
     return number
+
+
+@contextmanager
+def _serving(served: list[Block], terminal: Console) -> Iterator[Console]:
+    """The terminal beside another one, in which the document's own command serves."""
+    if not served:
+        yield terminal
+        return
+    ((command, expected),) = commands(served[0].text)
+    tool, *words = shlex.split(command)
+    assert tool == "baselinekit"
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "baselinekit", *words, "--port", "0"],
+        cwd=terminal.folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            said = "".join(process.stdout.readline() for _ in _tidy(expected))
+            url = said.partition(" ")[0]
+            assert matches(expected, said.replace(url, ADDRESS)), said
+            yield replace(terminal, service=SimpleNamespace(url=url))
+        finally:
+            process.send_signal(signal.SIGINT)
+    assert process.returncode == 0
 
 
 def _check(command: str, expected: str, exit_code: str, terminal: Console) -> None:

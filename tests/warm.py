@@ -31,7 +31,8 @@ sys.path.insert(0, os.path.dirname(__file__))
 
 import faults
 
-from baselinekit.cli.main import main, run
+from baselinekit.cli.entry import main
+from baselinekit.cli.main import run
 
 ROOT = Path(__file__).parent.parent
 LONGEST = 60.0

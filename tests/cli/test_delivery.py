@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from console import Console, Ran, console
 
+from baselinekit.cli import delivery
+from baselinekit.model.results import Report, Result
+
 BASELINE = """\
 id: one
 baseline:
@@ -108,3 +111,17 @@ def test_a_path_without_a_form_is_refused_before_anything_runs(job: Job) -> None
     ran = job.run("compare -o github.txt")
     assert (ran.exit_code, ran.stdout) == (2, "")
     assert "BK503" in ran.stderr
+
+
+@pytest.mark.parametrize(("outcome", "code"), [("failed", 1), ("passed", 3)])
+def test_one_report_that_cannot_be_written_keeps_neither_the_others_nor_the_verdict(
+    outcome: str, code: int, tmp_path: Path
+) -> None:
+    result = Result("a", "baselines/a.yaml", 1, "http", outcome)  # type: ignore[arg-type]
+    report = Report("r1", "2024-01-20T14:00:00Z", 0.1, "baselinekit", "compare", results=(result,))
+    full, good = str(tmp_path / "full.json"), tmp_path / "good.json"
+    os.mkdir(full)
+    told = delivery.deliver(report, [full, str(good), full], str(tmp_path))
+    assert good.exists()
+    assert told.exit_code == code
+    assert [text.split(" is a folder")[0] for text in told.not_recorded] == [f"BK120 {full}"] * 2

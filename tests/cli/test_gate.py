@@ -59,7 +59,7 @@ def test_nor_does_a_folder_of_results(
     (project / "results").symlink_to(tmp_path / "elsewhere")
     assert run(["gate", "trigger.yaml"]) == 4
     assert list((tmp_path / "elsewhere").iterdir()) == []
-    assert "MET  e" in capsys.readouterr().out
+    assert capsys.readouterr().err.startswith("BK404 trigger.yaml:5:33: results leads out")
 
 
 def test_a_gate_that_is_met_archives_what_it_was_judged_by(
@@ -86,6 +86,44 @@ def test_results_are_judged_by_the_gate_of_a_plan_without_running_anything(
         False,
     )
     assert "| pass@1 | 0.00 | 1.00 | FAIL |" in (project / "x.md").read_text()
+
+
+MODEL = """\
+import sys
+asked = sys.stdin.read()
+open("asked.txt", "a").write("x")
+print("yes", end="")
+"""
+ASKED = """\
+- {id: a, input: {type: prompt, content: one}, expected: {value: 'yes'}}
+- {id: b, input: {type: prompt, content: two}, expected: {value: 'yes'}}
+"""
+
+
+def test_a_gate_whose_run_was_stopped_goes_on_where_it_was(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "model.py").write_text(MODEL)
+    (project / "baselinekit.yaml").write_text(
+        f"models: {{default: {{command: ['{sys.executable}', model.py]}}}}"
+    )
+    (project / "e.yaml").write_text(ASKED)
+    assert run(["gate", "trigger.yaml", "--max-calls", "1", "-j", "1"]) == 3
+    said = capsys.readouterr().out
+    assert "e is undecided" in said
+    assert "--resume" in said.partition("next: ")[2].splitlines()[0]
+    assert run(["gate", "trigger.yaml", "--resume"]) == 0
+    assert (project / "asked.txt").read_text() == "xx", "the first is not asked again"
+    assert run(["gate", "trigger.yaml", "--resume"]) == 0
+    assert "there was nothing to resume: all was run" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["r.json"], ["trigger.yaml", "r.json"], []])
+def test_results_cannot_be_resumed(
+    project: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["gate", "--resume", *words]) == 2
+    assert "BK508 only a run can be resumed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["-o", "x.txt"], ["--preset", "stagin"], ["--required-pass-rate", "90"]])

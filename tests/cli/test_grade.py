@@ -70,12 +70,15 @@ def test_keys_rate_one_after_the_other_and_each_rating_is_kept(here: Console) ->
         assert "Is it friendly?" in tty.seen
         assert "Dear \\x1B[31mcustomer" in tty.seen  # nothing that came from outside is obeyed
         tty.type("nkind, but long\x7f\x7f\x7f\x7f\r", "1 of 2  warm")
+        tty.type("N", "nothing is rated yet")
         tty.type("9", "a number from 1 to 5")
         tty.type("4", "2 of 2  short")
         tty.type("u", "1 of 2  warm")
         tty.type("45", "1 Pass")
         tty.type("u", "1 of 2  warm")
         tty.type("35", "1 Pass")
+        tty.type("N", "note to a-tone: ")
+        tty.type("afterwards\r", "noted to a-tone")
         tty.type("2", "best first")
         tty.type("2", "> 2 >")
         tty.type("2", "one of 1, 3")
@@ -98,6 +101,9 @@ def test_keys_rate_one_after_the_other_and_each_rating_is_kept(here: Console) ->
         "c-order": [("ada", [2, 3, 1])],
         "d-wide": [("ada", 87)],
     }
+    items = json.loads((here.folder / "all.json").read_text())["items"]
+    notes = {item["case"]: rating.get("note", "") for item in items for rating in item["ratings"]}
+    assert notes == {"a-tone": "afterwards", "b-send": "", "c-order": "", "d-wide": ""}
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,12 @@ def test_h64_what_it_makes_runs_and_guards(here: Console) -> None:
     assert made.stdout.startswith("wrote baselinekit.yaml and baselines/\nwrote evals/eval-suite.yaml\n")
     assert made.stdout.endswith("next: baselinekit run\n")
     assert list(files(here.folder / "evals")) == NAMES
+    for name in ("eval-suite.yaml", "capability/strings.yaml", "regression/sentence.yaml"):
+        file = here.folder / "evals" / name
+        first, _, path = file.read_text().partition("\n")[0].partition("$schema=")
+        assert first == "# yaml-language-server: "
+        assert "eval_suite" in (file.parent / path).read_text(), "the schema is where the line says"
+    assert here.run("baselinekit doctor").stdout == "3 eval cases are in order\n"
     ran = here.run("baselinekit run")
     assert ran.exit_code == 0, ran.stderr
     assert "3 passed" in ran.stdout
@@ -67,3 +73,14 @@ def test_a_configuration_is_not_edited_but_what_is_missing_in_it_is_said(here: C
     config.write_text("evals: checks\n" + "\n".join(said) + "\n")
     assert here.run("baselinekit run").exit_code == 0
     assert "skills:" not in here.run("cd sub && baselinekit init --eval").stdout
+
+
+def test_git_is_told_of_the_records_of_evals_too_once_there_are_any(here: Console) -> None:
+    assert here.run("git init -q .").exit_code == 0
+    assert here.run("baselinekit init --git").exit_code == 0
+    attributes = here.folder / ".gitattributes"
+    assert "/evals/" not in attributes.read_text()
+    assert "git can merge the record" in here.run("baselinekit init --eval").stdout
+    assert here.run("baselinekit init --git").exit_code == 0
+    assert "/evals/**/*.yaml merge=baselinekit diff=baselinekit\n" in attributes.read_text()
+    assert "nothing to change" in here.run("baselinekit init --git").stdout

@@ -70,13 +70,16 @@ def test_h64_a_suite_keeps_its_reports_beside_it(here: Console) -> None:
     assert endings == ["eval.json", "html", "json", "md"]
     assert f"kept: evals/results/{os.readlink(latest)}/{page.stem}." in said
     assert page.read_text().startswith("# Eval report: s\n")
+    shown = next(latest.glob("run-*.html")).read_text()
+    assert "<h2>Metrics</h2>" in shown
+    assert "<h2>Where it stands</h2>" in shown
     told = json.loads(next(latest.glob("run-*.eval.json")).read_text())
     assert told["eval_report"]["summary"]["by_category"]["regression"]["failed"] == 1
     assert run(here, "evals/results/latest/" + page.stem + ".json", 2).stderr.startswith("BK")
     run(here, "evals --tag nothing", 5)
 
 
-def test_a_regression_is_recorded_as_compare_does_and_not_in_ci(here: Console) -> None:
+def test_h8_a_regression_is_recorded_as_compare_does_and_not_in_ci(here: Console) -> None:
     known = here.folder / "evals" / "known.yaml"
     run(here, "-q --no-record", 1)
     assert here.run("CI=true baselinekit run -q").exit_code == 1
@@ -90,7 +93,7 @@ def test_a_regression_is_recorded_as_compare_does_and_not_in_ci(here: Console) -
     assert "last_passed: null" not in known.read_text()
 
 
-def test_an_error_is_neither_a_pass_nor_a_failure(here: Console) -> None:
+def test_h8_x7_an_error_is_neither_a_pass_nor_a_failure(here: Console) -> None:
     cases(here, ("a", "abc", "upper", "ABC"), ("b", "abc", "gone", "ABC"))
     said = run(here, "--category capability", 3).stdout
     assert "ERROR   b" in said
@@ -107,7 +110,7 @@ def test_what_cannot_be_written_fails_nothing(here: Console) -> None:
     assert "2 passed" in said
 
 
-def test_a_suite_may_say_where_its_reports_go(here: Console) -> None:
+def test_h67_a_suite_may_say_where_its_reports_go(here: Console) -> None:
     suite = SUITE + "  reporting: {format: [markdown], output_dir: ../out, include_details: false}\n"
     (here.folder / "evals" / "eval-suite.yaml").write_text(suite)
     cases(here, ("a", "abc", "upper", "WRONG"))
@@ -129,6 +132,22 @@ def test_json_on_standard_output_is_the_result_file(here: Console) -> None:
         "baselinekit run --json --category capability | python3 -c 'import json,sys; json.load(sys.stdin)'"
     )
     assert (ran.exit_code, ran.stderr) == (0, "")
+
+
+def test_what_did_not_pass_is_listed_and_run_again(here: Console) -> None:
+    cases(here, ("a", "abc", "upper", "ABC"), ("b", "abc", "upper", "no"))
+    listed = run(here, "--list --lf", 5).stderr
+    assert "none of these did not pass when it was last run" in listed
+    run(here, "-q --no-record", 1)
+    listed = run(here, "--list --lf --exclude-tag x", 0).stdout.splitlines()
+    assert listed[0].split() == ["b", "skill", "evals/cases.yaml:5", "by", "exact_match", "(code)"]
+    assert listed[-1] == "2 of 3 cases, 2 attempts, 0 calls of models; nothing was run"
+    assert [one["id"] for one in json.loads(run(here, "--list --json", 0).stdout)] == ["a", "b", "known"]
+    assert "1 failed in" in run(here, "--lf --id b", 1).stdout
+    cases(here, ("b", "abc", "upper", "ABC"))
+    said = run(here, "--lf --category capability -v", 0).stdout
+    assert "    passed   exact_match (code) 1.00" in said
+    run(here, "--lf --category capability", 5)
 
 
 def test_without_evals_it_says_how_to_begin(tmp_path: Path) -> None:

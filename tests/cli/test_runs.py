@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -225,3 +226,16 @@ def test_a_read_only_checkout_fails_nothing(project: Console) -> None:
     (project.folder / ".baselinekit").write_text("in the way")
     assert project.run("baselinekit compare --no-record").exit_code == 0
     assert project.run("baselinekit history").exit_code == 5
+
+
+def test_a_capture_that_fails_leaves_every_folder_that_was_there(tmp_path: Path) -> None:
+    with console(tmp_path / "empty") as terminal, socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # and never listens
+        there = f"http://127.0.0.1:{nobody.getsockname()[1]}/x"
+        (terminal.folder / "half" / "way").mkdir(parents=True)
+        for where in (".", "half/way"):
+            failed = terminal.run(f"cd {where} && baselinekit capture http GET {there} --id a")
+            assert failed.exit_code == 3
+            assert "BK301" in failed.stderr
+        assert (terminal.folder / "half" / "way").is_dir()
+        assert not list(terminal.folder.rglob("baselines"))

@@ -290,8 +290,11 @@ def test_f41_an_output_file_stays_inside_the_project(
     assert "root:" not in ended.said
 
 
-@pytest.mark.parametrize("name", ["baselines: ../outside", "baselines: /etc", "baselines: .git"])
-def test_f41_the_folder_of_baselines_stays_inside_the_project(
+@pytest.mark.parametrize(
+    "name",
+    ["baselines: ../outside", "baselines: /etc", "baselines: .git", "evals: ../outside", "evals: .git"],
+)
+def test_f41_the_folders_of_baselines_and_evals_stay_inside_the_project(
     runs: Warm, folder: Path, tmp_path: Path, name: str
 ) -> None:
     (tmp_path / "outside").mkdir()

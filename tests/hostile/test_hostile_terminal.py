@@ -201,8 +201,8 @@ def test_f59_a_reader_that_has_enough_ends_it_without_a_word(tmp_path: Path) -> 
         (">&-", (1,), b""),
         (">&- 2>&-", (1,), b""),
         ("<&-", (1,), b""),
-        ("> /dev/full", (3,), b"BK120"),
-        ("> /dev/full 2>&1", (3,), b""),
+        ("> /dev/full", (1,), b"BK120 standard output: no space left on device"),
+        ("> /dev/full 2>&1", (1,), b""),
         ("2> /dev/full", (1,), b""),
     ],
 )

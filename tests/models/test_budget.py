@@ -154,13 +154,38 @@ def test_a_try_that_may_have_been_worked_on_counts() -> None:
     error = failure(asked)
     assert error.problems[0].code == "BK611", "the failure is told, not the limit that ended the tries"
     assert "(3 tries)" in str(error)
-    assert asked.spent.calls == 3
+    spent = asked.spent
+    assert (spent.calls, spent.unanswered, spent.tokens, spent.usd) == (3, 3, 0, 0)
+    assert spent.may_tokens == 3 * 103
+    assert spent.may_usd == 3 * Decimal("0.000203")
+
+
+def test_what_may_have_been_taken_is_kept_free_all_the_same() -> None:
+    budget = Budget(Limits(tokens=100, usd=1))
+    budget.fail(budget.reserve("m", 60, Decimal("0.6")))
+    assert (budget.spent.tokens, budget.spent.usd) == (0, 0)
+    with pytest.raises(OutOfBudget, match="may take 50 tokens, and 60 of 100 are or may be used"):
+        budget.reserve("m", 50, Decimal(0))
+    with pytest.raises(OutOfBudget, match=r"0\.6000 of 1 dollars are or may be spent"):
+        budget.reserve("m", 1, Decimal("0.5"))
 
 
 def test_a_question_that_is_turned_down_takes_a_call_and_no_token() -> None:
     asked = models(ENTRY, world(lambda request: Response(400, (), b"")))
     failure(asked)
     assert asked.spent == Spent(1)
+
+
+@pytest.mark.parametrize(
+    ("limits", "mend"),
+    [
+        (Limits(calls=0), "raise `limits: calls`, or pass --max-calls"),
+        (Limits(tokens=1), "raise `limits: tokens`, or pass --max-tokens"),
+        (Limits(usd=0.0001), "raise `limits: usd`, or pass --max-cost"),
+    ],
+)
+def test_a_limit_is_raised_in_the_file_or_on_the_command_line(limits: Limits, mend: str) -> None:
+    assert failure(models(ENTRY, world(), limits)).problems[0].mend == mend
 
 
 def test_out_of_budget_is_neither_wrong_nor_asked() -> None:
@@ -218,9 +243,9 @@ def test_no_order_of_questions_passes_a_limit_by_what_could_be_known(
             budget.fail(held)
         else:
             budget.settle(held, estimated * share // 100, held.usd * share / 100)
-        assert calls is None or budget.spent.calls <= calls
-        assert tokens is None or budget.spent.tokens <= tokens
-        assert usd is None or budget.spent.usd <= usd + Decimal("0.000001")
+        assert calls is None or budget.spent.at_most.calls <= calls
+        assert tokens is None or budget.spent.at_most.tokens <= tokens
+        assert usd is None or budget.spent.at_most.usd <= usd + Decimal("0.000001")
     assert budget._held == Spent(), "nothing stays reserved"
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from model_server import Clock, ModelServer, Said, chat, failure, message, models, question, world
 
+from baselinekit.errors import cannot
 from baselinekit.model.asking import Model
 from baselinekit.model.observation import Request, Response
 from baselinekit.models.pace import Lane
@@ -168,12 +169,47 @@ def test_real_servers_that_are_busy_are_asked_again() -> None:
         client.close()
 
 
-def test_nobody_there_is_asked_again_too() -> None:
-    client, clock = Client(proxies={}), Clock()
-    error = failure(models(ENTRY, world(client.send, clock=clock)))
-    client.close()
+@pytest.mark.parametrize(
+    ("said", "url", "retries", "waits", "mend"),
+    [
+        ("Connection refused", "http://10.0.0.1:9", None, 4, "start the service, or correct its base_url"),
+        ("Connection refused", "http://127.0.0.1:9", None, 0, "start the model's server"),
+        ("Connection refused", "http://localhost:9", None, 0, "start the model's server"),
+        ("Connection refused", "http://[::1]:9", None, 0, "start the model's server"),
+        ("Connection refused", "http://127.0.0.1:9", 2, 2, "start the model's server"),
+        ("no connection within 5 s", "http://127.0.0.1:9", None, 4, "start the service"),
+    ],
+)
+def test_nobody_there_is_asked_again_too_unless_it_is_a_closed_port_of_this_machine(
+    said: str, url: str, retries: int | None, waits: int, mend: str
+) -> None:
+    def send(request: Request) -> Response:
+        raise cannot(
+            "BK301", f"POST {url}: no connection: {said}", "start the service, or correct its base_url"
+        )
+
+    clock = Clock()
+    error = failure(models(Model(openai="x", base_url=url, retries=retries), world(send, clock=clock)))
     assert error.problems[0].code == "BK301"
-    assert len(clock.slept) == 4
+    assert error.problems[0].mend.startswith(mend)
+    assert len(clock.slept) == waits
+
+
+def test_who_asks_the_demo_is_told_how_to_start_it() -> None:
+    client = Client(proxies={})
+    error = failure(models(Model(openai="demo", base_url="http://127.0.0.1:9"), world(client.send)))
+    client.close()
+    assert error.problems[0].mend == "start it in another terminal: baselinekit demo --serve --port 9"
+
+
+@pytest.mark.parametrize(
+    ("status", "mend"),
+    [(500, "ask again later"), (502, "ask again later"), (429, "ask less"), (529, "ask less")],
+)
+def test_the_mend_fits_the_status(status: int, mend: str) -> None:
+    entry = Model(openai="x", base_url="http://127.0.0.1:9", retries=0)
+    error = failure(models(entry, world(answering(busy(status)))))
+    assert error.problems[0].mend.startswith(mend)
 
 
 def test_an_interrupted_run_waits_for_nothing() -> None:

@@ -234,12 +234,13 @@ def test_a_callable_can_say_more_than_a_text(project: Path, processes: Processes
 @pytest.mark.parametrize(
     ("source", "code", "word"),
     [
-        ("def answer(prompt):\n    raise ValueError('too hard')", "BK615", "ValueError: too hard"),
+        ("def answer(prompt):\n    raise ValueError('too hard')", "BK615", "too hard at my/model.py:2"),
         ("def answer(prompt):\n    return 5", "BK612", "no text"),
         ("def answer(prompt):\n    return {'text': None, 'x': 1}", "BK612", "unknown key 'x'"),
         ("import os\ndef answer(prompt):\n    os._exit(3)", "BK615", "exit code 3"),
         ("import os\ndef answer(prompt):\n    os._exit(0)", "BK612", "no text"),
         ("x = 1", "BK615", "has no attribute 'answer'"),
+        ("x = 1\ndef answer(prompt:", "BK615", "at my/model.py:2"),
     ],
 )
 def test_what_a_callable_does_wrong_is_an_error(

@@ -257,7 +257,7 @@ def test_who_was_not_there_for_one_question_is_tried_once_for_the_next(client: C
     server = ModelServer()
     with server:
         up = server.url
-    door = models(Model(openai="x", base_url=up), world(client.send, clock=clock))
+    door = models(Model(openai="x", base_url=up, retries=4), world(client.send, clock=clock))
     assert "(5 tries)" in str(failure(door))
     for _ in range(20):
         assert "tries" not in str(failure(door))
