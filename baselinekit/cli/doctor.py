@@ -34,7 +34,8 @@ def doctor(paths: tuple[str, ...], ci: bool, probe_judges: bool, as_json: bool, 
     project's), without any request.
 
     \b
-    Exit code: 0 nothing is wrong, 2 something would stop a compare or a run, 3 a judge failed a probe.
+    Exit code: 0 nothing is wrong, 2 something would stop a compare or a run,
+    3 a judge failed a probe.
     """
     project = options.project_of(given)
     if probe_judges:

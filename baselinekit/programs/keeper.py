@@ -9,16 +9,16 @@ import threading
 from contextlib import suppress
 from functools import cache
 
-# A process chooses its own name, so what counts of its /proc/PID/stat stands behind the last bracket. All are
+# Who runs is a variable each: to forget one of many costs as little as to forget the only one. A process
+# chooses its own name, so what counts of its /proc/PID/stat stands behind the last bracket. All are
 # stopped as they are found, and killed when nobody is left who could start another.
 _KEEPER = """\
 trap '' HUP INT QUIT TERM PIPE TSTP TTIN TTOU
 cd /
-known=' '
-while read -r sign each; do
+while read -r sign pid born; do
   case $sign in
-    +) known="$known$each ";;
-    -) case $known in *" $each "*) known="${known%% $each *} ${known#* $each }";; esac;;
+    +) eval "known_${pid}_$born=";;
+    -) unset "known_${pid}_$born";;
   esac
 done
 look() {
@@ -28,12 +28,13 @@ look() {
   parent=$2 session=$4 born=${20}
 }
 ours=' '
-for each in $known; do
-  pid=${each%/*}
+for each in $(set); do
+  case $each in known_*=*) each=${each#known_};; *) continue;; esac
+  pid=${each%%_*} birth=${each#*_}
   if [ -r /proc/self/stat ]; then
-    case $each in
-      */0) ;;
-      *) look "$pid" && [ "$born" = "${each#*/}" ] || continue;;
+    case $birth in
+      0=*) ;;
+      *) look "$pid" && [ "$born" = "${birth%%=*}" ] || continue;;
     esac
     kill -STOP "$pid"
     ours="$ours$pid "
@@ -71,11 +72,11 @@ class Keeper:
     def keep(self, pid: int, born: int = 0) -> None:
         """From now on this one ends with us. `born`: where its number may belong to another by then, when it
         was born, as the system counts it."""
-        self._tell(f"+ {pid}/{born}\n")
+        self._tell(f"+ {pid} {born}\n")
 
     def forget(self, pid: int, born: int = 0) -> None:
         """It has ended, and its number means nothing any more."""
-        self._tell(f"- {pid}/{born}\n")
+        self._tell(f"- {pid} {born}\n")
 
     def _tell(self, line: str) -> None:
         with self._lock, suppress(OSError):

@@ -222,7 +222,15 @@ def test_f28_a_child_that_sleeps_ends_with_the_command(
     said, took = gone(process, number)
     assert process.returncode == 130, said
     assert took < LONGEST
-    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children))  # the keeper ends after us
+    until(lambda: not any(map(runs_still, children)))  # the keeper ends after us
+
+
+def runs_still(pid: int) -> bool:
+    """What nobody has collected yet has ended all the same."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def below(pid: int) -> list[int]:

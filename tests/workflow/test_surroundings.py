@@ -29,7 +29,7 @@ def test_a_failure_tells_what_changed_since_the_capture(tmp_path: Path) -> None:
         failed = here.run("baselinekit compare")
     assert failed.exit_code == 1
     told = failed.stdout.split("changed since capture")[1]
-    assert "git.commit: " in told
+    assert "git.commit " in told
     assert "release: one -> two" in told
     assert "place" not in told
 
