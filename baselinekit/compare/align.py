@@ -74,6 +74,7 @@ def _names(rows: Sequence[Json], key: str) -> list[Hashable]:
 
 
 def _by_key(expected: Sequence[Json], actual: Sequence[Json], gap: "Gap", result: Pairs) -> bool:
+    """Rows that go by another name now may still have an address in common: by the next key, then."""
     e1, e2, a1, a2 = gap
     key = _identifying_key(expected[e1:e2], actual[a1:a2])
     if key is None:
@@ -81,7 +82,9 @@ def _by_key(expected: Sequence[Json], actual: Sequence[Json], gap: "Gap", result
     names = _names(expected[e1:e2], key), _names(actual[a1:a2], key)
     inner: list[tuple[int, int]] = []
     for f1, f2, b1, b2 in _gaps(*names, inner):
-        _drop_gap(range(e1 + f1, e1 + f2), range(a1 + b1, a1 + b2), result)
+        inside = (e1 + f1, e1 + f2, a1 + b1, a1 + b2)
+        if not _by_key(expected, actual, inside, result):
+            _drop_gap(range(*inside[:2]), range(*inside[2:]), result)
     result.pairs.extend((e1 + e, a1 + a) for e, a in inner)
     return True
 

@@ -61,6 +61,12 @@ def test_rows_that_changed_all_over_are_paired_by_a_likely_key() -> None:
     assert found[10:] == [[f"[{n}].v", "value"] for n in range(290)]
 
 
+def test_a_row_that_goes_by_another_name_is_known_by_its_address() -> None:
+    before = [{"name": name, "email": f"{name}@x", "n": 1} for name in ("ada", "grace", "alan")]
+    after = [row | ({"name": "grace b."} if row["name"] == "grace" else {}) for row in before]
+    assert ruled.shown(ruled.compare(before, after)) == [["[1].name", "value"]]
+
+
 @pytest.mark.parametrize(
     ("before", "after", "pairs"),
     [

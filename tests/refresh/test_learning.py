@@ -5,7 +5,7 @@ import uuid
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline, Known, Rules
@@ -184,8 +184,21 @@ def singles(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *below] if isinstance(value, list) and len(value) == 1 else below
 
 
+def meet(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """One lies in the other, or they are rows of one array: where a row is another now, a comparison may set
+    its neighbour beside it."""
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            return isinstance(a, int) and isinstance(b, int)
+    return True
+
+
+MOVED = [{"a": None, "b": None, "aa": None}, None, [], {"a": None, "b": None, "c": None, "aa": None}]
+
+
 @settings(max_examples=300, deadline=None)
 @given(DOCUMENTS.map(lambda value: {"steady": 1, "x": value}), st.integers(0, 2**32), st.integers(2, 4))
+@example({"steady": 1, "x": MOVED}, 1, 2)
 def test_what_is_learnt_is_accepted_in_every_replay(first: Any, seed: int, times: int) -> None:
     """The matcher itself finds no difference but where something was refused."""
     dice = random.Random(seed)
@@ -201,4 +214,4 @@ def test_what_is_learnt_is_accepted_in_every_replay(first: Any, seed: int, times
     for output in outputs:
         for difference in matcher.compare(Observation(output, 0.0)).differences:
             at = difference.at
-            assert any(at[: len(one)] == one or one[: len(at)] == at for one in refused_at), difference
+            assert any(meet(at, one) for one in refused_at), difference
