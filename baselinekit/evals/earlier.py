@@ -25,18 +25,28 @@ Pair = tuple[Result, Result]
 
 
 def load_earlier(project: Project, named: str, suite: str) -> Report:
-    """The run that is named: a result file, or `last`, the last one of the same suite that is kept here."""
+    """The run that is named: a result file, or `last`, the last one of the same suite that is kept here. One
+    that was narrowed or interrupted is the last only where there is no whole one: it would hide what it left
+    out."""
     if named != LAST:
         ((_, report),) = load([named], os.getcwd())
         if not any(result.case for result in report.results):
             what = f"{named} holds no eval cases"
             raise InvalidInput(Problem("BK733", what, "name a file of baselinekit run -o x.json"))
         return report
+    best = None
     for file, raw in runs.latest_first(project.root):
-        of = raw.get("run", {}).get("suite") if isinstance(raw, dict) else None
-        if isinstance(of, dict) and of.get("name") == suite:
-            ((_, report),) = load([file], project.root)
-            return report
+        run = raw.get("run", {}) if isinstance(raw, dict) else {}
+        of = run.get("suite")
+        if not isinstance(of, dict) or of.get("name") != suite:
+            continue
+        if not run.get("interrupted") and not (run.get("coverage") or {}).get("left_out"):
+            best = file
+            break
+        best = best or file
+    if best is not None:
+        ((_, report),) = load([best], project.root)
+        return report
     what = f"no earlier run of {suite!r} is kept here"
     raise InvalidInput(Problem("BK733", what, "run it once more without --compare-to, or name a result file"))
 

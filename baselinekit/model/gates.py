@@ -51,6 +51,11 @@ class Judged:
         one of which nobody can tell, if it blocks."""
         if self.report.exit_code in (130, 4):
             return self.report.exit_code
+        return self.decision
+
+    @property
+    def decision(self) -> int:
+        """What it says of a run that somebody else has made, whatever ended that."""
         return {"met": 0, "not met": 1, "undecided": 3}[self.state] if self.gate.blocking else 0
 
 

@@ -131,3 +131,16 @@ def test_what_is_typed_wrong_is_usage(
     project: Path, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["gate", "r.json", *words]) == 2
+
+
+def test_a_result_of_a_run_that_was_interrupted_is_undecided_and_this_gate_was_not(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "e.yaml").write_text(SUITE.format(expected="no"))
+    assert run(["run", "e.yaml", "-q", "-o", "r.json"]) == 0
+    raw = json.loads((project / "r.json").read_text())
+    raw["run"]["interrupted"] = True
+    (project / "r.json").write_text(json.dumps(raw))
+    assert run(["gate", "r.json"]) == 3
+    assert "the run was interrupted" in capsys.readouterr().out
+    assert run(["gate", "r.json", "--warn"]) == 0

@@ -194,6 +194,10 @@ def test_the_last_run_is_the_last_of_the_same_suite(tmp_path: Path) -> None:
     )
     found = load_earlier(project, "last", "s")
     assert (found.started, found.results[0].outcome) == ("2026-01-02T00:00:00Z", "failed")
+    narrowed = report(result("b", "+"), started="2026-01-03T00:00:00Z")
+    history.keep(project.root, replace(narrowed, coverage=Coverage({"ids": ["b"]}, 1)))
+    history.keep(project.root, replace(narrowed, started="2026-01-04T00:00:00Z", interrupted=True))
+    assert load_earlier(project, "last", "s").started == "2026-01-02T00:00:00Z"
 
 
 def test_a_file_without_cases_is_refused(tmp_path: Path) -> None:
