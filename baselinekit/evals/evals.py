@@ -171,7 +171,7 @@ def _memory(project: Project, suite: Suite, plan: _Plan, policy: Policy) -> tupl
             raise
         return Memory(None, False), [f"this run cannot be resumed: {error.problems[0].what}"]
     if policy.resume and not len(memory):
-        return memory, ["there was nothing to resume: all was run"]
+        return memory, ["there was nothing to resume: all is run anew"]
     return memory, []
 
 

@@ -115,7 +115,7 @@ def test_a_gate_whose_run_was_stopped_goes_on_where_it_was(
     assert run(["gate", "trigger.yaml", "--resume"]) == 0
     assert (project / "asked.txt").read_text() == "xx", "the first is not asked again"
     assert run(["gate", "trigger.yaml", "--resume"]) == 0
-    assert "there was nothing to resume: all was run" in capsys.readouterr().out
+    assert "there was nothing to resume: all is run anew" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [["r.json"], ["trigger.yaml", "r.json"], []])

@@ -444,7 +444,7 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     assert len(first.calls) + len(second.calls) == 80
     third = World(tmp_path, lambda given, turn: "yes")
     again = third.run(cases, jobs=1, attempts=2, resume=True)
-    assert "there was nothing to resume: all was run" in again.warnings
+    assert "there was nothing to resume: all is run anew" in again.warnings
     assert len(third.calls) == 80
 
 
