@@ -167,11 +167,7 @@ def _selection(project: Project, given: dict[str, Any]) -> Selection:
 
 
 def _policy(project: Project, given: dict[str, Any]) -> Policy:
-    record = project.config.record
-    if given["record"] is False or (given["record"] is None and options.in_ci(dict(os.environ))):
-        record = "never"
-    elif given["record"] and record == "never":
-        record = "always"
+    record = options.record_of(project, given["record"])
     maxfail = 1 if given["first"] else given["maxfail"]
     explain = bool(given["verbose"] or given["outputs"])
     repeating = Repeating(given["repeat"], given["min_pass_rate"])

@@ -109,9 +109,8 @@ def gate(results: tuple[str, ...], color: str, **given: Any) -> int:
     _tell(project, judged, notes, style, given)
     for text in lost.values():
         screen.line(f"not recorded: {screen.safe_line(text)}", err=True)
-    stopped = {True: "exit_code", False: "decision"}[given["ran"]]  # by whoever runs this, or long ago
-    codes = [getattr(one, stopped if one.report.interrupted else "exit_code") for one in judged]
-    code = worst([*codes, 3 if lost else 0])
+    stopped = [one.decision if one.report.interrupted and files else one.exit_code for one in judged]
+    code = worst([*stopped, 3 if lost else 0])
     _notify(project, judged, code)
     return code
 

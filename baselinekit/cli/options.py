@@ -11,6 +11,7 @@ import click
 
 from baselinekit.cli import curtain
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.model.config import Record
 from baselinekit.programs.git import Execute
 from baselinekit.variables import NAME
 from baselinekit.workflow.project import Operator, Project, open_project
@@ -165,6 +166,14 @@ def lists(option: str, texts: tuple[str, ...], what: str) -> dict[str, str | lis
 def in_ci(environ: dict[str, str]) -> bool:
     """Whether a CI system runs this: then nothing that is checked is written."""
     return environ.get("CI", "").lower() not in ("", "0", "false")
+
+
+def record_of(project: Project, asked: bool | None) -> Record:
+    """What the operator says, else nothing in CI, else what the configuration says."""
+    record = project.config.record
+    if asked is False or (asked is None and in_ci(dict(os.environ))):
+        return "never"
+    return "always" if asked and record == "never" else record
 
 
 def command_line(project: Project) -> str:

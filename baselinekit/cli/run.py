@@ -191,11 +191,7 @@ def _choice(project: Project, given: dict[str, Any]) -> Choice:
 
 
 def _policy(project: Project, given: dict[str, Any]) -> Policy:
-    record = project.config.record
-    if given["record"] is False or (given["record"] is None and options.in_ci(dict(os.environ))):
-        record = "never"
-    elif given["record"] and record == "never":
-        record = "always"
+    record = options.record_of(project, given["record"])
     thresholds = dict(PRESETS[given["preset"]]) if given["preset"] else {}
     if given["fail_under"] is not None:
         thresholds[RATE] = given["fail_under"]

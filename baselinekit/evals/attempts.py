@@ -13,7 +13,7 @@ from baselinekit.model.asking import Answer, Ask, Usage
 from baselinekit.model.comparison import Comparison
 from baselinekit.model.evals import Case
 from baselinekit.model.graders import FunctionOutput, Grader, StructuralMatch
-from baselinekit.model.grades import Attempt, Grade
+from baselinekit.model.grades import Attempt, Grade, Outcome
 from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import HttpExecution, Recipe, Seconds
 from baselinekit.model.running import Ran
@@ -238,11 +238,11 @@ def _within(recipe: Recipe, limit: Seconds | None) -> Recipe:
 
 
 def _without_output(
-    number: int, outcome: str, error: BaselinekitError, verdict: str | None = None
+    number: int, outcome: Outcome, error: BaselinekitError, verdict: str | None = None
 ) -> Attempt:
     problem = error.problems[0]
     reason = problem.what + (f": {problem.mend}" if problem.mend else "")
-    return Attempt(number, outcome, None, (), reason, problem.code, verdict)  # type: ignore[arg-type]
+    return Attempt(number, outcome, None, (), reason, problem.code, verdict)
 
 
 def _kept(output: Json) -> Json:

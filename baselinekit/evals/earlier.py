@@ -11,6 +11,7 @@ from baselinekit.metrics import fisher_exact, holm, mcnemar_exact
 from baselinekit.model.earlier import CaseChange, Earlier, MetricChange, Share, Verdict
 from baselinekit.model.grades import Attempt
 from baselinekit.model.results import CaseFacts, Report, Result
+from baselinekit.model.values import Json
 from baselinekit.store import runs
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.resultfiles import load
@@ -34,21 +35,23 @@ def load_earlier(project: Project, named: str, suite: str) -> Report:
             what = f"{named} holds no eval cases"
             raise InvalidInput(Problem("BK733", what, "name a file of baselinekit run -o x.json"))
         return report
-    best = None
+    partly = None
     for file, raw in runs.latest_first(project.root):
-        run = raw.get("run", {}) if isinstance(raw, dict) else {}
-        of = run.get("suite")
-        if not isinstance(of, dict) or of.get("name") != suite:
-            continue
-        if not run.get("interrupted") and not (run.get("coverage") or {}).get("left_out"):
-            best = file
-            break
-        best = best or file
-    if best is not None:
-        ((_, report),) = load([best], project.root)
-        return report
+        run = _part(raw, "run")
+        if _part(run, "suite").get("name") == suite:
+            partly = partly or file
+            if not run.get("interrupted") and not _part(run, "coverage").get("left_out"):
+                return load([file], project.root)[0][1]
+    if partly is not None:
+        return load([partly], project.root)[0][1]
     what = f"no earlier run of {suite!r} is kept here"
     raise InvalidInput(Problem("BK733", what, "run it once more without --compare-to, or name a result file"))
+
+
+def _part(of: Json, key: str) -> dict[str, Json]:
+    """What stands there in a result file that nobody has checked yet."""
+    part = of.get(key) if isinstance(of, dict) else None
+    return part if isinstance(part, dict) else {}
 
 
 def compared(now: Report, before: Report, across: Collection[str] = (), strict: bool = False) -> Earlier:

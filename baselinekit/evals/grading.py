@@ -40,7 +40,8 @@ class Queue:
         """The door of a human grader: what people have said of this output so far."""
         redactor = self.project.redactor.knowing(observation.output)
         output = redactor.mask_value(observation.output)
-        how = _without_secrets(grader.method, redactor)  # type: ignore[arg-type]
+        assert isinstance(grader.method, HumanRating)
+        how = _without_secrets(grader.method, redactor)
         grader = replace(grader, method=how)
         shown, claims = grading.briefing(case, grader, output, observation.environment)
         key = grading.item_key(case, grader, output)

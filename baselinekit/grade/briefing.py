@@ -25,7 +25,8 @@ _OURS = re.compile(
 
 def item_key(case: Case, grader: Grader, output: Json) -> str:
     """By what ratings are found again: another output, scale or rubric needs new ones."""
-    how: HumanRating = grader.method  # type: ignore[assignment]
+    how = grader.method
+    assert isinstance(how, HumanRating)
     scale = how.rating_scale
     options = [[option.value, option.label] for option in scale.options]
     labels = sorted(scale.labels.items())
@@ -39,7 +40,8 @@ def briefing(
     case: Case, grader: Grader, output: Json, about: Mapping[str, Json]
 ) -> tuple[Shown, tuple[tuple[int, int], ...]]:
     """What is shown, and of a ranking what is claimed of the items."""
-    how: HumanRating = grader.method  # type: ignore[assignment]
+    how = grader.method
+    assert isinstance(how, HumanRating)
     items, claims = (
         _ranked(case, output, how.rating_scale) if how.rating_scale.type == "ranking" else ((), ())
     )

@@ -9,7 +9,7 @@ from baselinekit.documents.languages import canonical
 from baselinekit.grade.agreement import concordance, nearness, share_of_most
 from baselinekit.grade.scales import passing_value, places_in, words_for
 from baselinekit.model.graders import Grader, HumanRating
-from baselinekit.model.grades import Grade
+from baselinekit.model.grades import Grade, Outcome
 from baselinekit.model.ratings import Item, Rating
 from baselinekit.model.values import Json
 
@@ -56,7 +56,7 @@ def human_grade(grader: Grader, item: Item, ratings: Sequence[Rating]) -> Grade:
         room = len(ratings) < people.max_allowed
         why += f"another may settle it: {command(item)}" if room else "no further rating is allowed"
         return _grade(grader, "unscored", None, why, "disputed", details)
-    outcome = "passed" if said.passed else "failed"
+    outcome: Outcome = "passed" if said.passed else "failed"
     return _grade(grader, outcome, round(said.share, 6), "" if said.passed else said.reason, None, details)
 
 
@@ -72,7 +72,7 @@ def _nobody(how: HumanRating) -> str:
 
 def _grade(
     grader: Grader,
-    outcome: str,
+    outcome: Outcome,
     score: float | None,
     reason: str,
     verdict: str | None,
@@ -81,7 +81,7 @@ def _grade(
     return Grade(
         grader.name,
         grader.kind,
-        outcome,  # type: ignore[arg-type]
+        outcome,
         score,
         reason,
         verdict,

@@ -160,7 +160,8 @@ def _by_value(grader: Grader, case: Case, observation: Observation, doors: Doors
     def look(value: Json) -> Json:
         return looking.seen(observation.output, grader, case, looking.keys_of(value))
 
-    method: ExactMatch = grader.method  # type: ignore[assignment]
+    method = grader.method
+    assert isinstance(method, ExactMatch)
     keys = looking.keys_of(case.expected.value if case.expected else None)
     part = looking.part_seen(observation.output, grader, case, keys)
     return _of_part(_decided(grader, by_code.exact_match(look, method, case.expected)), part)
@@ -172,7 +173,8 @@ def _of_part(grade: Grade, part: str) -> Grade:
 
 
 def _by_schema(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
-    method: JsonSchema = grader.method  # type: ignore[assignment]
+    method = grader.method
+    assert isinstance(method, JsonSchema)
     schema = method.schema if method.schema_file is None else doors.schema(case, method.schema_file)
     keys = looking.keys_of_schema(schema)
     output = looking.seen(observation.output, grader, case, keys)
@@ -209,7 +211,8 @@ def _by_matcher(grader: Grader, case: Case, observation: Observation, doors: Doo
 
 
 def _by_function(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
-    method: FunctionOutput = grader.method  # type: ignore[assignment]
+    method = grader.method
+    assert isinstance(method, FunctionOutput)
     code = by_function.code_in(by_code.text_of(looking.seen(observation.output, grader, case)))
     found = by_function.judged(method, doors.run(method, code), doors.patience())
     outcome = "error" if found.flaw else "passed" if found.passed else "failed"
@@ -219,7 +222,8 @@ def _by_function(grader: Grader, case: Case, observation: Observation, doors: Do
 
 def _by_model(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
     """As many samples as are wanted; the middle one counts, and how often the others differ is told."""
-    method: ModelJudge = grader.method  # type: ignore[assignment]
+    method = grader.method
+    assert isinstance(method, ModelJudge)
     output = observation.output
     usage, judgements = Usage(), []
     for turn in range(method.samples):

@@ -7,6 +7,9 @@ from baselinekit.model.asking import Limits, Model
 from baselinekit.model.recipes import Command, Seconds, Skill
 from baselinekit.model.values import STRICT, Json
 
+Record = Literal["always", "daily", "never"]
+"""Which verdicts are written to the files."""
+
 
 @dataclass(frozen=True, slots=True)
 class Variable:
@@ -67,7 +70,7 @@ class Config:
     base_url: str | None = None
     baselines: str | list[str] = "baselines"
     evals: str | list[str] = "evals"
-    record: Literal["always", "daily", "never"] = "always"
+    record: Record = "always"
     inline_limit: int = 65_536
     environment: dict[str, Json] = field(default_factory=dict)
     environments: dict[str, Environment] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Protocol
 
 from baselinekit.documents import jsonfile
 from baselinekit.documents.languages import language
@@ -14,6 +15,16 @@ from baselinekit.model.values import Path
 from baselinekit.store import files, outputs, records
 
 _LISTS = ("ignore_values", "require_keys")
+
+
+class Named(Protocol):
+    """A baseline, or an eval case."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def source(self) -> Source: ...
 
 
 def locate(source: Source, path: Path, root: str) -> Place:
@@ -127,3 +138,18 @@ def _index(node: Node, at_key: bool = False) -> int:
     """Where to point: at a value on its line, at the key of what stands on the lines below it."""
     below = node.kind in (MAPPING, SEQUENCE) and node.style != "flow"
     return node.key if node.key >= 0 and (at_key or below) else node.start
+
+
+def same_ids(named: Sequence[Named], root: str) -> list[Problem]:
+    """An id that is there twice, if only in other letters: files are named by them."""
+    first: dict[str, Named] = {}
+    pairs = [(one, first.setdefault(one.id.casefold(), one)) for one in named]
+    pairs = [(one, other) for one, other in pairs if one is not other]
+    places = iter(locate_each([(one.source, [("id",)]) for pair in pairs for one in pair], root))
+    problems = []
+    for (one, other), (here,), (there,) in zip(pairs, places, places, strict=True):
+        what = f"the id {one.id!r} is {other.id!r} in other letters"
+        if one.id == other.id:
+            what = f"the id {one.id!r} is there twice"
+        problems.append(Problem("BK109", what, f"it is at {there} already; rename one of the two", here))
+    return problems

@@ -13,7 +13,7 @@ from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.values import Json, Path
 from baselinekit.store import outputs, records
 from baselinekit.store.files import read
-from baselinekit.store.locating import locate, locate_each, place_problems
+from baselinekit.store.locating import locate, locate_each, place_problems, same_ids
 
 
 def load(files: Sequence[str], root: str) -> list[Baseline]:
@@ -117,7 +117,7 @@ def _load_all(
                 _load_one(content(file), file, root, loaded)
             except (InvalidInput, Refused) as error:
                 loaded.keep(error)
-    loaded.problems += _same_ids(loaded.baselines, root)
+    loaded.problems += same_ids(loaded.baselines, root)
     return loaded.baselines, loaded.error()
 
 
@@ -172,17 +172,3 @@ def _found(data: bytes, file: str) -> list[tuple[Source, dict[str, Json]]]:
         mend = "write a baseline into it, or remove it"
         raise InvalidInput(Problem("BK110", "no baseline: the file is empty", mend, Place(file, 1, 1)))
     return found
-
-
-def _same_ids(baselines: Sequence[Baseline], root: str) -> list[Problem]:
-    first: dict[str, Baseline] = {}
-    pairs = [(one, first.setdefault(one.id.casefold(), one)) for one in baselines]
-    pairs = [(one, other) for one, other in pairs if one is not other]
-    places = iter(locate_each([(one.source, [("id",)]) for pair in pairs for one in pair], root))
-    problems = []
-    for (baseline, other), (here,), (there,) in zip(pairs, places, places, strict=True):
-        what = f"the id {baseline.id!r} is {other.id!r} in other letters"
-        if baseline.id == other.id:
-            what = f"the id {baseline.id!r} is there twice"
-        problems.append(Problem("BK109", what, f"it is at {there} already; rename one of the two", here))
-    return problems

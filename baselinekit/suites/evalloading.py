@@ -2,7 +2,6 @@
 
 import os
 import posixpath
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from baselinekit.documents.languages import language
@@ -15,7 +14,7 @@ from baselinekit.model.values import Json, Path, json_type
 from baselinekit.store import outputs, records
 from baselinekit.store.discover import discover
 from baselinekit.store.files import read, resolve, shown
-from baselinekit.store.locating import locate_each, place_problems
+from baselinekit.store.locating import place_problems, same_ids
 from baselinekit.suites import evalfiles
 from baselinekit.suites.dialects import capability, suite as suites, testcases
 from baselinekit.suites.dialects.capability import Defaults
@@ -45,7 +44,7 @@ class Loading:
 
     def wrong(self) -> list[Problem]:
         """All that is wrong, once: a suite may be asked for twice."""
-        found = [*self.settings.problems, *self.problems, *_same_ids(self.cases, self.root)]
+        found = [*self.settings.problems, *self.problems, *same_ids(self.cases, self.root)]
         return list(dict.fromkeys(found))
 
     def finish(self) -> None:
@@ -272,17 +271,3 @@ def _regression(baseline: Baseline, defaults: Defaults) -> Case:
         baseline=baseline,
         source=baseline.source,
     )
-
-
-def _same_ids(cases: Sequence[Case], root: str) -> list[Problem]:
-    first: dict[str, Case] = {}
-    pairs = [(one, first.setdefault(one.id.casefold(), one)) for one in cases]
-    pairs = [(one, other) for one, other in pairs if one is not other]
-    places = iter(locate_each([(one.source, [("id",)]) for pair in pairs for one in pair], root))
-    problems = []
-    for (case, other), (here,), (there,) in zip(pairs, places, places, strict=True):
-        what = f"the id {case.id!r} is {other.id!r} in other letters"
-        if case.id == other.id:
-            what = f"the id {case.id!r} is there twice"
-        problems.append(Problem("BK109", what, f"it is at {there} already; rename one of the two", here))
-    return problems

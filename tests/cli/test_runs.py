@@ -89,7 +89,7 @@ def test_history_tells_when_it_broke_and_at_which_commit(project: Console) -> No
     )["baselines"][0]
     assert (one["runs"], one["passed"], one["failed"], one["flips"]) == (3, 1, 2, 1)
     assert one["last_regression"]["commit"] == commit
-    assert project.run("baselinekit history --html h.html").stdout == "written h.html\n"
+    assert project.run("baselinekit history -o h.html").stdout == "written h.html\n"
     page = (project.folder / "h.html").read_text()
     assert "case-3" in page
     assert "<svg" in page
