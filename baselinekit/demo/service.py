@@ -10,8 +10,10 @@ import json
 import socket
 import sys
 import threading
+import time
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
@@ -20,6 +22,7 @@ from baselinekit.demo.data import Record
 
 _LARGEST_BODY = 1_000_000
 _WORTH_ZIPPING = 256
+_PATIENCE = 5.0
 
 
 class Service:
@@ -66,6 +69,11 @@ class _Server(ThreadingHTTPServer):
         super().__init__(*arguments)
         self._open: set[socket.socket] = set()
 
+    def server_bind(self) -> None:
+        """Without a look-up of the host's name, which can take seconds and which nobody needs."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]
+
     def get_request(self) -> tuple[socket.socket, Any]:
         connection, address = super().get_request()
         self._open.add(connection)
@@ -81,7 +89,21 @@ class _Server(ThreadingHTTPServer):
                 connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no news."""
+        """A client that went away is no news; anything else is a fault of ours, and is told."""
+        if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """In a thread of its own. A busy machine may have none to give for a moment: the client waits then,
+        and is not sent away without an answer."""
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                return super().process_request(request, client_address)
+            except RuntimeError:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(0.05)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -156,6 +157,38 @@ def test_many_ask_at_once(service: Service) -> None:
     for thread in threads:
         thread.join()
     assert statuses == [200] * 50
+
+
+BUSY_MACHINE = """\
+import os, resource, sys, time, urllib.request
+from baselinekit.demo.service import Service
+with Service(users=3) as service:
+    urllib.request.urlopen(service.url + "/health").close()
+    if os.geteuid() == 0:  # who is bound by no such limit
+        os.setuid(65534)
+    least, most = resource.getrlimit(resource.RLIMIT_NPROC)
+    resource.setrlimit(resource.RLIMIT_NPROC, (1, most))
+    print(service.url, flush=True)
+    time.sleep(0.5)
+    resource.setrlimit(resource.RLIMIT_NPROC, (least, most))
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="another system counts threads in another way")
+def test_who_comes_while_there_is_no_thread_to_be_had_waits_and_is_answered() -> None:
+    command = [sys.executable, "-P", "-c", BUSY_MACHINE]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=20)
+        began = time.monotonic()
+        connection.request("GET", "/health")
+        assert connection.getresponse().status == 200
+        assert time.monotonic() - began > 0.3
+        connection.close()
+        process.communicate()
+    assert process.returncode == 0
 
 
 def test_it_runs_by_itself() -> None:
