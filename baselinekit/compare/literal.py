@@ -16,16 +16,27 @@ from baselinekit.placeholders.grammar import has_marker
 
 _PLACEHOLDER = re.compile(rb"<<(?:(?<=\\<<)|[a-z][a-z0-9_]*(?:[(?|}]|>>|[^!-~]))")
 _BRACED = re.compile(rb"\{\{any_")
-"""Each begins with signs that are the same in all that it finds: then searching is as fast as C can."""
+_FAR = 2_000
 
 
 def literal_bytes(value: Json) -> bytes | None:
     """The bytes of a value; None if any text in it holds a placeholder, or an escape of one. Two bytes of a
     number may look like the beginning of one, so what follows is looked at as well."""
     data = bytes_of(value)
-    if data is None or _PLACEHOLDER.search(data) or _BRACED.search(data):
+    if data is None or _finds(_PLACEHOLDER, b"<", data) or _finds(_BRACED, b"{", data):
         return None
     return data
+
+
+def _finds(pattern: re.Pattern[bytes], sign: bytes, data: bytes) -> bool:
+    """Whether a pattern that begins with this sign finds something. Where the sign is rare, to go from one to
+    the next is ten times as fast as any search."""
+    at = data.find(sign)
+    for _ in range(len(data) // _FAR):
+        if at < 0 or pattern.match(data, at):
+            break
+        at = data.find(sign, at + 1)
+    return at >= 0 and pattern.search(data, at) is not None
 
 
 def untouched_bytes(value: dict[str, Json], state: State) -> bytes | None:
