@@ -18,6 +18,7 @@ from pathlib import Path
 
 from benchmarks import table
 from benchmarks.child import SUBJECTS
+from benchmarks.disk import file_system
 
 LIBRARIES = ("click", "PyYAML", "httpx", "pydantic", "deepdiff", "jsondiff", "pytest")
 PROJECT = Path(__file__).parent.parent
@@ -89,9 +90,10 @@ def _with_others(results: table.Results, kept: Path) -> table.Results:
 
 
 def _about() -> dict[str, object]:
+    system = f"{platform.system()} {platform.machine()}"
     return {
         "date": _now(),
-        "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}",
+        "machine": f"{_processor()}, {os.cpu_count()} cores, {system}, files on {file_system()}",
         "versions": {"Python": platform.python_version(), **{name: _version(name) for name in LIBRARIES}},
     }
 

@@ -13,7 +13,7 @@ from typing import Any
 import laws
 import pytest
 
-from benchmarks import client, data, matcher, measure, server, table, tools, unordered
+from benchmarks import client, data, disk, matcher, measure, server, table, tools, unordered
 from benchmarks.child import SUBJECTS
 from benchmarks.measure import Engine, Spent, WrongAnswerError, in_turn, inside, process
 from benchmarks.results import Row, Scale, Versus
@@ -34,6 +34,30 @@ def test_the_laws_of_size_hold_here_too() -> None:
 def test_every_subject_is_a_file_that_gives_rows() -> None:
     for name in SUBJECTS:
         assert callable(importlib.import_module(f"benchmarks.{name}").rows)
+
+
+MOUNTS = """\
+/dev/vda / ext4 rw 0 0
+tmpfs /tmp tmpfs rw 0 0
+/dev/vdb /tmp/large\\040disk ext4 rw 0 0
+/dev/vdc /srv ext4 rw 0 0
+overlay /srv overlay rw 0 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "found"),
+    [
+        ("/var/tmp", "ext4 without a journal"),
+        ("/tmp", "tmpfs"),
+        ("/tmp/x", "tmpfs"),
+        ("/tmp/large disk/x", "ext4"),
+        ("/tmp/larger", "tmpfs"),
+        ("/srv/x", "overlay"),
+    ],
+)
+def test_the_table_says_what_the_files_stood_on(folder: str, found: str) -> None:
+    assert disk.below(Path(folder), MOUNTS, {"vdb"}) == found
 
 
 @LOOSE
