@@ -4,11 +4,14 @@ from baselinekit.store.atomic import sweep
 from baselinekit.store.discover import discover
 from baselinekit.store.locating import locate, locate_all, locate_each
 from baselinekit.store.reading import load, load_partly, parse_record, read_record, without_collector
-from baselinekit.store.record import Mark, record, record_all
+from baselinekit.store.record import Mark, Recorded, record, record_all, record_left
+from baselinekit.store.verdictlog import VerdictLog
 from baselinekit.store.write import add_baseline, check_folder, check_names, refuse_taken, write_new
 
 __all__ = [
     "Mark",
+    "Recorded",
+    "VerdictLog",
     "add_baseline",
     "check_folder",
     "check_names",
@@ -22,6 +25,7 @@ __all__ = [
     "read_record",
     "record",
     "record_all",
+    "record_left",
     "refuse_taken",
     "sweep",
     "without_collector",

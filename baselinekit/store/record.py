@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import groupby
 
 from baselinekit.documents import yamlwrite
 from baselinekit.documents.languages import Language, language
@@ -23,6 +24,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.store import atomic, records
 from baselinekit.store.files import read
 from baselinekit.store.lock import Hurry, lock, lock_free
+from baselinekit.store.verdictlog import Verdict, VerdictLog, of_the_dead
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,28 +53,41 @@ class Recorded:
 
 
 def record_all(
-    marks: Sequence[Mark], root: str, now: str, daily: bool = False, hurry: Hurry | None = None
+    marks: Sequence[Mark],
+    root: str,
+    now: str,
+    daily: bool = False,
+    hurry: Hurry | None = None,
+    log: VerdictLog | None = None,
 ) -> Recorded:
-    """The same for many files at once: together those that nobody else is writing, the others one by one."""
+    """The same for many files at once: together those that nobody else is writing, the others one by one. The
+    log, if there is one, has these verdicts counted."""
     done = Recorded()
     waiting: dict[str, list[Mark]] = {}
     for one in marks:
         waiting.setdefault(one.source.file, []).append(one)
     try:
         with lock_free(root, waiting) as free:
-            _write({file: waiting.pop(file) for file in free}, root, now, daily, done)
+            _write({file: waiting.pop(file) for file in free}, root, now, daily, done, log)
     except NotRecorded as error:  # no lock at all
         return Recorded(failures=[error])
     for file, few in waiting.items():
         try:
             with lock(root, file, hurry=hurry):
-                _write({file: few}, root, now, daily, done)
+                _write({file: few}, root, now, daily, done, log)
         except NotRecorded as error:
             done.failures.append(error)
     return done
 
 
-def _write(batches: dict[str, list[Mark]], root: str, now: str, daily: bool, done: Recorded) -> None:
+def _write(
+    batches: dict[str, list[Mark]],
+    root: str,
+    now: str,
+    daily: bool,
+    done: Recorded,
+    log: VerdictLog | None,
+) -> None:
     """What these files are to hold, and then all of them at once."""
     contents: dict[str, bytes] = {}
     for file, marks in batches.items():
@@ -86,8 +101,40 @@ def _write(batches: dict[str, list[Mark]], root: str, now: str, daily: bool, don
         else:
             if new != data:
                 contents[file] = new
+    if log is not None and contents:
+        log.will_hold(contents)
     for why in atomic.replace_files(root, contents).values():
         done.failures.append(NotRecorded(*why.problems))
+
+
+def record_left(root: str, daily: bool = False, hurry: Hurry | None = None) -> Recorded:
+    """Record what runs that were killed had found out and not yet recorded."""
+    all_done = Recorded()
+    for log in of_the_dead(root):
+        failed = False
+        for when, verdicts in groupby(log.left(), key=lambda one: one.when):
+            marks = []
+            for file, few in groupby(verdicts, key=lambda one: one.file):
+                found = list(few)
+                log.count(file, len(found))
+                marks += _marks(root, file, found)
+            done = record_all(marks, root, when, daily, hurry, log)
+            all_done.notes.extend(done.notes)
+            all_done.failures.extend(done.failures)
+            failed = failed or bool(done.failures)
+        log.close(keep=failed)
+    return all_done
+
+
+def _marks(root: str, file: str, verdicts: Sequence[Verdict]) -> list[Mark]:
+    """Of cases that are still there, and still the same."""
+    with suppress(InvalidInput, records.NotABaselineError):
+        data = read(root, file)
+        sources = [source for source, _ in records.sources(data, decode(data, file)[0], file)]
+        cases = {source.digest.partition("-")[2]: source for source in sources}
+        told = [(cases.get(one.digest.partition("-")[2]), one.passed) for one in verdicts]
+        return [Mark(source, passed) for source, passed in told if source]
+    return []
 
 
 @dataclass(slots=True)

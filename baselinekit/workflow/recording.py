@@ -9,14 +9,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from baselinekit.errors import NotRecorded
 from baselinekit.model.baselines import Source
-from baselinekit.store.baselines import Mark, record_all
+from baselinekit.store.baselines import Mark, Recorded, VerdictLog, record_all, record_left
 from baselinekit.workflow.pool import Stop
 
 _GATHERING = 0.02
 _GROUP = 32
 _MOST_READY = 32
-"""Files that may wait to be written. Whoever brings another one waits as well: however slow the disk, a run
-that is killed has no more verdicts in its memory than these and those that are being written."""
+"""Files that may wait to be written. Whoever brings another one waits as well, however slow the disk."""
 
 _POLL = 0.1
 _LONGEST = 1.0
@@ -26,8 +25,9 @@ seldom that no more than one part in `_SHARE` of the time goes into it."""
 
 
 class Recorder:
-    """Takes a verdict on each of the baselines, or none, from any thread; writes in a thread of its own.
-    `close` waits until all is written; in a `hurry` nobody waits long for a lock any more."""
+    """Takes a verdict on each of the baselines, or none, from any thread; writes in a thread of its own, and
+    first what killed runs have left. `close` waits until all is written; in a `hurry` nobody waits long for a
+    lock any more."""
 
     def __init__(
         self,
@@ -41,6 +41,7 @@ class Recorder:
         self._now = now
         self._daily = daily
         self._open = Counter(source.file for source in sources)
+        self._log = VerdictLog(root)
         self._lock = threading.Condition()
         self._waiting: dict[str, list[Mark]] = {}
         self._ready = 0
@@ -56,6 +57,7 @@ class Recorder:
         with self._lock:
             self._open[source.file] -= 1
             if passed is not None:
+                self._log.note(source, passed, self._now())
                 self._waiting.setdefault(source.file, []).append(Mark(source, passed))
                 self._writer = self._writer or self._executor.submit(self._work)
                 self._some.set()
@@ -78,8 +80,10 @@ class Recorder:
             self._lock.notify_all()
         if self._writer is not None:
             self._writer.result()
+        self._log.close()
 
     def _work(self) -> None:
+        self._tell(record_left(self._root, self._daily, self._hurry))
         due = time.monotonic() + _LONGEST
         while True:
             self._some.wait(_LONGEST if self._waiting else None)
@@ -107,6 +111,10 @@ class Recorder:
             return [self._waiting.pop(file) for file in files]
 
     def _write(self, marks: list[Mark]) -> None:
-        done = record_all(marks, self._root, self._now(), self._daily, self._hurry)
+        for file, verdicts in Counter(mark.source.file for mark in marks).items():
+            self._log.count(file, verdicts)
+        self._tell(record_all(marks, self._root, self._now(), self._daily, self._hurry, self._log))
+
+    def _tell(self, done: Recorded) -> None:
         self.notes += done.notes
         self.failures += done.failures

@@ -59,13 +59,22 @@ class Standing(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Drill:
     folder: Path
-    url: str
+    service: Steady
+
+    def of_its_own(self, number: object) -> tuple[str, str]:
+        """Words for a command by which the service tells its requests from those of all others, which may
+        come late."""
+        return "--base-url", f"{self.service.url}/{number}"
+
+    def asked(self, number: object) -> int:
+        """How many requests of that command the service has answered, or was about to."""
+        return self.service.paths[f"/{number}/n"]
 
     def lay(self, files: Mapping[str, str] = FILES) -> None:
         """The files as they are in the beginning, and nothing else."""
         for path in sorted(self.folder.rglob("*"), reverse=True):
             path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
-        for name, text in {"baselinekit.yaml": f"base_url: {self.url}\n", **files}.items():
+        for name, text in {"baselinekit.yaml": f"base_url: {self.service.url}\n", **files}.items():
             path = self.folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text.encode())
@@ -123,4 +132,4 @@ with lock(sys.argv[1], "baselines/b.yaml"):
 def drill(folder: Path) -> Iterator[Drill]:
     folder.mkdir()
     with Steady({"n": 1}) as service:
-        yield Drill(folder.resolve(), service.url)
+        yield Drill(folder.resolve(), service)

@@ -3,6 +3,7 @@
 import json
 import socketserver
 import threading
+from collections import Counter
 from typing import Any, Self
 
 
@@ -16,6 +17,7 @@ class Steady:
         data = head.encode() + body
         self.asked = 0
         self.answered = 0
+        self.paths: Counter[str] = Counter()
         self._closed = threading.Event()
         lock = threading.Lock()
         service = self
@@ -35,9 +37,12 @@ class Steady:
                     return  # whoever asked is gone
 
             def asked_again(self) -> bool:
-                line = self.rfile.readline()
+                line = first = self.rfile.readline()
                 while line not in (b"", b"\r\n"):
                     line = self.rfile.readline()
+                if line:
+                    with lock:
+                        service.paths[first.split()[1].decode()] += 1
                 return line != b""
 
         class Server(socketserver.ThreadingTCPServer):

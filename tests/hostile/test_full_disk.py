@@ -82,7 +82,7 @@ def test_f05_a_full_disk_leaves_every_file(here: Drill, tmp_path: Path) -> None:
     if subprocess.run(["mount", *options], capture_output=True, check=False).returncode:
         pytest.skip("only root may mount a small file system; the injected errors show the same")
     try:
-        full = Drill(small, here.url)
+        full = Drill(small, here.service)
         full.lay()
         with (small / "fill").open("wb", buffering=0) as fill:
             try:
@@ -153,7 +153,7 @@ def test_f14_a_read_only_checkout_passes_in_ci(tmp_path: Path, runs: Warm) -> No
     (tmp_path / "project").mkdir()
     files = {"baselines/a.yaml": record("a", 1)}
     with Steady({"n": 1}) as service:
-        here = Drill(tmp_path / "project", service.url)
+        here = Drill(tmp_path / "project", service)
         here.lay(files)
         runs.run(here.folder, "compare", "--no-record")
         shutil.rmtree(here.folder / ".baselinekit")

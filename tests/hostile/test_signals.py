@@ -115,7 +115,7 @@ def test_f02_with_eight_slow_requests_in_flight_what_is_finished_is_kept(
     files = {f"baselines/{id}.yaml": record(id, 1) for id in ids}
     (tmp_path / "project").mkdir()
     with Steady({"n": 1}, slow_from=4, seconds=3.0 if number == signal.SIGPIPE else 20.0) as service:
-        here = Drill(tmp_path / "project", service.url)
+        here = Drill(tmp_path / "project", service)
         here.lay(files)
         process = start(here.folder, "compare", "-j", "8")
         until(lambda: service.asked == 12)
@@ -139,7 +139,7 @@ def test_who_was_told_not_to_hear_a_hang_up_goes_on(tmp_path: Path, start: Start
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with Steady({"n": 1}, slow_from=0, seconds=0.5) as service:
-            here = Drill(tmp_path / "project", service.url)
+            here = Drill(tmp_path / "project", service)
             here.lay(files)
             process = start(here.folder, "compare")
             until(lambda: service.asked == 1)
