@@ -98,6 +98,16 @@ def test_a_difference_names_its_rule_and_says_by_how_much() -> None:
         ("It took 5 s", "It took 6 s", "the numbers differ: 5, 6"),
         ("It took 1.5 s", "It took 1.50 s", "the numbers differ: 1.5, 1.50"),
         ("a 10% rise", "a 10 rise", "the numbers differ: 10, 10%"),
+        ("It took 3 s", "It took three s", None),
+        ("Three took 4 s", "3 took Four s", None),
+        ("twenty-one of them", "21 of them", None),
+        ("It took 3 s", "It took four s", "the numbers differ: 3"),
+        ("the second largest city", "the third largest city", "the numbers differ: 2, 3"),
+        ("the second largest city", "the 3rd largest city", "the numbers differ: 3"),
+        ("two million people", "three million people", "the numbers differ: 2, 3"),
+        ("twenty-one of them", "twenty-two of them", "the numbers differ: 21, 22"),
+        ("First, open it. It is one of two.", "Open it. It is among two.", None),
+        ("an attendant", "often", None),
         ("see `a_b`", "see `a_c`", "the identifiers differ: `a_b`, `a_c`"),
         ("camelCase here", "camelcase here", "the identifiers differ: camelCase"),
         ("open /etc/x", "open /etc/y", "the identifiers differ: /etc/x, /etc/y"),
@@ -126,7 +136,7 @@ def test_similarity_is_between_0_and_1_and_whole_for_the_same(left: str, right: 
 
 
 def test_a_difference_of_meaning_says_how_alike() -> None:
-    found = ruled.compare("one two three four", "one two five six", {"type": "semantic"})
+    found = ruled.compare("red green blue grey", "red green pink teal", {"type": "semantic"})
     assert found.differences[0].note == "similarity 0.50, at least 0.8 is asked for"
     found = ruled.compare("it is on", "it is not on", {"type": "semantic", "min_similarity": 0})
     assert found.differences[0].note == "one of them negates what the other does not"
