@@ -5,6 +5,8 @@ cut off before counts as well, so that the number is that of the whole text."""
 
 import re
 
+from baselinekit.plural import many
+
 _LONGEST_NUMBER = 40
 _LONGEST_NOTE = 60
 _NOTE = re.compile(r" … and ([0-9]{1,3}(?:,[0-9]{3})*) more characters?\Z")
@@ -25,7 +27,7 @@ def whole(text: str) -> tuple[str, int]:
 
 def note(gone: int) -> str:
     """What is said where so many characters are left out."""
-    return f" … and {gone:,} more character{'s' * (gone != 1)}" if gone else ""
+    return f" … and {many(gone, 'more character')}" if gone else ""
 
 
 def end_at(text: str, limit: int) -> int:

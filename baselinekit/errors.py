@@ -3,7 +3,8 @@
 BaselinekitError
 ├── InvalidInput       exit 2   a file, a rule or an option that cannot be used
 ├── CannotReplay       exit 3   the target could not be asked, or its answer cannot be judged
-│   └── OutOfBudget    exit 3   it was not asked at all: the limit of the run is reached
+│   ├── OutOfBudget    exit 3   it was not asked at all: the limit of the run is reached
+│   └── NeverSent      exit 3   nor was this: the run was interrupted before it went out
 ├── NotRecorded        exit 3   the verdict stands, but it could not be written down
 ├── Refused            exit 4   allowed to nobody but the operator or the configuration
 └── NothingSelected    exit 5   no baseline matched: what could not fail is not a pass
@@ -15,8 +16,10 @@ problems, one or many, so that every error of every file is reported at once.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-_UNSET = "BK504"
-_SHOWN_UNSET = 3
+_MENDED_ONCE = frozenset(("BK504", "BK601", "BK602", "BK603", "BK604", "BK605"))
+"""A variable that is not set, the entry of a model: wrong in one place, however many files lead there."""
+
+_SHOWN_OF_ONE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +65,18 @@ class BaselinekitError(Exception):
         self.problems = problems
 
     def __str__(self) -> str:
-        """A line each. A variable that is not set is mended in one place, however many ask for it."""
+        """A line each, but for what is mended in one place: there the first few say it."""
         lines: list[str] = []
-        unset: dict[str, int] = {}
+        often: dict[tuple[str, str], int] = {}
         for problem in self.problems:
-            unset[problem.what] = unset.get(problem.what, 0) + (problem.code == _UNSET)
-            if unset[problem.what] <= _SHOWN_UNSET:
+            same = (problem.code, problem.what)
+            often[same] = often.get(same, 0) + (problem.code in _MENDED_ONCE)
+            if often[same] <= _SHOWN_OF_ONE:
                 lines.append(str(problem))
         lines += [
-            f"{_UNSET} {what}: in {number - _SHOWN_UNSET:,} more place{'s' * (number > _SHOWN_UNSET + 1)}"
-            for what, number in unset.items()
-            if number > _SHOWN_UNSET
+            f"{code} {what}: in {number - _SHOWN_OF_ONE:,} more place{'s' * (number > _SHOWN_OF_ONE + 1)}"
+            for (code, what), number in often.items()
+            if number > _SHOWN_OF_ONE
         ]
         return "\n".join(lines)
 
@@ -96,6 +100,10 @@ def cannot(code: str, what: str, mend: str = "") -> CannotReplay:
 
 class OutOfBudget(CannotReplay):
     """Not asked: the run has reached a limit that its owner set. What it was for is skipped, not wrong."""
+
+
+class NeverSent(CannotReplay):
+    """The run was interrupted before anything of it went out: whoever would have answered took nothing."""
 
 
 class NotRecorded(BaselinekitError):

@@ -1,8 +1,7 @@
 """Paths into a document: dotted with wildcards (`users.*.id`, `**.id`) or JSONPath (`$.users[*].id`).
 
 Both are compiled to the same segments, so that a rule is matched step by step while a document is walked.
-jsonpath-ng reads the `$…` form and judges its filters; it is imported only when such a path is met.
-"""
+jsonpath-ng reads the `$…` form and judges its filters; it is imported only when such a path is met."""
 
 import json
 import re
@@ -147,8 +146,7 @@ def _dotted(text: str) -> Iterator[Segment]:
         segment = _dotted_segment(match)
         if segment is not Wild.DEEP or segment is not last:  # any number of steps, twice, is any number
             yield segment
-        last = segment
-        position = match.end()
+        last, position = segment, match.end()
 
 
 def _dotted_segment(match: re.Match[str]) -> Segment:
@@ -277,13 +275,16 @@ def suggest(pattern: Pattern, value: Json) -> str:
 
 def _key_paths(value: Json, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     """Every path of a document with its indexes as `*`; of a long array the first elements stand for all."""
-    if isinstance(value, dict):
-        for key, child in value.items():
-            yield (*path, key)
-            yield from _key_paths(child, (*path, key))
-    elif isinstance(value, list):
-        for child in value[:3]:
-            yield from _key_paths(child, (*path, Wild.ANY))
+    rows = isinstance(value, list)
+    for key, child in islice(children(value), 3 if rows else None):
+        further = (*path, Wild.ANY if rows else key)
+        yield from () if rows else (further,)
+        yield from _key_paths(child, further)
+
+
+def of_any_row(path: Path) -> tuple[str | int | Wild, ...]:
+    """The path with every index left open, so that all rows of an array have the same."""
+    return tuple(Wild.ANY if isinstance(key, int) else key for key in path)
 
 
 def render(path: Sequence[str | int | Wild]) -> str:
@@ -293,8 +294,7 @@ def render(path: Sequence[str | int | Wild]) -> str:
         if isinstance(key, int):
             text += f"[{key}]"
         else:
-            dot = "." if text else ""
             word = "*" if isinstance(key, Wild) else key
             plain = isinstance(key, Wild) or _PLAIN_KEY.fullmatch(key)
-            text += dot + (word if plain else json.dumps(key, ensure_ascii=False))
+            text += ("." if text else "") + (word if plain else json.dumps(key, ensure_ascii=False))
     return text or "$"

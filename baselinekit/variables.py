@@ -15,7 +15,7 @@ from typing import Any
 
 from baselinekit.errors import InvalidInput, Place, Problem, nearest
 from baselinekit.model.values import Json, Path
-from baselinekit.secretlike.finding import covered, says_secret
+from baselinekit.secretlike.finding import covered, long_runs, says_secret
 from baselinekit.secretlike.spelling import in_base64, is_short, spelling
 from baselinekit.secretlike.values import says_secrets, suspects, texts_in
 
@@ -67,6 +67,9 @@ class Scope:
             raise InvalidInput(
                 Problem("BK504", f"{what}, which is not set", f"set it, or pass --var {name}=…", at=at)
             )
+        if name not in self.values and name == "base_url":
+            mend = "pass --base-url URL, or set base_url: in baselinekit.yaml"
+            raise InvalidInput(Problem("BK310", "no base_url", mend, at=at))
         if name not in self.values:
             known = sorted({*self.values, *self.secrets})
             mend = (
@@ -150,8 +153,10 @@ class Redactor:
     """Keeps secrets out of whatever is written or shown: the declared ones in every spelling, and what looks
     like one. A declared one of fewer than four characters cannot be kept: it is everywhere."""
 
-    def __init__(self, secrets: Mapping[str, Secret]):
+    def __init__(self, secrets: Mapping[str, Secret], plain: set[str] | None = None):
         self._secrets = secrets
+        self._plain = set() if plain is None else plain
+        """What looks random and was found to be no secret where it stands: an id, a tag of an edition."""
         longest_first = sorted(secrets.items(), key=lambda item: len(item[1].value), reverse=True)
         sources = {
             name: spelling(secret.value)
@@ -176,7 +181,15 @@ class Redactor:
         """The text without any secret. Where it stands, if that is known, says what it could be."""
         if says_secret(path) and not _STANDS_FOR.match(text):
             return MASK if len(text) >= _SHORTEST_NAMED else text
-        return covered(self.mask_declared(text), path, MASK)
+        masked = covered(self.mask_declared(text), path, MASK)
+        if path and masked == text:
+            self._plain.update(long_runs(text))
+        return masked
+
+    def mask_said(self, text: str) -> str:
+        """For the last look at what is printed, where nothing says any more what stands where: what was
+        judged in its place stays."""
+        return covered(self.mask_declared(text), (), MASK, self._plain)
 
     def mask_value(self, value: Any, path: Path = ()) -> Any:
         """The value with every secret in its texts, keys and numbers masked; itself, if there is none."""
@@ -213,7 +226,7 @@ class Redactor:
         if isinstance(value, dict | list) and not says_secrets(texts_in(value)[1]):
             return self
         told = {f"({n})": Secret(text) for n, text in enumerate(sorted(set(_named_in(value, ()))))}
-        return Redactor({**told, **self._secrets}) if told else self
+        return Redactor({**told, **self._secrets}, self._plain) if told else self
 
     def found_in(self, text: str) -> set[str]:
         """The names of the declared secrets that a text gives away."""

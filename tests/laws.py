@@ -17,6 +17,7 @@ STOREYS = {
     "": 0,  # the package itself: its version
     "errors": 0,
     "codes": 0,
+    "plural": 0.5,
     "model": 1,
     "paths": 2,
     "secretlike": 1.5,
@@ -45,9 +46,25 @@ STOREYS = {
     "cli": 8,
     "__main__": 9,
 }
+WITHIN = {
+    "report": {
+        "values": 0,
+        "differences": 1,
+        "wording": 1,
+        "results": 2,
+        "terminal": 2,
+        "evals": 3,
+        "approval": 3,
+        "html": 4,
+        "forms": 5,
+        "dispatch": 6,
+    },
+}
+"""The storeys of the rooms inside a room, for those rooms that have grown a house of their own."""
+
 EDGES = {"models", "replay", "store", "report"}
 RULES = {"paths", "variables", "trust", "escape", "documents", "landmarks", "placeholders", "metrics"}
-RULES |= {"clipped", "compare", "grade", "refresh"}
+RULES |= {"clipped", "plural", "compare", "grade", "refresh"}
 
 OWNERS = {
     "httpx": ["replay.http"],
@@ -61,7 +78,7 @@ OWNERS = {
     "referencing": ["grade.by_schema"],
     "jsonpath_ng": ["paths"],
     "regex": ["placeholders.pattern"],
-    "rich": ["report.terminal"],
+    "rich": ["report.terminal.progressbar"],
     "click": ["cli"],
     "numpy": ["models.minilm"],
     "safetensors": ["models.minilm"],
@@ -129,6 +146,11 @@ def room(module: str) -> str:
     return module.split(".")[0]
 
 
+def inner_room(module: str) -> str:
+    """The room inside its room in which a module is, or the file that stands there for itself."""
+    return module.split(".")[1] if "." in module else ""
+
+
 def imports(module: str, source: str, package: Package) -> Iterator[tuple[str, int]]:
     """Everything that a module imports, anywhere in it, with the line: `errors`-like names for our own
     modules behind a leading dot (`.store.yamlfile`), plain names for others."""
@@ -168,15 +190,17 @@ def own_imports(package: Package) -> Iterator[tuple[str, str, int]]:
 
 
 def storeys(package: Package) -> Iterator[str]:
-    """Law 1: imports between rooms go to a lower storey only."""
+    """Law 1: imports between rooms go to a lower storey only, and so between the rooms inside a room."""
     for module, imported, line in own_imports(package):
-        above, below = room(module), room(imported)
+        house, above, below = STOREYS, room(module), room(imported)
         if above == below:
+            house, above, below = WITHIN.get(above, {}), inner_room(module), inner_room(imported)
+        if above == below or not house:
             continue
-        if above not in STOREYS or below not in STOREYS:
+        if above not in house or below not in house:
             yield f"{module}:{line} imports {imported}: a room without a storey"
-        elif STOREYS[below] >= STOREYS[above]:
-            yield f"{module}:{line} (storey {STOREYS[above]}) imports {imported} (storey {STOREYS[below]})"
+        elif house[below] >= house[above]:
+            yield f"{module}:{line} (storey {house[above]}) imports {imported} (storey {house[below]})"
 
 
 def circles(package: Package) -> Iterator[str]:
@@ -241,12 +265,16 @@ def doors(package: Package) -> Iterator[str]:
             continue
         for name, line in imports(module, source, package):
             imported = name.removeprefix(".")
-            if name.startswith(".") and imported in DOORS and room(imported) != room(module):
+            if name.startswith(".") and is_door(imported) and room(imported) != room(module):
                 yield f"{module}:{line} imports the door {imported}"
         for node in ast.walk(_tree(source)):
             said = _prints_or_exits(node)
             if said:
                 yield f"{module}:{getattr(node, 'lineno', 0)} {said}"
+
+
+def is_door(module: str) -> bool:
+    return any(module == door or module.startswith(f"{door}.") for door in DOORS)
 
 
 def _prints_or_exits(node: ast.AST) -> str:
@@ -268,7 +296,7 @@ def dispatches(package: Package) -> Iterator[str]:
         inside = room(imported)
         if inside not in guarded or inside == room(module) or imported == f"{inside}.dispatch":
             continue
-        if room(module) == "cli" and imported in DOORS:
+        if room(module) == "cli" and is_door(imported):
             continue
         yield f"{module}:{line} enters {inside} by {imported}"
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.clipped import clipped, whole
-from baselinekit.report.textdiff import more_of, unified
-from baselinekit.report.values import cut_line, first_lines, short
+from baselinekit.report.differences.textdiff import more_of, unified
+from baselinekit.report.values.shown import cut_line, first_lines, short
 
 
 def counted(shown: str) -> int:

@@ -137,9 +137,9 @@ def test_a_suggestion_survives_odd_keys() -> None:
 
 def test_a_suggestion_in_a_huge_document_is_quick() -> None:
     document = {f"key{n}": {f"inner{n}": n} for n in range(100_000)}
-    began = time.perf_counter()
+    began = time.process_time()
     assert suggest(parse("kye1"), document).startswith("did you mean 'key1")
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 OUTPUT = {"status": 200, "headers": {"date": "x"}, "body": {"users": [{"id": 1}], "status": "ok"}}
@@ -183,10 +183,10 @@ def test_endless_paths_and_deep_documents_take_linear_time() -> None:
     for _ in range(60):
         deep = {"a": deep, "b": [deep]} if _ < 8 else {"a": deep}
     pattern = parse("**.a.**.a.**.a")
-    began = time.perf_counter()
+    began = time.process_time()
     assert find(pattern, deep)
     assert len(parse("$" + ".a" * 500).segments) == 500
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 KEYS = st.one_of(

@@ -154,6 +154,25 @@ def test_values_keys_and_numbers_are_masked() -> None:
     assert Redactor({}).mask_value(value) is value
 
 
+TAG, PASSED = 'W/"44-tp3E1UXTZ2V1aJaeGnzoTeDK7Cs"', "q7ZxP0vT4mKs9LwB2nRd8YcF"
+
+
+def test_what_was_judged_in_its_place_is_said_as_it_is() -> None:
+    """On the terminal nothing says any more what stands where: two tags are told apart all the same."""
+    redactor = Redactor({"word": Secret("hunter2!")})
+    knowing = redactor.knowing({"password": "Xx12345678"})
+    assert MASK in redactor.mask_said(f"  + {json.dumps(TAG)}")
+    assert knowing.mask_value(TAG, ("headers", "etag")) == TAG
+    assert knowing.mask_value({"id": PASSED, "note": "a hunter2! b"}, ("body",))["id"] == PASSED
+    assert (
+        redactor.mask_said(f"  + {json.dumps(TAG)}\n  id: {PASSED}")
+        == f"  + {json.dumps(TAG)}\n  id: {PASSED}"
+    )
+    assert PASSED not in redactor.mask_said(f"token={PASSED}")
+    assert "hunter2!" not in redactor.mask_said(f"hunter2! {PASSED}")
+    assert redactor.mask(PASSED) != PASSED  # what is written to a report depends on no other result
+
+
 def test_what_is_too_short_to_be_kept_is_left() -> None:
     assert Redactor({"x": Secret("abc"), "y": Secret("")}).mask("abc") == "abc"
 
@@ -172,10 +191,10 @@ def test_no_secret_survives_masking(secret: str, before: str, after: str) -> Non
 
 def test_masking_is_quick_on_hostile_text() -> None:
     redactor = Redactor({"a": Secret('"q"u"o"t"e"d'), "b": Secret("%%%%%%%x"), "c": Secret("plain-one")})
-    started = time.perf_counter()
+    started = time.process_time()
     for text in ("\\" * 300_000, "%25" * 100_000, "plain-on" * 40_000):
         assert redactor.mask(text) == text
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
 
 
 @pytest.mark.parametrize(

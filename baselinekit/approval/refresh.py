@@ -1,7 +1,7 @@
 """refresh: what a failing compare saw becomes the known-good output, as far as somebody approves it."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
@@ -16,9 +16,10 @@ from baselinekit.store import baselines as store, pending
 from baselinekit.workflow.compare import Way, load, located
 from baselinekit.workflow.here import Here
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.selection import Selection, select
+from baselinekit.workflow.selection import Selection, few, select
 
 _ANY = "*?["
+_MOST_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,9 @@ class Wanted:
 def propose(project: Project, wanted: Wanted, way: Way) -> Proposal:
     """What would change, of everything that is selected. No target is asked, unless that is wanted."""
     if not wanted.names_something:
-        number = len(pending.ids(project.root))
-        what = (
-            f"refresh what? {number:,} answer{'s are' if number != 1 else ' is'} kept from failing compares"
-        )
+        here = pending.ids(project.root)
+        number = f"{len(here):,} answer{'s are' if len(here) != 1 else ' is'}"
+        what = f"refresh what? {number} kept from failing compares{_named(here, ' (%s)')}"
         raise InvalidInput(Problem("BK508", what, "name ids or paths, or pass --all-failed"))
     with store.without_collector():
         chosen = select(_found(project, wanted.words), wanted.selection)
@@ -96,7 +96,7 @@ def _found(project: Project, words: Sequence[str]) -> list[Baseline]:
     ids = [baseline.id for baseline in everything]
     for glob in globs:
         if not any(fnmatchcase(id, glob) for id in ids):
-            mend = nearest(glob, ids) or "`baselinekit doctor` lists what is there"
+            mend = nearest(glob, ids) or (f"the ids are {few(ids)}" if ids else "")
             raise NothingSelected(Problem("BK509", f"there is no baseline and no path {glob!r}", mend))
     known = {baseline.id for baseline in below}
     named = [one for one in everything if any(fnmatchcase(one.id, glob) for glob in globs)]
@@ -146,4 +146,11 @@ def _nothing(project: Project, chosen: Sequence[Baseline], wanted: Wanted) -> tu
         "nothing is kept of it" if len(chosen) == 1 else f"nothing is kept of these {len(chosen):,} baselines"
     )
     asked = again(project, chosen[0]) if len(chosen) == 1 else "baselinekit compare"
-    return f"{what}: no compare has failed since", f"{asked}, or refresh --replay"
+    others = _named(pending.ids(project.root), "; what is kept is of %s")
+    return f"{what}: no compare has failed since{others}", f"{asked}, or refresh --replay"
+
+
+def _named(ids: Collection[str], words: str) -> str:
+    """The first few of them, in words; nothing where there are none."""
+    more = f" and {len(ids) - _MOST_NAMED:,} more" if len(ids) > _MOST_NAMED else ""
+    return words % f"{', '.join(sorted(ids)[:_MOST_NAMED])}{more}" if ids else ""

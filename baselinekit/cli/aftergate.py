@@ -13,6 +13,8 @@ from baselinekit.report import dispatch as reports
 from baselinekit.workflow.project import Project
 
 _MOST = 3
+WAITING = ("pending", "disputed")
+"""Verdicts that only people can settle."""
 
 
 def commands(project: Project, judged: Sequence[Judged], given: dict[str, Any]) -> list[str]:
@@ -33,6 +35,9 @@ def commands(project: Project, judged: Sequence[Judged], given: dict[str, Any]) 
         short = [metric for metric in one.metrics if metric.value is None and metric.threshold is not None]
         if short and not one.gate.suite and _has_cases(one.report):
             found.append(reports.typed("run", "--attempts", str(_needed(short)), "-o", "results.json"))
+    if any(each.verdict in WAITING for one in judged for each in one.report.results):
+        found.append("baselinekit grade")
+        found += [reports.typed("grade", "--finish", file) for file in given["judged"][:1]]
     return list(dict.fromkeys(found))[:_MOST]
 
 

@@ -27,6 +27,9 @@ class Kinds(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         first = args[0]
+        if first.split(" ")[0] == "curl":
+            mend = "capture http takes the URL, -X, -H and -d of curl: capture http URL -H 'NAME: VALUE'"
+            raise InvalidInput(Problem("BK508", "a curl command is not read", mend))
         if first not in self.commands and not first.startswith("-"):
             is_http = "://" in first or (first.isalpha() and first.isupper())
             args = ["http" if is_http else "from", *args]
@@ -176,7 +179,10 @@ def from_files(paths: tuple[str, ...], **given: Any) -> int:
             checked(project, draft, way)
         captured, errors = capture_all(project, drafts, wishes.of(given), way)
     if captured:
-        _tell(project, captured, given)
+        done = {one.id for one in captured}
+        asked = [draft.current for draft in drafts if draft.id in done]
+        bases = [getattr(one.execution, "base_url", None) for one in asked if one.kind == "http"]
+        _tell(project, captured, given, _needed_again(project, asked, bases))
     errors += learnt.refused(captured)
     if errors:
         worst = next((Refused for error in errors if isinstance(error, Refused)), CannotReplay)
@@ -196,22 +202,26 @@ def _new(
         way = stack.enter_context(real_way(learnt.progress(stack, given)))
         way = models.with_models(way, project, models.kept(given))
         captured = capture_new(project, record, wishes.of(given), way)
-    more = _needed_again(project, record["current"])
+    how = record["current"]["execution"]
+    more = _needed_again(project, record["current"], [how.get("base_url")] if how["type"] == "http" else [])
     _tell(project, [replace(captured, notes=(*captured.notes, *notes))], given, more)
     for error in learnt.refused([captured]):
         raise error
     return 0
 
 
-def _needed_again(project: Project, current: dict[str, Any]) -> list[str]:
-    """What a compare has to be told as well, because no configuration says it."""
+def _needed_again(project: Project, asked: Any, bases: Sequence[str | None]) -> list[str]:
+    """What a compare has to be told as well, because no configuration says it. `bases`: of each request the
+    address that its file states."""
     scope, words = project.scope, []
-    used = set(names_in(with_names(current, scope))) - set(project.config.variables)
+    used = set(names_in(with_names(asked, scope))) - set(project.config.variables)
     for name in sorted(used & set(scope.secrets)):
         words += ["--secret", name]
-    base = current["execution"].get("base_url")
-    if words and base:
+    base = project.override_base_url or (next(filter(None, bases), None) if words else None)
+    if bases and base:
         words += ["--base-url", base]
+    if project.environment:
+        words += ["--environment", project.environment]
     for name in sorted(used & set(scope.values)):
         words += ["--var", f"{name}={scope.values[name]}"]
     return words

@@ -16,7 +16,9 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.results import Outcome, Report
 from baselinekit.model.revisions import Against
 from baselinekit.programs.git import Git
-from baselinekit.report import dispatch as reports, terminal
+from baselinekit.report import dispatch as reports
+from baselinekit.report.terminal import progressbar, results as terminal
+from baselinekit.report.terminal.style import Style
 from baselinekit.store import lastrun
 from baselinekit.workflow import history, sharding
 from baselinekit.workflow.compare import Policy, Way, compare as run
@@ -101,7 +103,7 @@ def _round(paths: tuple[str, ...], color: str, given: dict[str, Any]) -> Report:
     project, wanted = options.project_of(given), models.kept(given)
     quiet = given["quiet"] or given["as_json"]
     with ExitStack() as stack:
-        advance = _progress(stack) if not quiet else None
+        advance = _progress(stack, color) if not quiet else None
         way = stack.enter_context(real_way(advance))
         asked = models.Asked(project, way.doors, wanted)
         way = asked.added_to(way)
@@ -144,9 +146,9 @@ def _against(project: Project, way: Way, given: dict[str, Any]) -> Against | Non
     return None
 
 
-def _progress(stack: ExitStack) -> Callable[[int], Callable[[Outcome], None]]:
+def _progress(stack: ExitStack, color: str) -> Callable[[int], Callable[[Outcome], None]]:
     def begin(total: int) -> Callable[[Outcome], None]:
-        return stack.enter_context(terminal.progress(total, sys.stderr))
+        return stack.enter_context(progressbar.progress(total, sys.stderr, color=color))
 
     return begin
 
@@ -177,7 +179,7 @@ def _policy(project: Project, given: dict[str, Any]) -> Policy:
     return Policy(record, given["jobs"], maxfail, given["strict_rules"], explain, repeating)
 
 
-def _print(report: Report, style: terminal.Style, given: dict[str, Any]) -> None:
+def _print(report: Report, style: Style, given: dict[str, Any]) -> None:
     """Only what differs; with -v also what passed. The last line is the count, then what to type next."""
     verbose, quiet = given["verbose"], given["quiet"]
     if verbose:

@@ -14,6 +14,7 @@ from baselinekit.cli.models import Kept, with_models
 from baselinekit.errors import Problem
 from baselinekit.evals.doctoring import examine_all
 from baselinekit.model.asking import Model
+from baselinekit.plural import many
 from baselinekit.programs.git import Git
 from baselinekit.programs.sandbox import Sandbox
 from baselinekit.workflow import gitsetup
@@ -71,21 +72,17 @@ def _print(findings: Findings, project: Project, ci: bool) -> None:
             screen.line(screen.safe_line(line))
     count = len(findings.problems)
     if count:
-        screen.line(f"{count} problem{'s' if count != 1 else ''}")
+        screen.line(many(count, "problem"))
         for code in sorted({problem.code for problem in findings.problems})[:3]:
             screen.line(f"next: baselinekit explain {code}")
         return
     drafts = f", {findings.drafts} without an output yet" if findings.drafts else ""
     evals = {"eval case": findings.cases, "gate": findings.gates}
-    told = [_counted(number, what) for what, number in evals.items() if number]
+    told = [many(number, what) for what, number in evals.items() if number]
     if findings.checked or not told:
-        told.insert(0, _counted(findings.checked, "baseline"))
+        told.insert(0, many(findings.checked, "baseline"))
     verb = "is" if findings.checked + sum(evals.values()) == 1 else "are"
     screen.line(f"{', '.join(told[:-1])}{' and ' if told[1:] else ''}{told[-1]} {verb} in order{drafts}")
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' if number != 1 else ''}"
 
 
 def _allowed(project: Project) -> list[str]:

@@ -2,27 +2,27 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import click
 
-from baselinekit.cli import aftergate, delivery, models, options, screen, telling
-from baselinekit.cli.run import executed, remember
+from baselinekit.cli import aftergate, delivery, keptreports, models, options, screen, telling
+from baselinekit.cli.gaterun import Running
 from baselinekit.errors import InvalidInput, NotRecorded, Problem, Refused
 from baselinekit.evals import evalfiles, gating
-from baselinekit.evals.evalkeeping import keep_reports
 from baselinekit.evals.measuring import RATE
 from baselinekit.metrics import PRESETS
 from baselinekit.model.gates import Gate, Judged, worst
 from baselinekit.model.results import Report
-from baselinekit.report import dispatch as reports, terminal
+from baselinekit.report import dispatch as reports
+from baselinekit.report.terminal.style import Style
 from baselinekit.store.results import check_place, write_text
 from baselinekit.suites import evalpaths, evalresults
 from baselinekit.suites.gatefiles import load_gates
 from baselinekit.trust import check_inside
-from baselinekit.workflow import history, resultfiles
+from baselinekit.workflow import resultfiles
 from baselinekit.workflow.masking import masked
 from baselinekit.workflow.project import Project
 
@@ -84,24 +84,27 @@ def gate(results: tuple[str, ...], color: str, **given: Any) -> int:
     _check(given["outputs"])
     project, resume = options.project_of(given), {"resume": given["resume"]}
     wanted = models.kept(given)
-    given |= resume | {"ran": False}
+    given |= resume | {"ran": False, "judged": []}
+    told: list[str] = []
     plans = [*given["plans"], *(path for path in results if path.lower().endswith(_PLANS))]
     files = [path for path in results if path not in plans]
     gates = _gates(project, plans, given)
     if given["resume"] and (files or not gates):
         raise InvalidInput(Problem("BK508", "only a run can be resumed", _RESUME))
     if files:
-        report = masked(_loaded(files), project.redactor)
+        given["judged"] = [path for path in files if path != "-"]
+        report = masked(_loaded(files, project.root), project.redactor)
         judged = [gating.judge(gate, report, given["partial"]) for gate in gates or [_own(report, given)]]
     elif gates:
         given["ran"] = True
-        judged = list(_run_all(project, gates, wanted, given))
+        running = Running(project, wanted, given)
+        judged, told = running.judged(gates), running.told
     else:
         raise InvalidInput(Problem("BK508", "there is nothing to judge", _MEND))
     style = screen.style_of(color)
     lost = _written(project, judged, given["outputs"])
     try:
-        notes = [f"written: {path}" for path in given["outputs"] if path not in lost]
+        notes = [*told, *(f"written: {path}" for path in given["outputs"] if path not in lost)]
         notes += _keep(project, judged, given)
     except Refused:
         _tell(project, judged, [], style, given)
@@ -157,49 +160,15 @@ def _own(report: Report, given: dict[str, Any]) -> Gate:
     return _narrowed(Gate(name, least or {RATE: 1.0}), given)
 
 
-def _loaded(files: Sequence[str]) -> Report:
+def _loaded(files: Sequence[str], root: str) -> Report:
     """All files as one report, `-` being standard input, with what its reader should know of it."""
-    parts = resultfiles.load([path for path in files if path != "-"], os.getcwd())
+    parts = resultfiles.load([path for path in files if path != "-"], os.getcwd(), root)
     if "-" in files:
         given = b"" if sys.stdin is None else sys.stdin.buffer.read()
         parts.append(("-", reports.read(given.decode("utf-8", "replace"), "-")))
     report = resultfiles.merge(parts)
     narrowed = gating.since(report)
     return replace(report, warnings=(*report.warnings, narrowed)) if narrowed else report
-
-
-def _run_all(
-    project: Project, gates: Sequence[Gate], wanted: models.Kept, given: dict[str, Any]
-) -> Iterator[Judged]:
-    """One after the other, until the operator wants no more of it."""
-    for gate in gates:
-        report = _run(project, gate, wanted, given)
-        yield gating.judge(gate, report)
-        if report.interrupted:
-            return
-
-
-def _run(project: Project, gate: Gate, wanted: models.Kept, given: dict[str, Any]) -> Report:
-    """The gate's suite, run as `run` would run these cases of it."""
-    path = os.path.relpath(os.path.join(project.root, gate.suite or ""), project.cwd)
-    suite = evalfiles.load(project, [path], None)
-    asked = {
-        **dict.fromkeys(("expression", "grader_type", "preset", "fail_under", "record")),
-        **dict.fromkeys(("ids", "exclude_tags"), ()),
-        **dict.fromkeys(("last_failed", "first"), False),
-        "categories": gate.categories,
-        "tags": gate.tags,
-        "attempts": given["attempts"] or gating.attempts_for(gate, suite),
-        "jobs": given["jobs"],
-        "resume": given["resume"],
-        "quiet": given["quiet"],
-        "as_json": given["as_json"],
-    }
-    report = masked(executed(project, suite, wanted, asked), project.redactor)
-    remember(project, report)
-    history.keep(project.root, report)
-    _, why = keep_reports(project, suite, report)
-    return replace(report, warnings=(*report.warnings, why)) if why else report
 
 
 def _written(project: Project, judged: Sequence[Judged], outputs: Sequence[str]) -> dict[str, str]:
@@ -247,7 +216,7 @@ def _archived(judged: Judged, texts: dict[str, str], project: Project) -> str:
         written, why = evalresults.keep(folder, judged.report.started, texts, root)
     except NotRecorded as error:
         return f"the results could not be archived: {error.problems[0].what}"
-    shown = f"archived: {', '.join(os.path.relpath(path, project.cwd) for path in written)}"
+    shown = f"archived: {keptreports.told([os.path.relpath(path, project.cwd) for path in written])}"
     return f"{shown}; {why}" if why else shown
 
 
@@ -255,7 +224,7 @@ def _tell(
     project: Project,
     judged: Sequence[Judged],
     notes: Sequence[str],
-    style: terminal.Style,
+    style: Style,
     given: dict[str, Any],
 ) -> None:
     """The gates, what they hang on, and in the last line whether the work goes on."""
@@ -274,7 +243,7 @@ def _tell(
         screen.line(f"next: {command}")
 
 
-def _verdict(judged: Sequence[Judged], style: terminal.Style) -> str:
+def _verdict(judged: Sequence[Judged], style: Style) -> str:
     open_ones = [one for one in judged if one.state != "met"]
     blocking = [one for one in open_ones if one.gate.blocking]
     if blocking:

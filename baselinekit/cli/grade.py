@@ -3,7 +3,6 @@
 import getpass
 import os
 import shlex
-import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +15,7 @@ from baselinekit.evals import ratingfiles
 from baselinekit.evals.finishing import finish
 from baselinekit.evals.grading import Queue, check_rater, in_words, rated_by, typed, wanted
 from baselinekit.model.ratings import Rating, Standing
+from baselinekit.plural import many
 from baselinekit.report import dispatch as reports
 from baselinekit.store.results import write_text
 
@@ -69,7 +69,7 @@ class _Grading:
         self.style = screen.style_of(color)
 
     def do(self, deed: str) -> int:
-        if not deed and not self.given["as_json"] and _is_terminal():
+        if not deed and not self.given["as_json"] and screen.can_ask():
             return self._ask()
         deeds = {
             "value": self._enter,
@@ -163,7 +163,7 @@ class _Grading:
             screen.show(text)
             return 0
         write_text(name, text, self.queue.project.root)
-        count = f"{len(standings):,} item{'s' if len(standings) != 1 else ''}"
+        count = many(len(standings), "item")
         screen.line(f"written {screen.safe_line(name)}: {count}")
         if rater is not None:
             quoted = shlex.quote(name)
@@ -176,10 +176,10 @@ class _Grading:
         name = self.given["import_"]
         text = kept.read_text("--import", name, "what baselinekit grade --export wrote")
         done = ratingfiles.imported(self.queue, text, "standard input" if name == "-" else name)
-        parts = [f"{done.ratings:,} new rating{'s' if done.ratings != 1 else ''}"]
+        parts = [many(done.ratings, "new rating")]
         parts += [f"{done.known:,} known already"] if done.known else []
         parts += [f"{done.empty:,} not filled in"] if done.empty else []
-        parts += [f"{done.items:,} new item{'s' if done.items != 1 else ''}"] if done.items else []
+        parts += [many(done.items, "new item")] if done.items else []
         screen.line(", ".join(parts))
         return 0
 
@@ -226,7 +226,3 @@ def _login() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # in a container nobody may have a name
         raise InvalidInput(Problem("BK744", "nobody has said who rates", "add --as NAME")) from None
-
-
-def _is_terminal() -> bool:
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))

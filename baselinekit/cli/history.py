@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from baselinekit.cli import completion, options, screen
+from baselinekit.plural import many
 from baselinekit.report import dispatch as reports
 from baselinekit.store.results import write_text
 from baselinekit.workflow import history as past, resultfiles
@@ -34,7 +35,7 @@ def history(ids: tuple[str, ...], color: str, **given: Any) -> int:
         parts = resultfiles.load(given["imported"], os.getcwd())
         kept = past.add(project.root, parts)
         old = "" if kept == len(parts) else f"; {len(parts) - kept} are older than the runs that are kept"
-        screen.line(f"imported {kept} run{'s' * (kept != 1)}{old}", err=given["as_json"])
+        screen.line(f"imported {many(kept, 'run')}{old}", err=given["as_json"])
         if not (ids or given["as_json"] or given["html"]):
             return 0
     found = past.load(project.root, ids, given["last"])

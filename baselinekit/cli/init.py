@@ -7,6 +7,7 @@ import sys
 import click
 
 from baselinekit.cli import screen
+from baselinekit.cli.options import check_base_url
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.config import Config
 from baselinekit.programs.git import Git
@@ -80,6 +81,8 @@ def init(base_url: str | None, with_evals: bool, with_git: bool, undo_git: bool,
         _undo(git, dry_run)
         return
     if found is None and not dry_run:
+        if base_url:
+            check_base_url(base_url)
         if with_git:
             gitsetup.planned(git, ["baselines"], _program())  # where it cannot be done, nothing is begun
         _write_config(base_url, SKILLS if with_evals else "")

@@ -11,7 +11,7 @@ from baselinekit.errors import BaselinekitError, CannotReplay
 from baselinekit.model.results import Outcome
 from baselinekit.model.values import Json
 from baselinekit.paths import render
-from baselinekit.report import terminal
+from baselinekit.report.terminal import progressbar
 from baselinekit.workflow.captured import Captured, Learnt
 
 _MOST_PATHS = 40
@@ -23,7 +23,7 @@ def progress(stack: ExitStack, given: dict[str, Any]) -> Callable[[int], Callabl
     """A bar for the replays of one baseline, where anybody looks."""
     if given["quiet"] or given["as_json"]:
         return None
-    return lambda total: stack.enter_context(terminal.progress(total, sys.stderr, "replaying"))
+    return lambda total: stack.enter_context(progressbar.progress(total, sys.stderr, "replaying"))
 
 
 def lines(one: Captured) -> Iterator[str]:

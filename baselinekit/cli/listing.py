@@ -11,21 +11,28 @@ from baselinekit.evals.casechoice import Choice
 from baselinekit.evals.evals import Policy
 from baselinekit.evals.listing import Planned, planned
 from baselinekit.model.evals import Suite
+from baselinekit.plural import many
 from baselinekit.programs.sandbox import Sandbox
 from baselinekit.workflow.project import Project
 
 
 def show(project: Project, suite: Suite, wanted: Choice, policy: Policy, as_json: bool) -> int:
-    """Everything is looked at as a run would, and nobody is asked."""
-    with real_way() as way:
-        way = models.Asked(project, way.doors, models.Kept()).added_to(way)
-        sandbox = Sandbox(way.doors.execute, project.trust.allow_exec)
-        found = planned(project, suite, wanted, policy, way.doors, Outside(check=sandbox.check))
+    found = looked_at(project, suite, wanted, policy, models.Kept())
     if as_json:
         screen.show_json(json.dumps([_document(one) for one in found], indent=2, default=str) + "\n")
     else:
         _print(found, len(suite.cases))
     return 0
+
+
+def looked_at(
+    project: Project, suite: Suite, wanted: Choice, policy: Policy, kept: models.Kept
+) -> list[Planned]:
+    """Everything as a run would, and nobody is asked."""
+    with real_way() as way:
+        way = models.Asked(project, way.doors, kept).added_to(way)
+        sandbox = Sandbox(way.doors.execute, project.trust.allow_exec)
+        return planned(project, suite, wanted, policy, way.doors, Outside(check=sandbox.check))
 
 
 def _print(found: Sequence[Planned], of: int) -> None:
@@ -36,15 +43,11 @@ def _print(found: Sequence[Planned], of: int) -> None:
         told.append(f"skipped: {one.case.skip}" if one.case.skip is not None else f"by {graders}")
         screen.line(screen.safe_line("  ".join(told)))
     calls, attempts = sum(one.calls for one in found), sum(one.attempts for one in found)
-    cases = f"{len(found):,} of {of:,} cases" if len(found) < of else _many(len(found), "case")
+    cases = f"{len(found):,} of {of:,} cases" if len(found) < of else many(len(found), "case")
     more = ", and more where an attempt is tried again" if calls else ""
     screen.line(
-        f"{cases}, {_many(attempts, 'attempt')}, {_many(calls, 'call')} of models{more}; nothing was run"
+        f"{cases}, {many(attempts, 'attempt')}, {many(calls, 'call')} of models{more}; nothing was run"
     )
-
-
-def _many(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _document(one: Planned) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """The door to the models as a command opens it, with the options that say what is kept of their answers."""
 
+import math
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -58,6 +59,9 @@ class Kept:
 def kept(given: dict[str, Any]) -> Kept:
     """These options, taken out of what a command was given."""
     found = Kept(**{key: given.pop(key) for key in _KEYS if key in given})
+    if found.max_cost is not None and not 0 <= found.max_cost < math.inf:  # nor is it no number at all
+        what = f"--max-cost {found.max_cost:g} is no sum of dollars"
+        raise InvalidInput(Problem("BK508", what, "0 or more, such as --max-cost 2.5"))
     if found.offline is not None and (found.record_calls is not None or found.cache):
         what = "--offline asks nobody, so there is nothing to record or to cache"
         raise InvalidInput(Problem("BK508", what, "leave one of them out"))

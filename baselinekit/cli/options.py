@@ -13,6 +13,7 @@ from baselinekit.cli import curtain
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.config import Record
 from baselinekit.programs.git import Execute
+from baselinekit.store.checks import check_base
 from baselinekit.variables import NAME
 from baselinekit.workflow.project import Operator, Project, open_project
 
@@ -78,10 +79,8 @@ def operator_of(
     """What the command line says; where it is silent, BASELINEKIT_CONFIG, _ENVIRONMENT and _BASE_URL do."""
     environ = dict(os.environ)
     base_url = base_url or environ.get("BASELINEKIT_BASE_URL")
-    if base_url is not None and not base_url.startswith(("http://", "https://")):
-        raise InvalidInput(
-            Problem("BK508", f"--base-url {base_url!r} is no URL", "it starts with http:// or https://")
-        )
+    if base_url is not None:
+        check_base_url(base_url)
     return Operator(
         cwd=os.getcwd(),
         environ=environ,
@@ -100,6 +99,16 @@ def operator_of(
     )
 
 
+def check_base_url(url: str) -> None:
+    """Said of the option here, and not of each file that its address is put into."""
+    if not url.startswith(("http://", "https://")):
+        raise InvalidInput(
+            Problem("BK508", f"--base-url {url!r} is no URL", "it starts with http:// or https://")
+        )
+    for problem in check_base(url, ()):
+        raise InvalidInput(Problem("BK508", f"--base-url: {problem.what}", problem.mend))
+
+
 PROJECT_KEYS = (
     "config",
     "environment",
@@ -116,7 +125,7 @@ PROJECT_KEYS = (
 def project_of(given: dict[str, Any]) -> Project:
     """The project that a command's options describe; they are taken out of `given`."""
     project = open_project(operator_of(**{key: given.pop(key) for key in PROJECT_KEYS}))
-    curtain.draw(project.redactor.mask)
+    curtain.draw(project.redactor.mask_said)
     return project
 
 

@@ -11,6 +11,7 @@ from baselinekit.cli import options, screen
 from baselinekit.cli.doors import real_way
 from baselinekit.cli.models import UNASKED, Kept, with_models
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.plural import many
 from baselinekit.store.removing import remove
 from baselinekit.workflow import resultfiles
 from baselinekit.workflow.orphans import Orphan, Orphans, search
@@ -65,7 +66,7 @@ def _print(found: Orphans) -> None:
     for note in found.notes:
         screen.line(f"note: {screen.safe_line(note)}")
     number, of = len(found.found), found.looked_at
-    screen.line(f"{number:,} orphan{'s' * (number != 1)}; {of:,} baseline{'s' * (of != 1)} looked at")
+    screen.line(f"{many(number, 'orphan')}; {many(of, 'baseline')} looked at")
 
 
 def _document(found: Orphans) -> dict[str, Any]:
@@ -86,9 +87,9 @@ def _delete(project: Project, chosen: list[Orphan], yes: bool, quiet: bool) -> N
     number = len(chosen)
     if not yes:
         if not (sys.stdin is not None and sys.stdin.isatty()):
-            what = f"--delete would remove {number:,} file{'s' * (number != 1)}, and nobody can be asked"
+            what = f"--delete would remove {many(number, 'file')}, and nobody can be asked"
             raise InvalidInput(Problem("BK508", what, "say --yes"))
-        click.confirm(f"Remove {number:,} file{'s' * (number != 1)}?", abort=True, err=True)
+        click.confirm(f"Remove {many(number, 'file')}?", abort=True, err=True)
     for one in chosen:
         remove(project.root, one.file)
         screen.line(f"removed {screen.safe_line(one.file)}", err=quiet)

@@ -11,8 +11,9 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.evals.grading import Queue, in_words, is_late, option_value, sheet, typed
 from baselinekit.model.ratings import Rating, Sheet, Standing
 from baselinekit.model.values import Json
+from baselinekit.plural import many
 from baselinekit.report import dispatch as reports
-from baselinekit.report.terminal import Style
+from baselinekit.report.terminal.style import Style
 
 _PENDING = 3
 _INTERRUPTED = 130
@@ -62,7 +63,7 @@ class Session:
 
     def _count(self) -> str:
         left = len(self.waiting) - len(self.kept)
-        kept = f"{len(self.kept):,} rating{'s' if len(self.kept) != 1 else ''} kept"
+        kept = f"{many(len(self.kept), 'rating')} kept"
         return f"{kept}, {left:,} still wait for {screen.safe_line(self.rater)}" if left else kept
 
     def _one(self, keys: Keyboard, number: int) -> int:
@@ -182,6 +183,8 @@ def _pressed(key: str, shown: Sheet, answer: _Answer) -> Json:
         elif answer.values:
             answer.values.pop()
         return None
+    if key in _ENTER and not answer.typed:  # after a number that one key was enough for
+        return None
     if scale.type == "ranking":
         return _ranked(key, shown, answer)
     if scale.type == "binary":
@@ -194,7 +197,7 @@ def _pressed(key: str, shown: Sheet, answer: _Answer) -> Json:
         answer.typed += key
         if high > 9 or low < 0:
             return None
-    elif key not in _ENTER or not answer.typed:
+    elif key not in _ENTER:
         answer.said = f"a number from {low} to {high}"
         return None
     try:

@@ -206,8 +206,11 @@ def content(text: str) -> str:
             return sys.stdin.read()
         with open(text[1:], encoding="utf-8") as file:
             return file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(Problem("BK508", f"{text[1:]} cannot be read: {error}")) from None
+    except UnicodeDecodeError:
+        raise InvalidInput(Problem("BK508", f"{text[1:]} is no text in UTF-8", "name a text")) from None
+    except OSError as error:
+        what = f"{text[1:]} cannot be read: {(error.strerror or str(error)).lower()}"
+        raise InvalidInput(Problem("BK508", what, "check the name after the @")) from None
 
 
 def json_or_text(text: str) -> Json:
@@ -237,10 +240,14 @@ def described(output: Json) -> str:
 
 
 def _body_words(body: Json) -> str:
+    if isinstance(body, dict) and body.keys() == {"sha256", "size"}:  # of bytes that are no text
+        return f"{body['size']:,} bytes"
+    if isinstance(body, dict) and not body:
+        return "an empty object"
     if isinstance(body, dict):
         return f"an object with {', '.join(list(body)[:5])}{', …' if len(body) > 5 else ''}"
     if isinstance(body, list):
-        return f"an array of {len(body)}"
+        return f"an array of {len(body)}" if body else "an empty array"
     if isinstance(body, str):
         return f"a text of {len(body):,} characters" if body else "nothing in the body"
     return json_type(body)

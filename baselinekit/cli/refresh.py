@@ -17,7 +17,10 @@ from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.model.changes import Applied, Approval, Proposal, Stamp
 from baselinekit.model.results import Outcome
 from baselinekit.model.values import Json
-from baselinekit.report import dispatch as reports, terminal
+from baselinekit.plural import many
+from baselinekit.report import dispatch as reports
+from baselinekit.report.terminal import progressbar
+from baselinekit.report.terminal.style import Style
 from baselinekit.workflow.compare import Way
 from baselinekit.workflow.masking import proposal_shown
 from baselinekit.workflow.project import Project
@@ -71,7 +74,7 @@ def refresh(words: tuple[str, ...], color: str, **given: Any) -> int:
     wanted, asking = kept.wanted_of(words, given, given["all_failed"]), models.kept(given)
     project = options.project_of(given)
     bar = ExitStack()
-    with real_way(None if given["as_json"] else _progress(bar)) as way:
+    with real_way(None if given["as_json"] else _progress(bar, color)) as way:
         way = models.with_models(way, project, asking) if wanted.replay else way
         with bar:
             proposal = propose(project, wanted, way)
@@ -80,9 +83,9 @@ def refresh(words: tuple[str, ...], color: str, **given: Any) -> int:
         return told.run()
 
 
-def _progress(bar: ExitStack) -> Callable[[int], Callable[[Outcome], None]]:
+def _progress(bar: ExitStack, color: str) -> Callable[[int], Callable[[Outcome], None]]:
     def begin(total: int) -> Callable[[Outcome], None]:
-        return bar.enter_context(terminal.progress(total, sys.stderr, "asking"))
+        return bar.enter_context(progressbar.progress(total, sys.stderr, "asking", color))
 
     return begin
 
@@ -94,7 +97,7 @@ class _Telling:
     project: Project
     way: Way
     given: dict[str, Any]
-    style: terminal.Style
+    style: Style
     proposal: Proposal
     accepted: list[frozenset[int]]
     held: dict[str, Problem] = field(default_factory=dict)
@@ -116,6 +119,7 @@ class _Telling:
                 screen.show(reports.file_diff(rewritten, self.style) + "\n")
         self._tell_held()
         if not approvals:
+            self._tell_nothing()
             return self._code(None)
         if given["dry_run"]:
             screen.line(f"{self._counted(approvals)}; nothing was written")
@@ -150,9 +154,7 @@ class _Telling:
         return approvals
 
     def _can_ask(self) -> bool:
-        streams = sys.stdin, sys.stdout
-        asked = all(stream is not None and stream.isatty() for stream in streams)
-        return asked and not self.given["as_json"]
+        return screen.can_ask() and not self.given["as_json"]
 
     def _may(self, approvals: Sequence[Approval]) -> bool:
         if not self._can_ask():
@@ -165,7 +167,7 @@ class _Telling:
         )
         more = f" ({risky} of high risk)" if risky else ""
         number = sum(len(one.accepted) for one in approvals)
-        question = f"apply {_of(number, 'change')} to {_of(len(approvals), 'baseline')}?{more} [y/N] "
+        question = f"apply {many(number, 'change')} to {many(len(approvals), 'baseline')}?{more} [y/N] "
         screen.show(question)
         answer = sys.stdin.readline().strip().lower()
         if answer in ("y", "yes"):
@@ -178,13 +180,22 @@ class _Telling:
         files = {plan.baseline.id: plan.baseline.source.file for plan in self.proposal.plans}
         self._complain([problem.placed(Place(files[id])) for id, problem in self.held.items()])
         if self.proposal.passing:
-            screen.line(f"{_of(len(self.proposal.passing), 'baseline')} as on file already")
+            screen.line(f"{many(len(self.proposal.passing), 'baseline')} as on file already")
+
+    def _tell_nothing(self) -> None:
+        """All of it needs a word of its own: one by one a review asks for it."""
+        if not self.held:
+            return
+        screen.line("nothing was written")
+        if not self.given["replay"] and self.given["results"] is None:
+            for command in self._after_a_look(()):
+                screen.line(f"next: {command}")
 
     def _tell_done(self, applied: Applied) -> None:
         self._complain(applied.failures)
         if not applied.ids:
             return
-        screen.line(f"refreshed {_of(len(applied.ids), 'baseline')} in {_of(len(applied.files), 'file')}")
+        screen.line(f"refreshed {many(len(applied.ids), 'baseline')} in {many(len(applied.files), 'file')}")
         for command in kept.next_commands(self.project, self.way, applied, self.proposal.plans):
             screen.line(f"next: {screen.safe_line(command)}")
 
@@ -227,7 +238,3 @@ class _Telling:
         held = {} if only_looks else self.held
         failed = applied is not None and applied.failures
         return _COULD_NOT if refusals or held or failed else 0
-
-
-def _of(number: int, word: str) -> str:
-    return f"{number:,} {word}{'' if number == 1 else 's'}"

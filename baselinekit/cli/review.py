@@ -1,7 +1,6 @@
 """`baselinekit review`."""
 
 import shutil
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,9 +16,10 @@ from baselinekit.cli.doors import real_way
 from baselinekit.errors import NothingSelected, Problem
 from baselinekit.model.changes import Proposal, Stamp
 from baselinekit.model.review import Decision, Member
+from baselinekit.plural import many
 from baselinekit.refresh.reviewing import Review
 from baselinekit.report import dispatch as reports
-from baselinekit.report.terminal import Style
+from baselinekit.report.terminal.style import Style
 from baselinekit.workflow.compare import Way
 from baselinekit.workflow.project import Project
 
@@ -107,7 +107,7 @@ class _Session:
             return self._from_file(self.given["decide"])
         if self.given["as_json"]:
             screen.show_json(reviewing.as_json(self.project, self.proposal))
-        elif not self.proposal.groups or not _is_terminal():
+        elif not self.proposal.groups or not screen.can_ask():
             screen.show(reports.review_listing(reviewing.shown(self.project, self.proposal), self.style))
             self._tell_refused()
         else:
@@ -180,6 +180,7 @@ class _Session:
             text, "standard input" if name == "-" else name, self.proposal.plans, knows, permit
         )
         if self.given["dry_run"]:
+            reviewing.shown(self.project, self.proposal)  # what is no secret where it stands stays in sight
             for one in reviewing.diffs(self.project, self.proposal.plans, decided, self._stamp(None)):
                 screen.show(reports.file_diff(one, self.style) + "\n")
             screen.line("nothing was written")
@@ -201,7 +202,7 @@ class _Session:
                 screen.line(f"written {screen.safe_line(one.file)}")
             if len(applied.files) > _MOST_NAMED:
                 more = len(applied.files) - _MOST_NAMED
-                screen.line(f"… and {more:,} more file{'' if more == 1 else 's'}")
+                screen.line(f"… and {many(more, 'more file')}")
         self._complain(failures)
         self._tell_refused()
         if not self.given["as_json"]:
@@ -221,7 +222,3 @@ class _Session:
     def _complain(self, problems: Sequence[Problem]) -> None:
         for problem in problems:
             screen.line(screen.safe(str(problem)), err=True)
-
-
-def _is_terminal() -> bool:
-    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))

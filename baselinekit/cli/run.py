@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from baselinekit.cli import delivery, listing, models, options, screen, telling
+from baselinekit.cli import aftergate, delivery, keptreports, listing, models, options, screen, telling
 from baselinekit.cli.doors import real_way
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.attempts import Outside
@@ -27,7 +27,9 @@ from baselinekit.model.graders import FunctionOutput
 from baselinekit.model.results import Outcome, Report
 from baselinekit.model.running import Ran
 from baselinekit.programs.sandbox import Execute, Sandbox
-from baselinekit.report import dispatch as reports, terminal
+from baselinekit.report import dispatch as reports
+from baselinekit.report.terminal import progressbar, results as terminal
+from baselinekit.report.terminal.style import Style
 from baselinekit.store import lastrun
 from baselinekit.workflow import history
 from baselinekit.workflow.masking import masked
@@ -102,7 +104,7 @@ def run(paths: tuple[str, ...], color: str, **given: Any) -> int:
     suite = load(project, paths, given["suite"])
     if given["only_list"]:
         return listing.show(
-            project, suite, _choice(project, given), _policy(project, given), given["as_json"]
+            project, suite, choice_of(project, given), policy_of(project, given), given["as_json"]
         )
     before = _earlier(project, suite, given)
     report = executed(project, suite, wanted, given)
@@ -152,8 +154,8 @@ def executed(project: Project, suite: Suite, wanted: models.Kept, given: dict[st
         report = evaluate(
             project,
             suite,
-            _choice(project, given),
-            _policy(project, given),
+            choice_of(project, given),
+            policy_of(project, given),
             way,
             Outside(in_sandbox, Queue(project, time.time).rated, sandbox.check),
             options.command_line(project),
@@ -173,12 +175,12 @@ def remember(project: Project, report: Report) -> None:
 
 def _progress(stack: ExitStack) -> Callable[[int], Callable[[Outcome], None]]:
     def begin(total: int) -> Callable[[Outcome], None]:
-        return stack.enter_context(terminal.progress(total, sys.stderr, "running"))
+        return stack.enter_context(progressbar.progress(total, sys.stderr, "running"))
 
     return begin
 
 
-def _choice(project: Project, given: dict[str, Any]) -> Choice:
+def choice_of(project: Project, given: dict[str, Any]) -> Choice:
     return Choice(
         given["categories"],
         given["tags"],
@@ -190,7 +192,7 @@ def _choice(project: Project, given: dict[str, Any]) -> Choice:
     )
 
 
-def _policy(project: Project, given: dict[str, Any]) -> Policy:
+def policy_of(project: Project, given: dict[str, Any]) -> Policy:
     record = options.record_of(project, given["record"])
     thresholds = dict(PRESETS[given["preset"]]) if given["preset"] else {}
     if given["fail_under"] is not None:
@@ -199,12 +201,11 @@ def _policy(project: Project, given: dict[str, Any]) -> Policy:
     if given["preset"] and (attempts or 0) < 3:
         what = "a preset asks for pass@3, which fewer than three attempts cannot tell"
         raise InvalidInput(Problem("BK508", what, "leave out --attempts, or make it 3 or more"))
-    return Policy(record, given["jobs"], attempts, given["resume"], given["first"], thresholds)
+    lasting = given.get("lasting")
+    return Policy(record, given["jobs"], attempts, given["resume"], given["first"], thresholds, lasting)
 
 
-def _print(
-    project: Project, report: Report, kept: list[str], style: terminal.Style, given: dict[str, Any]
-) -> None:
+def _print(project: Project, report: Report, kept: list[str], style: Style, given: dict[str, Any]) -> None:
     """Only what did not pass; then the metrics, the count, and what to type next."""
     verbose, quiet = given["verbose"], given["quiet"]
     if verbose:
@@ -223,14 +224,27 @@ def _print(
         delivery.tell_lost(report)
         return
     if kept:
-        endings = ",".join(path.partition("/run-")[2].partition(".")[2] for path in kept)
-        where = f"{kept[0].removesuffix(endings.partition(',')[0])}{{{endings}}}" if kept[1:] else kept[0]
-        screen.line(style.paint(f"kept: {screen.safe_line(where)}", "dim"))
-    for command in _next(project, report, given):
+        screen.line(style.paint(f"kept: {keptreports.told(kept)}", "dim"))
+    for command in _next(project, report, kept, given) or _to_judge(report, kept):
         screen.line(f"next: {command}")
 
 
-def _next(project: Project, report: Report, given: dict[str, Any]) -> list[str]:
+def _to_judge(report: Report, kept: list[str]) -> list[str]:
+    """A gate, for who asked so often that there is something to judge, and said nowhere what is enough."""
+    metrics = report.suite.metrics if report.suite else ()
+    file = keptreports.result_file(kept)
+    several = any(one.name == "pass@3" and one.value is not None for one in metrics)
+    if (
+        file is None
+        or not several
+        or report.coverage.left_out
+        or any(one.threshold is not None for one in metrics)
+    ):
+        return []
+    return [reports.typed("gate", file, "--preset", "staging")]
+
+
+def _next(project: Project, report: Report, kept: list[str], given: dict[str, Any]) -> list[str]:
     """What to type next, the most useful first."""
     named = ["--suite", given["suite"]] if given["suite"] else given["paths"]
     failed = [result for result in report.results if result.outcome == "failed"]
@@ -244,7 +258,9 @@ def _next(project: Project, report: Report, given: dict[str, Any]) -> list[str]:
     if changed:
         file = os.path.relpath(os.path.join(project.root, changed[0].file), project.cwd)
         commands.append(reports.typed("refresh", file, "--dry-run"))
-    if any(result.verdict in ("pending", "disputed") for result in report.results):
+    if any(result.verdict in aftergate.WAITING for result in report.results):
         commands.append("baselinekit grade")
+        waiting = keptreports.result_file([*given["outputs"], *kept])
+        commands += [reports.typed("grade", "--finish", waiting)] if waiting else []
     codes = {result.code: None for result in report.results if result.outcome == "error" and result.code}
     return [*commands, *(f"baselinekit explain {code}" for code in codes)][:4]

@@ -10,7 +10,7 @@ import click
 from baselinekit.cli import curtain, reader
 from baselinekit.cli.reader import ReaderLeft
 from baselinekit.escape import json_ascii, json_text, log, one_line, visible
-from baselinekit.report.terminal import Style
+from baselinekit.report.terminal.style import Style
 
 _TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
@@ -32,6 +32,11 @@ def style_of(color: str) -> Style:
         sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     )
     return Style(wanted, width)
+
+
+def can_ask() -> bool:
+    """Whether somebody sits at both ends, who can be asked."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
 def show(text: str, err: bool = False) -> None:

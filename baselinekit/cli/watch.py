@@ -9,7 +9,8 @@ from typing import Any
 from baselinekit.cli import options, screen
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
 from baselinekit.model.results import Report
-from baselinekit.report.terminal import Style
+from baselinekit.plural import many
+from baselinekit.report.terminal.style import Style
 from baselinekit.workflow import watching
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.watching import View
@@ -106,7 +107,7 @@ class Watch:
 
     def _say(self, view: View) -> None:
         number = len(view.records)
-        text = f"watching {number:,} baseline{'s' * (number != 1)}; Ctrl-C ends"
+        text = f"watching {many(number, 'baseline')}; Ctrl-C ends"
         screen.line(self._style.paint(text, "dim"), err=True)
 
 

@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from baselinekit.compare.pairing import freeze
-from baselinekit.landmarks import landmarks
+from baselinekit.landmarks import Gap, gaps
 from baselinekit.model.values import Json
 
 _MOST_ALIGNED = 40_000
@@ -73,7 +73,7 @@ def _names(rows: Sequence[Json], key: str) -> list[Hashable]:
     return [freeze(row[key]) for row in rows]
 
 
-def _by_key(expected: Sequence[Json], actual: Sequence[Json], gap: "Gap", result: Pairs) -> bool:
+def _by_key(expected: Sequence[Json], actual: Sequence[Json], gap: Gap, result: Pairs) -> bool:
     """Rows that go by another name now may still have an address in common: by the next key, then."""
     e1, e2, a1, a2 = gap
     key = _identifying_key(expected[e1:e2], actual[a1:a2])
@@ -89,30 +89,18 @@ def _by_key(expected: Sequence[Json], actual: Sequence[Json], gap: "Gap", result
     return True
 
 
-Gap = tuple[int, int, int, int]
-"""A stretch of expected rows and one of actual rows, between two that are equal."""
-
-
 def _gaps(before: Sequence[Hashable], after: Sequence[Hashable], pairs: list[tuple[int, int]]) -> list[Gap]:
     """Append the equal positions to `pairs`; return the stretches between them."""
     if before == after:
         pairs.extend((n, n) for n in range(len(before)))
         return []
-    gaps: list[Gap] = []
-    e1 = a1 = 0
-    for e2, a2 in [*landmarks(before, after), (len(before), len(after))]:
-        while e1 < e2 and a1 < a2 and before[e1] == after[a1]:
-            pairs.append((e1, a1))
-            e1, a1 = e1 + 1, a1 + 1
-        tail = 0
-        while e1 < e2 - tail and a1 < a2 - tail and before[e2 - tail - 1] == after[a2 - tail - 1]:
-            tail += 1
-            pairs.append((e2 - tail, a2 - tail))
-        gaps += _core(before, after, (e1, e2 - tail, a1, a2 - tail), pairs)
-        if e2 < len(before) and a2 < len(after):
-            pairs.append((e2, a2))
-        e1, a1 = e2 + 1, a2 + 1
-    return gaps
+    left: list[Gap] = []
+    e = a = 0
+    for gap in [*gaps(before, after), (len(before), len(before), len(after), len(after))]:
+        pairs.extend(zip(range(e, gap[0]), range(a, gap[2]), strict=True))
+        left += _core(before, after, gap, pairs)
+        e, a = gap[1], gap[3]
+    return left
 
 
 def _core(

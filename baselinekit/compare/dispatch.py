@@ -20,6 +20,7 @@ from baselinekit.model.observation import Observation
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.paths import Pattern, suggest
 from baselinekit.placeholders.table import Words
+from baselinekit.plural import many
 
 _NO_ANSWERS: Answers = {}
 
@@ -92,9 +93,7 @@ class Matcher:
                 rule.text, "hid", f"{rule.kind}: {rule.text} hid a change of type: {what}", rule.at
             )
         if number := self.compiler.uncompared:
-            what = (
-                f"{number} value{'s' if number != 1 else ''} other than numbers: not compared (type: numeric)"
-            )
+            what = f"{many(number, 'value')} other than numbers: not compared (type: numeric)"
             yield RuleReport("numeric", "uncompared", what, ("comparison", "type"))
         yield from taken.not_on_file(self.rules, self.known)
         yield from age.to_be_said(self.rules, self.known, self.compiler.words.now)

@@ -14,6 +14,7 @@ from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import Token, has_marker, split
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
+from baselinekit.plural import many
 
 _LONGEST = 60
 _TAKES = {
@@ -124,7 +125,7 @@ def _same(one: Json, other: Json) -> bool:
 
 
 def _elements(value: list[Json]) -> str:
-    return f"{len(value)} element{'s' * (len(value) != 1)}"
+    return many(len(value), "element")
 
 
 def _short(value: Json) -> str:

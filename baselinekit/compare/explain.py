@@ -11,6 +11,7 @@ from baselinekit.model.comparison import Comparison
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.paths import render
 from baselinekit.placeholders.grammar import describes_many
+from baselinekit.plural import many
 
 _MOST_VALUES = 5_000
 _MOST_VALUES_IN_ALL = 20_000
@@ -35,7 +36,7 @@ def explain(expected: Json, comparison: Comparison) -> list[str]:
     if len(lines) > _MOST_LINES:
         lines[_MOST_LINES:] = [f"… and {len(lines) - _MOST_LINES} more lines"]
     if unsaid:
-        lines.append(f"… and {unsaid:,} more place{'s' if unsaid != 1 else ''} not explained")
+        lines.append(f"… and {many(unsaid, 'more place')} not explained")
     return [line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE] + " …" for line in lines]
 
 

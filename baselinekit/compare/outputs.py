@@ -55,6 +55,10 @@ def check(output: Json, form: Form) -> Iterator[Problem]:
         parts = RESPONSE if kind == "response" else _RESULT
         where = ("baseline", "output", *path)
         stated = output.get(path[0]) if path and isinstance(output, dict) else output
+        if path and isinstance(output, dict) and path[0] not in output:
+            what = f"the answer of {path[0]!r} is missing: `collect` names it"
+            yield Problem("BK225", what, f"add {path[0]}: {{status: …}}", at=where)
+            continue
         if not isinstance(stated, dict):
             what = f"a {kind} is an object with {', '.join(parts)}, not {json_type(stated)}"
             yield Problem("BK225", what, f"state at least one of them: {parts[0]}: …", at=where)

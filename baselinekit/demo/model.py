@@ -72,6 +72,8 @@ def _judged(asked: str, form: dict[str, Any]) -> str:
     text = texts.get("output") or next(iter(texts.values()))
     rough = sum(text.count(word) for word in _ROUGH)
     form["justification"] = "rough words" if rough else "clear and kind"
+    if "specific_feedback" in form:
+        form["specific_feedback"] = ["say it without the rough words"] if rough else []
     if "scores" in form:
         scores = {name: max(1, round(4.0 + len(name) % 8 / 10 - 0.5 * rough, 2)) for name in form["scores"]}
         form["scores"] = scores

@@ -1,14 +1,13 @@
 """Which elements of an array are the same ones after a change: those with the same key, then equal ones,
 then those that are most alike. Only what differs between partners needs to be written anew."""
 
-from bisect import bisect_left
 from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from baselinekit.documents.languages import canonical
-from baselinekit.landmarks import landmarks
+from baselinekit.landmarks import gaps
 from baselinekit.model.values import Json
 
 _MOST_COMPARED = 10_000
@@ -39,24 +38,6 @@ def partners(old: Sequence[Json], new: Sequence[Json], key: str | None = None) -
     for before, after in _paired([old[place] for place in rest_old], [new[place] for place in rest_new]):
         found[rest_new[after]] = rest_old[before]
     return found
-
-
-def longest_run(places: Sequence[int]) -> set[int]:
-    """The most of these places that stand in rising order: what need not be moved."""
-    ends: list[int] = []
-    last: list[int] = []
-    came_from: list[int] = []
-    for number, place in enumerate(places):
-        length = bisect_left(ends, place)
-        came_from.append(last[length - 1] if length else -1)
-        ends[length : length + 1] = [place]
-        last[length : length + 1] = [number]
-    run = set()
-    number = last[-1] if last else -1
-    while number >= 0:
-        run.add(places[number])
-        number = came_from[number]
-    return run
 
 
 def _named(rows: Sequence[Json], key: str) -> dict[Hashable, int]:
@@ -95,21 +76,14 @@ def _paired(old: Sequence[Json], new: Sequence[Json]) -> Pairs:
 def _equal(before: Sequence[str], after: Sequence[str]) -> Pairs:
     """Equal elements in the same order, in rising order."""
     pairs: Pairs = []
-    b1 = a1 = 0
-    for b2, a2 in [*landmarks(before, after), (len(before), len(after))]:
-        while b1 < b2 and a1 < a2 and before[b1] == after[a1]:
-            pairs.append((b1, a1))
-            b1, a1 = b1 + 1, a1 + 1
-        tail = 0
-        while b1 < b2 - tail and a1 < a2 - tail and before[b2 - tail - 1] == after[a2 - tail - 1]:
-            tail += 1
-        if 0 < (b2 - tail - b1) * (a2 - tail - a1) <= _MOST_COMPARED:
-            matcher = SequenceMatcher(None, before[b1 : b2 - tail], after[a1 : a2 - tail], autojunk=False)
-            for b, a, size in matcher.get_matching_blocks():
-                pairs += [(b1 + b + n, a1 + a + n) for n in range(size)]
-        end = 1 if b2 < len(before) and a2 < len(after) else 0  # the landmark itself
-        pairs += [(b2 - n, a2 - n) for n in range(tail, -end, -1)]
-        b1, a1 = b2 + 1, a2 + 1
+    b = a = 0
+    for b1, b2, a1, a2 in [*gaps(before, after), (len(before), len(before), len(after), len(after))]:
+        pairs += zip(range(b, b1), range(a, a1), strict=True)
+        if 0 < (b2 - b1) * (a2 - a1) <= _MOST_COMPARED:
+            matcher = SequenceMatcher(None, before[b1:b2], after[a1:a2], autojunk=False)
+            for block in matcher.get_matching_blocks():
+                pairs += [(b1 + block.a + n, a1 + block.b + n) for n in range(block.size)]
+        b, a = b2, a2
     return pairs
 
 

@@ -41,16 +41,7 @@ def _no_sandbox(method: FunctionOutput, code: str, execute: Execute) -> Ran:
 
 
 def _nobody_rated(case: Case, grader: Grader, observation: Observation) -> Grade:
-    return Grade(
-        grader.name,
-        "human",
-        "unscored",
-        None,
-        "nobody has rated it yet",
-        "pending",
-        weight=grader.weight,
-        required=grader.required,
-    )
+    return grader.graded("unscored", None, "nobody has rated it yet", verdict="pending")
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,9 +64,10 @@ def _with_evals(
     """What there is to say of evals as well. A baseline that is one of their cases is told of once."""
     if not paths:
         return found
-    files = discover(paths, project.root, BESIDE)
-    gates = [file for file in files if "gate" in forms_in(project.root, file)]
-    suite, problems = load_partly([file for file in files if file not in gates], project.root)
+    forms = {file: forms_in(project.root, file) for file in discover(paths, project.root, BESIDE)}
+    gates = [file for file, has in forms.items() if "gate" in has]
+    passed_over = {*gates, *(file for file, has in forms.items() if has == {"report"} and file not in paths)}
+    suite, problems = load_partly([file for file in forms if file not in passed_over], project.root)
     _, wrong, refused = checked_cases(Here(project, doors), suite.cases, runnable)
     for file in gates:
         problems += _said(partial(load_gates, file, project.root))

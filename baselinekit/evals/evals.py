@@ -14,7 +14,7 @@ from baselinekit.evals.casechecks import Prepared, prepare_cases
 from baselinekit.evals.casechoice import Choice, choose
 from baselinekit.evals.caseresults import Told, result_of, unrun
 from baselinekit.evals.examining import Examining
-from baselinekit.evals.journalling import Memory, key_of
+from baselinekit.evals.journalling import Lasting, Memory, key_of
 from baselinekit.evals.measuring import asked_for, measured
 from baselinekit.evals.notifying import unheard
 from baselinekit.model.evals import Case, Suite
@@ -38,7 +38,7 @@ _VERDICTS = {"passed": True, "failed": False}
 class Policy:
     """How cases are run. What is None is as the suite says. `attempts`: how many are made of each case,
     whatever comes of them; then nothing is tried again. `record`: always, daily or never. `first`: who does
-    not pass ends the run."""
+    not pass ends the run. `lasting`: the plan that the run is a part of."""
 
     record: str = "never"
     jobs: int | None = None
@@ -46,6 +46,7 @@ class Policy:
     resume: bool = False
     first: bool = False
     thresholds: dict[str, float] = field(default_factory=dict)
+    lasting: Lasting | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def run(
             recorder = _recorded(project, policy, way, chosen, results, memory)
         complete = all(one is not None and not any(map(_out_of_budget, one)) for one in made)
         if complete:
-            memory.forget()
+            policy.lasting.finished(memory) if policy.lasting else memory.forget()
     results = _with_lines(results, chosen, project.root)
     metrics = measured(results, thresholds)
     return Report(
@@ -170,7 +171,9 @@ def _memory(project: Project, suite: Suite, plan: _Plan, policy: Policy) -> tupl
         if policy.resume and not isinstance(error, NotRecorded):
             raise
         return Memory(None, False), [f"this run cannot be resumed: {error.problems[0].what}"]
-    if policy.resume and not len(memory):
+    if policy.lasting:
+        policy.lasting.begun(memory)
+    if policy.resume and not len(memory) and not (policy.lasting and policy.lasting.resumed):
         return memory, ["there was nothing to resume: all is run anew"]
     return memory, []
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from baselinekit import __version__
-from baselinekit.errors import InvalidInput
+from baselinekit.errors import InvalidInput, NotRecorded
 from baselinekit.evals.casechecks import Prepared
 from baselinekit.evals.caseresults import Told, fingerprint
 from baselinekit.model.evals import Case
@@ -19,6 +19,7 @@ Key = tuple[str, int]
 """A case by its id, and the number of the attempt."""
 
 _SIDES = ("expected", "actual")
+_FINISHED = {"finished": True}
 
 
 def key_of(
@@ -39,12 +40,17 @@ def key_of(
 
 
 class Memory:
-    """What was finished before, and what is finished now."""
+    """What was finished before, and what is finished now. `was_finished`: all of it, as a run of a plan that
+    goes on."""
 
     def __init__(self, journal: Journal | None, go_on: bool):
         self._journal = journal
         self._known: dict[Key, tuple[Told, int | None]] = {}
+        self.was_finished = False
         for entry in journal.begin(go_on) if journal else ():
+            if entry == _FINISHED:
+                self.was_finished = True
+                continue
             with suppress(InvalidInput, KeyError, TypeError, ValueError):  # not ours: then it is made again
                 key = (entry["id"], entry["attempt"]["number"])
                 self._known[key] = (_told(entry), entry.get("failures"))
@@ -67,6 +73,12 @@ class Memory:
         if self._journal is not None:
             self._journal.add(_entry(case, told))
 
+    def finish(self) -> None:
+        """The run is done, and what it belongs to is not: whoever goes on with that has it from here."""
+        if self._journal is not None and not self.was_finished:
+            with suppress(NotRecorded):  # then it is made again
+                self._journal.add(_FINISHED)
+
     def forget(self) -> None:
         if self._journal is not None:
             self._journal.forget()
@@ -74,6 +86,29 @@ class Memory:
     def close(self) -> None:
         if self._journal is not None:
             self._journal.close()
+
+
+class Lasting:
+    """The journals of the runs of one plan. They stay until all of it is done, so that whoever goes on with
+    it asks nothing of the runs that have come to their end. `taken`: the last run was had from its journal;
+    `resumed`: something of the plan was."""
+
+    def __init__(self) -> None:
+        self.taken = self.resumed = False
+        self._finished: list[Memory] = []
+
+    def begun(self, memory: Memory) -> None:
+        self.taken = memory.was_finished
+        self.resumed |= len(memory) > 0
+
+    def finished(self, memory: Memory) -> None:
+        memory.finish()
+        self._finished.append(memory)
+
+    def forget(self) -> None:
+        """All of the plan is done."""
+        for memory in self._finished:
+            memory.forget()
 
 
 def _entry(case: Case, told: Told) -> dict[str, Json]:

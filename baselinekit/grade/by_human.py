@@ -42,7 +42,7 @@ def human_grade(grader: Grader, item: Item, ratings: Sequence[Rating]) -> Grade:
     details: dict[str, Json] = {"item": item.key, "rated": len(ratings), "required": people.min_required}
     if len(ratings) < people.min_required:
         had = f"{len(ratings)} of {people.min_required} people have rated it" if ratings else _nobody(how)
-        return _grade(grader, "unscored", None, f"{had}: {command(item)}", "pending", details)
+        return grader.graded("unscored", None, f"{had}: {command(item)}", verdict="pending", details=details)
     said = _READ[how.rating_scale.type](item, ratings)
     details["agreement"] = {
         "statistic": STATISTICS[how.rating_scale.type],
@@ -55,9 +55,10 @@ def human_grade(grader: Grader, item: Item, ratings: Sequence[Rating]) -> Grade:
         why += f"and {people.agreement_threshold:g} is wanted; "
         room = len(ratings) < people.max_allowed
         why += f"another may settle it: {command(item)}" if room else "no further rating is allowed"
-        return _grade(grader, "unscored", None, why, "disputed", details)
+        return grader.graded("unscored", None, why, verdict="disputed", details=details)
     outcome: Outcome = "passed" if said.passed else "failed"
-    return _grade(grader, outcome, round(said.share, 6), "" if said.passed else said.reason, None, details)
+    reason = "" if said.passed else said.reason
+    return grader.graded(outcome, round(said.share, 6), reason, details=details)
 
 
 def command(item: Item) -> str:
@@ -68,27 +69,6 @@ def command(item: Item) -> str:
 def _nobody(how: HumanRating) -> str:
     least = how.evaluators.min_required
     return f"nobody has rated it yet, and {least} {'is' if least == 1 else 'are'} required"
-
-
-def _grade(
-    grader: Grader,
-    outcome: Outcome,
-    score: float | None,
-    reason: str,
-    verdict: str | None,
-    details: dict[str, Json],
-) -> Grade:
-    return Grade(
-        grader.name,
-        grader.kind,
-        outcome,
-        score,
-        reason,
-        verdict,
-        details,
-        weight=grader.weight,
-        required=grader.required,
-    )
 
 
 def _shown(rating: Rating, how: HumanRating) -> dict[str, Json]:

@@ -12,6 +12,7 @@ from baselinekit.model.graders import (
 _ITEM = re.compile(r"^[ \t]*(?:#+[ \t]*)?\d+[.)][ \t]+(?P<line>\S.*)$", re.MULTILINE)
 _NAME = re.compile(r"\*\*(?P<bold>[^*]+)\*\*|(?P<plain>[^:(]+?)[ \t]*(?=[:(]|$)")
 _WEIGHT = re.compile(r"\([ \t]*weight:?[ \t]*(?P<weight>\d+(?:\.\d+)?)[ \t]*\)", re.IGNORECASE)
+_SAID = re.compile(r"\([ \t]*weight[ \t]*:[^)\n]*\)", re.IGNORECASE)
 _RANGE = re.compile(r"\([ \t]*(?P<low>-?\d+(?:\.\d+)?)[ \t]*(?:-|–|to)[ \t]*(?P<high>\d+(?:\.\d+)?)[ \t]*\)")
 _LONGEST_NAME = 60
 
@@ -72,6 +73,10 @@ def problems_of(how: ModelJudge) -> Iterator[Problem]:
             yield Problem("BK702", f"{bounds} is no range", "the least and the greatest score: [1, 5]")
         if criterion.weight < 0:
             yield Problem("BK702", f"{criterion.name} has a negative weight", "0 or more")
+    lines = _ITEM.finditer(how.rubric) if isinstance(how.rubric, str) else ()
+    for said in (one for line in lines for one in _SAID.findall(line["line"])):
+        if not _WEIGHT.fullmatch(said):
+            yield Problem("BK702", f"{said} says no weight", "a number of 0 or more: (weight: 0.6)")
     if not any(criterion.weight for criterion in criteria_of(how)):
         yield Problem("BK702", "no criterion has any weight", "leave `weight` out, or state one above 0")
     if how.samples < 1:

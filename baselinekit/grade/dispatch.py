@@ -51,12 +51,13 @@ from baselinekit.model.graders import (
     RegexMatch,
     StructuralMatch,
 )
-from baselinekit.model.grades import Grade
+from baselinekit.model.grades import Grade, Outcome
 from baselinekit.model.observation import Observation
 from baselinekit.model.running import Ran
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.paths import render
 from baselinekit.placeholders.patience import Patience
+from baselinekit.plural import many
 
 _MOST_DIFFERENCES = 50
 
@@ -90,7 +91,7 @@ def grade(grader: Grader, case: Case, observation: Observation, doors: Doors) ->
     except BaselinekitError as error:
         problem = error.problems[0]
         reason = problem.what + (f": {problem.mend}" if problem.mend else "")
-        return _grade(grader, "error", None, reason, code=problem.code)
+        return grader.graded("error", None, reason, code=problem.code)
 
 
 def problems_of(grader: Grader, case: Case) -> Iterator[Problem]:
@@ -127,23 +128,10 @@ def _schema_stated(method: JsonSchema) -> Iterator[Problem]:
         yield from by_schema.schema_problems(method.schema)
 
 
-def _grade(grader: Grader, outcome: Any, score: float | None, reason: str = "", **more: Any) -> Grade:
-    return Grade(
-        grader.name,
-        grader.kind,
-        outcome,
-        score,
-        reason,
-        weight=grader.weight,
-        required=grader.required,
-        **more,
-    )
-
-
 def _decided(grader: Grader, judged: by_code.Judged) -> Grade:
     """By rules alone: the score follows the verdict."""
     passed, reason, details = judged
-    return _grade(grader, "passed" if passed else "failed", float(passed), reason, details=details)
+    return grader.graded("passed" if passed else "failed", float(passed), reason, details=details)
 
 
 def _by_text(look: Callable[..., by_code.Judged], *wanted: str) -> Callable[..., Grade]:
@@ -203,7 +191,7 @@ def _by_matcher(grader: Grader, case: Case, observation: Observation, doors: Doo
         for each in comparison.differences[:_MOST_DIFFERENCES]
     ]
     count = comparison.count
-    reason = "" if comparison.passed else f"{count:,} difference{'s' if count != 1 else ''}"
+    reason = "" if comparison.passed else many(count, "difference")
     details: dict[str, Json] = {"differences": shown} if shown else {}
     if comparison.passed and alternative:
         details["alternative"] = alternative
@@ -215,9 +203,9 @@ def _by_function(grader: Grader, case: Case, observation: Observation, doors: Do
     assert isinstance(method, FunctionOutput)
     code = by_function.code_in(by_code.text_of(looking.seen(observation.output, grader, case)))
     found = by_function.judged(method, doors.run(method, code), doors.patience())
-    outcome = "error" if found.flaw else "passed" if found.passed else "failed"
+    outcome: Outcome = "error" if found.flaw else "passed" if found.passed else "failed"
     score = None if found.flaw else found.score
-    return _grade(grader, outcome, score, found.flaw or found.reason, details=found.details)
+    return grader.graded(outcome, score, found.flaw or found.reason, details=found.details)
 
 
 def _by_model(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
@@ -236,8 +224,7 @@ def _by_model(grader: Grader, case: Case, observation: Observation, doors: Doors
         details["samples"] = {"scores": [round(each.score, 6) for each in judgements], "flip_rate": flips}
     if chosen.disagrees:
         details["disagrees"] = chosen.disagrees
-    return _grade(
-        grader,
+    return grader.graded(
         "passed" if chosen.passed else "failed",
         chosen.score,
         "" if chosen.passed else chosen.reason,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from baselinekit.model.baselines import Number, Options, Type
-from baselinekit.model.grades import GraderKind
+from baselinekit.model.grades import Grade, GraderKind, Outcome
 from baselinekit.model.recipes import Seconds
 from baselinekit.model.values import STRICT, Json, Path
 
@@ -249,3 +249,8 @@ class Grader:
     weight: float = 1.0
     required: bool = True
     at: Path = ()
+
+    def graded(self, outcome: Outcome, score: float | None, reason: str = "", **more: Any) -> Grade:
+        """What it says: in its name, and with its weight."""
+        weight, required = self.weight, self.required
+        return Grade(self.name, self.kind, outcome, score, reason, weight=weight, required=required, **more)

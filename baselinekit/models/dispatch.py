@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NeverSent, Problem
 from baselinekit.model.asking import Answer, Ask, Limits, Model, Spent
 from baselinekit.model.values import Json
 from baselinekit.models.budget import Budget
@@ -127,7 +127,7 @@ class Models:
         try:
             reply = form.ask(Question(ask, model, self._world, left()))
         except BaseException as error:
-            if isinstance(error, Again) and error.unheard:
+            if isinstance(error, NeverSent) or (isinstance(error, Again) and error.unheard):
                 self._budget.release(held)
             elif isinstance(error, CannotReplay) and error.problems[0].code == "BK610":
                 self._budget.settle(held, 0, price(model.prices, 0, 0))  # turned down unread

@@ -58,7 +58,7 @@ def post(question: Question, path: str, default: str, own: dict[str, str], body:
     except CannotReplay as error:
         problem = replace(error.problems[0], what=f"{question.name}: {error.problems[0].what}")
         if problem.code not in _BROKEN_OFF:
-            raise CannotReplay(problem) from None
+            raise type(error)(problem) from None
         alone = _nobody_listens_here(problem, request.url)
         problem = replace(problem, mend=_mend_here(model, request.url)) if alone else problem
         hopeless = alone and model.retries is None  # who states how often wants to wait for it

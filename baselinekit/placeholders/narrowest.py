@@ -17,6 +17,7 @@ from baselinekit.placeholders.proposals import Proposal, Write, that_accept
 from baselinekit.placeholders.ranges import for_numbers
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.within import around_what_varies
+from baselinekit.plural import many
 
 _MOST_ALTERNATIVES = 5
 _LONGEST_ALTERNATIVE = 40
@@ -86,7 +87,7 @@ def _of_length(texts: Sequence[str]) -> Proposal:
     """Texts that nothing else is known of: as long as those that were seen, with room where they differ."""
     low, high = min(map(len, texts)), max(map(len, texts))
     if low == high:
-        reason = f"texts of {low} character{'s' * (low != 1)}"
+        reason = f"texts of {many(low, 'character')}"
         return Proposal(f"<<any_string({low}, {high})>>", reason, True)
     reason = f"texts of {low} to {high} characters, with room on both sides"
     low, high = max(low - (high - low), min(low, 1)), high + (high - low)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import IO
 
-from baselinekit.errors import CannotReplay, cannot
+from baselinekit.errors import CannotReplay, NeverSent, Problem, cannot
 from baselinekit.model.observation import Finished, Run
 from baselinekit.programs.children import said_last
 from baselinekit.programs.closed import close
@@ -35,7 +35,7 @@ class Processes:
     def execute(self, run: Run) -> Finished:
         """Run a program to its end, or CannotReplay. Nothing that it started outlives it."""
         if self._cancelled.is_set():
-            raise cannot("BK330", f"{run.argv[0]}: interrupted")
+            raise NeverSent(Problem("BK330", f"{run.argv[0]}: interrupted"))
         close()
         with self._orphans.ended_with_it():
             return self._execute(run)

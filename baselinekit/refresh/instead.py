@@ -8,7 +8,7 @@ from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import Change, Plan
 from baselinekit.model.review import Offer
 from baselinekit.model.values import Json, Path
-from baselinekit.paths import Pattern, Wild, parse, render, roots
+from baselinekit.paths import Pattern, of_any_row, parse, render, roots
 from baselinekit.placeholders.grammar import describes_many, has_marker, split, tokens_in
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.table import Words
@@ -108,8 +108,9 @@ def no_rule(change: Change) -> str:
 def rules_for(plan: Plan, change: Change) -> list[Offer]:
     """The paths that would ignore a change: this place alone, and all rows, which comes first where several
     of them differ. An index is no offer where the rows have moved, or where one row describes all of them."""
-    exact, wide = render(change.path), render(_shape(change.path))
-    others = sum(_shape(one.path) == _shape(change.path) for one in plan.changes if one.part == change.part)
+    shape = of_any_row(change.path)
+    exact, wide = render(change.path), render(shape)
+    others = sum(of_any_row(one.path) == shape for one in plan.changes if one.part == change.part)
     offers = [Offer(exact, "here only")]
     if wide != exact:
         moved = (change.kind != "added" and change.at != change.path) or _is_in_one_for_all(plan, change)
@@ -165,10 +166,6 @@ def _is_in_one_for_all(plan: Plan, change: Change) -> bool:
         except (KeyError, IndexError, TypeError):
             return False
     return False
-
-
-def _shape(path: Path) -> tuple[str | int | Wild, ...]:
-    return tuple(Wild.ANY if isinstance(key, int) else key for key in path)
 
 
 def _unambiguous(text: str, plan: Plan) -> str:

@@ -7,8 +7,9 @@ row that describes all the others would accept any number of them."""
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from baselinekit.documents.splice import value_at
 from baselinekit.model.values import Json, Path
-from baselinekit.paths import Wild, children, render
+from baselinekit.paths import Wild, children, of_any_row, render
 from baselinekit.placeholders.grammar import split
 from baselinekit.placeholders.narrowest import is_alone, narrowest
 from baselinekit.placeholders.proposals import Proposal, accepts_all
@@ -48,7 +49,7 @@ def learnt(outputs: Sequence[Json], look: Look) -> Lesson:
     found = varying(outputs, look)
     by_shape: dict[Shape, list[Leaf]] = {}
     for leaf in found.leaves:
-        by_shape.setdefault(_shape(leaf.path), []).append(leaf)
+        by_shape.setdefault(of_any_row(leaf.path), []).append(leaf)
     volatile: list[Volatile] = []
     refusals = list(found.refusals)
     rows = _rows(outputs[0], set(by_shape))
@@ -80,10 +81,6 @@ def _with(output: Json, placeholders: Mapping[Path, str], ways: set[Path], path:
     return output
 
 
-def _shape(path: Path) -> Shape:
-    return tuple(Wild.ANY if isinstance(key, int) else key for key in path)
-
-
 def _rows(output: Json, shapes: set[Shape]) -> dict[Shape, list[Path]]:
     """Where in the output each of the shapes is."""
     ways = {shape[:end] for shape in shapes for end in range(len(shape) + 1)}
@@ -91,7 +88,7 @@ def _rows(output: Json, shapes: set[Shape]) -> dict[Shape, list[Path]]:
     waiting: list[tuple[Path, Json]] = [((), output)]
     while waiting:
         path, value = waiting.pop()
-        shape = _shape(path)
+        shape = of_any_row(path)
         if shape in rows:
             rows[shape].append(path)
         if shape in ways:
@@ -107,7 +104,7 @@ def _of_shape(
     texts = {proposal.text for proposal in best}
     if len(texts) == 1 and 1 < len(rows) < 2 * len(leaves):
         others = set(rows) - {leaf.path for leaf in leaves}
-        values = [_value(output, path) for path in others for output in outputs]
+        values = [value_at(output, path) for path in others for output in outputs]
         if accepts_all(best[0].text, values, look.words):
             seen = _each_once(value for leaf in leaves for value in leaf.values)
             yield Volatile(shape, tuple(sorted(rows, key=_rank)), seen, best[0])
@@ -118,12 +115,6 @@ def _of_shape(
 
 def _rank(path: Path) -> list[int]:
     return [key for key in path if isinstance(key, int)]
-
-
-def _value(output: Json, path: Path) -> Json:
-    for key in path:
-        output = output[key]
-    return output
 
 
 def _each_once(values: Iterator[Json] | Sequence[Json]) -> tuple[Json, ...]:

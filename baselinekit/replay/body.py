@@ -31,6 +31,7 @@ _CHARSET = re.compile(r"""(?i);\s*charset\s*=\s*["']?([^"';\s]+)""")
 
 DEFAULT_MAX_BODY = 10_000_000
 _BYTES_OF_EACH = 10
+_MEND = "correct the service: it sends something else, or says a Content-Type that is not meant"
 
 KEPT = ["content-type"]
 """The headers that are kept when nobody says which."""
@@ -64,14 +65,14 @@ def interpret(response: Response, max_body: int = DEFAULT_MAX_BODY) -> Json:
 def _json(text: str | None, response: Response, charset: str, most: int) -> Json:
     says = f"the answer (status {response.status}) says that it is JSON"
     if text is None:
-        raise cannot("BK307", f"{says}, but {_undecoded(response.body, charset)}")
+        raise cannot("BK307", f"{says}, but {_undecoded(response.body, charset)}", _MEND)
     if text.count("[") + text.count("{") > most and _containers(text) > most:
         what = f"the answer holds more than {most:,} arrays and objects"
         raise cannot("BK305", what, "ask for less, or raise max_body, of which each takes ten bytes")
     try:
         return decode(text)
     except NotJson as error:
-        raise cannot("BK307", f"{says}, but: {error}") from None
+        raise cannot("BK307", f"{says}, but: {error}", _MEND) from None
 
 
 def _containers(text: str) -> int:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
-from baselinekit.errors import BaselinekitError, CannotReplay, cannot
+from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, Problem, cannot
 from baselinekit.model.observation import Request, Response
 from baselinekit.replay.answer import Answer, Headers
 from baselinekit.replay.line import Broken, Line, NoConnection
@@ -194,12 +194,15 @@ def _with_digest(request: Request, headers: Headers) -> Request | None:
 def _why(error: Exception, request: Request, line: Line) -> CannotReplay:
     where = f"{request.method} {shown(request.url)}"
     if line.cancelled.is_set():
-        return cannot("BK330", f"{where}: interrupted")
+        interrupted = Problem("BK330", f"{where}: interrupted")
+        return CannotReplay(interrupted) if line.sent else NeverSent(interrupted)
     import ssl  # which most runs have no use for
 
     if isinstance(error, ssl.SSLError):
         reason = getattr(error, "verify_message", "") or error.reason or str(error)
         mend = "name the certificate authority with `verify: FILE`, or check the address"
+        if reason == "WRONG_VERSION_NUMBER":
+            mend = "no TLS is spoken there: write http://, or another port"
         return cannot("BK302", f"{where}: no TLS connection: {reason}", mend)
     if isinstance(error, NoConnection):
         return cannot("BK301", f"{where}: {error}", "start the service, or correct its base_url")

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 
 from baselinekit.documents.jsonfile import pretty
 from baselinekit.model.asking import Message
@@ -23,6 +24,17 @@ def found_folder(name: str, setting: Setting) -> str | None:
         if read_if_there(setting.surroundings, os.path.join(path, "SKILL.md"), setting.surroundings.root):
             return path
     return None
+
+
+def found_names(setting: Setting) -> list[str]:
+    """The names of such folders, for who has mistyped one."""
+    found: list[str] = []
+    for folder in _FOLDERS:
+        above = os.path.join(setting.surroundings.root, folder)
+        with suppress(OSError):
+            names = os.listdir(above)
+            found += [name for name in names if os.path.isfile(os.path.join(above, name, "SKILL.md"))]
+    return found
 
 
 def instructions(folder: str, setting: Setting) -> str:

@@ -27,18 +27,21 @@ class Broken(Exception):
 
 
 class Line:
-    """`connected` and `received` tell what happened since the exchange began."""
+    """`connected` and `received` tell what happened since the exchange began; `sent`, whether anything of the
+    request went out, however often it was tried."""
 
     def __init__(self, cancelled: threading.Event):
         self.cancelled = cancelled
         self.connected = False
         self.received = 0
+        self.sent = False
         self._deadline = 0.0
         self._sockets: set[socket.socket] = set()
         self._lock = threading.Lock()
 
     def start(self, seconds: float) -> None:
         self._deadline = time.monotonic() + seconds
+        self.sent = False
 
     def begin(self) -> None:
         self.connected = False
@@ -108,7 +111,10 @@ class InTime(Generic[T]):
 
     def get(self, seconds: float, cancelled: threading.Event) -> T | None:
         """What was made, or None when the time is over."""
-        threading.Thread(target=self._work, name="connect", daemon=True).start()
+        try:
+            threading.Thread(target=self._work, name="connect", daemon=True).start()
+        except RuntimeError:  # a busy machine has no thread to give: then by ourselves, however long it takes
+            self._work()
         deadline = time.monotonic() + seconds
         while not self._done.wait(min(_GLANCE, max(0.0, deadline - time.monotonic()))):
             if time.monotonic() >= deadline or cancelled.is_set():

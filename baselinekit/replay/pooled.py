@@ -95,7 +95,9 @@ class _Stream(httpcore.NetworkStream):
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         if self._answering:
             self._start()
-        self._inner.write(buffer, self._line.left())
+        left = self._line.left()
+        self._line.sent = True
+        self._inner.write(buffer, left)
 
     def surplus(self, length: int) -> bool:
         """Whether more came than an answer with a body of that length."""

@@ -98,7 +98,7 @@ def _output(answer: Answer, execution: PromptExecution) -> tuple[Json, str | Non
     if execution.parse == "json":
         value = json_in(answer.text)
         if value is ABSENT:
-            value, flaw = answer.text, "the model's answer holds no JSON"
+            value, flaw = answer.text, "the model's answer holds no JSON, as `parse: json` wants it"
     wanted = execution.collect
     if wanted is None:
         if not answer.text and answer.tool_calls:

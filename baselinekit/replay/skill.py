@@ -23,7 +23,7 @@ from baselinekit.programs.children import child_environment, configured_argv, sa
 from baselinekit.replay.body import text_or_hash
 from baselinekit.replay.files import texts_in, with_files
 from baselinekit.replay.flow import check_http, replay_http
-from baselinekit.replay.instructions import found_folder, instructions, messages_for
+from baselinekit.replay.instructions import found_folder, found_names, instructions, messages_for
 from baselinekit.replay.prompt import calls_as_json
 from baselinekit.replay.rubric import check_model, check_scores
 from baselinekit.replay.setting import Setting, invalid
@@ -90,7 +90,7 @@ def _declared(name: str, setting: Setting) -> Skill:
         folder = found_folder(name, setting) if NAME.fullmatch(name) else None
         if folder is not None:
             return Skill(folder=folder)
-        mend = nearest(name, skills) or "declare it in baselinekit.yaml"
+        mend = nearest(name, [*skills, *found_names(setting)]) or "declare it in baselinekit.yaml"
         example = f"skills: {{{name}: {{command: [PROGRAM]}}}}, or write skills/{name}/SKILL.md"
         raise invalid("BK324", f"no skill is called {name!r}", f"{mend} ({example})", at)
     skill = skills[name]

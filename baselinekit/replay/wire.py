@@ -133,6 +133,7 @@ class Wire:
         try:
             for piece in pieces:
                 self._socket.settimeout(self._line.left())
+                self._line.sent = True
                 self._socket.sendall(piece)
         except (BrokenPipeError, ConnectionResetError):
             pass  # a server may refuse a large body before it has read all of it: its answer says so

@@ -2,7 +2,7 @@
 
 import re
 from binascii import a2b_base64
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from urllib.parse import unquote
 
 from baselinekit.secretlike.look import Look
@@ -57,14 +57,24 @@ def shapeless(look: Look, path: tuple[str | int, ...] = (), depth: int = 0) -> I
         yield from _encoded(look, path, depth)
 
 
-def covered(text: str, path: tuple[str | int, ...] = (), mask: str = "***") -> str:
-    """The text with a mask over each such place."""
+def covered(
+    text: str, path: tuple[str | int, ...] = (), mask: str = "***", plain: Container[str] = ()
+) -> str:
+    """The text with a mask over each such place; `plain`: runs that may be random and are no secret."""
     result, position = "", 0
     for start, end, what in sorted(spans(text, path)):
+        if what == _RANDOM and text[start:end] in plain:
+            continue
         if start >= position:
             result += f"{text[position:start]}{mask} ({what})"
         position = max(position, end)
     return result + text[position:] if position else text
+
+
+def long_runs(text: str) -> Iterator[str]:
+    """What in a text could be taken for random elsewhere, where nothing says what it is."""
+    look = Look(text)
+    return (text[start : look.padded(stop)] for start, stop in look.runs(SHORTEST_RUN))
 
 
 def _encoded(look: Look, path: tuple[str | int, ...], depth: int) -> Iterator[Span]:

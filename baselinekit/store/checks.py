@@ -99,6 +99,7 @@ def check_recipe(recipe: Recipe) -> Iterator[Problem]:
             yield Problem("BK108", "a flow without steps", "add a request", at=(*at, "steps"))
         for index, step in enumerate(asked.steps):
             yield from _check_request(step, (*at, "steps", index))
+        yield from _check_names(asked, (*at, "steps"))
     elif isinstance(asked, CommandInput) and not (asked.argv and asked.argv[0]):
         yield Problem("BK108", "`argv` names no program", "such as [mytool, --version]", at=(*at, "argv"))
     elif isinstance(asked, PromptInput):
@@ -108,10 +109,29 @@ def check_recipe(recipe: Recipe) -> Iterator[Problem]:
             what = f"a prompt has one of prompt, text and messages, not {names}"
             yield Problem("BK352", what, "`prompt: FILE` names a template", at=at)
     if isinstance(execution, HttpExecution):
-        yield from check_url(execution.base_url, ("current", "execution", "base_url"))
+        yield from check_base(execution.base_url, ("current", "execution", "base_url"))
         yield from _check_headers(execution.headers, ("current", "execution", "headers"))
-    if execution.timeout is not None and execution.timeout <= 0:
-        yield _not_positive(("current", "execution", "timeout"))
+    yield from check_limits(execution, ("current", "execution"))
+
+
+def check_limits(stated: object, at: Path) -> Iterator[Problem]:
+    """What one request may take, wherever that is said."""
+    timeout = getattr(stated, "timeout", None)
+    if timeout is not None and timeout <= 0:
+        yield Problem("BK108", "a time limit of nothing", "a number of seconds above 0", at=(*at, "timeout"))
+    for name, counted in (("retries", "retries"), ("redirects", "redirects"), ("max_body", "bytes")):
+        number = getattr(stated, name, None)
+        if number is not None and number < 0:
+            yield Problem("BK108", f"fewer than 0 {counted}", "0 or more", at=(*at, name))
+
+
+def _check_names(flow: HttpFlow, at: Path) -> Iterator[Problem]:
+    """A step that `collect` could mean is one."""
+    first: dict[str, int] = {}
+    for index, step in enumerate(flow.steps):
+        if step.name is not None and first.setdefault(step.name, index) != index:
+            what = f"two steps are called {step.name!r}: {first[step.name] + 1} and {index + 1}"
+            yield Problem("BK108", what, "give each a name of its own", at=(*at, index, "name"))
 
 
 def _check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
@@ -132,10 +152,7 @@ def _check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
     if len(bodies) > 1 and bodies != ["form", "files"]:
         what = f"`{'` and `'.join(bodies)}` exclude each other"
         yield Problem("BK108", what, "keep one of them (files may go with form)", at=(*at, bodies[1]))
-    if request.timeout is not None and request.timeout <= 0:
-        yield _not_positive((*at, "timeout"))
-    if request.retries is not None and request.retries < 0:
-        yield Problem("BK108", "fewer than 0 retries", "0 or more", at=(*at, "retries"))
+    yield from check_limits(request, at)
 
 
 def _check_target(name: str, text: str, at: Path) -> Iterator[Problem]:
@@ -146,18 +163,27 @@ def _check_target(name: str, text: str, at: Path) -> Iterator[Problem]:
         yield Problem("BK108", f"`{name}` must start with `/`", mend, at=at)
 
 
+def check_base(url: str | None, at: Path) -> Iterator[Problem]:
+    """An address that an `endpoint` goes behind."""
+    yield from check_url(url, at)
+    if url is not None and "{{" not in url and ("?" in url or "#" in url):
+        what = "a base_url has no `?` and no `#`"
+        yield Problem("BK108", what, "the endpoint goes behind it: write them there", at=at)
+
+
 def check_url(url: str | None, at: Path) -> Iterator[Problem]:
     if url is None or url.startswith("{{"):
         return
     try:
         parts = urlsplit(url)
-        known = parts.scheme.lower() in ("http", "https") and parts.netloc
+        known = parts.scheme.lower() in ("http", "https") and bool(parts.netloc)
+        known = known and ("{{" in url or (parts.port != 0 and not re.search(r"\s", parts.netloc)))
     except ValueError:
         known = False
     if not known:
-        yield Problem(
-            "BK108", "not an absolute http or https address", "such as https://api.example.com", at=at
-        )
+        named = re.sub("//[^/]*@", "//…@", url.partition("?")[0])
+        what = f"not an absolute http or https address, {named!r}"
+        yield Problem("BK108", what, "such as https://api.example.com", at=at)
     elif "@" in parts.netloc:
         what = "the address holds credentials"
         yield Problem("BK108", what, "remove them, and use `auth` with variables", at=at)
@@ -207,10 +233,6 @@ def _check_time(text: str, at: Path) -> Iterator[Problem]:
     except ValueError:
         what = f"{text!r} is no ISO 8601 time"
         yield Problem("BK108", what, "such as 2024-01-20T14:00:00Z", at=at)
-
-
-def _not_positive(at: Path) -> Problem:
-    return Problem("BK108", "a time limit of nothing", "a number of seconds above 0", at=at)
 
 
 def _near(name: str, known: "tuple[str, ...]") -> str:

@@ -5,6 +5,7 @@ Its locations name the members of a union between the keys; a union's complaints
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -24,7 +25,10 @@ _EXPECTED = {
     "dataclass_type": "a mapping",
     "none_required": "null",
 }
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,30}")
+_MAPPINGS = ("dict_type", "dataclass_type")
 _LONGEST_SHOWN = 40
+_MOST_KEYS = 6
 
 KINDS = ("http", "command", "skill", "prompt")
 """The recipes that can be replayed."""
@@ -85,13 +89,24 @@ class _Explainer:
     def one(self, complaint: Complaint, loc: Path, at: Path, value: Json) -> list[Problem]:
         if complaint.kind in ("unexpected_keyword_argument", "extra_forbidden"):
             known = keys_at(self.schema, loc[:-1])
-            mend = nearest(str(at[-1]), known) or f"known here: {', '.join(known)}"
+            mend = self._below(str(at[-1]), loc[:-1], known)
+            mend = mend or nearest(str(at[-1]), known) or f"known here: {', '.join(known)}"
             return [Problem("BK103", f"unknown key {at[-1]!r}", mend, at=at)]
         if complaint.kind == "missing":
             return [Problem("BK104", f"the key {str(loc[-1])!r} is missing", "add it", at=(*at, loc[-1]))]
         if complaint.kind == "union_tag_not_found":
             return [kind_problem(value, at)]
-        return [_mismatch([complaint], at, value)]
+        problem = _mismatch([complaint], at, value)
+        if complaint.kind == "list_type" and isinstance(value, str) and _WORD.fullmatch(value):
+            return [replace(problem, mend=f"write [{value}]")]
+        keys = keys_at(self.schema, loc) if complaint.kind in _MAPPINGS and not problem.mend else ()
+        more = ", …" if len(keys) > _MOST_KEYS else ""
+        return [replace(problem, mend=f"with {', '.join(keys[:_MOST_KEYS])}{more}") if keys else problem]
+
+    def _below(self, key: str, loc: Path, known: Sequence[str]) -> str:
+        """Where a key belongs that stands one level too high."""
+        found = [name for name in known if key in keys_at(self.schema, (*loc, name))]
+        return f"it belongs below `{found[0]}:`" if len(found) == 1 else ""
 
     def union(self, members: list[Complaint], loc: Path, at: Path, value: Json) -> list[Problem]:
         """Of a value that is none of several things: the complaints of the one that it is most like."""
@@ -161,6 +176,8 @@ def _mismatch(complaints: Sequence[Complaint], at: Path, value: Json) -> Problem
         expected.remove("an integer")
     if choices:
         expected = [f"one of {', '.join(choices)}", *(word for word in expected if word)]
+    if not choices and complaints[0].kind == "literal_error":  # one value alone, and no text
+        expected = [complaints[0].context["expected"]]
     words = " or ".join(word for word in expected if word) or complaints[0].words.lower()
     mend = nearest(value, choices) if isinstance(value, str) and choices else ""
     return Problem("BK105", f"expected {words}, found {found(value, at[-1] if at else '')}", mend, at=at)

@@ -11,7 +11,7 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.config import Config, Notify, Variable
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import names as built_in_names
-from baselinekit.store.checks import check_url
+from baselinekit.store.checks import check_base, check_limits, check_url
 from baselinekit.store.files import MAX_BYTES, read
 from baselinekit.store.locating import place_problems
 from baselinekit.store.validate import check
@@ -98,10 +98,10 @@ def _is_declaration(value: Json) -> bool:
 
 
 def _problems(config: Config) -> Iterator[Problem]:
-    yield from check_url(config.base_url, ("base_url",))
+    yield from check_base(config.base_url, ("base_url",))
     yield from _variable_problems(config.variables, ("variables",))
     for name, environment in config.environments.items():
-        yield from check_url(environment.base_url, ("environments", name, "base_url"))
+        yield from check_base(environment.base_url, ("environments", name, "base_url"))
         yield from _variable_problems(environment.variables, ("environments", name, "variables"))
     yield from _placeholder_problems(config.placeholders)
     for number, host in enumerate(config.allow_hosts or ()):
@@ -110,10 +110,7 @@ def _problems(config: Config) -> Iterator[Problem]:
             yield Problem(
                 "BK108", what, "such as api.example.com or 127.0.0.1:8080", at=("allow_hosts", number)
             )
-    if config.http.timeout is not None and config.http.timeout <= 0:
-        yield Problem(
-            "BK108", "a timeout is more than 0 seconds", "leave it out for 30", at=("http", "timeout")
-        )
+    yield from check_limits(config.http, ("http",))
     for name, skill in config.skills.items():
         if sum(way is not None for way in (skill.command, skill.python, skill.http, skill.folder)) != 1:
             what = "a skill is a `command`, a `python` callable, an `http` request or a `folder`"
@@ -125,6 +122,10 @@ def _problems(config: Config) -> Iterator[Problem]:
     for name, command in config.commands.items():
         if not (command if isinstance(command, list) else command.argv):
             yield Problem("BK108", "the command names no program", "such as [mytool]", at=("commands", name))
+    for name in ("calls", "tokens", "usd"):
+        most = getattr(config.limits, name)
+        if most is not None and most < 0:
+            yield Problem("BK108", f"{name} is below 0", "the most that a run may take", at=("limits", name))
     yield from _notify_problems(config.notify)
     if config.inline_limit < 0:
         yield Problem("BK108", "inline_limit is below 0", "a number of bytes", at=("inline_limit",))

@@ -65,4 +65,7 @@ def _missing(path: str, full: str) -> Problem:
     folder = os.path.dirname(full)
     beside = os.listdir(folder) if os.path.isdir(folder) else []
     near = nearest(os.path.basename(full), beside)
-    return Problem("BK111", f"there is no file or folder {path}", near or "check the name")
+    mend = near or "check the name"
+    if not near and not os.path.splitext(path)[1] and "/" not in path:
+        mend += f" (an id is named so: --id {path})"
+    return Problem("BK111", f"there is no file or folder {path}", mend)

@@ -44,6 +44,10 @@ def names(root: str) -> list[str]:
     return []
 
 
+def place(root: str, name: str) -> str:
+    return os.path.join(_path(root), name)
+
+
 def load_all(root: str, last: int | None = None) -> Iterator[tuple[str, Json]]:
     """Each file with what it holds, the oldest run first (of the last so many); None for one that cannot be
     read."""

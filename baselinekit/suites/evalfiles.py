@@ -18,7 +18,11 @@ cases name, and what runs have written."""
 NUMBERED = frozenset({"labels"})
 """Where keys are numbers: the labels of a rating scale."""
 
+FILE = "FILE"
+"""In what to do next: the file itself, whose name whoever reads it knows."""
+
 _CASE = {"input", "expected", "expected_output", "grader", "graders"}
+_GRADERS = {"grader", "graders"}
 _BASELINE = {"current", "baseline", "comparison"}
 _WRAPPERS = (CAPABILITY, records.WRAPPER, suite.WRAPPER)
 _ELSE: dict[str, Form] = {
@@ -28,8 +32,9 @@ _ELSE: dict[str, Form] = {
     "format": "report",
 }
 _OTHERS = {
-    "eval_trigger": ("an eval trigger", "give it to the gate: baselinekit gate FILE"),
-    "phase": ("a phase of a plan", "give it to the gate: baselinekit gate FILE"),
+    "ref": ("a reference", "a suite writes it so: $ref: ./cases.yaml"),
+    "eval_trigger": ("an eval trigger", f"give it to the gate: baselinekit gate {FILE}"),
+    "phase": ("a phase of a plan", f"give it to the gate: baselinekit gate {FILE}"),
     "eval_report": ("the report of a run", "reports belong into results/"),
     "format": ("the result of a run", "results belong into results/"),
     "evalcases": ("an AgentV eval file", "it is not read as a suite"),
@@ -93,6 +98,9 @@ def _item(raw: dict[str, Json], at: Path) -> Item:
         return _nothing(Problem("BK710", "no case: this looks like labels for a judge", mend, at=at))
     if harness.recognises(raw) or ((_BASELINE & raw.keys()) and not (_CASE & raw.keys())):
         return Item("regression", at, raw)
+    if raw.keys() <= _GRADERS:
+        mend = "put it into a case, beside id and input, or give it a name in config/graders.yaml"
+        return _nothing(Problem("BK710", "no case: this is a grader alone", mend, at=at))
     if _CASE & raw.keys() or "id" in raw:
         return Item("case", at, raw)
     looks = next(((key, words) for key, words in _OTHERS.items() if key in raw), None)

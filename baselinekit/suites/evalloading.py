@@ -2,6 +2,8 @@
 
 import os
 import posixpath
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from baselinekit.documents.languages import language
@@ -20,7 +22,7 @@ from baselinekit.suites.dialects import capability, suite as suites, testcases
 from baselinekit.suites.dialects.capability import Defaults
 from baselinekit.suites.dialects.expecting import below
 from baselinekit.suites.evalfiles import BESIDE, Item
-from baselinekit.suites.evalpaths import wrong_paths, wrong_results
+from baselinekit.suites.evalpaths import told_at, wrong_paths, wrong_results
 from baselinekit.suites.evalsettings import MAIN_SUITE, Settings, nearest_upward
 
 _BASELINE = Grader("baseline", "code", BaselineMatch(), at=("baseline",))
@@ -125,7 +127,8 @@ class _Document:
     def item(self, item: Item, defaults: Defaults) -> list[Problem]:
         if item.problem is not None:
             passed_over = item.form in ("gate", "report") and self.file in self.loading.walked
-            return [] if passed_over else [item.problem]
+            mend = item.problem.mend.replace(evalfiles.FILE, shlex.quote(self.file))
+            return [] if passed_over else [replace(item.problem, mend=mend)]
         if item.form == "test_cases":
             return self.test_cases(item, defaults)
         if item.form == "regression":
@@ -156,7 +159,7 @@ class _Document:
             return problems
         known, failed = outputs.with_files(baseline.baseline, self.loading.root, self.file)
         for at, error in failed:
-            problems += [_inside(problem, (*at, "output_file")) for problem in error.problems]
+            problems += [told_at(problem, (*at, "output_file")) for problem in error.problems]
         if known is None and not problems:
             mend = f"capture it: baselinekit capture from {self.file}"
             problems = [Problem("BK104", f"{baseline.id} has no baseline yet", mend, at=())]
@@ -213,7 +216,7 @@ class _Document:
         try:
             paths = self.paths(name)
         except BaselinekitError as error:
-            return [*problems, *(_inside(problem, (suites.REF,)) for problem in error.problems)]
+            return [*problems, *(told_at(problem, (suites.REF,)) for problem in error.problems)]
         for path in paths:
             if path in self.loading.referred and self.loading.referred[path][0] != self.loading.open[0]:
                 continue  # another suite has brought it along: a case runs once
@@ -230,6 +233,7 @@ class _Document:
             found = [file for file in discover([path], self.loading.root, BESIDE) if file != self.file]
             if not found:
                 raise InvalidInput(Problem("BK716", f"no eval file is below {path}", "add one"))
+            self._refuse_twice(found)
             self.loading.walked.update(found)
             return found
         if not os.path.exists(there):
@@ -240,17 +244,15 @@ class _Document:
             way = " -> ".join([*self.loading.open[self.loading.open.index(path) :], path])
             mend = "take this reference out"
             raise InvalidInput(Problem("BK716", f"the suite leads back to itself: {way}", mend))
-        top, by = self.loading.referred.get(path, ("", ""))
-        if top == self.loading.open[0]:
-            what = f"{path} is referred to twice, by {by} already"
-            raise InvalidInput(Problem("BK716", what, "take one of the two references out"))
+        self._refuse_twice([path])
         return [path]
 
-
-def _inside(problem: Problem, at: Path) -> Problem:
-    """What is wrong with another file, told where that file is named."""
-    what = f"{problem.place}: {problem.what}" if problem.place else problem.what
-    return replace(problem, what=what, place=None, at=at)
+    def _refuse_twice(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            top, by = self.loading.referred.get(path, ("", ""))
+            if top == self.loading.open[0]:
+                what = f"{path} is referred to twice, by {by} already"
+                raise InvalidInput(Problem("BK716", what, "take one of the two references out"))
 
 
 def _regression(baseline: Baseline, defaults: Defaults) -> Case:

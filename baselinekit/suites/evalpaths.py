@@ -21,6 +21,9 @@ _NO_PLACE = (".git", ".github", ".baselinekit")
 def named(root: str, file: str, name: str) -> str:
     """What a file names, from the root on. Refused where it leads out; a file that the operator named
     elsewhere has its own folder for a root."""
+    if name.split("/")[0].startswith("~"):
+        mend = "state a path inside the project; ./~ is a folder of that name"
+        raise Refused(Problem("BK404", f"{name} leads into somebody's home", mend))
     folder, path = beside(root, file, name)
     try:
         there = os.path.realpath(os.path.join(folder, path))
@@ -33,7 +36,7 @@ def named(root: str, file: str, name: str) -> str:
 def wrong_paths(root: str, case: Case) -> list[Problem]:
     """What the graders of a case name that leads out."""
     return [
-        _told(problem, (*grader.at, "config", key))
+        told_at(problem, (*grader.at, "config", key))
         for grader in case.graders
         for key, name in _named_by(grader)
         for problem in _wrong(root, case.source.file, name)
@@ -78,7 +81,7 @@ def wrong_results(root: str, suite: str, stated: str | None) -> list[Problem]:
         results_of(root, suite, stated)
     except BaselinekitError as error:
         at = () if stated is None else ("reporting", "output_dir")
-        return [_told(problem, at) for problem in error.problems]
+        return [told_at(problem, at) for problem in error.problems]
     return []
 
 
@@ -90,7 +93,7 @@ def _wrong(root: str, file: str, name: str) -> tuple[Problem, ...]:
     return ()
 
 
-def _told(problem: Problem, at: Path) -> Problem:
+def told_at(problem: Problem, at: Path) -> Problem:
     """What is wrong with a file, told where that file is named."""
     what = f"{problem.place}: {problem.what}" if problem.place else problem.what
     return replace(problem, what=what, place=None, at=at)

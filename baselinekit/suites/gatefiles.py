@@ -1,6 +1,7 @@
 """`phase:` and `eval_trigger:`, as the plan of a project states them, read as gates."""
 
 import posixpath
+import shlex
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
@@ -16,6 +17,7 @@ from baselinekit.store.files import MAX_BYTES, read
 from baselinekit.store.locating import place_problems
 from baselinekit.store.validate import check
 from baselinekit.suites.dialects.expecting import below
+from baselinekit.suites.dialects.suite import WRAPPER
 from baselinekit.suites.evalpaths import hides, named, wrong_results
 
 RATE = "pass rate"
@@ -24,6 +26,7 @@ ENDINGS = (".md", ".json", ".html")
 PHASE, TRIGGER = "phase", "eval_trigger"
 
 _FORM = "a gate file has `phase:` with a step of type eval, or `eval_trigger:`"
+_RUN_FIRST = "this is a suite: baselinekit run --suite %s -o results.json, then baselinekit gate results.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,8 @@ def load_gates(file: str, root: str) -> list[Gate]:
         here = wrong.setdefault(number, [])
         stated = document if isinstance(document, dict) else {}
         if not stated.keys() & {PHASE, TRIGGER}:
-            here.append(Problem("BK730", "no gate here", _FORM, at=()))
+            mend = _RUN_FIRST % shlex.quote(file) if WRAPPER in stated else _FORM
+            here.append(Problem("BK730", "no gate here", mend, at=()))
         for key, raw in stated.items():
             known = {PHASE: _phase, TRIGGER: _trigger}.get(key)
             if known is not None:
@@ -237,9 +241,10 @@ def _unknown(name: str, at: tuple[str | int, ...]) -> Problem:
 def _wrong_path(path: str, root: str) -> list[Problem]:
     """A file of a plan names where something is written: a report, inside the project, and nothing else."""
     at = ("on_failure", "report_path")
-    inside = posixpath.normpath(path.replace(SLOT, "x"))
+    written = path.replace(SLOT, "x")
+    inside = posixpath.normpath(written)
     try:
-        named(root, "", inside)
+        named(root, "", written)
     except BaselinekitError as error:
         return [replace(problem, place=None, at=at) for problem in error.problems]
     if hides(inside) or not inside.endswith(ENDINGS):

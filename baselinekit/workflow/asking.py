@@ -3,7 +3,7 @@ more than `-j` questions are on their way, and of those a model gets as many as 
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
@@ -40,9 +40,28 @@ class AtOnce:
         """What each gives. Where one fails, those that have not begun are left out."""
         if len(calls) == 1:
             return [calls[0]()]
-        begun = [self._threads.submit(call) for call in calls]
+        begun = [self._begun(call) for call in calls]
         try:
             return [future.result() for future in begun]
         finally:
             for future in begun:
                 future.cancel()
+
+    def _begun(self, call: Callable[[], Answer]) -> Future[Answer]:
+        """In a thread. A busy machine may have none to give: then another one finds it in the queue, or it is
+        made here, whichever comes first."""
+        future: Future[Answer] = Future()
+        first = threading.Lock()
+
+        def make() -> None:
+            if first.acquire(blocking=False) and future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(call())
+                except BaseException as error:
+                    future.set_exception(error)
+
+        try:
+            self._threads.submit(make)
+        except RuntimeError:
+            make()
+        return future

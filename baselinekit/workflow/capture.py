@@ -8,13 +8,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from baselinekit.compare.dispatch import compile_baseline, default_type, is_limit
-from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NotRecorded, Problem, Refused
 from baselinekit.model.baselines import Baseline, Known
 from baselinekit.model.observation import Observation
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.paths import find, parse, render, roots, suggest
+from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.template import compile_text
 from baselinekit.replay import dispatch as replaying
 from baselinekit.store import baselines as store, schemafile
+from baselinekit.store.state import cannot_write
 from baselinekit.trust import check_inside
 from baselinekit.workflow.captured import Captured, Found, captured
 from baselinekit.workflow.compare import Way, located
@@ -24,6 +27,7 @@ from baselinekit.workflow.project import Project
 from baselinekit.workflow.stamping import environment_of, observed_for
 from baselinekit.workflow.templating import IN_A_NAME, Templating, secrets_in, with_names
 
+_FIRST_ERROR = 400
 _FIRST_SERVER_ERROR = 500
 
 
@@ -51,7 +55,7 @@ def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: W
     folder = os.path.join(project.folders[0], group)
     check_inside(project.root, os.path.realpath(os.path.join(project.root, folder)), f"--group {group}")
     store.check_names(draft.id, group)
-    with _standing(os.path.join(project.root, folder)):
+    with _standing(project.root, folder):
         store.check_folder(project.root, folder)
         check(draft, project.setting(folder, way.doors))
         found = _observed(project, draft, wishes, way, folder)
@@ -117,14 +121,21 @@ def checked(project: Project, draft: Baseline, way: Way) -> None:
 
 
 @contextmanager
-def _standing(folder: str) -> Iterator[None]:
+def _standing(root: str, name: str) -> Iterator[None]:
     """The folder of a baseline that is still to be written: what it runs finds it there, and finds there what
     it needs. If nothing comes of it, no empty folder is left that was not there."""
-    missing, above = [], folder
+    folder = above = os.path.join(root, name)
+    missing = []
     while not os.path.isdir(above):
         missing.append(above)
         above = os.path.dirname(above)
-    os.makedirs(folder, exist_ok=True)
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        what = f"{name} cannot be a folder: a file is in the way"
+        raise InvalidInput(Problem("BK120", what, "move it away, or choose another --group")) from None
+    except OSError as error:
+        raise NotRecorded(cannot_write(name, error)) from None
     try:
         yield
     except BaseException:
@@ -136,6 +147,8 @@ def _standing(folder: str) -> Iterator[None]:
 
 def _observed(project: Project, draft: Baseline, wishes: Wishes, way: Way, folder: str) -> Found:
     setting = project.setting(folder, way.doors)
+    for text, placeholder in wishes.placeholders.items():
+        _check_placeholder(text, placeholder, project.words_of(draft))
     observations = observe_each(draft.current, setting, wishes.repeat, way)
     observation = observations[0]
     for one in observations:
@@ -164,7 +177,7 @@ def _observed(project: Project, draft: Baseline, wishes: Wishes, way: Way, folde
     }
     took = observed_for(draft.comparison, observation)
     mapping |= {"observed": took} if took else {}
-    notes = (*templating.notes(), *unmet)
+    notes = (*_client_error(draft, output), *templating.notes(), *unmet)
     return Found(output, mapping, observation.seconds, notes, len(observations), lesson)
 
 
@@ -176,6 +189,25 @@ def _refuse_errors(draft: Baseline, observation: Observation, wishes: Wishes) ->
         raise CannotReplay(Problem("BK521", what, "mend the server, or pass --allow-error-status"))
     if observation.flaw is not None:
         raise CannotReplay(Problem("BK526", f"{observation.flaw}: it is not stored as known-good"))
+
+
+def _check_placeholder(text: str, placeholder: str, words: Words) -> None:
+    """Before anything is asked, and once for however many places it is to stand at."""
+    try:
+        compile_text(placeholder, words)
+    except InvalidInput as error:
+        said = f"--placeholder '{text}={placeholder}'"
+        problems = (replace(problem, what=f"{said}: {problem.what}") for problem in error.problems)
+        raise InvalidInput(*problems) from None
+
+
+def _client_error(draft: Baseline, output: Json) -> list[str]:
+    """A 404 may be what is right. It may also be a typing error, so it is said."""
+    status = output.get("status") if isinstance(output, dict) and draft.current.kind == "http" else None
+    refused = isinstance(status, int) and _FIRST_ERROR <= status < _FIRST_SERVER_ERROR
+    return (
+        [f"{status} says that the request was refused: that is the known-good answer now"] if refused else []
+    )
 
 
 def _refuse_in_recipe(project: Project, current: Json) -> None:

@@ -9,7 +9,7 @@ from baselinekit.errors import BaselinekitError, Problem, Refused
 from baselinekit.model.baselines import Baseline, FieldRule, Rules
 from baselinekit.model.recipes import PromptInput, Recipe, Scores
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.paths import Wild, children, render
+from baselinekit.paths import children, of_any_row, render
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.replay.dispatch import Doors
 from baselinekit.variables import as_text
@@ -129,7 +129,7 @@ def portrait(project: Project, baseline: Baseline, doors: Doors) -> Iterator[str
         unmet = "" if at in met else "   (meets nothing in the stored output)"
         yield f"  rule      {rule.kind}: {rule.text}{below}{unmet}"
     if known is not None:
-        folded = [(render(_any_index(path)), text) for path, text in _placeholders(known.output, ())]
+        folded = [(render(of_any_row(path)), text) for path, text in _placeholders(known.output, ())]
         for (where, text), times in Counter(folded).items():
             yield f"  stands    {where}: {text}" + (f"   ({times} times)" if times > 1 else "")
 
@@ -140,10 +140,6 @@ _ARRAYS = {
     "unordered": "any order, each with a partner of its own",
     "subset": "each must be there, further ones may be",
 }
-
-
-def _any_index(path: Path) -> list[str | int | Wild]:
-    return [Wild.ANY if isinstance(key, int) else key for key in path]
 
 
 def _placeholders(value: Json, path: Path) -> Iterator[tuple[Path, str]]:

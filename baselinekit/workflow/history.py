@@ -10,6 +10,7 @@ from baselinekit.model.values import Json
 from baselinekit.report import dispatch as reports
 from baselinekit.store import runs
 from baselinekit.store.baselines import without_collector
+from baselinekit.workflow.selection import few
 
 
 def keep(root: str, report: Report) -> bool:
@@ -49,7 +50,9 @@ def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History
     chosen = [id for id in sorted(seen) if not ids or any(fnmatchcase(id, glob) for glob in ids)]
     if not chosen:
         what = f"no run that is kept here has {' or '.join(map(repr, ids))} in it"
-        raise NothingSelected(Problem("BK509", what, nearest(ids[0], seen) if ids else ""))
+        raise NothingSelected(
+            Problem("BK509", what, nearest(ids[0], seen) or f"they have {few(sorted(seen))}")
+        )
     trends = tuple(Trend(id, tuple(seen[id])) for id in chosen)
     return History(tuple(found), trends, tuple(unreadable))
 

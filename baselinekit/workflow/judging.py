@@ -16,6 +16,7 @@ from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.model.results import Result, Spot
 from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.plural import many
 from baselinekit.replay import dispatch as replaying
 from baselinekit.store import pending
 from baselinekit.variables import Redactor, Scope, as_text
@@ -123,18 +124,17 @@ class Judge:
         notes: tuple[str, ...],
     ) -> Result:
         redactor = self._project.redactor.knowing(observation.output)
-        mask = redactor.mask_value
-        resolved = mask(comparison.resolved)
+        resolved = redactor.mask_value(comparison.resolved)
         lines = matcher.explain(comparison) if self._explain else []
         count = comparison.count
         return self._result(
             baseline,
             outcome="failed",
-            reason=f"{count:,} difference{'s' if count != 1 else ''}",
+            reason=many(count, "difference"),
             target=target_of(baseline.current, self._project),
             differences=tuple(self._spots(baseline, comparison.differences, redactor)),
             difference_count=count,
-            explanation=tuple(mask(lines)),
+            explanation=tuple(map(redactor.mask_said, lines)),
             notes=notes,
             attempts=observation.attempts,
             seconds=observation.seconds,

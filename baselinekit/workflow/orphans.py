@@ -14,6 +14,7 @@ from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.baselines import Baseline, Known, Variant
 from baselinekit.model.recipes import CommandInput
 from baselinekit.model.results import Report
+from baselinekit.plural import many
 from baselinekit.replay.dispatch import Doors
 from baselinekit.store import outputs, pending, state
 from baselinekit.workflow.compare import load
@@ -135,4 +136,4 @@ def _unrun(baselines: Sequence[Baseline], runs: Sequence[Report]) -> tuple[list[
     ]
     rest = len(left) - len(found)
     why = "are in none of these runs" if whole else "were not run, and no run covered everything"
-    return found, [f"{rest:,} baseline{'s' * (rest != 1)} {why}: nothing is claimed of them"] if rest else []
+    return found, [f"{many(rest, 'baseline')} {why}: nothing is claimed of them"] if rest else []

@@ -3,7 +3,7 @@ stopped."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Generic, TypeVar
@@ -66,7 +66,7 @@ class Pool(Generic[Item, Done]):
         left = min(self._jobs, len(items))
         with ThreadPoolExecutor(max(1, left), thread_name_prefix="replay") as executor:
             try:
-                workers = [executor.submit(worker) for _ in range(left)]
+                workers, left = _begun(executor, worker, left)
                 while left and not self._stop.is_set():
                     left -= ended.get()
             finally:
@@ -76,6 +76,22 @@ class Pool(Generic[Item, Done]):
         for one in workers:
             one.result()
         return turns.results
+
+
+def _begun(
+    executor: ThreadPoolExecutor, worker: Callable[[], None], wanted: int
+) -> tuple[list[Future[None]], int]:
+    """Those that work, and how often they will tell of an end. A busy machine may give fewer threads: the
+    first one that it refuses waits for the end of another, or is done here."""
+    workers: list[Future[None]] = []
+    try:
+        for _ in range(wanted):
+            workers.append(executor.submit(worker))
+    except RuntimeError:
+        if not workers:
+            worker()
+        return workers, len(workers) + 1
+    return workers, wanted
 
 
 class _Turns(Generic[Item, Done]):

@@ -226,8 +226,12 @@ def _env_files(paths: Sequence[str]) -> dict[str, Json]:
         try:
             with open(path, encoding="utf-8") as file:
                 values.update(parse_env_file(file.read(), path))
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidInput(Problem("BK502", f"the env file {path} cannot be read: {error}")) from None
+        except UnicodeDecodeError:
+            what = f"the env file {path} is no text in UTF-8"
+            raise InvalidInput(Problem("BK502", what, "save it as UTF-8")) from None
+        except OSError as error:
+            what = f"the env file {path} cannot be read: {(error.strerror or str(error)).lower()}"
+            raise InvalidInput(Problem("BK502", what, "check the name")) from None
     return values
 
 

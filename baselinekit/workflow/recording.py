@@ -5,7 +5,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
 
 from baselinekit.errors import NotRecorded
 from baselinekit.model.baselines import Source
@@ -48,8 +47,8 @@ class Recorder:
         self._some = threading.Event()
         self._closing = threading.Event()
         self._hurry = hurry
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="record")
-        self._writer: Future[None] | None = None
+        self._writer: threading.Thread | None = None
+        self._broken: BaseException | None = None
         self.notes: list[str] = []
         self.failures: list[NotRecorded] = []
 
@@ -59,7 +58,7 @@ class Recorder:
             if passed is not None:
                 self._log.note(source, passed, self._now())
                 self._waiting.setdefault(source.file, []).append(Mark(source, passed))
-                self._writer = self._writer or self._executor.submit(self._work)
+                self._writer = self._writer or self._begun()
                 self._some.set()
             if not self._open[source.file] and source.file in self._waiting:
                 self._ready += 1
@@ -71,7 +70,16 @@ class Recorder:
     def _has_room(self) -> bool:
         """Whoever is in a hurry waits for nobody, and nobody for a writer that is no more."""
         in_a_hurry = self._hurry is not None and self._hurry.is_set()
-        return self._ready <= _MOST_READY or in_a_hurry or (self._writer is not None and self._writer.done())
+        return self._ready <= _MOST_READY or in_a_hurry or not (self._writer and self._writer.is_alive())
+
+    def _begun(self) -> threading.Thread | None:
+        """The writer. A busy machine may have no thread for it: the next verdict asks again."""
+        writer = threading.Thread(target=self._write_all, name="record")
+        try:
+            writer.start()
+        except RuntimeError:
+            return None
+        return writer
 
     def close(self) -> None:
         self._closing.set()
@@ -79,8 +87,18 @@ class Recorder:
         with self._lock:
             self._lock.notify_all()
         if self._writer is not None:
-            self._writer.result()
+            self._writer.join()
+        elif self._waiting:
+            self._write_all()
+        if self._broken is not None:
+            raise self._broken
         self._log.close()
+
+    def _write_all(self) -> None:
+        try:
+            self._work()
+        except BaseException as error:
+            self._broken = error
 
     def _work(self) -> None:
         self._tell(record_left(self._root, self._daily, self._hurry))

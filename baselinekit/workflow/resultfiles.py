@@ -14,6 +14,7 @@ from baselinekit.model.results import Coverage, Report, Result, Shard
 from baselinekit.model.values import Json
 from baselinekit.report import dispatch as reports
 from baselinekit.store.files import MAX_OUTPUT_BYTES, read
+from baselinekit.workflow.meantresults import meant
 
 Part = tuple[str, Report]
 """A file's name as the operator wrote it, and the report in it."""
@@ -23,8 +24,9 @@ _APART_WITH_ITS_VALUE = ("--shard", "-o")
 _MOST_NAMED = 5
 
 
-def load(paths: Sequence[str], cwd: str) -> list[Part]:
-    """The reports of these files; everything that is wrong with any of them is one error."""
+def load(paths: Sequence[str], cwd: str, root: str | None = None) -> list[Part]:
+    """The reports of these files; everything that is wrong with any of them is one error. `root`: of the
+    project whose last run is named to who asks for `latest`."""
     parts: list[Part] = []
     problems: list[Problem] = []
     for path in paths:
@@ -32,15 +34,17 @@ def load(paths: Sequence[str], cwd: str) -> list[Part]:
             data = read(cwd, os.path.abspath(os.path.join(cwd, path)), MAX_OUTPUT_BYTES)
             parts.append((path, reports.read(decode(data, path).body, path)))
         except BaselinekitError as error:
-            problems.extend(_as_named(problem, path) for problem in error.problems)
+            near = meant(path, cwd, root)
+            problems.extend(_as_named(problem, path, near) for problem in error.problems)
     if problems:
         raise InvalidInput(*problems)
     return parts
 
 
-def _as_named(problem: Problem, path: str) -> Problem:
+def _as_named(problem: Problem, path: str, near: str | None) -> Problem:
     """What is said of a file that cannot be opened bears its name as it was written."""
     place = problem.place
+    problem = replace(problem, mend=f"the result file is {near}") if near else problem
     return replace(problem, place=Place(path, place.line, place.column)) if place else problem
 
 

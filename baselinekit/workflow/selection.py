@@ -10,6 +10,7 @@ from baselinekit.model.baselines import Baseline
 from baselinekit.model.results import Coverage, Shard
 
 _WORD = re.compile(r"\s*(?:(\(|\))|([^\s()]+))")
+_NAMED = 8
 Test = Callable[[Baseline], bool]
 
 
@@ -74,12 +75,22 @@ def _nothing(baselines: Sequence[Baseline], wanted: Selection) -> tuple[str, str
     if wanted.among is not None:
         return "none of those that did not pass last time is selected", "leave out --lf, or the other choices"
     of = f"none of the {len(baselines)} baselines is selected"
-    if wanted.ids:
-        return of, nearest(wanted.ids[0], [baseline.id for baseline in baselines])
+    ids = [baseline.id for baseline in baselines]
     tags = sorted({tag for baseline in baselines for tag in baseline.metadata.tags})
-    if wanted.tags and tags:
-        return of, nearest(wanted.tags[0], tags) or f"the tags are {', '.join(tags)}"
-    return of, "`baselinekit doctor` lists what is there; -k takes words of the id, the name or a tag"
+    if wanted.ids:
+        return of, nearest(wanted.ids[0], ids) or f"the ids are {few(ids)}"
+    if wanted.tags:
+        mend = f"the tags are {few(tags)}" if tags else "none of them has a tag"
+        return of, nearest(wanted.tags[0], tags) or mend
+    if wanted.expression:
+        return of, f"-k takes words of the id, the name or a tag; the ids are {few(ids)}"
+    return of, "leave out --exclude-tag"
+
+
+def few(names: Sequence[str]) -> str:
+    """The first of many names, and how many more there are."""
+    rest = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f", and {rest:,} more" if rest > 0 else "")
 
 
 def expression(text: str) -> Test:

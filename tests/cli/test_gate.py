@@ -118,12 +118,123 @@ def test_a_gate_whose_run_was_stopped_goes_on_where_it_was(
     assert "there was nothing to resume: all is run anew" in capsys.readouterr().out
 
 
+PLAN = """\
+phase:
+  name: build
+  steps:
+  - {type: eval, description: first, config: {suite: first.yaml, thresholds: {pass@1: 1}}}
+  - {type: eval, description: second, config: {suite: e.yaml, thresholds: {pass@1: 1}}}
+"""
+
+
+def test_gates_of_a_plan_that_were_finished_are_not_run_again_by_who_goes_on(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "model.py").write_text(MODEL)
+    (project / "baselinekit.yaml").write_text(
+        f"models: {{default: {{command: ['{sys.executable}', model.py]}}}}"
+    )
+    (project / "e.yaml").write_text(ASKED)
+    (project / "first.yaml").write_text(ASKED.partition("\n")[0])
+    (project / "plan.yaml").write_text(PLAN)
+    assert run(["gate", "--phase", "plan.yaml", "--max-calls", "1", "-j", "1"]) == 3
+    assert (project / "asked.txt").read_text() == "xx"
+    assert "before" not in capsys.readouterr().out
+    kept = project / ".baselinekit/results"
+    assert len(list(kept.iterdir())) == 2
+    assert run(["gate", "--phase", "plan.yaml", "--resume"]) == 0
+    said = capsys.readouterr().out
+    assert "build: first was finished before: its one case is taken from there" in said
+    assert "go on: 2 gates met" in said
+    assert "anew" not in said
+    assert (project / "asked.txt").read_text() == "xxx", "only what was missing is asked"
+    assert len(list(kept.iterdir())) == 3, "a run that was not made is no history"
+    assert list((project / ".baselinekit/journal").iterdir()) == [], "all of the plan is done"
+    assert run(["gate", "--phase", "plan.yaml", "--resume"]) == 0
+    assert (project / "asked.txt").read_text() == "x" * 6
+    assert "there was nothing to resume: all is run anew" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("second", "exit_code", "told"),
+    [
+        ("- {id: x, input: {type: prompt, content: one}, expcted: {}}", 2, "did you mean 'expected'"),
+        ("- {id: x, input: {type: command, content: [rm]}, expected: {value: x}}", 4, "the program 'rm'"),
+        ("- {id: x, input: {type: prompt, content: '{{what}}'}, expected: {value: x}}", 2, "{{what}}"),
+    ],
+)
+def test_what_is_wrong_with_a_later_gate_is_told_before_the_first_is_paid_for(
+    project: Path, second: str, exit_code: int, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "model.py").write_text(MODEL)
+    (project / "baselinekit.yaml").write_text(
+        f"models: {{default: {{command: ['{sys.executable}', model.py]}}}}"
+    )
+    (project / "first.yaml").write_text(ASKED)
+    (project / "e.yaml").write_text(second)
+    (project / "plan.yaml").write_text(PLAN)
+    assert run(["gate", "--phase", "plan.yaml"]) == exit_code
+    assert told in capsys.readouterr().err
+    assert not (project / "asked.txt").exists()
+
+
+def test_a_gate_of_a_plan_whose_cases_have_changed_is_run_anew_by_who_goes_on(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "model.py").write_text(MODEL)
+    (project / "baselinekit.yaml").write_text(
+        f"models: {{default: {{command: ['{sys.executable}', model.py]}}}}"
+    )
+    (project / "e.yaml").write_text(ASKED)
+    (project / "first.yaml").write_text(ASKED.partition("\n")[0])
+    (project / "plan.yaml").write_text(PLAN)
+    assert run(["gate", "--phase", "plan.yaml", "--max-calls", "1", "-j", "1"]) == 3
+    (project / "first.yaml").write_text(ASKED.partition("\n")[0].replace("one", "other"))
+    assert run(["gate", "--phase", "plan.yaml", "--resume"]) == 0
+    assert (project / "asked.txt").read_text() == "x" * 4
+    assert "was finished before" not in capsys.readouterr().out
+
+
+def test_who_names_another_report_of_a_run_is_told_its_result_file(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "e.yaml").write_text(SUITE.format(expected="no"))
+    assert run(["run", "e.yaml", "-q", "-o", "out/r.json", "-o", "out/r.eval.json", "-o", "out/r.html"]) == 0
+    capsys.readouterr()
+    for named in ("out/r.eval.json", "out/r.html", "out"):
+        assert run(["gate", named]) == 2
+        assert capsys.readouterr().err.endswith(": the result file is out/r.json\n")
+    for named in ("last", "latest"):
+        assert run(["gate", named]) == 2
+        told = capsys.readouterr().err.strip().rpartition(" ")[2]
+        assert run(["gate", told]) == 0
+        assert "go on: 1 gate met" in capsys.readouterr().out
+    assert run(["gate", "nowhere.json"]) == 2
+    assert "check the name" in capsys.readouterr().err
+
+
+def test_who_gives_a_suite_to_the_gate_is_told_what_comes_before(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "s.yaml").write_text("eval_suite: {name: s, evals: [{$ref: e.yaml}]}\n")
+    assert run(["gate", "s.yaml"]) == 2
+    assert "this is a suite: baselinekit run --suite s.yaml -o results.json" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("words", [["r.json"], ["trigger.yaml", "r.json"], []])
 def test_results_cannot_be_resumed(
     project: Path, words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["gate", "--resume", *words]) == 2
     assert "BK508 only a run can be resumed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("dollars", ["nan", "-1", "inf"])
+def test_what_models_may_cost_is_a_sum_of_dollars(
+    project: Path, dollars: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["run", "e.yaml", "--max-cost", dollars]) == 2
+    assert capsys.readouterr().err.startswith(f"BK508 --max-cost {dollars} is no sum of dollars: 0 or more")
 
 
 @pytest.mark.parametrize("words", [["-o", "x.txt"], ["--preset", "stagin"], ["--required-pass-rate", "90"]])

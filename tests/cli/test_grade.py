@@ -72,7 +72,7 @@ def test_keys_rate_one_after_the_other_and_each_rating_is_kept(here: Console) ->
         tty.type("nkind, but long\x7f\x7f\x7f\x7f\r", "1 of 2  warm")
         tty.type("N", "nothing is rated yet")
         tty.type("9", "a number from 1 to 5")
-        tty.type("4", "2 of 2  short")
+        tty.type("4\r", "2 of 2  short")
         tty.type("u", "1 of 2  warm")
         tty.type("45", "1 Pass")
         tty.type("u", "1 of 2  warm")
@@ -86,6 +86,7 @@ def test_keys_rate_one_after_the_other_and_each_rating_is_kept(here: Console) ->
         tty.type("87", "> 87")
         tty.type("\r", "4 ratings kept")
         assert tty.end() == 0
+    assert tty.seen.count("a number from 1 to 5") == 1, "Enter after a number is no mistake"
     for told in (
         "kept     a-tone  4, 5  with a note  (longer than it should take: marked)",
         "taken back  a-tone",

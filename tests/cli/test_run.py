@@ -154,3 +154,26 @@ def test_without_evals_it_says_how_to_begin(tmp_path: Path) -> None:
     with console(tmp_path / "empty") as terminal:
         said = run(terminal, "", 5).stderr
     assert "evals/eval-suite.yaml" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "told"),
+    [
+        ("--attempts 3", "", True),
+        ("", "", False),
+        ("--attempts 3 --id a", "", False),
+        ("--attempts 3", "thresholds: {pass@1: 0.5}", False),
+    ],
+)
+def test_a_gate_comes_next_where_there_is_something_to_judge_and_nobody_said_what_is_enough(
+    here: Console, words: str, more: str, told: bool
+) -> None:
+    suite = here.folder / "evals" / "eval-suite.yaml"
+    suite.write_text(f"eval_suite:\n  name: s\n  evals: [{{$ref: cases.yaml}}]\n  {more}\n")
+    (here.folder / "evals" / "known.yaml").unlink()
+    said = run(here, words, 0).stdout
+    assert ("next: baselinekit gate evals/results/" in said) is told
+    if told:
+        command = said.partition("next: ")[2].strip()
+        assert command.endswith(" --preset staging")
+        assert "go on: 1 gate met" in here.run(command).stdout

@@ -118,9 +118,9 @@ def test_long_arrays_take_no_quadratic_time(
     name: str, before: list[Json], after: list[Json], rules: dict[str, Any]
 ) -> None:
     """F55."""
-    began = time.perf_counter()
+    began = time.process_time()
     ruled.compare(before, after, rules)
-    assert time.perf_counter() - began < 8
+    assert time.process_time() - began < 8
 
 
 def test_differences_are_counted_completely_and_the_first_of_them_kept() -> None:
@@ -181,9 +181,9 @@ def test_a_change_deep_inside_takes_no_exponential_time(
     after: Json = 2
     for _ in range(30):
         before, after = wrap(before), wrap(after)
-    began = time.perf_counter()
+    began = time.process_time()
     assert not ruled.compare(before, after, rules).passed
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_numbers_that_may_have_company_are_told_apart_by_their_place() -> None:

@@ -41,7 +41,7 @@ def test_what_a_rule_let_pass_is_not_said() -> None:
 
 def test_it_is_bounded_and_says_what_it_left_out() -> None:
     """F55."""
-    began = time.perf_counter()
+    began = time.process_time()
     many = {f"k{n}": n for n in range(2_000)}
     said = lines(many, {key: value + 1 for key, value in many.items()})
     assert len(said) == 41
@@ -52,4 +52,4 @@ def test_it_is_bounded_and_says_what_it_left_out() -> None:
     assert [len(line) for line in said] == [302]
     worst = {f"k{n}": [n, *range(2_000)] for n in range(30)}
     lines(worst, {key: value[::-1] for key, value in worst.items()})
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10

@@ -253,6 +253,12 @@ def test_collected_responses_are_compared_as_responses(collect: Any) -> None:
     ]
 
 
+def test_an_answer_that_is_collected_is_in_the_output() -> None:
+    recipe = Recipe(HttpFlow(STEPS, ["login", "2"]), HttpExecution("http"))
+    with pytest.raises(InvalidInput, match="BK225 the answer of '2' is missing: `collect` names it"):
+        ruled.matcher({"login": {"status": 200}}, {}, recipe)
+
+
 def test_collected_values_are_values_and_their_names_count() -> None:
     recipe = Recipe(HttpFlow(STEPS, {"status": "login.status", "me": "2.body.me"}), HttpExecution("http"))
     assert (

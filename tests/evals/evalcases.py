@@ -1,6 +1,7 @@
 """Eval cases as tests write them down, run against a program that the test stands for."""
 
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,12 +42,15 @@ class World:
     def __init__(self, root: Path, says: Says = lambda given, turn: str(given)):
         self.root = root
         self.calls: list[Any] = []
+        self.limits: list[float] = []
         self.slept: list[float] = []
         self.asked: list[Ask] = []
         self.reply = "no verdict"
+        self.refusal: Exception | None = None
         self.stop = Stop()
+        self.cancelled = threading.Event()
         self.ticks = 0.0
-        self._says = says
+        self.answers = says
         if not (root / "baselinekit.yaml").exists():
             (root / "baselinekit.yaml").write_text(CONFIG)
 
@@ -54,12 +58,15 @@ class World:
         if not asked.stdin:  # git, which is asked where we are
             return Finished(1, b"", b"", 0.001)
         given = json.loads(asked.stdin)["input"]
+        self.limits.append(asked.timeout)
         self.calls.append(given)
-        said = self._says(given, self.calls.count(given))
+        said = self.answers(given, self.calls.count(given))
         return Finished(0, said.encode(), b"", 0.001)
 
     def ask(self, ask: Ask) -> Answer:
         self.asked.append(ask)
+        if self.refusal is not None:
+            raise self.refusal
         return Answer(self.reply, usage=Usage(10, 5))
 
     def check(self, name: str) -> None:
@@ -73,7 +80,7 @@ class World:
         self, suite: Suite, wanted: Choice | None = None, outside: Outside | None = None, **policy: Any
     ) -> Report:
         clock = Clock(lambda: "2024-01-20T14:30:52Z", self.seconds)
-        way = Way(self.doors(), lambda: None, clock, stop=self.stop)
+        way = Way(self.doors(), self.cancelled.set, clock, stop=self.stop)
         return run(self.project(), suite, wanted or Choice(), Policy(**policy), way, outside or Outside())
 
     def project(self) -> Project:

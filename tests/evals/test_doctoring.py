@@ -71,6 +71,13 @@ def test_h17_it_finds_eval_files_and_suites_by_itself(
     assert (found.problems, found.notes) == ((), ())
 
 
+def test_a_report_among_the_cases_is_passed_over_as_a_run_does_unless_it_is_named(tmp_path: Path) -> None:
+    project(tmp_path, evals__x="eval_report: {}")
+    assert examined(tmp_path).problems == ()
+    (problem,) = examined(tmp_path, "evals/x.yaml").problems
+    assert "reports belong into results/" in str(problem)
+
+
 FUNCTION = "id: f\ninput: {type: prompt, content: x}\n"
 FUNCTION += "expected: {type: functional, value: {function_name: f, test_cases: [{input: [1], output: 1}]}}"
 

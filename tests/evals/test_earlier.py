@@ -13,8 +13,10 @@ from baselinekit.evals.earlier import check_parts, compared, load_earlier
 from baselinekit.model.asking import Usage
 from baselinekit.model.earlier import Earlier
 from baselinekit.model.results import Coverage, Metric, Report, SuiteFacts
-from baselinekit.report import dispatch as reports, terminal
-from baselinekit.report.words import headline
+from baselinekit.report import dispatch as reports
+from baselinekit.report.terminal import results as terminal
+from baselinekit.report.terminal.style import Style
+from baselinekit.report.wording.words import headline
 from baselinekit.workflow import history
 from baselinekit.workflow.project import Operator, open_project
 
@@ -96,7 +98,7 @@ def test_what_hangs_on_something_else_is_not_comparable_unless_one_says_so(part:
     )
     assert found.metrics == ()
     assert compared(now, before, [part]).cases[0].verdict == "insufficient evidence"
-    assert f"--across {part}" in terminal.beside(replace(now, earlier=found), terminal.Style(), False)
+    assert f"--across {part}" in terminal.beside(replace(now, earlier=found), Style(), False)
 
 
 def test_a_case_that_could_not_be_run_is_not_called_another_one() -> None:
@@ -209,5 +211,5 @@ def test_a_file_without_cases_is_refused(tmp_path: Path) -> None:
 
 
 def test_nothing_is_said_where_nobody_asked() -> None:
-    assert terminal.beside(report(result("a", "+")), terminal.Style(), False) == ""
+    assert terminal.beside(report(result("a", "+")), Style(), False) == ""
     assert Earlier("r", "s").tells_nothing

@@ -163,20 +163,23 @@ def test_h63_the_order_is_that_of_the_cases_whichever_is_done_first(tmp_path: Pa
 
 
 class Crowd:
-    """How many were there at once."""
+    """How many were there at once. The first ones leave when as many are there as are `awaited`."""
 
-    def __init__(self) -> None:
+    def __init__(self, awaited: int) -> None:
         self.now, self.most, self.alone = 0, 0, True
-        self.lock = threading.Lock()
+        self._awaited = awaited
+        self._changed = threading.Condition()
 
     def __call__(self, given: Any, turn: int) -> str:
-        with self.lock:
+        with self._changed:
             self.now += 1
             self.most = max(self.most, self.now)
             if given == "alone" and self.now > 1:
                 self.alone = False
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self.most >= self._awaited, 20)
         time.sleep(0.01)
-        with self.lock:
+        with self._changed:
             self.now -= 1
         return "yes"
 
@@ -192,13 +195,13 @@ class Crowd:
 def test_h63_how_many_run_at_once(
     tmp_path: Path, config: dict[str, Any], jobs: int | None, most: int
 ) -> None:
-    crowd = Crowd()
+    crowd = Crowd(most)
     World(tmp_path, crowd).run(suite(*(case(f"c{n}", n) for n in range(12)), **config), jobs=jobs)
     assert crowd.most == most
 
 
 def test_a_case_that_must_be_alone_is(tmp_path: Path) -> None:
-    crowd = Crowd()
+    crowd = Crowd(2)
     cases = [case(f"c{n}", "alone" if n == 3 else n, parallel=n != 3) for n in range(8)]
     report = World(tmp_path, crowd).run(suite(*cases), jobs=4)
     assert crowd.alone
@@ -207,31 +210,25 @@ def test_a_case_that_must_be_alone_is(tmp_path: Path) -> None:
 
 
 def test_h61_when_the_time_of_the_suite_is_over_what_finished_is_kept(tmp_path: Path) -> None:
+    world = World(tmp_path)
+
     def slow(given: Any, turn: int) -> str:
-        time.sleep(0 if given < 2 else 0.4)
+        if given >= 2:
+            assert world.cancelled.wait(20)
         return "yes"
 
-    report = World(tmp_path, slow).run(
-        suite(*(case(f"c{n}", n) for n in range(6)), timeout_global=0.2), jobs=1
-    )
+    world.answers = slow
+    report = world.run(suite(*(case(f"c{n}", n) for n in range(6)), timeout_global=0.5), jobs=1)
     assert list(outcomes(report).values()) == ["passed"] * 2 + ["skipped"] * 4
     assert report.results[5].reason == "not run: the time of the suite was over"
     assert (report.complete, report.interrupted, report.exit_code) == (False, False, 3)
 
 
 def test_h61_a_case_has_the_shorter_of_two_limits(tmp_path: Path) -> None:
-    limits = []
     world = World(tmp_path)
-    execute = world.execute
-
-    def seen(asked: Any) -> Any:
-        limits.append(asked.timeout)
-        return execute(asked)
-
-    world.execute = seen  # type: ignore[method-assign]
     own = Recipe("yes", SkillExecution("skill", "echo", timeout=3))
     world.run(suite(case("a", timeout=7), replace(case("b", timeout=7), recipe=own)), jobs=1)
-    assert limits == [pytest.approx(7, abs=0.01), 3]
+    assert world.limits == [pytest.approx(7, abs=0.01), 3]
 
 
 def test_a_judge_has_what_is_left_of_the_time(tmp_path: Path) -> None:
@@ -251,7 +248,7 @@ def test_an_interrupted_run_keeps_what_is_done(tmp_path: Path) -> None:
             world.stop.ask()
         return "yes"
 
-    world._says = third
+    world.answers = third
     report = world.run(suite(*(case(f"c{n}", n) for n in range(30))), jobs=1)
     assert (report.interrupted, report.exit_code) == (True, 130)
     assert report.summary.passed >= 2
@@ -435,7 +432,7 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
             first.stop.ask()
         return "yes"
 
-    first._says = stops
+    first.answers = stops
     cases = suite(*(case(f"c{n}", n) for n in range(40)))
     assert first.run(cases, jobs=1, attempts=2).interrupted
     second = World(tmp_path, lambda given, turn: "yes")
@@ -452,11 +449,7 @@ def test_a_used_up_budget_is_no_verdict_and_the_rest_can_be_had_later(tmp_path: 
     judge = Grader("judge", "model", ModelJudge("is it kind?"))
     cases = suite(case("a", "no"), case("b", "yes", EXACT, judge), case("c", "no", EXACT, judge))
     world = World(tmp_path)
-
-    def spent(ask: Any) -> Any:
-        raise OutOfBudget(Problem("BK620", "the limit of 1 call is reached", "raise --max-calls"))
-
-    world.ask = spent  # type: ignore[method-assign]
+    world.refusal = OutOfBudget(Problem("BK620", "the limit of 1 call is reached", "raise --max-calls"))
     report = world.run(cases, jobs=1)
     assert outcomes(report) == {"a": "failed", "b": "skipped", "c": "skipped"}
     assert (report.complete, report.results[1].code) == (False, "BK620")

@@ -155,6 +155,7 @@ def test_a_second_run_that_would_resume_is_kept_out(tmp_path: Path) -> None:
     first = start(folder)
     while not (folder / "log").exists():
         time.sleep(0.005)
+        assert first.poll() is None, first.communicate()
     second = start(folder, "--resume")
     _, err = second.communicate(timeout=60)
     assert (second.returncode, b"BK720" in err) == (3, True)
@@ -167,6 +168,7 @@ def test_another_suite_is_not_resumed(tmp_path: Path) -> None:
     killed = start(folder)
     while not journalled(folder):
         time.sleep(0.005)
+        assert killed.poll() is None, killed.communicate()
     os.killpg(killed.pid, signal.SIGKILL)
     killed.communicate()
     changed = (folder / "cases.yaml").read_text().replace('"c7"', '"c7b"')

@@ -262,6 +262,8 @@ def test_f37_no_text_can_contain_the_nonce_that_it_is_judged_with(text: str) -> 
         (ModelJudge("x", scoring=Scoring(range=[5, 1])), "is no range"),
         (ModelJudge([Criterion("a", weight=0)]), "no criterion has any weight"),
         (ModelJudge([Criterion("a", weight=-1)]), "negative weight"),
+        (ModelJudge("1. Tone (weight: -1): kind?\n2. Form: short?"), "(weight: -1) says no weight"),
+        (ModelJudge("1. Tone (weight: 60%): kind?"), "(weight: 60%) says no weight"),
         (ModelJudge("x", samples=0), "0 samples"),
     ],
 )

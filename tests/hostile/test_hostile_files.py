@@ -102,7 +102,7 @@ HOSTILE: dict[str, list[tuple[str, str | bytes, str]]] = {
         ("a.yaml", "#" * 2_000_001, r"BK106 FILE: larger than 2,000,000 bytes"),
         ("a.yaml", "--- {}\n" * MANY, r"BK110 FILE:1:5: no baseline"),
         ("a.json", '{"id": NaN}', r"BK106 FILE:1:8: NaN, which is no JSON value"),
-        ("a.yaml", RECORDS, r"BK225 FILE:2:22: (.|\n)*FILE:8999:22: (.|\n)*\n3000 problems\n"),
+        ("a.yaml", RECORDS, r"BK225 FILE:2:22: (.|\n)*FILE:8999:22: (.|\n)*\n3,000 problems\n"),
         ("a.yaml", holding("{status: 200, body: '" + r"<<regex(\'" * 9_000 + "'}"), r"BK\d+ FILE:"),
         ("a.yaml", holding("'" + "\\" * 500_000 + "<<any>>'"), r"BK225 FILE:2:20"),
     ],

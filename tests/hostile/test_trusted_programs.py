@@ -4,7 +4,6 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from attacked import Attacked
@@ -58,33 +57,25 @@ def project(tmp_path: Path) -> Iterator[Attacked]:
     with HostileServer() as server:
         project = Attacked(tmp_path / "project", server)
         (tmp_path / "pids").mkdir()
-        pids = f"{tmp_path}/pids/"
         project.file("tools/program.py", PROGRAM)
-        project.file("planted.py", CALLABLE.format(pids=pids))
-        skills: dict[str, Any] = {}
-        models: dict[str, Any] = {}
-        commands: dict[str, Any] = {}
-        for how in ("tells", "floods", "sleeps"):
-            program = {"command": ["python", "tools/program.py", how, pids], "env": ["NAMED"], "timeout": 1}
-            skills |= {f"program-{how}": program}
-            skills |= {f"callable-{how}": {"python": f"planted:{how}", "env": ["NAMED"], "timeout": 1}}
-            models |= {f"program-{how}": program}
-            models |= {f"callable-{how}": {"python": f"planted:{how}", "env": ["NAMED"], "timeout": 1}}
-            commands |= {how: {"argv": program["command"], "env": ["NAMED"]}}
-        project.configure(skills=skills, models=models, commands=commands)
+        project.file("planted.py", CALLABLE.format(pids=f"{tmp_path}/pids/"))
         yield project
 
 
-def lay(project: Attacked, how: str) -> list[str]:
-    """A baseline of each kind that runs something."""
+def lay(project: Attacked, how: str, seconds: float = 60) -> list[str]:
+    """A baseline of each kind that runs something, and what it runs."""
+    argv = ["python", "tools/program.py", how, f"{project.folder.parent}/pids/"]
+    program = {"command": argv, "env": ["NAMED"], "timeout": seconds}
+    function = {"python": f"planted:{how}", "env": ["NAMED"], "timeout": seconds}
+    both = {f"program-{how}": program, f"callable-{how}": function}
+    project.configure(skills=both, models=both, commands={how: {"argv": argv, "env": ["NAMED"]}})
     for form in ("program", "callable"):
         skill = {"type": "skill", "skill_name": f"{form}-{how}"}
         project.baseline(f"skill-{form}", [], {"input": {}, "execution": skill})
         prompt = {"type": "prompt", "model": f"{form}-{how}"}
         project.baseline(f"prompt-{form}", [], {"input": {"text": "Go."}, "execution": prompt})
-    project.baseline(
-        "command", [], {"input": {"argv": [how]}, "execution": {"type": "command", "timeout": 1}}
-    )
+    execution = {"type": "command", "timeout": seconds}
+    project.baseline("command", [], {"input": {"argv": [how]}, "execution": execution})
     command = project.folder / "baselines/command.yaml"
     command.write_text(command.read_text().replace("{output: []}", "{output: {stdout: ''}}"))
     return ["command", "prompt-callable", "prompt-program", "skill-callable", "skill-program"]
@@ -109,12 +100,15 @@ def test_f29_a_flood_of_each_program_ends_it(project: Attacked) -> None:
 
 
 def test_f28_time_out_leaves_nothing_of_any_program(project: Attacked) -> None:
-    ids = lay(project, "sleeps")
-    ran = project.run("compare", "--json")
-    assert ran.outcomes == dict.fromkeys(ids, ("error", "BK321")), ran.said[:2_000]
-    pids = list((project.folder.parent / "pids").iterdir())
-    assert len(pids) == 2 * len(ids)
-    deadline = time.monotonic() + 5
+    for seconds in (1, 5, 25):  # on a busy machine it takes a while until all of them sleep
+        ids = lay(project, "sleeps", seconds)
+        ran = project.run("compare", "--json")
+        assert ran.outcomes == dict.fromkeys(ids, ("error", "BK321")), ran.said[:2_000]
+        pids = list((project.folder.parent / "pids").iterdir())
+        if len(pids) >= 2 * len(ids):
+            break
+    assert len(pids) >= 2 * len(ids)
+    deadline = time.monotonic() + 20
     while left := [pid.name for pid in pids if Path(f"/proc/{pid.name}/cmdline").exists()]:
         assert time.monotonic() < deadline, left
         time.sleep(0.05)
@@ -225,7 +219,7 @@ def test_f38_the_name_of_a_callable_is_nothing_to_be_run(project: Attacked, name
 
 def test_f39_the_limit_of_time_is_the_clock_on_the_wall(project: Attacked) -> None:
     """One that sleeps takes no time of the processor, and is ended with what it started all the same."""
-    lay(project, "sleeps")
+    lay(project, "sleeps", 1)
     ran = project.run("compare", "--json")
     assert {code for _, code in ran.outcomes.values()} == {"BK321"}, ran.said
-    assert ran.seconds < 12
+    assert ran.seconds < 30, "it would sleep for a minute"

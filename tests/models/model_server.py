@@ -106,6 +106,12 @@ class ModelServer:
         self._server.shutdown()
         self._server.server_close()
 
+    def crowded(self, most: int) -> None:
+        """Wait until so many have been there at the same time."""
+        deadline = time.monotonic() + 20
+        while self.most_at_once < most and time.monotonic() < deadline:
+            time.sleep(0.002)
+
     def _serve(self, handler: BaseHTTPRequestHandler) -> None:
         raw = handler.rfile.read(int(handler.headers.get("content-length", "0")))
         seen = Seen(

@@ -237,10 +237,10 @@ def test_escaping_a_value_changes_texts_alone(value: Json) -> None:
 
 
 def test_long_hostile_texts_take_linear_time() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     for piece in ("<", "\\<<", "<<any(", "{{any_", "<<a ", "\\", "<<any as ", "<<x('"):
         text = piece * (200_000 // len(piece))
         escape(text)
         with suppress(InvalidInput):
             split(text)
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10

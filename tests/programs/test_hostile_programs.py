@@ -47,7 +47,14 @@ REACH = {
 FILTERED = bool(refusing(platform.machine(), walled=False))
 HONEST = "unharmed"
 BRIEF = 0.1
-ENDS = {"timeout", "started more than 64 processes", "PermissionError: [Errno 1] Operation not permitted"}
+ENDS = {
+    "timeout",
+    "started more than 64 processes",
+    "PermissionError: [Errno 1] Operation not permitted",
+    # a bomb that meets the limit of the system, which binds all but root, by itself or with its children
+    "BlockingIOError: [Errno 11] Resource temporarily unavailable",
+    "gave nothing that can be read as a value",
+}
 
 
 def program(rows: dict[str, str], given: dict[str, object]) -> str:

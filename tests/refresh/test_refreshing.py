@@ -109,6 +109,12 @@ def test_what_is_selected(tmp_path: Path) -> None:
     assert chosen("baselines/c", "ab") == ["c", "ab"]
     with pytest.raises(NothingSelected, match="did you mean 'ab'"):
         chosen("aab")
+    with pytest.raises(InvalidInput, match=r"3 answers are kept from failing compares \(a, ab, c\)"):
+        here.propose(all_failed=False)
+    here.says("c", {"n": 1})
+    failed(here)
+    with pytest.raises(NothingSelected, match=r"BK530 nothing is kept of it: .*; what is kept is of a, ab: "):
+        chosen("c*")
 
 
 @pytest.mark.parametrize(
@@ -417,6 +423,15 @@ def test_what_many_rows_have_lost_hides_nothing_behind_it(tmp_path: Path) -> Non
     assert "    … and 10 more (-v shows them)\n" in told
     assert "  body.total  another value, medium risk\n    - 30\n    + 31\n" in told
     assert "places" not in reports.refresh_told(proposal, [range(61)], reports.Style(), True)
+
+
+def test_the_lines_of_a_text_are_told_as_they_are(tmp_path: Path) -> None:
+    here = Desk(tmp_path)
+    here.put("a", 'status: 200\nbody: "<ul>\\n  - one\\n\\t-- two\\n</ul>\\n"\n')
+    here.says("a", "<ul>\n  - 1\n\t-- 2\n</ul>\n")
+    failed(here)
+    told = reports.refresh_told(here.propose(), [range(1)], reports.Style(), False)
+    assert "    -   - one\n    - \\t-- two\n    +   - 1\n    + \\t-- 2\n    | </ul>\n" in told
 
 
 def test_rules_that_do_not_go_with_the_new_output_are_said_to(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from baselinekit.paths import render
 from baselinekit.refresh.deciding import settled
 from baselinekit.refresh.reviewing import Review
 from baselinekit.report import dispatch as reports
-from baselinekit.report.fitting import width
-from baselinekit.report.terminal import Style
+from baselinekit.report.terminal.fitting import width
+from baselinekit.report.terminal.style import Style
 
 EXAMPLES = 1_000 if os.environ.get("BASELINEKIT_THOROUGH") else 150
 USER = """\

@@ -3,6 +3,7 @@
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ class RawServer:
     routes: dict[str, Act] = field(default_factory=dict)
     seen: list[Seen] = field(default_factory=list)
     connections: int = 0
+    closed: int = 0
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -44,7 +46,16 @@ class RawServer:
 
     def close(self) -> None:
         self.stopped.set()
+        with suppress(OSError):  # closing alone would leave the accept waiting
+            socket.socket.shutdown(self.listener, socket.SHUT_RDWR)
         self.listener.close()
+
+    def until_closed(self, number: int) -> None:
+        """Until so many connections have been closed on this side."""
+        patience = time.monotonic() + 20
+        while self.closed < number:
+            assert time.monotonic() < patience
+            time.sleep(0.002)
 
     def says(self, path: str, raw: bytes, keep: bool = False) -> str:
         """Answer a path with these bytes; the URL."""
@@ -65,7 +76,11 @@ class RawServer:
             with suppress(OSError):
                 connection, _ = self.listener.accept()
                 self.connections += 1
-                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+                threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
+
+    def _talk(self, connection: socket.socket) -> None:
+        self._serve(connection)
+        self.closed += 1
 
     def _serve(self, connection: socket.socket) -> None:
         with connection, suppress(OSError), connection.makefile("rb") as stream:

@@ -386,4 +386,4 @@ def test_the_time_limit_counts_redirects_and_tries(raw: RawServer, real: Setting
     with pytest.raises(CannotReplay) as raised:
         replay(recipe(HttpRequest(endpoint="/"), base_url=raw.url, redirects=20, timeout=0.5), real)
     assert raised.value.problems[0].code == "BK303"
-    assert time.monotonic() - started < 1.5
+    assert time.monotonic() - started < 2.7, "twenty redirects would take three"

@@ -37,18 +37,18 @@ def test_a_second_answer_at_once_is_an_error_and_never_the_next_answer(
 def test_a_second_answer_that_comes_late_ends_the_connection(
     raw: RawServer, client: Client, honest: str, answer: bytes
 ) -> None:
-    forged = threading.Event()
+    read, forged = threading.Event(), threading.Event()
 
     def two(connection: socket.socket, seen: Seen) -> bool:
         connection.sendall(answer)
-        time.sleep(0.1)
+        read.wait(20)
         connection.sendall(FORGED)
         forged.set()
         return True
 
     assert client.send(Request("GET", raw.does("/two", two))).body == b"hello"
-    assert forged.wait(5)
-    time.sleep(0.05)
+    read.set()
+    assert forged.wait(20)
     assert client.send(Request("GET", honest)).body == b"honest"
     assert raw.connections == 2
 
@@ -67,9 +67,9 @@ def test_a_connection_closed_in_between_is_noticed_before_anything_is_sent(
     raw: RawServer, client: Client, method: str
 ) -> None:
     url = raw.says("/", http(200, b"x"))  # and closes, without a word about it
-    for _ in range(5):
+    for number in range(1, 6):
         assert client.send(Request(method, url, content=b"y")).body == b"x"
-        time.sleep(0.05)
+        raw.until_closed(number)
     assert [seen.body for seen in raw.seen] == [b"y"] * 5
 
 

@@ -32,7 +32,7 @@ def test_what_comes_too_late_is_discarded() -> None:
 
     started = time.monotonic()
     assert InTime(late, discarded.append).get(0.2, NEVER) is None
-    assert 0.15 < time.monotonic() - started < 1
+    assert 0.15 < time.monotonic() - started < 4
     go_on.set()
     patience = time.monotonic() + 5
     while not discarded and time.monotonic() < patience:
@@ -44,8 +44,8 @@ def test_cancelling_ends_the_wait() -> None:
     cancelled, go_on = threading.Event(), threading.Event()
     threading.Timer(0.1, cancelled.set).start()
     started = time.monotonic()
-    assert InTime(lambda: go_on.wait(5), lambda _: None).get(30, cancelled) is None
-    assert time.monotonic() - started < 1
+    assert InTime(lambda: go_on.wait(40), lambda _: None).get(30, cancelled) is None
+    assert time.monotonic() - started < 10
     go_on.set()
 
 

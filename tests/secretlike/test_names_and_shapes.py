@@ -71,7 +71,7 @@ def test_secret_shape(text: str, what: str | None) -> None:
 
 
 def test_looking_is_quick_on_hostile_text() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     for text in (
         "eyJaaaaaaaa-" * 20_000,
         "-----BEGIN " * 20_000,
@@ -84,7 +84,7 @@ def test_looking_is_quick_on_hostile_text() -> None:
         'W/"' * 60_000,
     ):
         list(spans(text))
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("name", ["password", "apiKey", "client_secret", "access-token", "SecretAccessKey"])

@@ -319,7 +319,16 @@ WRONG = [
         ID + "current: {input: {endpoint: /x, retries: -1}, execution: {type: http, timeout: -1}}",
         "fewer than 0 retries(.|\n)*time limit",
     ),
+    (
+        ID + "current: {input: {endpoint: /x, redirects: -1}, execution: {type: http, retries: -1}}",
+        "fewer than 0 redirects(.|\n)*fewer than 0 retries",
+    ),
     (ID + "current: {input: {steps: []}, execution: {type: http}}", "a flow without steps"),
+    (
+        ID + "current: {input: {steps: [{name: a, endpoint: /x}, {endpoint: /y}, {name: a, endpoint: /z}]},"
+        " execution: {type: http}}",
+        "two steps are called 'a': 1 and 3: give each a name of its own",
+    ),
     (ID + "current: {input: {argv: []}, execution: {type: command}}", "`argv` names no program"),
     (
         ID + CURRENT + "\nbaseline: {captured_at: x}",

@@ -70,9 +70,16 @@ WRONG = [
         "record: dayly",
         "BK105 f.yaml:1:9: expected one of always, daily, never, found 'dayly' .* did you mean 'daily'",
     ),
-    ("version: 2", "BK105 f.yaml:1:10: expected"),
+    ("version: 2", "BK105 f.yaml:1:10: expected 1, found 2"),
     ("http: {timeot: 1}", "BK103 f.yaml:1:8: unknown key 'timeot': did you mean 'timeout'"),
     ("base_url: x.org", "BK108 f.yaml:1:11: not an absolute http or https address"),
+    ("base_url: 'http://a b/'", "BK108 f.yaml:1:11: not an absolute http or https address, 'http://a b/'"),
+    ("base_url: 'http://x:99999'", "BK108 f.yaml:1:11: not an absolute http or https address"),
+    ("base_url: 'http://x/?a=1'", r"BK108 f.yaml:1:11: a base_url has no `\?` and no `#`"),
+    ("http: {timeout: 0}", "BK108 f.yaml:1:17: a time limit of nothing"),
+    ("http: {retries: -1}", "BK108 f.yaml:1:17: fewer than 0 retries"),
+    ("http: {redirects: -1}", "BK108 f.yaml:1:19: fewer than 0 redirects"),
+    ("http: {max_body: -1}", "BK108 f.yaml:1:18: fewer than 0 bytes"),
     ("environments: {s: {base_url: 'http://a:b@x'}}", "BK108 f.yaml:1:30: the address holds credentials"),
     (
         "variables: {any_id: 1}",
@@ -93,6 +100,8 @@ WRONG = [
     ("- 1", "BK105 f.yaml:1:1: expected a mapping, found a list"),
     ("version: 1\n---\nversion: 1", "BK110 f.yaml:1:1: more than one document"),
     ("a: 1\na: 2", "BK102 f.yaml:2:1"),
+    ("limits: {calls: -1}", "BK108 f.yaml:1:17: calls is below 0"),
+    ("limits: {usd: -0.5}", "BK108 f.yaml:1:15: usd is below 0"),
 ]
 
 

@@ -52,6 +52,24 @@ ONE_LINE = [
         "found 'multilin' (string): did you mean 'multiline'?",
     ),
     (
+        HEAD + "grader: {type: code, method: regex, config: {pattern: y}}",
+        "3:22: 'method' stands beside the grader's config: move it in there: config: {method: …}",
+    ),
+    (
+        HEAD + "grader: {method: regex, pattern: y}",
+        "3:25: 'pattern' stands beside the grader's config: move it in there: config: {pattern: …}",
+    ),
+    (
+        HEAD + "graders: [{type: model, config: {}, rubric: is it kind?}]",
+        "3:37: 'rubric' stands beside the grader's config: move it in there: config: {rubric: …}",
+    ),
+    (
+        HEAD + "grader: {type: code, method: regex, config: {patern: y}}",
+        "3:46: unknown key 'patern': did you mean 'pattern'?",
+    ),
+    (HEAD + "grader: {type: exact_match}", "it is a method: {type: code, config: {method: exact_match}}"),
+    (HEAD + "grader: exact_match", "it is a method: {type: code, config: {method: exact_match}}"),
+    (
         HEAD + "grader: {type: model, config: {rubric: ok, samples: many}}",
         "3:53: expected an integer, found 'many' (string)",
     ),
@@ -75,6 +93,14 @@ ONE_LINE = [
     (
         HEAD + "grader: {type: human, config: {rating_scale: {labels: {1: Poor, 1: Bad}}}}",
         "the key '1' is there twice",
+    ),
+    (
+        HEAD + "grader: {type: human, config: {rating_scale: {type: binary, options: [good]}}}",
+        "3:71: expected a mapping, found 'good' (string): with value, label, description",
+    ),
+    (
+        HEAD + "grader: {type: human, config: {criteria: [tone]}}",
+        "3:32: unknown key 'criteria': it belongs below `rating_scale:`",
     ),
     (FUNCTIONAL % "", "3:37: there is no test case: such as {input: [5], output: 120}"),
     (FUNCTIONAL % "{input: 5, output: 1}", "3:77: expected a list, found 5 (integer)"),
@@ -182,7 +208,11 @@ ONE_LINE = [
     ("tests_cases: []", "1:1: no case: it has tests_cases: did you mean 'test_cases'?"),
     (
         "eval_trigger: {}",
-        "1:1: no case: this looks like an eval trigger: give it to the gate: baselinekit gate FILE",
+        "1:1: no case: this looks like an eval trigger: give it to the gate: baselinekit gate evals/c.yaml",
+    ),
+    (
+        "grader: {type: code, config: {method: regex, pattern: y}}",
+        "1:1: no case: this is a grader alone: put it into a case, beside id and input",
     ),
     ("capability_eval: {id: a}\nname: x", "2:1: unknown key 'name' beside capability_eval"),
     ("metadata: {id: f}\ntest_cases: []", "a file without a test case: add one"),

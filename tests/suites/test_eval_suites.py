@@ -138,6 +138,23 @@ def test_f41_x5_a_reference_out_of_the_project_is_refused(tmp_path: Path, ref: s
         load_suite("evals/suite.yaml", str(root))
 
 
+@pytest.mark.parametrize(
+    ("first", "second"), [("cases", "./cases/"), ("cases/one.yaml", "cases"), ("cases", "cases/one.yaml")]
+)
+def test_a_folder_is_not_referred_to_twice_either(tmp_path: Path, first: str, second: str) -> None:
+    put(
+        tmp_path,
+        "evals/suite.yaml",
+        f"eval_suite: {{name: a, evals: [{{$ref: {first}}}, {{$ref: {second}}}]}}",
+    )
+    put_case(tmp_path, "evals/cases/one.yaml", "one")
+    (line,) = wrong(tmp_path)
+    assert line.endswith(
+        "evals/cases/one.yaml is referred to twice, by evals/suite.yaml already: take one of the two "
+        "references out"
+    )
+
+
 def test_f42_a_pipe_keeps_nobody_waiting(tmp_path: Path) -> None:
     put(tmp_path, "evals/suite.yaml", "eval_suite: {name: a, evals: [{$ref: pipe.yaml}]}")
     os.mkfifo(tmp_path / "evals/pipe.yaml")
@@ -148,6 +165,12 @@ def test_f42_a_pipe_keeps_nobody_waiting(tmp_path: Path) -> None:
     ("rest", "line"),
     [
         ("evals: []", "a suite without an eval: add - $ref: ./FILE"),
+        ("max_workers: 4", "unknown key 'max_workers': it belongs below `config:`"),
+        ("evals: [{ref: one.yaml}]", "this looks like a reference: a suite writes it so: $ref: ./cases.yaml"),
+        (
+            "reporting: {format: json}",
+            "expected a list, found 'json' (string): write [json]",
+        ),
         ("evls: []", "unknown key 'evls': did you mean 'evals'?"),
         ("evals: 3", "expected a list, found 3 (integer)"),
         ("name: 3", "expected a string, found 3 (integer)"),

@@ -21,8 +21,20 @@ OUT = [
     "link.json",
     "folder/x.json",
     ".git/x.json",
+    '"~/x.json"',
+    "~ada/x.json",
 ]
-PLACES = ["/tmp/x", "../../out", "..", "../../project-evil", "folder", "../.git/hooks", "../.GIT"]
+PLACES = [
+    "/tmp/x",
+    "../../out",
+    "..",
+    "../../project-evil",
+    "folder",
+    "../.git/hooks",
+    "../.GIT",
+    "~/out",
+    "'~'",
+]
 
 
 @pytest.fixture

@@ -88,7 +88,16 @@ def test_what_is_wrong_with_a_gate_is_said_with_its_place(tmp_path: Path, text: 
 
 @pytest.mark.parametrize(
     "path",
-    ["../x.md", "/etc/x.md", ".git/hooks/x.md", ".github/workflows/x.md", "src/main.py", "a/../../x.md", "x"],
+    [
+        "../x.md",
+        "/etc/x.md",
+        ".git/hooks/x.md",
+        ".github/workflows/x.md",
+        "src/main.py",
+        "a/../../x.md",
+        "x",
+        "~/x.md",
+    ],
 )
 def test_a_plan_names_a_place_for_a_report_and_for_nothing_else(tmp_path: Path, path: str) -> None:
     text = (

@@ -56,11 +56,19 @@ class CountedModel:
         self._server = Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
-    def until(self, number: int, seconds: float = 15.0) -> None:
+    def until(self, number: int, seconds: float = 30.0) -> None:
         """Wait until it was asked so often."""
         deadline = time.monotonic() + seconds
-        while len(self.asked) < number and time.monotonic() < deadline:
+        while len(self.asked) < number:
+            assert time.monotonic() < deadline, f"it was asked {len(self.asked)} times in {seconds:g} s"
             time.sleep(0.01)
+
+    def crowded(self, most: int, pause: float) -> float:
+        """A pause, once so many have been there at the same time."""
+        deadline = time.monotonic() + 20
+        while self.most_at_once < most and time.monotonic() < deadline:
+            time.sleep(0.002)
+        return pause
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()

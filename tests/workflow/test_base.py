@@ -8,9 +8,11 @@ from checkouts import Checkout
 from baselinekit.errors import InvalidInput
 from baselinekit.model.results import Report
 from baselinekit.model.revisions import Against
-from baselinekit.report import json as result_file, reading, terminal
-from baselinekit.report.markdown import render
-from baselinekit.report.words import headline
+from baselinekit.report.forms.markdown import render
+from baselinekit.report.results import json as result_file, reading
+from baselinekit.report.terminal import results as terminal
+from baselinekit.report.terminal.style import Style
+from baselinekit.report.wording.words import headline
 from baselinekit.workflow.base import against
 
 RECORD = """\
@@ -140,7 +142,7 @@ def test_in_every_form(here: Checkout) -> None:
     replace(here, "baselines/a.yaml", "name: Ada", "name: '<<any>>|`x`'")
     (here.folder / "baselines/b.yaml").unlink()
     said = report(beside(here))
-    style = terminal.Style()
+    style = Style()
     assert terminal.revised(said, style).splitlines()[1:] == [
         "  REMOVED   b   baselines/b.yaml",
         "  LOOSENED  a   baselines/a.yaml:3",

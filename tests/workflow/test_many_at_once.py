@@ -96,19 +96,19 @@ def test_an_interrupted_run_keeps_what_is_done_and_ends_soon(here: Console, numb
     try:
         url = f"http://127.0.0.1:{server.server_port}"
         process = start(here, "compare", "-j", "4", "--base-url", url, "--json")
-        deadline = time.monotonic() + 15
-        while Slow.seen < 6 and time.monotonic() < deadline:
+        deadline = time.monotonic() + 30
+        while Slow.seen < 8:  # each of the four threads has done with its first, and waits for its second
+            assert time.monotonic() < deadline
             time.sleep(0.02)
-        time.sleep(0.3)
         told = time.monotonic()
         process.send_signal(number)
-        out, _ = process.communicate(timeout=10)
+        out, _ = process.communicate(timeout=30)
         took = time.monotonic() - told
     finally:
         server.shutdown()
         server.server_close()
     assert process.returncode == 130
-    assert took < 5
+    assert took < 10, "the answers take twenty"
     assert b'"interrupted": true' in out
     passed = [path for path in made if "last_passed" in path.read_text()]
     assert sum(counts(made)) + len(passed) == 4, "the four that were answered, and no other"

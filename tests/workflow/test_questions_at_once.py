@@ -3,6 +3,7 @@ model allows, and with nobody waiting for ever."""
 
 import json
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,20 +57,19 @@ def took(here: Console, model: CountedModel, words: str) -> float:
     return time.monotonic() - started
 
 
-def test_the_questions_of_one_baseline_take_hardly_longer_than_one(here: Console) -> None:
-    with CountedModel(lambda number: PAUSE) as model:
+def test_the_questions_of_one_baseline_are_asked_at_the_same_time(here: Console) -> None:
+    all_are_asked = threading.Barrier(QUESTIONS)
+    with CountedModel(lambda number: 0.0 * all_are_asked.wait(20)) as model:
         project(here, model)
-        model_takes = min(results(here, "compare --no-record", 0)["run"]["seconds"] for _ in range(2))
-    assert len(model.asked) == 2 * QUESTIONS
-    assert model_takes < 0.8, "one after the other they take 1.6 s"
-    assert model.most_at_once == QUESTIONS
+        results(here, "compare --no-record", 0)
+    assert len(model.asked) == model.most_at_once == QUESTIONS
 
 
 @pytest.mark.parametrize(
     ("words", "more", "most"), [("-j 1", "", 1), ("-j 3", "", 3), ("", ", concurrency: 2", 2)]
 )
 def test_never_more_at_once_than_is_allowed(here: Console, words: str, more: str, most: int) -> None:
-    with CountedModel(lambda number: 0.03) as model:
+    with CountedModel(lambda number: model.crowded(most, 0.03)) as model:
         project(here, model, baselines=3, more=more)
         took(here, model, words)
     assert model.most_at_once == most
@@ -92,7 +92,7 @@ def test_what_is_over_the_budget_is_not_asked(here: Console) -> None:
     assert len(model.asked) == 2
 
 
-def test_a_ctrl_c_ends_it_within_a_second(here: Console) -> None:
+def test_a_ctrl_c_ends_it_at_once(here: Console) -> None:
     with CountedModel(lambda number: 30.0) as model:
         project(here, model, baselines=4)
         process = start(here, "compare", "-j", "4")
@@ -103,4 +103,4 @@ def test_a_ctrl_c_ends_it_within_a_second(here: Console) -> None:
         process.communicate(timeout=20)
         ended = time.monotonic() - told
     assert process.returncode == 130
-    assert ended < 1.0
+    assert ended < 3.0, "a tenth of a second as a rule"

@@ -269,7 +269,7 @@ def test_a_run_that_is_interrupted_records_nothing_of_what_it_had_begun(
     assert process.returncode == 130, out + err
     assert b"Traceback" not in out + err
     assert failures(here) == {"slow": 0}
-    assert api.asked["/slow"] < 8
+    assert api.asked["/slow"] < 15
     assert not (here.folder / ".baselinekit" / "pending" / "slow.json").exists()
 
 

@@ -9,7 +9,7 @@ import pytest
 from baselinekit.model.asking import Usage
 from baselinekit.model.results import Outcome, Repeats, Result, Spot
 from baselinekit.model.values import ABSENT
-from baselinekit.report.words import why
+from baselinekit.report.wording.words import why
 from baselinekit.workflow.judging import Tried
 from baselinekit.workflow.repeating import Pause, Repeating, repeated
 from baselinekit.workflow.verdicts import combined

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Result
 from baselinekit.model.values import Json
-from baselinekit.report.differences import Line, Tone
-from baselinekit.report.evalreport import grades_of, telling
-from baselinekit.report.evalterms import evidence, share
+from baselinekit.report.differences.blocks import Line, Tone
+from baselinekit.report.differences.textdiff import more_of, unified
+from baselinekit.report.evals.evalreport import grades_of, telling
+from baselinekit.report.evals.terms import evidence, share
 from baselinekit.report.html import twosides
 from baselinekit.report.html.markup import Child, Markup, element, joined
-from baselinekit.report.textdiff import more_of, unified
-from baselinekit.report.values import cut_line, first_lines, short
-from baselinekit.report.words import brief, took
+from baselinekit.report.values.shown import cut_line, first_lines, short
+from baselinekit.report.wording.words import brief, took
 
 _TONES: dict[str, Tone] = {"-": "gone", "+": "came"}
 _MOST_GRADES = 50

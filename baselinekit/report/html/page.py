@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 from baselinekit.model.results import OUTCOMES, Report
 from baselinekit.model.revisions import Against
-from baselinekit.report import revisions
 from baselinekit.report.html import evals, results, svg
 from baselinekit.report.html.markup import Markup, element, joined, page
 from baselinekit.report.html.script import SCRIPT
 from baselinekit.report.html.style import STYLE
-from baselinekit.report.values import cut_line, short
-from baselinekit.report.words import brief, counts, duration, headline, incomplete, warnings
+from baselinekit.report.values.shown import cut_line, short
+from baselinekit.report.wording import revisions
+from baselinekit.report.wording.words import brief, counts, duration, headline, incomplete, warnings
 
 MOST_ROWS = 20_000
 LONGEST = 6_000_000

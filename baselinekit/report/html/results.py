@@ -2,12 +2,13 @@
 
 from baselinekit.codes.catalogue import explain
 from baselinekit.model.results import Moment, Result
-from baselinekit.report.differences import Block, Bounds, blocks, count
-from baselinekit.report.following import renewable, renewal
+from baselinekit.plural import many
+from baselinekit.report.differences.blocks import Block, Bounds, blocks, count
 from baselinekit.report.html import cases, svg, twosides
 from baselinekit.report.html.markup import Markup, element, joined
-from baselinekit.report.values import cut_line, short
-from baselinekit.report.words import brief, drifts, place, took, unshown, why
+from baselinekit.report.values.shown import cut_line, short
+from baselinekit.report.wording.following import renewable, renewal
+from baselinekit.report.wording.words import brief, drifts, place, took, unshown, why
 
 MOST_OPEN = 10
 _BOUNDS = Bounds(blocks=200, lines=400)
@@ -19,7 +20,7 @@ def row(number: int, result: Result, details: Markup | None, moments: tuple[Mome
     differing = count(result)
     told = (result.name, result.criticality, result.verdict, *cases.marks(result))
     about = [cut_line(text or "", 200) for text in told]
-    about.append(f"{differing:,} difference{'s' * (differing != 1)}" if differing else "")
+    about.append(many(differing, "difference") if differing else "")
     now = Moment("", result.outcome, result.seconds)
     cells = joined(
         element("span", result.outcome, class_="outcome"),

@@ -4,7 +4,7 @@ other, or old and new beside each other. The style alone decides which."""
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from baselinekit.report.differences import Line
+from baselinekit.report.differences.blocks import Line
 from baselinekit.report.html.markup import Markup, element, joined
 
 _SIGN = 2

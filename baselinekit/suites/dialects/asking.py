@@ -33,7 +33,6 @@ EXECUTIONS: dict[str, Any] = {
     "http": HttpExecution,
     "command": CommandExecution,
 }
-_ASKS_TEXT = (PromptExecution, SkillExecution)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal
 
 from baselinekit.errors import Problem, nearest
@@ -25,6 +25,7 @@ from baselinekit.suites.dialects.expecting import (
 _HEAVIEST = 1_000_000
 _FROM_EXPECTATION = (("BK712", "config"), ("BK104", "function_name"))
 _NUMBER = re.compile(r"-?[0-9]{1,9}")
+_AS_METHOD = "it is a method: {type: code, config: {method: %s}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +79,47 @@ def read(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Problem
     """One grader. None without a problem: the expectation says all of it."""
     if isinstance(raw, str) or (isinstance(raw, dict) and "ref" in raw):
         return _by_name({"ref": raw} if isinstance(raw, str) else raw, at, given)
+    raw, misplaced = _in_its_place(raw)
     stated, problems = check(Stated, raw)
     if stated is None:
-        return None, below([*problems, *_in_config(raw, given)], at)
-    problems = weight_problems(stated.weight)
+        problems = [_by_its_method(problem, raw) for problem in problems]
+        return None, below([*misplaced, *problems, *_in_config(raw, given)], at)
+    problems = [*misplaced, *weight_problems(stated.weight)]
     method, more = _KINDS[stated.type](stated.config, given)
     problems = below([*problems, *below(more, ("config",))], at)
     if problems or method is None:
         return None, problems
     name = stated.name or (_name_of(method) if stated.type == "code" else stated.type)
     return Grader(name, stated.type, method, float(stated.weight), stated.required, at), []
+
+
+def _in_its_place(raw: Json) -> tuple[Json, list[Problem]]:
+    """The grader with what stands beside its config moved into it, and what is to be said of that."""
+    config = raw.get("config", {}) if isinstance(raw, dict) else None
+    if not isinstance(config, dict):
+        return raw, []
+    kinds = _CONFIGS.get(str(raw.get("type")), sum(_CONFIGS.values(), ()))
+    known = {"method", *(one.name for kind in kinds for one in fields(kind))}
+    moved = {key: value for key, value in raw.items() if key in known and key not in _OWN}
+    problems = [
+        Problem(
+            "BK103",
+            f"{key!r} stands beside the grader's config",
+            f"move it in there: config: {{{key}: …}}",
+            at=(key,),
+        )
+        for key in moved
+    ]
+    rest = {key: value for key, value in raw.items() if key not in moved}
+    return ({**rest, "config": {**moved, **config}} if moved else raw), problems
+
+
+def _by_its_method(problem: Problem, raw: Json) -> Problem:
+    """Who names a method as the type is told how it is written."""
+    meant = raw.get("type") if isinstance(raw, dict) and problem.at == ("type",) else None
+    if not isinstance(meant, str) or meant not in METHODS:
+        return problem
+    return replace(problem, mend=_AS_METHOD % meant)
 
 
 def _in_config(raw: Json, given: Given) -> list[Problem]:
@@ -104,7 +136,8 @@ def _by_name(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Pro
         return None, below(problems, at)
     if stated.ref not in given.named:
         known = sorted(given.named)
-        mend = nearest(stated.ref, known) or (f"there are {', '.join(known)}" if known else "")
+        mend = _AS_METHOD % stated.ref if stated.ref in METHODS else nearest(stated.ref, known)
+        mend = mend or (f"there are {', '.join(known)}" if known else "")
         mend = mend or "describe it in config/graders.yaml, beside the suite"
         return None, [Problem("BK713", f"there is no grader {stated.ref!r}", mend, at=at)]
     grader, problems = given.named[stated.ref], weight_problems(stated.weight)
@@ -176,6 +209,12 @@ def _as_written(at: Path) -> Path:
 
 
 _KINDS = {"code": _by_code, "model": _by_model, "human": _by_people}
+_CONFIGS: dict[str, tuple[Any, ...]] = {
+    "code": tuple(METHODS.values()),
+    "model": (ModelJudge,),
+    "human": (HumanRating,),
+}
+_OWN = frozenset(one.name for one in fields(Stated))
 
 
 def _name_of(method: Method) -> str:

@@ -1,6 +1,6 @@
 """A suite: `eval_suite: {name, version, description, config, evals: [{$ref: …}], reporting}`."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
 from baselinekit.errors import Problem
@@ -45,9 +45,13 @@ class Stated:
     thresholds: Json = ABSENT
 
 
+_SETTINGS = frozenset(one.name for one in fields(Config))
+
+
 def read(raw: Json, defaults: Defaults) -> tuple[Stated | None, SuiteConfig, Defaults, list[Problem]]:
     """The suite as it stands there, its settings, what it says for its cases, and what is wrong with it."""
     stated, problems = check(Stated, raw)
+    problems = [_below_config(problem) for problem in problems]
     config = SuiteConfig()
     if isinstance(raw, dict) and raw.get("config") is not None:
         config, defaults, more = _configured(raw["config"], defaults)
@@ -55,6 +59,13 @@ def read(raw: Json, defaults: Defaults) -> tuple[Stated | None, SuiteConfig, Def
     if stated is not None and not stated.evals:
         problems.append(Problem("BK710", "a suite without an eval", "add - $ref: ./FILE", at=("evals",)))
     return stated, config, defaults, problems
+
+
+def _below_config(problem: Problem) -> Problem:
+    """A setting that stands beside `config` is told where it belongs."""
+    if problem.code != "BK103" or problem.at is None or problem.at[-1] not in _SETTINGS:
+        return problem
+    return replace(problem, mend="it belongs below `config:`")
 
 
 def _configured(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, list[Problem]]:

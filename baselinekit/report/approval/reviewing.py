@@ -1,0 +1,201 @@
+"""What a review shows: one question, with what speaks for an answer, and the keys that give it.
+
+A screen takes no more rows than the terminal has: the keys at its end are always in sight."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from baselinekit.escape import log, one_line
+from baselinekit.model.changes import RISKS, Change, Plan
+from baselinekit.model.review import Decision, Dialog, Scene, Verb
+from baselinekit.report.approval.refreshing import change_lines, where
+from baselinekit.report.terminal.fitting import fitted, width, wrapped
+from baselinekit.report.terminal.style import Style
+from baselinekit.report.values.shown import cut_line, short
+
+DONE: dict[Verb, str] = {
+    "accept": "accepted",
+    "reject": "rejected",
+    "skip": "skipped",
+    "placeholder": "placeholder",
+    "ignore": "ignored",
+}
+_COLOURS: dict[Verb, str] = {
+    "accept": "green",
+    "reject": "red",
+    "skip": "yellow",
+    "placeholder": "green",
+    "ignore": "cyan",
+}
+_KEYS = (
+    *(("a", "accept"), ("r", "reject"), ("s", "skip"), ("p", "placeholder"), ("g", "ignore")),
+    *(("d", "diff"), ("i", "info"), ("u", "undo"), ("?", "help"), ("q", "quit")),
+)
+_ONE_BY_ONE = ("m", "one by one")
+_HELP = (
+    ("a", "accept: the baseline takes what came back"),
+    ("r", "reject: it stays as it is, and will fail again"),
+    ("s", "skip: it stays pending"),
+    ("A R S", "the same for all that remain (it asks first)"),
+    ("p", "a placeholder stands there from now on"),
+    ("g", "this path is ignored from now on"),
+    ("m", "decide the members of a group one by one"),
+    ("d", "the diff of the file, with the values in full"),
+    ("i", "recipe, capture, environment"),
+    ("u", "undo the last decision"),
+    ("q", "quit: asks whether to keep what was decided"),
+    ("Ctrl-C", "stop: nothing is written"),
+)
+_MOST_DRIFTS = 4
+_SAMPLES = 3
+_LEAST_ROWS = 8
+_LONGEST = 30
+
+
+def screen(scene: Scene, style: Style, rows: int) -> list[str]:
+    """The lines of a question, each within the width of the terminal, and all within its rows."""
+    columns = max(20, style.width - 1)
+    tail = [fitted(line, columns) for line in _tail(scene, style, columns)]
+    body = [fitted(line, columns) for line in (_help(style) if scene.help else _body(scene, style))]
+    most = max(_LEAST_ROWS, rows - 1)
+    room = max(1, most - len(tail))
+    if len(body) > room:
+        hidden = len(body) - room + 1
+        body = [*body[: room - 1], style.paint(f"  … {hidden} more lines", "dim")]
+    return [log(line) for line in (*body, *tail)[-most:]]
+
+
+def _help(style: Style) -> Iterator[str]:
+    yield ""
+    widest = max(len(key) for key, _ in _HELP)
+    for key, text in _HELP:
+        yield f"  {style.paint(f'{key:<{widest}}', 'bold')}  {text}"
+
+
+def _body(scene: Scene, style: Style) -> Iterator[str]:
+    yield ""
+    if not scene.members or scene.about is None:
+        yield _counted(scene.counts, style)
+        return
+    plan, change = scene.members[0]
+    about = scene.about
+    id = style.paint(one_line(plan.baseline.id), "bold")
+    yield f"{scene.number} of {scene.of}  {id}  {style.paint(one_line(about.place), 'cyan')}"
+    yield style.paint(f"  {cut_line(about.target)}", "dim")
+    yield ""
+    yield from change_lines(change, style, plan.baseline.source.file)
+    if len(scene.members) > 1:
+        yield from _group(scene.members, style)
+    for note in plan.notes:
+        yield f"  {style.paint('note', 'yellow')} {cut_line(note)}"
+    drifts = [f"{short(name)}: {short(old)} -> {short(new)}" for name, (old, new) in about.drift.items()]
+    if drifts:
+        yield style.paint("  changed since capture", "dim")
+        yield from (f"    {drift}" for drift in drifts[:_MOST_DRIFTS])
+        if len(drifts) > _MOST_DRIFTS and not scene.info:
+            yield style.paint(f"    … and {len(drifts) - _MOST_DRIFTS} more", "dim")
+        elif scene.info:
+            yield from (f"    {drift}" for drift in drifts[_MOST_DRIFTS:])
+    if scene.info:
+        widest = max((len(name) for name, _ in about.facts), default=0)
+        for name, text in about.facts:
+            yield f"  {style.paint(f'{one_line(name):<{widest}}', 'dim')}  {cut_line(text)}"
+
+
+def _group(members: Sequence[tuple[Plan, Change]], style: Style) -> Iterator[str]:
+    """The others of the same kind: whether they say the same, and where they are."""
+    first, others = members[0], members[1:]
+    ids = list(dict.fromkeys(plan.baseline.id for plan, _ in members))
+    same = all((c.before, c.after) == (first[1].before, first[1].after) for _, c in others)
+    names = [where(change) if len(ids) == 1 else plan.baseline.id for plan, change in others]
+    more = f" and {len(others) - _SAMPLES:,} more" if len(others) > _SAMPLES else ""
+    places = f"{', '.join(map(one_line, names[:_SAMPLES]))}{more}"
+    if same:
+        yield style.paint(f"  the same in {places} (m: one by one)", "yellow")
+    else:
+        yield style.paint(f"  and {len(others):,} of this kind (m: one by one)", "yellow")
+        for name, (_, change) in zip(names[:_SAMPLES], others, strict=False):
+            yield f"    {one_line(name)}  {_arrow(change)}"
+        if more:
+            yield style.paint(f"    …{more}", "dim")
+    risk = max((change.risk for _, change in members), key=RISKS.index)
+    if risk != first[1].risk:
+        yield f"    {style.paint(f'{risk} risk', 'bold red')} among them"
+
+
+def _arrow(change: Change) -> str:
+    sides = {"added": (change.after,), "removed": (change.before,)}
+    shown = [
+        fitted(short(side, 200), _LONGEST) for side in sides.get(change.kind, (change.before, change.after))
+    ]
+    sign = {"added": "+ ", "removed": "- "}.get(change.kind, "")
+    return sign + " -> ".join(shown)
+
+
+def _tail(scene: Scene, style: Style, columns: int) -> Iterator[str]:
+    """What was said of the last key, what is asked, and the keys."""
+    yield ""
+    if scene.said:
+        yield style.paint(cut_line(scene.said), "yellow")
+    if scene.dialog is None:
+        keys = [*_KEYS[:3], _ONE_BY_ONE, *_KEYS[3:]] if len(scene.members) > 1 else list(_KEYS)
+        yield from _keys(keys, style, columns)
+    elif scene.dialog.typed is not None:
+        yield cut_line(scene.dialog.question)
+        yield from _keys([("Enter", "take it"), ("Esc", "leave")], style, columns)
+        yield f"> {_end_of(one_line(scene.dialog.typed), columns - 3)}"
+    else:
+        yield from _dialog(scene.dialog, style, columns)
+
+
+def _dialog(dialog: Dialog, style: Style, columns: int) -> Iterator[str]:
+    yield from wrapped(one_line(dialog.question).split(" "), columns, " ")
+    for n, offer in enumerate(dialog.offers, 1):
+        yield f"  {style.paint(str(n), 'bold')} {one_line(offer.text)}  {style.paint(offer.reason, 'dim')}"
+    keys = [("Enter", "1"), ("t", "type one"), ("Esc", "leave")] if dialog.offers else list(dialog.keys)
+    yield from _keys(keys, style, columns)
+
+
+def _keys(keys: Sequence[tuple[str, str]], style: Style, columns: int) -> Iterator[str]:
+    """The keys with their words; where those do not fit into two lines, the keys alone."""
+    full = list(wrapped([f"{key}\0{one_line(word)}" for key, word in keys], columns))
+    if len(full) > 2:
+        full = [" ".join(key for key, _ in keys)]
+    named = {key for key, _ in keys}
+    for line in full:
+        words = line.split("  ")
+        yield "  ".join(_painted(word, named, style) for word in words)
+
+
+def _painted(word: str, named: set[str], style: Style) -> str:
+    key, found, does = word.partition("\0")
+    return f"{style.paint(key, 'bold')} {does}" if found and key in named else style.paint(word, "bold")
+
+
+def _end_of(text: str, columns: int) -> str:
+    """The end of what was typed: there the next character goes."""
+    if width(text) <= columns:
+        return text
+    while width(text) > columns - 1:
+        text = text[1:]
+    return f"…{text}"
+
+
+def decided(members: Sequence[tuple[Plan, Change]], decision: Decision, style: Style) -> str:
+    """What was just decided, in one line that stays on the screen."""
+    plan, change = members[0]
+    word = style.paint(f"{DONE[decision.verb]:<11}", _COLOURS[decision.verb])
+    what = f"{one_line(decision.text)}" if decision.text else _arrow(change)
+    more = f" and {len(members) - 1:,} more" if len(members) > 1 else ""
+    line = f"{word} {one_line(plan.baseline.id)}  {one_line(where(change))}  {what}{more}"
+    return log(fitted(line, max(20, style.width - 1)))
+
+
+def _counted(counts: Mapping[Verb, int], style: Style) -> str:
+    found = [style.paint(f"{n:,} {DONE[verb]}", _COLOURS[verb]) for verb, n in counts.items() if n]
+    return ", ".join(found) or "nothing was decided"
+
+
+def counted(counts: Mapping[Verb, int], left: int, style: Style) -> str:
+    """The last line: `3 accepted, 1 rejected, 2 left`."""
+    line = _counted(counts, style)
+    return f"{line}, {left:,} left" if left else line

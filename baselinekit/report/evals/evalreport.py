@@ -1,0 +1,210 @@
+"""What an eval run comes to, as plain values: the report that people pass on. Counts, metrics, what failed
+with what was expected and what came, and what to look at next."""
+
+from collections.abc import Iterator, Sequence
+
+from baselinekit.metrics import metric_name
+from baselinekit.model.grades import Attempt, Grade
+from baselinekit.model.results import Metric, Report, Result
+from baselinekit.model.values import Json
+from baselinekit.paths import render as render_path
+from baselinekit.report.values.encode import present
+from baselinekit.report.wording import earlier, judges
+from baselinekit.report.wording.following import renewable, renewal
+from baselinekit.report.wording.words import warnings
+
+RATE = "pass rate"
+_MOST_SHOWN = 20
+_KINDS = ("capability", "regression")
+_GRADERS = ("code", "model", "human")
+_FAULTS = ("failed", "error", "unscored")
+
+
+def document(report: Report) -> dict[str, Json]:
+    cases = [result for result in report.results if result.case is not None]
+    suite = report.suite
+    return {
+        "eval_report": {
+            "metadata": {
+                "suite_name": suite.name if suite else None,
+                "run_id": report.id,
+                "timestamp": report.started,
+                "duration_seconds": round(report.seconds, 3),
+                "environment": {
+                    "model": report.environment.get("model"),
+                    "version": suite.version if suite else None,
+                    "commit": report.commit,
+                },
+            },
+            "summary": summary(report),
+            "metrics": {key_of(metric): metric.value for metric in named_metrics(report)},
+            "metrics_in_full": [metric_document(metric) for metric in suite.metrics] if suite else [],
+            **({"judges": judges.document(suite.judges)} if suite and suite.judges else {}),
+            **({"compared_to": earlier.document(report.earlier)} if report.earlier else {}),
+            "failures": [failure(result) for result in cases if result.outcome in _FAULTS],
+            **({"warnings": list(said)} if (said := warnings(report)) else {}),
+            **_left_out(cases),
+            "recommendations": recommendations(report),
+        }
+    }
+
+
+def _left_out(cases: Sequence[Result]) -> dict[str, Json]:
+    """The cases that nobody ran, and why."""
+    told = [{"eval_id": one.id, "reason": one.reason} for one in cases if one.outcome == "skipped"]
+    return {"skipped": told} if told else {}
+
+
+def summary(report: Report) -> dict[str, Json]:
+    """The counts of all cases, and of each kind of case and of grader."""
+    cases = [result for result in report.results if result.case is not None]
+    found = counted(cases)
+    found["by_category"] = {
+        kind: counted(of) for kind in _KINDS if (of := [one for one in cases if _kind(one) == kind])
+    }
+    found["by_grader"] = {
+        kind: _by_grader(of, kind)
+        for kind in _GRADERS
+        if (of := [one for one in cases if any(grade.kind == kind for grade in grades_of(one))])
+    }
+    return {"total_evals": found.pop("total"), **found, "complete": report.complete}
+
+
+def counted(results: Sequence[Result]) -> dict[str, Json]:
+    """How many there are of each outcome, and which share passed: of those that ran, and of those that were
+    decided, which is what thresholds and gates go by."""
+    found: dict[str, Json] = {"total": len(results)}
+    for outcome in ("passed", "failed", "error", "unscored", "skipped"):
+        found[outcome] = sum(one.outcome == outcome for one in results)
+    ran = len(results) - found["skipped"]
+    decided = found["passed"] + found["failed"]
+    found["pass_rate"] = round(found["passed"] / ran, 3) if ran else None
+    found["pass_rate_of_decided"] = round(found["passed"] / decided, 3) if decided else None
+    return found
+
+
+def _by_grader(results: Sequence[Result], kind: str) -> dict[str, Json]:
+    """A case counts once for each kind of grader that it has, and passes if all of that kind do."""
+    passed = [
+        all(grade.outcome == "passed" for grade in grades_of(one) if grade.kind == kind and grade.required)
+        for one in results
+    ]
+    return {"total": len(results), "passed": sum(passed)}
+
+
+def _kind(result: Result) -> str:
+    return result.case.eval_type if result.case else ""
+
+
+def telling(result: Result) -> Attempt | None:
+    """The attempt that says why the result is what it is."""
+    attempts = result.case.attempts if result.case else ()
+    fitting = [attempt for attempt in attempts if attempt.outcome == result.outcome]
+    return next(iter(fitting or attempts), None)
+
+
+def grades_of(result: Result) -> tuple[Grade, ...]:
+    attempt = telling(result)
+    return attempt.grades if attempt else ()
+
+
+def named_metrics(report: Report) -> list[Metric]:
+    """Each metric once, in the view that its name usually means: pass@k case by case, pass^k pooled."""
+    metrics = report.suite.metrics if report.suite else ()
+    return [
+        metric
+        for metric in metrics
+        if metric_name(metric.name) and (metric.view == "per case") == ("@" in metric.name)
+    ]
+
+
+def key_of(metric: Metric) -> str:
+    return metric.name.replace("@", "_at_").replace("^", "_hat_").replace(" ", "_")
+
+
+def metric_document(metric: Metric) -> dict[str, Json]:
+    return {
+        "name": f"{RATE} of decided" if metric.name == RATE else metric.name,
+        "view": metric.view,
+        "value": metric.value,
+        "low": metric.low,
+        "high": metric.high,
+        "count": metric.count,
+        "threshold": metric.threshold,
+        "met": metric.met,
+        **({"why": metric.why} if metric.why else {}),
+    }
+
+
+def failure(result: Result) -> dict[str, Json]:
+    """One case that did not pass: why, what was expected, what came."""
+    attempt = telling(result)
+    details: dict[str, Json] = {
+        "outcome": result.outcome,
+        "verdict": result.verdict,
+        "file": result.file,
+        "line": result.line,
+        "attempts": [one.outcome for one in result.case.attempts] if result.case else [],
+        "graders": [_grade(grade) for grade in grades_of(result)],
+    }
+    if result.differences:
+        details["differences"] = [
+            {"path": render_path(spot.path), **present({"expected": spot.expected, "actual": spot.actual})}
+            for spot in result.differences[:_MOST_SHOWN]
+        ]
+    if attempt and attempt.output is not None and all("actual" not in one.details for one in attempt.grades):
+        details["output"] = attempt.output
+    return {"eval_id": result.id, "name": result.name, "reason": result.reason, "details": details}
+
+
+def _grade(grade: Grade) -> dict[str, Json]:
+    return {
+        "grader": grade.grader,
+        "kind": grade.kind,
+        "outcome": grade.outcome,
+        "score": grade.score,
+        **({"reason": grade.reason} if grade.reason else {}),
+        **({"details": grade.details} if grade.details else {}),
+    }
+
+
+def recommendations(report: Report) -> list[str]:
+    """What follows from what happened, and nothing more, with the ids of the cases."""
+    return list(dict.fromkeys(_recommended(report)))
+
+
+def _recommended(report: Report) -> Iterator[str]:
+    for result in report.results:
+        if result.case is None:
+            continue
+        if result.outcome == "failed":
+            yield _after_failure(result)
+        elif result.outcome == "error":
+            yield f"{result.id}: could not be judged ({result.code}): mend that first, it says nothing yet"
+        elif result.outcome == "unscored":
+            yield f"{result.id}: {result.reason or 'undecided'}: it counts neither way until then"
+        elif result.verdict == "flaky":
+            yield f"{result.id}: passed only when it was tried again: find out how often, with --attempts 10"
+    for metric in report.suite.metrics if report.suite else ():
+        if metric.met is False and metric.value is None:
+            yield f"{metric.name} is not available ({metric.why}): raise --attempts"
+
+
+def _after_failure(result: Result) -> str:
+    """By what the graders saw."""
+    if result.verdict == "flaky":
+        passed = sum(one.outcome == "passed" for one in result.case.attempts) if result.case else 0
+        return f"{result.id}: passes sometimes ({passed} of {result.attempts}): it is unstable, not lost"
+    if result.differences:
+        places = ", ".join(dict.fromkeys(render_path(spot.path) for spot in result.differences[:3]))
+        if not renewable([result]):
+            return f"{result.id}: the answer is not what is expected at {places}"
+        return f"{result.id}: the answer changed at {places}: look at it, or take it: {renewal([result])}"
+    failing = [grade for grade in grades_of(result) if grade.outcome == "failed" and grade.required]
+    if failing and len({grade.kind for grade in grades_of(result)}) > 1:
+        passing = [grade.grader for grade in grades_of(result) if grade.outcome == "passed"]
+        if passing:
+            told = f"{failing[0].grader} failed it, and {', '.join(passing)} did not"
+            return f"{result.id}: {told}: {failing[0].reason or 'look at both'}"
+    attempt = telling(result)
+    return f"{result.id}: {(attempt.reason if attempt else '') or 'failed'}"

@@ -1,0 +1,156 @@
+"""What a person sees who rates: one output with all that belongs to it, and what waits, as a list."""
+
+from collections.abc import Iterator, Sequence
+
+from baselinekit.documents import yamlwrite
+from baselinekit.escape import log, one_line, visible
+from baselinekit.model.ratings import Sheet, Standing
+from baselinekit.model.values import Json
+from baselinekit.report.terminal.fitting import fitted, wrapped
+from baselinekit.report.terminal.style import Style
+from baselinekit.report.values.shown import cut_line, short
+
+_LONGEST = 100_000
+_COLOURS = {"pending": "yellow", "disputed": "bold yellow", "passed": "green", "failed": "bold red"}
+
+
+def sheet(shown: Sheet, place: str, style: Style) -> str:
+    """All that a rating is made from; it stays on the screen, to be scrolled back to."""
+    return log("\n".join(_lines(shown, place, style)) + "\n")
+
+
+def _lines(sheet: Sheet, place: str, style: Style) -> Iterator[str]:
+    item, shown = sheet.item, sheet.item.shown
+    limit = f"   {sheet.minutes:g} min at most" if sheet.minutes is not None else ""
+    yield ""
+    yield f"{place}  {style.paint(one_line(item.case), 'bold')}  {one_line(item.grader)}{limit}"
+    if shown.title != item.case:
+        yield visible(_cut(shown.title))
+    for heading, text in (("how to rate", shown.rubric), ("input", shown.input)):
+        yield from _part(heading, text, style)
+    if shown.items:
+        for number, one in enumerate(shown.items, 1):
+            yield from _part(f"output {number}", _text(one), style)
+    else:
+        yield from _part("output", _text(shown.output), style)
+    yield from _part("expected", shown.expected, style)
+    if sheet.about:
+        told = [f"{name}: {short(value)}" for name, value in sheet.about.items()]
+        yield from _part("where it comes from", "\n".join(told), style)
+    yield from _part("said so far", "\n".join(sheet.said), style)
+
+
+def _part(heading: str, text: str, style: Style) -> Iterator[str]:
+    if text:
+        yield ""
+        yield style.paint(heading, "cyan")
+        yield from (f"  {line}" for line in visible(_cut(text)).split("\n"))
+
+
+def _text(value: Json) -> str:
+    """As people read it: a text as it stands, also one within a mapping."""
+    if isinstance(value, dict) and isinstance(value.get("text"), str):
+        value = value["text"]
+    if isinstance(value, str):
+        return value or "(empty)"
+    return yamlwrite.dump(value).rstrip("\n") if value not in ([], {}) else str(value)
+
+
+def _cut(text: str) -> str:
+    more = len(text) - _LONGEST
+    return text if more <= 0 else f"{text[:_LONGEST]}\n… and {more:,} more characters"
+
+
+def question(sheet: Sheet, number: int, typed: str, said: str, style: Style) -> list[str]:
+    """What is asked now, and the keys. `typed`: what was entered of it so far; `said`: about the last key."""
+    columns = max(20, style.width - 1)
+    asked = sheet.questions[number]
+    lines = [""]
+    if len(sheet.questions) > 1:
+        lines.append(f"{number + 1} of {len(sheet.questions)}  {style.paint(cut_line(asked), 'bold')}")
+    elif asked:
+        lines.append(style.paint(cut_line(asked), "bold"))
+    kind = sheet.item.method.rating_scale.type
+    if kind == "ranking":
+        ties = "  = ties it with the next" if sheet.item.method.rating_scale.tie_allowed else ""
+        lines.append(f"type the numbers, the best first{ties}")
+    else:
+        choices = [f"{style.paint(key, 'bold')} {one_line(word)}".rstrip() for key, word in sheet.choices]
+        lines += wrapped(choices, columns, "   ")
+    if said:
+        lines.append(style.paint(cut_line(said), "yellow"))
+    keys = (
+        ("n", "note"),
+        ("N", "note to the last"),
+        ("s", "skip"),
+        ("u", "undo"),
+        ("v", "view again"),
+        ("q", "quit"),
+    )
+    lines += wrapped([f"{style.paint(key, 'bold')} {word}" for key, word in keys], columns)
+    lines.append(f"> {one_line(typed)}")
+    return [log(fitted(line, columns)) for line in lines]
+
+
+def note(about: str, typed: str, style: Style) -> list[str]:
+    """A note that is being typed, and to what."""
+    keys = f"{style.paint('Enter', 'bold')} keep it  {style.paint('Esc', 'bold')} leave it"
+    head = f"note to {cut_line(about, 40)}: "
+    return ["", keys, log(head + one_line(typed)[-max(20, style.width - len(head) - 1) :])]
+
+
+def rated_by(count: int, least: int) -> str:
+    """How many have rated, of those who have to; there may be more of them."""
+    return f"{count} of {least} have rated" if count <= least else f"{count} have rated"
+
+
+def listing(standings: Sequence[Standing], style: Style) -> str:
+    """One line an item: how many have rated it, and what that comes to."""
+    widest = min(40, max((len(one_line(one.queued.item.case)) for one in standings), default=0))
+    lines = []
+    for one in standings:
+        item, people = one.queued.item, one.queued.item.method.evaluators
+        state = one.grade.verdict or one.grade.outcome
+        word = style.paint(f"{state:<8}", _COLOURS.get(state, ""))
+        rated = rated_by(len(one.queued.ratings), people.min_required).replace("have ", "")
+        names = (
+            "" if item.method.blind_evaluation else ", ".join(one_line(r.rater) for r in one.queued.ratings)
+        )
+        line = f"{word}  {one_line(item.case):<{widest}}  {one_line(item.grader)}  {rated}  {item.key[:8]}"
+        lines.append(fitted(line + (f"  {names}" if names else ""), max(40, style.width)) + "\n")
+    return log("".join(lines))
+
+
+def document(standings: Sequence[Standing], wanted: Sequence[str]) -> list[dict[str, Json]]:
+    """The same for programs."""
+    return [_entry(one, words) for one, words in zip(standings, wanted, strict=True)]
+
+
+def _entry(one: Standing, wanted: str) -> dict[str, Json]:
+    item, grade, people = one.queued.item, one.grade, one.queued.item.method.evaluators
+    shown = item.shown
+    told: dict[str, Json] = {
+        "item": item.key,
+        "case": item.case,
+        "grader": item.grader,
+        "outcome": grade.outcome,
+        "verdict": grade.verdict,
+        "score": grade.score,
+        "reason": grade.reason,
+        "open": one.is_open,
+        "rated": len(one.queued.ratings),
+        "required": people.min_required,
+        "allowed": people.max_allowed,
+        "wanted": wanted,
+        "opened_at": item.opened_at,
+        "shown": {"title": shown.title, "rubric": shown.rubric, "input": shown.input},
+    }
+    told["shown"] |= {"items": list(shown.items)} if shown.items else {"output": shown.output}
+    if shown.expected:
+        told["shown"]["expected"] = shown.expected
+    if not item.method.blind_evaluation:
+        told["shown"]["about"] = dict(shown.about)
+        told["raters"] = [rating.rater for rating in one.queued.ratings]
+    if "agreement" in grade.details:
+        told["agreement"] = grade.details["agreement"]
+    return told

@@ -1,0 +1,131 @@
+"""GitHub annotations: what differs, at the line of the expected value in the changed files of a pull request.
+
+A runner shows ten of a kind for each step and drops the rest without a word, so the rest is counted here, in
+one notice. Every result has its first annotation before any has its second."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from baselinekit.errors import Problem
+from baselinekit.escape import runner_message, runner_property
+from baselinekit.model.results import Report, Result
+from baselinekit.report.differences.blocks import Block, blocks, count
+from baselinekit.report.evals.terms import evidence
+from baselinekit.report.values.shown import cut_line
+from baselinekit.report.wording.following import renewable, renewal
+from baselinekit.report.wording.words import headline, in_repository, why
+
+MOST = 10
+"""Annotations of a kind that a runner shows for a step."""
+
+_LONGEST = 3_000
+_LONGEST_TITLE = 200
+_LONGEST_SIDE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class _Remark:
+    level: str
+    file: str
+    line: int | None
+    title: str
+    text: str
+
+
+def render(report: Report) -> str:
+    """The commands, one a line; nothing where all is well."""
+    return "".join(f"{command}\n" for command in _commands(report))
+
+
+def complaints(problems: Sequence[Problem], folder: str = "") -> str:
+    """What is wrong with the files themselves, each at its place."""
+    remarks = [
+        _Remark(
+            "error",
+            in_repository(folder, place.file),
+            place.line,
+            problem.code,
+            f"{problem.what}: {problem.mend}",
+        )
+        for problem in problems
+        if (place := problem.place) is not None
+    ]
+    told = [_command(remark) for remark in remarks[:MOST]]
+    if len(remarks) > MOST:
+        told.append(_notice(f"{len(remarks) - MOST:,} more problems are in the log of this step"))
+    return "".join(f"{command}\n" for command in told)
+
+
+def _commands(report: Report) -> Iterator[str]:
+    failed = [result for result in report.results if result.outcome in ("failed", "error")]
+    undecided = [result for result in report.results if result.outcome == "unscored"]
+    left = 0
+    weakened = _weakened(report)
+    for results, level in ((failed, "error"), (undecided, "warning")):
+        chosen = sorted(islice(_in_turn(results), MOST), key=lambda one: one[0])
+        for number, block in chosen:
+            yield _command(_remark(report.folder, level, results[number], block))
+        shown = sum(block.count if block else 1 for _, block in chosen)
+        left += sum(max(1, count(result)) for result in results) - shown
+        also = [remark for remark in weakened if remark.level == level]
+        yield from map(_command, also[: MOST - len(chosen)])
+        left += len(also[MOST - len(chosen) :])
+    if left > 0:
+        yield _notice(f"{left:,} more are not annotated: {headline(report)}")
+
+
+def _weakened(report: Report) -> list[_Remark]:
+    """The baselines that the change itself lets pass more than before."""
+    if report.against is None:
+        return []
+    level = "error" if report.against.strict else "warning"
+    return [
+        _Remark(
+            level,
+            in_repository(report.folder, one.file),
+            one.line,
+            f"{one.id}: {one.change} since {report.against.ref}",
+            "\n".join(one.how) or f"the baseline is {one.change}",
+        )
+        for one in report.against.weakened
+    ]
+
+
+def _in_turn(results: Sequence[Result]) -> Iterator[tuple[int, Block | None]]:
+    """The first of each result, then the second of each, and so on, as long as anybody asks. A result
+    without differences has one remark all the same."""
+    each = [blocks(result)[0] for result in results[:MOST]]  # of more, none would have a second
+    for turn in range(max(map(len, each), default=0) or 1):
+        for number, shown in enumerate(each):
+            if turn < max(1, len(shown)):
+                yield number, shown[turn] if shown else None
+
+
+def _remark(folder: str, level: str, result: Result, block: Block | None) -> _Remark:
+    if block is None:
+        sides = evidence(result) if result.case is not None else []
+        told = [f"{label.lower()}: {cut_line(text, _LONGEST_SIDE)}" for label, text in sides]
+        text, title = "\n".join([why(result) or result.outcome, *told]), f"{result.id}: {result.outcome}"
+        return _Remark(level, in_repository(folder, result.file), result.line, title, text)
+    lines = [line.text for line in block.lines]
+    if renewable([result]):
+        lines.append(f"Right as it is now? {renewal([result])}")
+    title = f"{result.id}: {block.path}" + (f" {block.remark}" if block.remark else "")
+    file, line = (block.file, block.line) if block.line else (result.file, result.line)
+    return _Remark(level, in_repository(folder, file), line, title, "\n".join(lines))
+
+
+def _command(remark: _Remark) -> str:
+    text = remark.text if len(remark.text) <= _LONGEST else remark.text[:_LONGEST] + " …"
+    told = {
+        "file": remark.file,
+        "line": str(remark.line or 1),
+        "title": cut_line(remark.title, _LONGEST_TITLE),
+    }
+    properties = ",".join(f"{name}={runner_property(value)}" for name, value in told.items())
+    return f"::{remark.level} {properties}::{runner_message(text)}"
+
+
+def _notice(text: str) -> str:
+    return f"::notice title=baselinekit::{runner_message(text)}"

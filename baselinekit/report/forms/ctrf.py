@@ -1,0 +1,126 @@
+"""CTRF JSON, which many pages and bots that show test results read: one test a result.
+
+CTRF knows passed, failed, skipped, pending and other. What could not be replayed or judged is no failure, so
+it is `other` there, and the raw status keeps all five apart. Where a baseline that was weakened fails the run
+it is a test as well: a page of tests that are all green would not be true."""
+
+from datetime import datetime
+
+from baselinekit.escape import visible
+from baselinekit.model.results import OUTCOMES, Report, Result
+from baselinekit.model.revisions import Revised
+from baselinekit.model.values import Json
+from baselinekit.plural import many
+from baselinekit.report.differences.blocks import count
+from baselinekit.report.forms import alongside, differing
+from baselinekit.report.values.encode import page
+from baselinekit.report.wording.words import in_repository, why
+
+_STATUSES = {"passed": "passed", "failed": "failed", "skipped": "skipped"}
+
+
+def render(report: Report) -> str:
+    return page(document(report))
+
+
+def document(report: Report) -> dict[str, Json]:
+    """The run as CTRF states it; times are milliseconds since 1970."""
+    summary, weakened = report.summary, alongside.failing(report)
+    verdicts = alongside.verdicts(report)
+    start = _milliseconds(report.started)
+    name, _, version = report.tool.partition(" ")
+    counted: dict[str, Json] = {
+        "tests": summary.total + len(weakened),
+        "passed": summary.passed,
+        "failed": summary.failed + len(weakened),
+        "pending": 0,
+        "skipped": summary.skipped,
+        "other": summary.error + summary.unscored,
+        "start": start,
+        "stop": start + round(report.seconds * 1000),
+        "extra": {
+            **{outcome: getattr(summary, outcome) for outcome in OUTCOMES},
+            "complete": summary.complete,
+        },
+    }
+    results: dict[str, Json] = {
+        "tool": {"name": name, "version": version},
+        "summary": counted,
+        "tests": [
+            *(_test(report.folder, result, verdicts.get(result.id)) for result in report.results),
+            *(_weakened(report, revised) for revised in weakened),
+        ],
+    }
+    if further := alongside.document(report):
+        results["extra"] = further
+    if report.environment:
+        results["environment"] = {"extra": report.environment}
+    return {
+        "reportFormat": "CTRF",
+        "specVersion": "0.0.0",
+        "generatedBy": report.tool,
+        "timestamp": report.started,
+        "results": results,
+    }
+
+
+def _weakened(report: Report, revised: Revised) -> dict[str, Json]:
+    """A baseline that lets more pass than before, where that fails the run: it is a test that failed."""
+    what = f"{revised.change} since {report.against.ref if report.against else ''}"
+    test: dict[str, Json] = {
+        "name": f"{revised.id} ({what})",
+        "status": "failed",
+        "duration": 0,
+        "rawStatus": "weakened",
+        "suite": [revised.file],
+        "filePath": in_repository(report.folder, revised.file),
+        "message": visible(f"{what}: --fail-on-weakened"),
+        "trace": visible("\n".join(revised.how)),
+    }
+    return test if revised.line is None else {**test, "line": revised.line}
+
+
+def _test(folder: str, result: Result, since: str | None) -> dict[str, Json]:
+    test: dict[str, Json] = {
+        "name": result.id,
+        "status": _STATUSES.get(result.outcome, "other"),
+        "duration": round(result.seconds * 1000),
+        "rawStatus": result.outcome,
+        "suite": [result.file],
+        "filePath": in_repository(folder, result.file),
+        "type": result.kind,
+    }
+    if result.line is not None:
+        test["line"] = result.line
+    if result.attempts > 1:
+        test["retries"] = result.attempts - 1
+    if message := _message(result):
+        test["message"] = visible(message)
+    if trace := _trace(result):
+        test["trace"] = trace
+    if result.verdict == "flaky":
+        test["flaky"] = True
+    if result.case is not None and result.case.tags:
+        test["tags"] = list(result.case.tags)
+    said = {"code": result.code, "verdict": result.verdict, "criticality": result.criticality, "since": since}
+    if further := {key: value for key, value in said.items() if value}:
+        test["extra"] = further
+    return test
+
+
+def _message(result: Result) -> str:
+    number = count(result)
+    if result.outcome == "failed" and number:
+        return many(number, "difference")
+    return why(result)
+
+
+def _trace(result: Result) -> str:
+    return "\n".join(map(visible, differing.lines(result)))
+
+
+def _milliseconds(started: str) -> int:
+    try:
+        return round(datetime.fromisoformat(started).timestamp() * 1000)
+    except ValueError:
+        return 0

@@ -1,0 +1,179 @@
+"""Markdown for a comment on a pull request: what failed, where it differs, and how to go on.
+
+A comment has a limit, so whole parts are left out once it is reached, and what was left out is counted. The
+summary of a step is the same page with another limit, counted in bytes."""
+
+from collections.abc import Callable, Iterator
+
+from baselinekit.escape import markdown_block, markdown_code, markdown_html, markdown_text
+from baselinekit.model.results import OUTCOMES, Report, Result
+from baselinekit.plural import many
+from baselinekit.report.differences.blocks import Block, blocks, count
+from baselinekit.report.evals import markdown as evalmarkdown
+from baselinekit.report.evals.terms import evidence
+from baselinekit.report.values.shown import cut_line, first_lines, short
+from baselinekit.report.wording import revisions
+from baselinekit.report.wording.following import renewable, renewal, seeing
+from baselinekit.report.wording.words import drifts, headline, place, unshown, warnings, why
+
+LONGEST = 60_000
+_RESERVED = 1_000
+_MOST_ROWS = 100
+_MOST_OPEN = 3
+_LONGEST_CELL = 200
+_MOST_CASES = 20
+_MOST_LINES = 20
+_SIGNS = {"Expected": "-", "Actual": "+"}
+
+
+def render(report: Report) -> str:
+    return _page(report, _Page(LONGEST, len))
+
+
+def summary(report: Report, room: int) -> str:
+    """For the summary of a step: as much as fits into so many bytes."""
+    return _page(report, _Page(room, lambda text: len(text.encode("utf-8", "backslashreplace"))))
+
+
+class _Page:
+    """Text that grows until it is full."""
+
+    def __init__(self, longest: int, size: Callable[[str], int]):
+        self.text, self.room, self._size = "", longest - _RESERVED, size
+
+    def fits(self, part: str) -> bool:
+        return self._size(part) <= self.room
+
+    def add(self, part: str) -> bool:
+        fits = bool(part) and self.fits(part)
+        if fits:
+            self.text += part
+            self.room -= self._size(part)
+        return fits
+
+    def close(self, part: str) -> str:
+        """The last words have room of their own."""
+        self.room += _RESERVED
+        self.add(part)
+        return self.text
+
+
+def _page(report: Report, page: _Page) -> str:
+    page.add(f"## baselinekit: {headline(report)}\n")
+    for warning in warnings(report)[:10]:
+        page.add(f"\n> {markdown_text(cut_line(warning))}\n")
+    page.add(revisions.markdown(report.against))
+    page.add(evalmarkdown.overview(report, _MOST_CASES, "###"))
+    notable = sorted(
+        (result for result in report.results if result.outcome != "passed"),
+        key=lambda result: OUTCOMES.index(result.outcome),
+    )
+    if notable:
+        page.add(_table(notable))
+    told = 0
+    for result in notable:
+        if result.outcome != "skipped" and not page.add(_section(result, page, len(notable) <= _MOST_OPEN)):
+            break
+        told += 1
+    last = ""
+    if told < len(notable):
+        last = f"\n*{len(notable) - told:,} more are not shown here: a comment has a limit.*\n"
+    return page.close(last + _next(notable))
+
+
+def _next(notable: list[Result]) -> str:
+    failed = [result for result in notable if result.outcome == "failed"]
+    if not failed:
+        return ""
+    seen = ", ".join(map(markdown_code, seeing(failed)))
+    right = renewable(failed)
+    return f"\nTo see it: {seen}." + (
+        f" Right as it is now? {markdown_code(renewal(right))}\n" if right else "\n"
+    )
+
+
+def _table(results: list[Result]) -> str:
+    whose = "case" if all(result.case is not None for result in results) else "baseline"
+    lines = ["", f"| outcome | {whose} | what | where |", "|---|---|---|---|"]
+    lines += [_row(result) for result in results[:_MOST_ROWS]]
+    if len(results) > _MOST_ROWS:
+        lines.append(f"| | | and {len(results) - _MOST_ROWS:,} more | |")
+    return "\n".join(lines) + "\n"
+
+
+def _row(result: Result) -> str:
+    number = count(result)
+    what = many(number, "difference") if number else markdown_text(cut_line(_first_line(why(result)), 160))
+    baseline = markdown_code(cut_line(result.id, _LONGEST_CELL))
+    if result.criticality:
+        baseline += f" ({markdown_text(result.criticality)})"
+    where = markdown_code(cut_line(place(result), _LONGEST_CELL))
+    return f"| {result.outcome} | {baseline} | {what} | {where} |"
+
+
+def _section(result: Result, page: _Page, opened: bool) -> str:
+    """One result, folded, as much of it as there is room for; nothing when not even its beginning fits."""
+    name = f" {markdown_html(cut_line(result.name, _LONGEST_CELL))}" if result.name else ""
+    id = markdown_html(cut_line(result.id, _LONGEST_CELL))
+    title = f"<b>{result.outcome}</b> <code>{id}</code>{name}"
+    head = f"\n<details{' open' * opened}><summary>{title}</summary>\n\n"
+    if result.target:
+        head += f"{markdown_code(cut_line(result.target))}\n\n"
+    if why(result):
+        head += "  \n".join(markdown_text(cut_line(line)) for line in why(result).splitlines()[:20]) + "\n\n"
+    head += _drift(result)
+    tail = "".join(f"\n> {markdown_text(cut_line(note))}\n" for note in result.notes[:5])
+    tail += "\n</details>\n"
+    if not page.fits(head + tail):
+        return ""
+    return head + _differences(result, page, head + tail) + tail
+
+
+def _differences(result: Result, page: _Page, around: str) -> str:
+    """As many of the blocks as there is room for, and how many differences that leaves out."""
+    shown, left_out = blocks(result)
+    texts = ["\n".join(_block_lines(block)) for block in shown] or _sides(result)
+    fitting = len(texts)
+    while True:
+        lost = left_out + sum(block.count for block in shown[fitting:])
+        text = f"{markdown_block(chr(10).join(texts[:fitting]), 'diff')}\n" if fitting else ""
+        text += f"\n{unshown(lost)}\n" if lost else ""
+        if page.fits(around + text):
+            return text
+        if not fitting:
+            return ""
+        fitting = fitting * 3 // 4
+
+
+def _sides(result: Result) -> list[str]:
+    """Of an eval case: what was expected and what came, each as much as helps here."""
+    told = evidence(result) if result.case is not None and result.outcome != "passed" else []
+    sides = []
+    for label, text in told:
+        sign = _SIGNS.get(label, " ")
+        lines = first_lines(text, _MOST_LINES, 300) or [""]
+        side = [f"{sign} {line}" for line in lines[:_MOST_LINES]]
+        side += [f"  {line}" for line in lines[_MOST_LINES:]]
+        sides.append("\n".join([f"@@ {cut_line(label)} @@", *side]))
+    return sides
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0]
+
+
+def _block_lines(block: Block) -> Iterator[str]:
+    head = "  ".join(part for part in (block.path, block.remark, block.place) if part)
+    yield f"@@ {head} @@"
+    for line in block.lines:
+        yield line.text if line.tone != "dim" else f"  {line.text}"
+
+
+def _drift(result: Result) -> str:
+    changed, commits = drifts(result)
+    changes = [
+        f"{markdown_text(short(name))} {markdown_code(short(captured))} → {markdown_code(short(now))}"
+        for name, captured, now in changed[:10]
+    ]
+    changes += [markdown_text(commits)] if commits else []
+    return f"Changed since capture: {', '.join(changes)}\n\n" if changes else ""

@@ -1,0 +1,1 @@
+"""The result file (`baselinekit.results/1`), written and read back."""

@@ -1,0 +1,1 @@
+"""Values as text: as JSON with all their digits, read back from it, and short for people."""

@@ -1,0 +1,88 @@
+"""The screens of a review: they fit, whatever is in them, and nothing in them moves the terminal."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from baselinekit.model.baselines import Baseline, Known, Source
+from baselinekit.model.changes import Change, Kept, Lost, Plan, Seen
+from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe
+from baselinekit.model.review import About, Decision, Dialog, Offer, Scene
+from baselinekit.report import dispatch as reports
+from baselinekit.report.terminal.fitting import fitted, width, wrapped
+from baselinekit.report.terminal.style import Style
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J \u202e ::error:: \r\n\t" + "x" * 400
+WIDE = "林納斯" * 60
+PAINT = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def _scene(text: str, members: int = 1) -> Scene:
+    recipe = Recipe(HttpRequest("GET", endpoint="/x"), HttpExecution("http"))
+    change = Change(
+        0, "value", ("body", text), ("body", text), text, f"{text}!", lost=(Lost((text,), text, 3),)
+    )
+    baseline = Baseline("x", recipe, baseline=Known(), source=Source(text))
+    plan = Plan(baseline, Seen("x", "", None, ""), (change,), Kept(None), (text,))
+    about = About(text, text, {text: (text, text)}, ((text, text),))
+    return Scene(1, 1, ((plan, change),) * members, about, {}, None, text, info=True)
+
+
+DIALOGS = [
+    None,
+    Dialog(HOSTILE, (("y", HOSTILE), ("n", "no"))),
+    Dialog(HOSTILE, offers=(Offer(HOSTILE, HOSTILE), Offer(WIDE, WIDE))),
+    Dialog(WIDE, offers=(Offer(HOSTILE),), typed=WIDE),
+]
+
+
+@pytest.mark.parametrize("text", [HOSTILE, WIDE, "", "a\nb\nc" * 50])
+@pytest.mark.parametrize("dialog", DIALOGS)
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_a_screen_fits_and_obeys_nobody(text: str, dialog: Dialog | None, columns: int) -> None:
+    for members in (1, 7):
+        scene = replace(_scene(text, members), dialog=dialog)
+        lines = reports.review_screen(scene, Style(True, columns), 24)
+        assert max(map(width, lines)) < columns
+        assert len(lines) < 24
+        plain = PAINT.sub("", "".join(lines))
+        assert plain.isprintable()
+        assert "::error" not in {line.strip()[:7] for line in lines}
+
+
+def test_the_keys_are_the_last_lines_however_much_there_is_to_see() -> None:
+    for columns, keys in ((80, "? help  q quit"), (40, "a r s p g d i u ? q")):
+        lines = reports.review_screen(_scene("a\n" * 500), Style(False, columns), 12)
+        assert len(lines) < 12
+        assert lines[-1].endswith(keys)
+        assert any("more lines" in line for line in lines)
+
+
+def test_what_was_decided_takes_one_line() -> None:
+    members = list(_scene(HOSTILE).members) * 3
+    line = reports.review_decided(members, Decision("ignore", HOSTILE), Style(False, 60))
+    assert width(line) < 60
+    assert line.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "shown"),
+    [
+        ("abc", 3, "abc"),
+        ("abcd", 3, "ab…"),
+        ("林納斯", 6, "林納斯"),
+        ("林納斯", 5, "林納…"),
+        ("林納斯", 4, "林…"),
+        ("e\u0301e\u0301", 2, "e\u0301e\u0301"),
+        ("\x1b[1mabcd\x1b[0m", 3, "\x1b[1mab…\x1b[0m"),
+        ("\x1b[1mabc\x1b[0m", 3, "\x1b[1mabc\x1b[0m"),
+    ],
+)
+def test_a_line_is_cut_where_the_terminal_ends(text: str, columns: int, shown: str) -> None:
+    assert fitted(text, columns) == shown
+
+
+def test_words_are_wrapped_between_each_other() -> None:
+    assert list(wrapped(["aa", "bb", "cc"], 6)) == ["aa  bb", "cc"]
+    assert list(wrapped([], 6)) == []

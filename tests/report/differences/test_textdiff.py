@@ -1,0 +1,105 @@
+"""Texts of several lines side by side, in bounded time."""
+
+import random
+import time
+
+import pytest
+from hypothesis import given, strategies as st
+
+from baselinekit.report.differences.textdiff import unified
+
+LINES = st.lists(st.sampled_from(["a", "b", "c", "", " "]), max_size=12).map("\n".join)
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "lines"),
+    [
+        ("a\nb\n", "a\nb\n", []),
+        ("a\nb\nc\n", "a\nx\nc\n", ["@@ line 1 @@", "| a", "- b", "+ x", "| c"]),
+        ("a\n", "a", ["@@ line 1 @@", "| a", "+ \\ no newline at the end"]),
+        ("a", "a\n", ["@@ line 1 @@", "| a", "- \\ no newline at the end"]),
+        ("a\nb", "a  \nb", ["@@ line 1 @@", "- a", "+ a\\x20\\x20", "| b"]),
+        ("", "a\nb\n", ["@@ line 1 @@", "+ a", "+ b"]),
+        ("1\n2\n3\n4\n5\n6\n", "1\n2\n3\n4\n5\nX\n", ["@@ line 3 @@", "| 3", "| 4", "| 5", "- 6", "+ X"]),
+        (
+            "\n".join("abcdefghij"),
+            "\n".join("XbcdefghiY"),
+            [
+                "@@ line 1 @@",
+                "- a",
+                "+ X",
+                "| b",
+                "| c",
+                "| d",
+                "@@ line 7 @@",
+                "| g",
+                "| h",
+                "| i",
+                "- j",
+                "+ Y",
+            ],
+        ),
+    ],
+)
+def test_unified(expected: str, actual: str, lines: list[str]) -> None:
+    assert unified(expected, actual) == lines
+
+
+@given(LINES, LINES)
+def test_it_is_empty_only_when_nothing_differs(expected: str, actual: str) -> None:
+    assert (unified(expected, actual) == []) == (expected == actual)
+    gone = sum(line.startswith("- ") for line in unified(expected, actual))
+    came = sum(line.startswith("+ ") for line in unified(expected, actual))
+    assert max(gone, came) <= max(expected.count("\n"), actual.count("\n")) + 2
+
+
+@given(LINES, LINES)
+def test_the_lines_lead_from_one_text_to_the_other(expected: str, actual: str) -> None:
+    lines = unified(f"{expected}\n", f"{actual}\n")
+    if sum(line.startswith("@@") for line in lines) == 1:
+        assert _side(lines, "|-") in f"\n{expected}\n"
+        assert _side(lines, "|+") in f"\n{actual}\n"
+
+
+def _side(lines: list[str], signs: str) -> str:
+    return "\n".join(line[2:] for line in lines if line[0] in signs).replace("\\x20", " ")
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ([str(n % 2) for n in range(2_000)], [str(n % 3) for n in range(2_000)]),
+        ([str(n) for n in range(2_000)], [str(n) for n in range(2_000, 0, -1)]),
+        ([str(n % 250) for n in range(2_000)], [str(n * 7 % 250) for n in range(2_000)]),
+        (
+            [str((n % 50 and n % 2) or n) for n in range(2_000)],
+            [str((n % 50 and n % 3) or n) for n in range(2_000)],
+        ),
+        ([f"a{n}" for n in range(2_000)], [f"b{n}" for n in range(2_000)]),
+    ],
+    ids=["repeated", "turned round", "in another order", "with landmarks", "all changed"],
+)
+def test_f55_two_thousand_lines_are_compared_at_once(texts: tuple[list[str], list[str]]) -> None:
+    started = time.process_time()
+    lines = unified(*map("\n".join, texts))
+    assert time.process_time() - started < 0.5
+    assert sum(line[0] in "-+" for line in lines) > 500
+
+
+def test_a_change_late_in_a_long_text_is_found() -> None:
+    lines = [str(number) for number in range(50_000)]
+    changed = [*lines[:40_000], "new", *lines[40_001:]]
+    assert unified("\n".join(lines), "\n".join(changed)) == [
+        "@@ line 39998 @@",
+        *("| 39997", "| 39998", "| 39999", "- 40000", "+ new", "| 40001", "| 40002", "| 40003"),
+    ]
+
+
+def test_it_is_bounded_and_says_so() -> None:
+    shuffled = random.Random(1)
+    texts = ["\n".join(f"{shuffled.randrange(2_000)}" for _ in range(100_000)) for _ in range(2)]
+    started = time.process_time()
+    lines = unified(*texts)
+    assert time.process_time() - started < 3
+    assert len(lines) < 10_000
+    assert lines[-1] == "@@ cut: only the first 2,000 lines from line 1 on were compared @@"

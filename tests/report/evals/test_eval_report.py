@@ -1,0 +1,135 @@
+"""The report of an eval run: its figures, its words, and nothing from outside that could do harm."""
+
+import json
+from typing import Any
+
+import pytest
+from report.reports import FILE, NASTY, report
+
+from baselinekit.model.grades import Attempt, Grade, GraderKind, Outcome
+from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
+from baselinekit.report.dispatch import eval_failure, eval_metrics, render, without_details
+from baselinekit.report.terminal.style import Style
+
+
+def case(
+    id: str, outcome: Outcome = "passed", kind: str = "capability", grader: GraderKind = "code", **more: Any
+) -> Result:
+    score = {"passed": 1.0, "failed": 0.0}.get(outcome)
+    details = {"expected": "olleh", "actual": "hello"} if outcome == "failed" else {}
+    grade = Grade("exact_match", grader, outcome, score, more.get("reason", ""), details=details)
+    attempt = Attempt(1, outcome, score, (grade,), more.get("reason", ""), output=more.pop("output", None))
+    attempts = more.pop("attempts", (attempt,))
+    return Result(id, FILE, 3, "prompt", outcome, case=CaseFacts(kind, attempts), **more)
+
+
+def suite(*results: Result, metrics: tuple[Metric, ...] = (), **more: Any) -> Report:
+    return report(
+        *results, suite=SuiteFacts("Feature X", "1.2.3", metrics), id="eval-20240120-143052", **more
+    )
+
+
+def document(run: Report) -> Any:
+    return json.loads(render(run, "x.eval.json"))["eval_report"]
+
+
+def many() -> Report:
+    results = [case(f"cap-{n}", "passed" if n < 13 else "failed") for n in range(15)]
+    results += [case(f"reg-{n}", "passed" if n else "failed", "regression", "model") for n in range(10)]
+    metrics = (
+        Metric("pass rate", 0.88),
+        Metric("pass@1", 0.88, "per case", 0.7, 0.96, 25, 0.9),
+        Metric("pass@1", 0.87, "pooled attempts"),
+        Metric("pass@3", None, why="25 of 25 cases have fewer than 3 attempts"),
+        Metric("pass^3", 0.68, "pooled attempts", 0.34, 0.88, 25, 0.6),
+        Metric("pass^3 unbiased", None),
+    )
+    return suite(*results, metrics=metrics, environment={"model": "demo-1.0"})
+
+
+def test_h66_the_report_has_the_form_that_was_promised() -> None:
+    told = document(many())
+    assert told["metadata"]["suite_name"] == "Feature X"
+    assert told["metadata"]["run_id"] == "eval-20240120-143052"
+    assert told["metadata"]["environment"]["model"] == "demo-1.0"
+    assert told["metadata"]["environment"]["version"] == "1.2.3"
+    summary = told["summary"]
+    assert (summary["total_evals"], summary["passed"], summary["failed"], summary["pass_rate"]) == (
+        25,
+        22,
+        3,
+        0.88,
+    )
+    assert summary["by_category"]["capability"]["pass_rate"] == 0.867
+    assert summary["by_category"]["regression"]["pass_rate"] == 0.9
+    assert summary["by_grader"] == {"code": {"total": 15, "passed": 13}, "model": {"total": 10, "passed": 9}}
+    assert told["metrics"] == {"pass_at_1": 0.88, "pass_at_3": None, "pass_hat_3": 0.68}
+    assert [failure["eval_id"] for failure in told["failures"]] == ["cap-13", "cap-14", "reg-0"]
+    assert told["failures"][0]["details"]["graders"][0]["details"] == {"expected": "olleh", "actual": "hello"}
+
+
+def test_h66_of_nothing_there_is_no_rate() -> None:
+    assert document(suite())["summary"]["pass_rate"] is None
+    assert document(suite(case("a", "skipped")))["summary"]["pass_rate"] is None
+    assert suite().exit_code != 0
+
+
+def test_h72_the_page_lists_what_passed_and_what_did_not() -> None:
+    page = render(many(), "x.eval.md")
+    assert "## Capability Evals (13/15 passed)" in page
+    assert "## Regression Evals (9/10 passed)" in page
+    assert "- [ ] `cap-13` (FAILED)\n  - Expected: `olleh`\n  - Actual: `hello`" in page
+    assert "| `pass@1 (per case)` | 0.880 | 0.700 to 0.960 | 0.900 | FAIL |" in page
+    assert "| `pass^3 (pooled attempts)` | 0.680 | 0.340 to 0.880 | 0.600 | PASS |" in page
+    assert "not available: 25 of 25 cases" in page
+
+
+def test_recommendations_follow_from_what_happened_and_name_it() -> None:
+    tried = tuple(Attempt(n + 1, outcome, None) for n, outcome in enumerate(("passed", "failed", "passed")))
+    run = suite(
+        case("fine"),
+        case("wrong", "failed", reason="it is not the expected output"),
+        case("odd", "failed", verdict="flaky", attempts=tried),
+        case("lucky", "passed", verdict="flaky"),
+        case("broken", "error", code="BK640"),
+        case("waits", "unscored", reason="nobody has rated it yet"),
+        metrics=(Metric("pass@3", None, threshold=0.9, why="too few"),),
+    )
+    told = document(run)["recommendations"]
+    assert [one.partition(":")[0] for one in told[:5]] == ["wrong", "odd", "lucky", "broken", "waits"]
+    assert told[-1] == "pass@3 is not available (too few): raise --attempts"
+    assert document(suite(case("fine")))["recommendations"] == []
+
+
+@pytest.mark.parametrize("form", ["x.eval.md", "x.eval.json", "x.html", "x.md", "x.json", "x.junit.xml"])
+def test_h67_what_comes_from_outside_is_escaped(form: str) -> None:
+    run = suite(case("a", "failed", name=NASTY, reason=NASTY, output={NASTY: [NASTY]}))
+    page = render(run, form)
+    assert "\x1b" not in page
+    assert "\x07" not in page
+    if form == "x.eval.md":
+        assert "\n::error::" not in page
+        assert "![i](http" not in page.replace("\\", "") or "```" in page
+
+
+def test_the_terminal_shows_what_was_expected_and_what_came() -> None:
+    shown = eval_failure(case("a", "failed", reason="it differs"), Style(), False)
+    assert "    expected olleh\n    actual   hello\n" in shown
+    nasty = eval_failure(case("a", "failed", reason=NASTY, output=NASTY), Style(), True)
+    assert "\x1b" not in nasty
+    assert "\n::error" not in nasty
+
+
+def test_the_terminal_shows_the_metrics_that_tell_something() -> None:
+    shown = eval_metrics(many(), Style(), False)
+    assert "pass@1           0.880  (0.700 to 0.960, per case, n=25)  FAIL  at least 0.9" in shown
+    once = suite(case("a"), metrics=(Metric("pass rate", 1.0), Metric("pass@1", 1.0), Metric("pass^3", 1.0)))
+    assert eval_metrics(once, Style(), False).split() == ["pass@1", "1.000"]
+
+
+def test_h67_a_suite_may_keep_the_details_to_itself() -> None:
+    run = without_details(suite(case("a", "failed", output="a secret of the house", reason="it differs")))
+    for form in ("x.eval.md", "x.eval.json", "x.json", "x.html"):
+        page = render(run, form)
+        assert "olleh" not in page
+        assert "a secret of the house" not in page

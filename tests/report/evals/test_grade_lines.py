@@ -1,0 +1,65 @@
+"""`run -v`: what each grader made of an output."""
+
+from dataclasses import replace
+
+import pytest
+from report.reports import report, result
+
+from baselinekit.model.grades import Attempt, Grade
+from baselinekit.model.results import CaseFacts, Result
+from baselinekit.report.evals import gradelines, terms
+from baselinekit.report.terminal.style import Style
+
+PLAIN = Style(colour=False, width=50)
+JUDGE = Grade(
+    "judge",
+    "model",
+    "passed",
+    0.79,
+    "It says what the message says, and it says it kindly; the second half is long",
+    details={"scores": {"accuracy": 4.0, "tone": 4.4}, "specific_feedback": ["shorter"]},
+)
+OPTIONAL = Grade("brief", "code", "failed", 0.0, "it has 12 words", required=False)
+
+
+def case(*attempts: Attempt, outcome: str = "passed", reason: str = "") -> Result:
+    return replace(result("a", outcome), case=CaseFacts("capability", attempts), reason=reason)
+
+
+def test_a_judge_shows_its_score_its_criteria_and_why_in_lines_that_fit() -> None:
+    told = gradelines.passed(report(case(Attempt(1, "passed", 0.79, (JUDGE, OPTIONAL)))), PLAIN)
+    assert told.splitlines()[1:] == [
+        "    passed   judge (model) 0.79",
+        "             accuracy 4.0   tone 4.4",
+        "             It says what the message says, and it",
+        "             says it kindly; the second half is",
+        "             long",
+        "             - shorter",
+        "    failed   brief (code) 0.00, optional",
+        "             it has 12 words",
+    ]
+
+
+def test_without_v_each_of_several_graders_has_a_line() -> None:
+    failed = case(Attempt(1, "failed", 0.0, (JUDGE, OPTIONAL)), outcome="failed", reason="no")
+    told = terms.failing(failed, PLAIN, verbose=False)
+    assert "    failed   brief (code) 0.00, optional  it has 12 words\n" in told
+    assert "accuracy" not in told
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_why_an_attempt_could_not_be_judged_is_told_though_another_one_failed(verbose: bool) -> None:
+    error = Attempt(1, "error", None, (), "the judge answered in no form", "BK703")
+    attempts = (error, Attempt(2, "passed", 1.0), Attempt(3, "failed", 0.0, (), "too long"))
+    failed = case(*attempts, replace(error, number=4), outcome="failed", reason="too long")
+    told = terms.failing(failed, PLAIN, verbose).splitlines()
+    assert told[-2:] == [
+        "    attempts  error, passed, failed, error",
+        "      attempt 1 error: BK703 the judge answered in no form",
+    ]
+
+
+def test_what_a_judge_says_cannot_dress_up_as_ours() -> None:
+    told = "".join(gradelines.lines([replace(JUDGE, reason="fine\x1b[31m\nPASSED  b\n" * 60)], PLAIN))
+    assert "\x1b" not in told
+    assert "… and" in told

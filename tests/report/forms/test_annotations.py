@@ -1,0 +1,162 @@
+"""GitHub annotations: at the line of the expected value, ten of a kind, no command of anybody else (F31)."""
+
+import re
+
+import pytest
+from hypothesis import example, given, strategies as st
+from report.reports import FILE, NASTY, report, result, spot
+
+from baselinekit.errors import Place, Problem
+from baselinekit.model.results import Report, Result
+from baselinekit.model.revisions import Against, Revised
+from baselinekit.report.dispatch import complaints, render
+
+ANY_TEXT = st.text(st.characters(codec=None, categories=None))
+COMMAND = re.compile(r"::(error|warning|notice) ((?:\w+=[^:,\r\n]*)(?:,\w+=[^:,\r\n]*)*)::([^\r\n]*)")
+
+
+def said(run: Report) -> list[tuple[str, dict[str, str], str]]:
+    """Every line as a runner reads it: what kind, its properties, its text."""
+    found = []
+    for line in render(run, "github").splitlines():
+        match = COMMAND.fullmatch(line)
+        assert match, line
+        pairs = dict(pair.split("=", 1) for pair in match[2].split(","))
+        found.append((match[1], {key: read(value) for key, value in pairs.items()}, read(match[3])))
+    return found
+
+
+def read(escaped: str) -> str:
+    for code, character in (("%3A", ":"), ("%2C", ","), ("%0A", "\n"), ("%0D", "\r"), ("%25", "%")):
+        escaped = escaped.replace(code, character)
+    return escaped
+
+
+def failed(id: str, *lines: int) -> Result:
+    spots = [spot(("body", f"k{line}"), "value", line, -1, line=line) for line in lines]
+    return result(id, "failed", *spots)
+
+
+def test_a_difference_is_annotated_at_the_line_of_the_expected_value() -> None:
+    run = report(
+        result("users", "failed", spot(("body", "a"), "tolerance", 1, 9, line=14, rule="tolerance.a"))
+    )
+    assert said(run) == [
+        (
+            "error",
+            {"file": FILE, "line": "14", "title": "users: body.a outside its tolerance"},
+            "- 1\n+ 9\n(rule tolerance.a)\nRight as it is now? baselinekit refresh users",
+        )
+    ]
+
+
+def test_what_could_not_be_decided_is_told_at_the_line_of_the_baseline() -> None:
+    run = report(
+        result("a", "error", code="BK301", reason="refused"),
+        result("b", "unscored", reason="no answer"),
+        result("c", "skipped", reason="-x"),
+        result("d", "passed", notes=("a note",)),
+    )
+    assert said(run) == [
+        ("error", {"file": FILE, "line": "3", "title": "a: error"}, "BK301 refused"),
+        ("warning", {"file": FILE, "line": "3", "title": "b: unscored"}, "no answer"),
+    ]
+
+
+def test_where_the_line_is_not_known_that_of_the_baseline_is_taken() -> None:
+    run = report(result("a", "failed", spot(("k",), "extra", 1, line=None)))
+    assert said(run)[0][1]["line"] == "3"
+
+
+def test_paths_count_from_the_root_of_the_repository() -> None:
+    run = report(failed("a", 5), folder="services/shop")
+    assert said(run)[0][1]["file"] == f"services/shop/{FILE}"
+
+
+def test_all_well_says_nothing() -> None:
+    assert render(report(result("a", "passed")), "github") == ""
+
+
+@pytest.mark.parametrize(
+    ("results", "shown", "left"),
+    [
+        ([failed("a", *range(1, 11))], {"a": 10}, 0),
+        ([failed("a", *range(1, 12))], {"a": 10}, 1),
+        ([failed("a", *range(1, 30)), failed("b", 1)], {"a": 9, "b": 1}, 20),
+        ([failed("a", 1, 2, 3, 4, 5, 6), failed("b", *range(1, 8))], {"a": 5, "b": 5}, 3),
+        ([failed(f"r{n}", 1, 2) for n in range(30)], {f"r{n}": 1 for n in range(10)}, 50),
+    ],
+)
+def test_at_most_ten_of_a_kind_and_the_rest_is_counted(
+    results: list[Result], shown: dict[str, int], left: int
+) -> None:
+    *errors, last = said(report(*results, result("z", "unscored")))
+    if left:
+        assert last[0] == "notice"
+        assert last[2].startswith(f"{left} more are not annotated: ")
+    else:
+        errors.append(last)
+    counted: dict[str, int] = {}
+    for level, properties, _ in errors:
+        if level == "error":
+            id = properties["title"].split(":")[0]
+            counted[id] = counted.get(id, 0) + 1
+    assert counted == shown
+    assert list(counted) == list(shown)  # those of one baseline stand together
+    assert [level for level, *_ in errors].count("warning") == 1
+
+
+@given(ANY_TEXT, ANY_TEXT)
+@example(NASTY, "\n::error::x")
+@example("a,b:c%0Ad\r\n", "::set-output name=x::y")
+@example("##[error]x", "##vso[task.complete result=Failed]")
+def test_f31_no_text_from_outside_makes_or_changes_a_command(one: str, other: str) -> None:
+    run = report(
+        result(one, "failed", spot((other,), "value", one, other, note=one, rule=other), name=other),
+        result(other, "error", reason=one, code="BK301"),
+        folder=one.replace("\x00", ""),
+    )
+    found = said(run)
+    assert [level for level, *_ in found] == ["error", "error"]
+    assert all(list(properties) == ["file", "line", "title"] for _, properties, _ in found)
+    text = render(run, "github")
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
+    assert not re.search(r"##(vso|teamcity)?\[", text)
+
+
+@pytest.mark.parametrize(("strict", "level"), [(False, "warning"), (True, "error")])
+def test_f31_a_baseline_that_the_change_weakens_is_told_at_its_line(strict: bool, level: str) -> None:
+    revised = (
+        Revised("users", FILE, 7, "loosened", ("ignore_fields: **.id\n::error::x",)),
+        Revised("gone", FILE, None, "removed"),
+        Revised("new", FILE, 1, "added"),
+    )
+    run = report(result("users", "passed"), against=Against("main", "96e676b1a2b3", revised, strict=strict))
+    assert said(run) == [
+        (
+            level,
+            {"file": FILE, "line": "7", "title": "users: loosened since main"},
+            "ignore_fields: **.id\n\\::error::x",
+        ),
+        (level, {"file": FILE, "line": "1", "title": "gone: removed since main"}, "the baseline is removed"),
+    ]
+
+
+def test_a_long_text_is_cut() -> None:
+    run = report(result("a", "error", reason="x" * 100_000))
+    assert len(render(run, "github")) < 4_000
+
+
+def test_f31_what_is_wrong_with_files_is_told_at_its_place() -> None:
+    problems = [
+        Problem("BK102", "the key a\n::error::is there twice", "remove, one", Place("a:b,c.yaml", 7, 3))
+    ]
+    problems += [Problem("BK509", "without a place")]
+    assert complaints(problems, "sub") == (
+        "::error file=sub/a%3Ab%2Cc.yaml,line=7,title=BK102"
+        "::the key a%0A\\::error::is there twice: remove, one\n"
+    )
+    many = [Problem("BK102", "what", "mend", Place("a.yaml", line)) for line in range(1, 15)]
+    *ten, notice = complaints(many, "").splitlines()
+    assert len(ten) == 10
+    assert notice == "::notice title=baselinekit::4 more problems are in the log of this step"

@@ -1,0 +1,170 @@
+"""The page of an eval run: everything that the report of one states, in a form that nothing breaks out of."""
+
+import dataclasses
+import os
+import re
+
+import pytest
+from hypothesis import example, given, settings, strategies as st
+from report.evalruns import EARLIER, a_run, case, grade
+from report.pages import BREAKING, Page
+from report.reports import FILE, NASTY, report
+
+from baselinekit.model.calibration import Agreement, JudgeFacts
+from baselinekit.model.earlier import CaseChange, Earlier, MetricChange
+from baselinekit.model.grades import Attempt, Grade
+from baselinekit.model.results import Metric, Report, Result, SuiteFacts
+from baselinekit.report.dispatch import render
+from baselinekit.report.html import svg
+from baselinekit.report.html.script import SCRIPT
+from baselinekit.report.html.style import STYLE
+
+EXAMPLES = 500 if os.environ.get("BASELINEKIT_THOROUGH") else 25
+ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=30)
+
+
+def page_of(run: Report) -> Page:
+    return Page(render(run, "x.html"))
+
+
+def rows_of(run: Report) -> list[list[str]]:
+    """The cells of each row of each table, without markup."""
+    rows = re.findall(r"<tr>(.*?)</tr>", render(run, "x.html"))
+    return [
+        [re.sub("<[^>]*>", "", cell) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row)]
+        for row in rows
+    ]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "baselinekit · Support assistant 1.2.0",
+        "6 of 7 did not pass",
+        "eval-20240120-143052",
+        "demo-2",
+        "pass@3 is not available: 7 of 8 cases have fewer than 3 attempts",
+        "Compared to eval-20240119-143052: 1 regressed, 1 improved, 1 insufficient evidence",
+        "1 not comparable: the model differs",
+        "New: brand-new",
+        "Gone: long-gone",
+        "--across model",
+        "other: its labels have changed since it was measured (x.yaml): baselinekit calibrate",
+        "broken: could not be judged (BK640): mend that first, it says nothing yet",
+        "2 of 3 attempts passed",
+        "replayed 2 more times",
+        "flaky · capability",
+        "say sorry",
+        "git.commit a1a1a1a1a1a1 -> b2b2b2b2b2b2",
+    ],
+)
+def test_h66_h67_the_page_states(said: str) -> None:
+    assert said in page_of(a_run()).text
+
+
+def test_h66_metrics_stand_there_in_both_views_with_their_intervals() -> None:
+    rows = rows_of(a_run())
+    assert ["pass@1", "per case", "0.500", "0.200 to 0.800", "", "8", "0.5", "PASS"] in rows
+    assert ["pass@1", "pooled attempts", "0.520", "0.300 to 0.700", "", "14", "", ""] in rows
+    assert ["pass@3", "per case", "none", "", "", "", "0.9", "FAIL"] in rows
+    assert 'aria-label="pass@1 0.500, 0.200 to 0.800"' in render(a_run(), "x.html")
+
+
+def test_h66_the_counts_are_by_category_and_by_grader() -> None:
+    rows = rows_of(a_run())
+    assert ["", "cases", "passed", "failed", "errors", "unscored", "skipped", "pass rate"] in rows
+    assert ["capability", "6", "1", "3", "1", "1", "0", "0.167"] in rows
+    assert ["regression", "1", "0", "1", "0", "0", "0", "0.000"] in rows
+    assert ["tone", "1", "0", "0", "0", "1", "0", "0.000"] in rows
+    assert ["all", "7", "1", "4", "1", "1", "0", "0.143"] in rows
+    assert ["code", "3", "1", "0.333"] in rows
+    assert ["human", "1", "0", "0.000"] in rows
+
+
+def test_an_earlier_run_and_the_judges_stand_there_in_figures() -> None:
+    rows = rows_of(a_run())
+    assert ["curt", "4/4", "0/4", "0.0286", "regressed"] in rows
+    assert ["pass@1", "0.800", "0.500", "2", "1", "4", "1", "1", "insufficient evidence"] in rows
+    assert ["judge", "labels.yaml", "21 of 23", "0.913 (0.732 to 0.976)", "0.830", "1", "1", "1"] in rows
+
+
+def test_expected_and_actual_stand_beside_each_other() -> None:
+    written = render(a_run(), "x.html")
+    assert '<div class="gone"><div>- ab</div></div><div class="came"><div>+ ba</div></div>' in written
+    assert '<div class="lines plain"><div>The parcel</div><div>came late.</div></div>' in written
+    assert '<div class="said">users[0].name</div><div class="pair">' in written
+    assert '<div class="gone"><div>- Ada</div></div><div class="came"><div>+ Grace</div></div>' in written
+
+
+def test_texts_of_several_lines_become_a_diff_where_they_share_lines() -> None:
+    def lines(expected: str, actual: str) -> str:
+        wrong = grade("exact_match", "failed", 0.0, expected=expected, actual=actual)
+        return render(report(case("a", "failed", wrong)), "x.html")
+
+    assert "<div>| b</div>" in lines("a\nb\nc\n", "a\nb\nd\n")
+    assert '<div class="gone"><div>- a</div><div>- b</div></div>' in lines("a\nb\n", "c\nd\n")
+    assert "… and 80 more lines" in lines("x", "".join(f"{n}\n" for n in range(200)))
+
+
+def test_only_what_has_a_baseline_can_be_taken_for_right() -> None:
+    text = page_of(a_run()).text
+    assert text.count("Right as it is now?") == 1
+    assert f"Right as it is now? baselinekit refresh {FILE}" in text
+    comment = render(a_run(), "x.md")
+    assert f"Right as it is now? `baselinekit refresh {FILE}`" in comment
+    assert "To see it: `baselinekit run " in comment
+    alone = render(report(case("a b", "failed")), "x.md")
+    assert "'a b'" in alone
+    assert "refresh" not in alone
+
+
+def test_what_there_is_too_much_of_folds_and_is_counted() -> None:
+    many = tuple(CaseChange(f"c{n}", "regressed", (1, 1), (0, 1), 1.0) for n in range(700))
+    text = page_of(a_run(earlier=dataclasses.replace(EARLIER, cases=many))).text
+    assert "… and 688 more" in text
+    assert "… and 200 that are not in this page" in text
+    assert "c499" in text
+    assert "c500" not in text
+
+
+def test_of_what_is_not_known_there_is_no_section() -> None:
+    text = page_of(report(Result("a", FILE, 1, "http", "passed"))).text
+    assert not [word for word in ("Metrics", "Where it stands", "Judges", "Compared") if word in text]
+    assert "Recommendations" not in page_of(report(case("a", "passed"))).text
+
+
+@settings(max_examples=EXAMPLES)
+@given(ANY_TEXT, ANY_TEXT)
+@example(BREAKING, NASTY)
+@example(NASTY, BREAKING)
+def test_f32_whatever_a_model_or_a_grader_says_it_is_text(one: str, other: str) -> None:
+    differing = [{"path": one, "expected": other, "actual": {one: other}}, one]
+    said = Grade(one, "code", "failed", 0.5, other, one, {other: one, "differences": differing}, one)
+    sides = Grade(other, "code", "failed", 0.5, one, details={"expected": one, "actual": f"a\n{other}"})
+    tried = (Attempt(1, "failed", 0.5, (said, sides), one), Attempt(2, "failed", 0.5, (), other, again=1))
+    wrong = case(one, "failed", attempts=tried, name=other, category=one, tags=(other,), reason=one)
+    silent = case(other, "error", code=one, reason=other, output={one: other})
+    metrics = (Metric(one, 0.5, other, 0.1, 0.9, 3, 0.4), Metric(other, None, one, why=other))
+    measured = JudgeFacts(one, other, "calibrated", Agreement(one, other, one, 1, 1, 1, 1))
+    judges = (measured, JudgeFacts(other, one, "not calibrated"))
+    cases = (
+        CaseChange(one, "regressed", (1, 1), (0, 1), 0.5, other),
+        CaseChange(other, "not comparable", why=one),
+    )
+    changes = (MetricChange(one, "regressed", 1, 0, 1, 1, 0, 1, 1),)
+    earlier = Earlier(one, other, cases, changes, (one,), (other,))
+    suite = SuiteFacts(one, other, metrics, judges=judges)
+    parsed = page_of(report(wrong, silent, suite=suite, earlier=earlier))
+    assert parsed.verbatim == {"script": [SCRIPT], "style": [STYLE]}
+    assert not {tag for tag, _ in parsed.elements} & {"img", "iframe", "a", "link", "form", "object"}
+    assert not [name for _, known in parsed.elements for name in known if name.startswith("on")]
+
+
+@pytest.mark.parametrize(("value", "least"), [(0.0, None), (1.0, 1.0), (0.5, 0.0)])
+def test_an_interval_stays_within_its_picture(value: float, least: float | None) -> None:
+    drawn = svg.interval(value, max(0.0, value - 0.2), min(1.0, value + 0.2), least, "it")
+    parsed = Page(drawn)
+    wide = float(parsed.elements[0][1]["width"] or 0)
+    for _, known in parsed.elements[1:]:
+        left = float(known.get("x") or known.get("cx") or 0)
+        assert 0 <= left <= left + float(known.get("width") or 0) <= wide

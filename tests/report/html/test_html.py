@@ -1,0 +1,270 @@
+"""The HTML report: one page that loads nothing, runs nothing of anybody else, and says all there is (F32)."""
+
+import os
+import re
+import time
+from base64 import b64encode
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings, strategies as st
+from report.pages import BREAKING, Page
+from report.reports import FILE, NASTY, report, result, spot
+
+from baselinekit.model.results import Moment, PastRun, Report, Summary, Trends
+from baselinekit.model.revisions import Against, Revised
+from baselinekit.report.dispatch import render
+from baselinekit.report.html.markup import Markup, element, joined, page
+from baselinekit.report.html.script import SCRIPT
+from baselinekit.report.html.style import STYLE
+
+THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
+ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=40)
+
+
+def page_of(run: Report) -> Page:
+    return Page(render(run, "x.html"))
+
+
+def hostile(one: str, other: str) -> Report:
+    failed = result(
+        one,
+        "failed",
+        spot((one, 0, other), "value", one, other, rule=other, note=one),
+        spot((other,), "value", f"a\n{one}\nb", f"a\n{other}\nb"),
+        name=other,
+        criticality=one,
+        target=other,
+        notes=(one,),
+        explanation=(other,),
+        environment_drift={one: (other, {other: one})},
+    )
+    wrong = result(other, "error", reason=f"{one}\n{other}", code="BK301")
+    passed = result(one, "passed", notes=(other,))
+    more: dict[str, Any] = {"command": one, "started": other, "tool": one, "config": other, "id": one}
+    moments = tuple(Moment(one, "failed", 0.5) for _ in range(3))
+    return report(
+        failed,
+        wrong,
+        passed,
+        **more,
+        warnings=(one,),
+        environment={one: other},
+        trends=Trends((), {one: moments}),
+    )
+
+
+@settings(max_examples=60)
+@given(ANY_TEXT, ANY_TEXT)
+@example(BREAKING, NASTY)
+@example("</script><script>", "' autofocus onfocus='x")
+def test_f32_whatever_a_text_says_it_is_text(one: str, other: str) -> None:
+    written = render(hostile(one, other), "x.html")
+    parsed = Page(written)
+    assert parsed.verbatim == {"script": [SCRIPT], "style": [STYLE]}
+    tags = {tag for tag, _ in parsed.elements}
+    assert not tags & {
+        "img",
+        "iframe",
+        "object",
+        "embed",
+        "link",
+        "base",
+        "form",
+        "a",
+        "video",
+        "audio",
+        "foreignobject",
+    }
+    for _, attributes in parsed.elements:
+        assert not {name for name in attributes if name.startswith("on")}
+        assert not {"src", "href", "style", "srcdoc", "action", "formaction"} & set(attributes)
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202e\ufffe\uffff\ud800-\udfff]", written)
+
+
+def test_f32_what_was_hostile_can_still_be_read() -> None:
+    text = page_of(hostile(BREAKING, NASTY)).text
+    assert "<script>alert(1)</script><img src=x onerror=alert(1)>" in text
+    assert "\\u2028" in text
+
+
+def test_f32_the_page_forbids_itself_everything_but_its_own_style_and_script() -> None:
+    written = render(hostile(BREAKING, NASTY), "x.html")
+    policy = next(
+        attributes["content"] or ""
+        for tag, attributes in Page(written).elements
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy.startswith("default-src 'none'; ")
+    for tag in ("style", "script"):
+        inside = re.search(rf"<{tag}>(.*?)</{tag}>", written, re.DOTALL)
+        assert inside is not None
+        digest = b64encode(sha256(inside[1].encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    assert "unsafe" not in policy
+    assert written.index("Content-Security-Policy") < written.index("<style>") < written.index("<script>")
+
+
+def test_f32_only_what_is_markup_is_not_escaped() -> None:
+    assert element("p", "<b>", element("b", "&"), class_='"') == '<p class="&quot;">&lt;b&gt;<b>&amp;</b></p>'
+    assert joined(None, ["<", Markup("<")]) == "&lt;<"
+    assert element("input", checked=True, hidden=False, value=None) == "<input checked>"
+    for wrong in ("onclick", "style", "href", "src"):
+        with pytest.raises(ValueError, match=wrong):
+            element("p", **{wrong: "x"})
+    with pytest.raises(ValueError, match="img"):
+        element("img")
+    with pytest.raises(ValueError, match="end the script"):
+        page("t", "", "</script>", Markup(""))
+
+
+def a_run() -> Report:
+    return report(
+        result("fine", "passed", seconds=0.002),
+        result("noted", "passed", notes=("a rule matched nothing",)),
+        result(
+            "users",
+            "failed",
+            spot(("body", "users", 1, "name"), "value", "Grace B. Hopper", "Grace Hopper"),
+            spot(("body", "text"), "value", "one\ntwo\nthree\n", "one\n2\nthree\n", line=20),
+            name="User list",
+            criticality="critical",
+            environment_drift={"python": ("3.11.7", "3.12.1")},
+        ),
+        result("orders", "error", code="BK301", reason="nothing answers there"),
+        config="baselinekit.yaml",
+        environment={"platform": "linux"},
+    )
+
+
+def test_the_page_says_what_differs_where_and_how_to_go_on() -> None:
+    parsed = page_of(a_run())
+    for said in (
+        *("2 of 4 did not pass", "1 failed", "1 error", "2 passed", "User list · critical · 2 differences"),
+        *("body.users[1].name", f"{FILE}:14", f"{FILE}:20", "baselinekit refresh users", "3.11.7", "3.12.1"),
+        *("nothing answers there", "baselinekit explain BK301", "a rule matched nothing", "baselinekit.yaml"),
+    ):
+        assert said in parsed.text, said
+    order = [attributes["data-outcome"] for attributes in parsed.of_class("result")]
+    assert order == ["failed", "error", "passed", "passed"]
+
+
+def test_what_did_not_pass_is_open_and_what_there_is_nothing_to_say_of_does_not_fold() -> None:
+    found = [
+        (tag, "open" in attributes)
+        for tag, attributes in page_of(a_run()).elements
+        if "result" in (attributes.get("class") or "").split()
+    ]
+    assert found == [("details", True), ("details", True), ("div", False), ("details", False)]
+
+
+def test_old_and_new_stand_in_a_pair_with_what_differs_marked() -> None:
+    written = render(a_run(), "x.html")
+    assert (
+        '<div class="pair"><div class="gone"><div>- &quot;Grace <mark>B. </mark>Hopper&quot;</div></div>'
+        '<div class="came"><div>+ &quot;Grace Hopper&quot;</div></div></div>'
+    ) in written
+    again = (
+        '<div class="pair both"><div>| three</div><div class="again" aria-hidden="true">| three</div></div>'
+    )
+    assert again in written
+
+
+def test_what_works_with_the_script_alone_is_hidden_until_it_runs() -> None:
+    parsed = page_of(a_run())
+    assert all("hidden" in attributes for attributes in parsed.of_class("only-script"))
+    ids = [attributes["id"] for _, attributes in parsed.elements if "id" in attributes]
+    assert len(set(ids)) == len(ids)
+    for id in re.findall(r'get\("(\w+)"\)', SCRIPT):
+        assert id in ids
+    assert ".innerHTML" not in SCRIPT
+    assert "eval" not in SCRIPT
+
+
+def test_every_control_and_picture_has_a_name() -> None:
+    runs = tuple(PastRun("", 1.0, Summary(passed=3, failed=k % 2)) for k in range(5))
+    moments = {"users": tuple(Moment("", "passed", k / 10) for k in range(1, 6))}
+    many = [result(f"r{n}", "passed", seconds=1.7**n / 1000) for n in range(12)]
+    run = report(*a_run().results, *many, trends=Trends(runs, moments))
+    parsed = page_of(run)
+    pictures = [attributes for tag, attributes in parsed.elements if tag == "svg"]
+    assert [attributes["class"] for attributes in pictures] == [
+        "picture outcomes",
+        "picture spread",
+        "picture spark",
+    ]
+    assert all(attributes["role"] == "img" and attributes["aria-label"] for attributes in pictures)
+    for tag, attributes in parsed.elements:
+        if tag == "input" and attributes["type"] == "search":
+            assert attributes["aria-label"]
+    assert parsed.elements[0] == ("html", {"lang": "en"})
+    assert "The last 6 runs" in parsed.text
+
+
+def test_what_the_change_does_to_the_baselines_stands_before_the_results() -> None:
+    revised = (Revised("<u>", FILE, 7, "loosened", ("ignore_fields: <b>",)), Revised("new", FILE, 1, "added"))
+    run = report(result("users", "passed"), against=Against("main", "96e676b1a2b3", revised))
+    text = page_of(run).text
+    assert (
+        text.index("against main (96e676b1a2b3)") < text.index("ignore_fields: <b>") < text.index("Results")
+    )
+    assert f"<u> {FILE}:7" in text
+
+
+def colours(scheme: int) -> dict[str, str]:
+    """The colours of the light (0) and the dark (1) page by their names."""
+    blocks = re.findall(r":root \{(.*?)\n *\}", STYLE, re.DOTALL)
+    return dict(re.findall(r"--([\w-]+): (#\w{6});", blocks[scheme]))
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("scheme", [0, 1])
+def test_all_text_stands_out_from_what_is_behind_it(scheme: int) -> None:
+    known = colours(scheme)
+    words = ("text", "dim", "failed", "error", "unscored", "skipped", "passed")
+    pairs = [(text, behind) for text in words for behind in ("page", "card")]
+    pairs += [("text", behind) for behind in ("gone", "came", "gone-mark", "came-mark")]
+    for text, behind in pairs:
+        dark, light = sorted((luminance(known[text]), luminance(known[behind])))
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, behind)
+
+
+def test_a_text_is_shown_at_length() -> None:
+    long = spot(
+        ("text",), "value", "".join(f"a{n}\n" for n in range(150)), "".join(f"b{n}\n" for n in range(150))
+    )
+    text = page_of(report(result("a", "failed", long))).text
+    assert "- a149" in text
+    assert "+ b149" in text
+
+
+def test_an_empty_run_and_one_that_stopped_have_a_page() -> None:
+    assert "0 of 0 did not pass" in page_of(report()).text
+    stopped = report(result("a", "skipped", reason="interrupted"), complete=False, interrupted=True)
+    assert "1 of 1 did not pass (interrupted)" in page_of(stopped).text
+
+
+def test_a_long_run_stays_openable_and_counts_what_is_cut() -> None:
+    half = 5_000 if THOROUGH else 2_500
+    spots = [spot(("k", k), "value", "x" * 250, "y" * 250) for k in range(5)]
+    many = [result(f"bad-{n}", "failed", *spots) for n in range(half)]
+    many += [result(f"good-{n}", "passed") for n in range(half)]
+    began = time.thread_time()
+    written = render(report(*many), "x.html")
+    assert time.thread_time() - began < 40
+    assert len(written) < 10_000_000
+    assert written.count('data-outcome="') == 2 * half
+    left_out = re.search(r"the details of ([\d,]+) results are left out", written)
+    assert left_out is not None
+    assert int(left_out[1].replace(",", "")) + written.count("<details") == half
+
+
+def test_more_rows_than_a_page_holds_are_counted() -> None:
+    written = render(report(*[result("a", "passed")] * 20_005), "x.html")
+    assert "5 more results are not in this page" in written

@@ -1,0 +1,290 @@
+"""What an engineer reads after a failing compare."""
+
+import contextlib
+import io
+import os
+import re
+import subprocess
+import sys
+from unicodedata import combining, east_asian_width
+
+import pytest
+from report.reports import FILE, NASTY, report, result, spot
+
+from baselinekit.model.results import Result
+from baselinekit.report.terminal import progressbar, results as terminal
+from baselinekit.report.terminal.style import Style
+from baselinekit.report.wording import words
+
+PLAIN = Style(colour=False, width=80)
+COLOURED = Style(colour=True, width=80)
+
+
+def test_a_failure_as_it_is_read() -> None:
+    failed = result(
+        "users-list",
+        "failed",
+        spot(("body", "users", 1, "email"), "value", "<<any_email>>", "nobody"),
+        spot(("body", "total"), "type", 20, "20", line=20),
+        spot(("body", "price"), "tolerance", 4.2, 3.8, line=21, rule="tolerance.price", note="delta -0.4"),
+        spot(("headers", "x-id"), "missing", "7", line=9),
+        spot(("body", "new"), "extra", {"a": 1}, line=None),
+        spot(("body", "report"), "value", "a\nb\n", "a\nc\n", line=22),
+        name="User list keeps its shape",
+        criticality="critical",
+        environment_drift={"git.commit": ("1a2b", "3c4d"), "node": ("18", None)},
+        notes=("ignore_fields[0] 'x' matched nothing",),
+        explanation=("only with -v",),
+    )
+    assert terminal.failure(failed, PLAIN) == (
+        f"""\
+FAILED  users-list  User list keeps its shape (critical)
+        {FILE}:3   GET http://127.0.0.1:8123/users   6 differences
+
+  body.users[1].email                 {FILE}:14
+    - <<any_email>>
+    + "nobody"
+  body.total  another type            {FILE}:20
+    - 20 (number)
+    + "20" (string)
+  body.price  outside its tolerance   {FILE}:21
+    - 4.2
+    + 3.8
+    (delta -0.4, rule tolerance.price)
+  headers.x-id  missing               {FILE}:9
+    - "7"
+  body.new  not in the baseline
+    + {{"a": 1}}
+  body.report                         {FILE}:22
+    @@ line 1 @@
+    | a
+    - b
+    + c
+
+  changed since capture
+    node: 18 -> null
+    git.commit 1a2b -> 3c4d
+  note ignore_fields[0] 'x' matched nothing
+"""
+    )
+    assert "    only with -v\n" in terminal.failure(failed, PLAIN, verbose=True)
+
+
+def test_another_commit_alone_is_told_in_one_line() -> None:
+    drift = {"git.commit": ("a1" * 20, "b2" * 20), "git.branch": ("main", "new")}
+    told = terminal.failure(result("a", "failed", environment_drift=drift), PLAIN).splitlines()
+    line = "  changed since capture: git.branch main -> new, git.commit a1a1a1a1a1a1 -> b2b2b2b2b2b2"
+    assert told[2:] == [line]
+
+
+def test_an_error_says_what_where_and_what_to_do() -> None:
+    error = result("orders", "error", code="BK301", reason="refused the connection: is the service running?")
+    assert terminal.failure(error, PLAIN) == (
+        f"ERROR   orders\n        {FILE}:3   GET http://127.0.0.1:8123/users\n"
+        "  BK301 refused the connection: is the service running?\n"
+    )
+    coded = result("orders", "error", code="BK301", reason="BK301 a.yaml:1 no: do")
+    assert terminal.failure(coded, PLAIN).count("BK301") == 1
+
+
+def test_what_passed_stands_apart_from_what_did_not() -> None:
+    fine, wrong = result("a", "passed"), result("b", "failed")
+    assert terminal.passed(report(fine), PLAIN).count("\n") == 1
+    assert terminal.passed(report(fine, wrong), PLAIN).endswith(".yaml:3\n\n")
+    assert terminal.passed(report(wrong), PLAIN) == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(0.0, "0.000s"), (0.0061, "0.006s"), (0.1, "0.10s"), (2.5, "2.50s"), (75, "1m 15s")]
+)
+def test_times_that_stand_beside_each_other_tell_milliseconds(seconds: float, told: str) -> None:
+    assert words.exact(seconds) == told
+
+
+def test_what_repeats_along_an_array_is_told_once() -> None:
+    rows = [spot(("body", "users", row, "name"), "missing", f"User {row}") for row in range(20)]
+    failed = result("a", "failed", *rows, resolved={"body": {"users": [{}] * 20}})
+    text = terminal.failure(failed, PLAIN)
+    assert "  body.users.*.name  missing in 20 of 20" in text
+    assert text.count("missing") == 1
+    assert "… and 19 more like it" in text
+    assert terminal.failure(failed, PLAIN, verbose=True).count("missing") == 20
+    assert "missing in 20 " in terminal.failure(result("a", "failed", *rows), PLAIN)
+
+
+def test_a_few_values_along_an_array_are_all_shown_and_many_by_sample() -> None:
+    def prices(count: int) -> Result:
+        return result(
+            "a", "failed", *(spot(("rows", row, "price"), "value", row, -row) for row in range(count))
+        )
+
+    assert "rows[4].price" in terminal.failure(prices(5), PLAIN)
+    many = terminal.failure(prices(9), PLAIN)
+    assert "rows.*.price  differs in 9" in many
+    assert "    rows[2].price\n    - 2\n    + -2\n    … and 6 more like these\n" in many
+
+
+def test_whole_rows_that_are_lost_are_not_folded_away() -> None:
+    rows = [spot(("rows", row), "missing", {"id": row}) for row in range(4)]
+    text = terminal.failure(result("a", "failed", *rows), PLAIN)
+    assert text.count('- {"id": ') == 4
+
+
+def test_at_most_fifty_places_and_the_rest_is_counted() -> None:
+    spots = [spot((f"key{number}",), "value", 1, 2) for number in range(60)]
+    text = terminal.failure(result("a", "failed", *spots, count=12_345), PLAIN)
+    assert text.count("    - 1\n") == 50
+    assert "   12,345 differences\n" in text
+    assert "… and 12,295 more differences" in text
+
+
+def test_a_long_text_is_cut_with_a_count() -> None:
+    old, new = ("\n".join(f"{word} {number}" for number in range(100)) for word in ("old", "new"))
+    text = terminal.failure(result("a", "failed", spot(("body",), "value", old, new)), PLAIN)
+    assert text.count("    - old") == 39
+    assert "… and 161 more lines" in text
+
+
+def test_nothing_from_outside_steers_the_terminal_or_the_runner() -> None:
+    nasty = result(
+        "id" + NASTY,
+        "failed",
+        spot(("body", NASTY), "value", NASTY, "x" + NASTY + "\ny", rule=NASTY, note=NASTY),
+        name=NASTY,
+        criticality=NASTY,
+        target=NASTY,
+        reason=NASTY,
+        notes=(NASTY,),
+        explanation=(NASTY,),
+        environment_drift={NASTY: (NASTY, {NASTY: NASTY})},
+    )
+    run = report(nasty, result("p" + NASTY, "passed", notes=(NASTY,)), warnings=(NASTY,))
+    for text in (
+        terminal.failure(nasty, PLAIN, verbose=True),
+        terminal.warnings(run, PLAIN),
+        terminal.listing(run.results, PLAIN),
+        terminal.summary(run, PLAIN),
+        "\n".join(terminal.next_commands(run)),
+    ):
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\ud800-\udfff]", text)
+        assert not re.search(r"(?m)^\s*::", text)
+
+
+def test_colours_come_only_when_wanted() -> None:
+    failed = result("a", "failed", spot(("k",), "value", 1, 2))
+    text = terminal.failure(failed, COLOURED)
+    assert "\x1b[31m- 1\x1b[0m" in text
+    assert "\x1b[32m+ 2\x1b[0m" in text
+    assert "\x1b[1mk\x1b[0m" in text
+    without = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    assert without == terminal.failure(failed, PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "more", "line"),
+    [
+        (["failed", "passed", "passed"], {}, "1 failed, 2 passed in 0.21s"),
+        (["error"] * 2 + ["unscored", "skipped"], {}, "2 errors, 1 unscored, 1 skipped in 0.21s"),
+        (["passed"], {"interrupted": True}, "1 passed in 0.21s (interrupted)"),
+        (["passed"], {"complete": False}, "1 passed in 0.21s (not all of them ran)"),
+        ([], {}, "nothing ran in 0.21s"),
+        (["passed"] * 1_200, {"seconds": 125.4}, "1,200 passed in 2m 05s"),
+    ],
+)
+def test_summary(outcomes: list[str], more: dict[str, object], line: str) -> None:
+    run = report(*(result(f"r{number}", outcome) for number, outcome in enumerate(outcomes)), **more)
+    assert terminal.summary(run, PLAIN) == line
+    assert re.sub(r"\x1b\[[0-9;]*m", "", terminal.summary(run, COLOURED)) == line
+
+
+def test_listing_and_warnings() -> None:
+    run = report(
+        result("a", "passed", notes=("a rule hid something",)),
+        result("longer", "skipped", reason="later"),
+        result("bad", "failed", notes=("shown with its failure",)),
+        warnings=("CI is set: nothing is recorded",),
+        not_recorded=("a.yaml: no space left",),
+    )
+    assert terminal.listing(run.results[:2], PLAIN) == (
+        f"passed    a         0.12s  {FILE}:3\nskipped   longer    0.12s  {FILE}:3\n"
+    )
+    assert terminal.warnings(run, PLAIN) == (
+        "warning CI is set: nothing is recorded\nwarning not recorded: a.yaml: no space left\n"
+        "warning a: a rule hid something\n"
+    )
+    assert terminal.warnings(report(result("a", "passed")), PLAIN) == ""
+
+
+@pytest.mark.parametrize(
+    ("results", "commands"),
+    [
+        ([result("a", "passed")], []),
+        ([result("a", "failed")], ["baselinekit compare --id a -v", "baselinekit refresh a --dry-run"]),
+        (
+            [result("a b", "failed")],
+            ["baselinekit compare --id 'a b' -v", "baselinekit refresh 'a b' --dry-run"],
+        ),
+        (
+            [result("a", "failed"), result("b", "failed")],
+            ["baselinekit compare --lf -v", "baselinekit review"],
+        ),
+        (
+            [result("a", "error", code="BK301"), result("b", "error", code="BK301"), result("c", "error")],
+            ["baselinekit explain BK301"],
+        ),
+    ],
+)
+def test_next_commands(results: list[Result], commands: list[str]) -> None:
+    assert terminal.next_commands(report(*results)) == commands
+
+
+def test_progress_writes_nothing_into_a_pipe_and_imports_nothing() -> None:
+    stream = io.StringIO()
+    with progressbar.progress(100, stream) as advance:
+        advance("passed")
+    assert stream.getvalue() == ""
+    code = (
+        "import io, sys\nfrom baselinekit.report.terminal import progressbar\n"
+        "with progressbar.progress(9, io.StringIO()) as advance: advance('passed')\n"
+        "sys.exit('rich' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("color", ["auto", "never"])
+def test_progress_draws_a_bar_on_a_terminal(color: str) -> None:
+    master, slave = os.openpty()
+    with (
+        os.fdopen(slave, "w", encoding="utf-8") as stream,
+        progressbar.progress(3, stream, color=color) as advance,
+    ):
+        for outcome in ("passed", "failed", "error"):
+            advance(outcome)
+    drawn = b""
+    with contextlib.suppress(OSError), os.fdopen(master, "rb", buffering=0) as screen:
+        while part := screen.read(4096):
+            drawn += part
+    assert "3/3" in drawn.decode()
+    assert "1 failed, 1 error" in drawn.decode()
+    assert color == "auto" or not re.search(rb"\x1b\[[0-9;]*m", drawn)
+
+
+def test_places_stand_under_each_other_beside_wide_characters_too() -> None:
+    spots = [
+        spot(("漢字", "é"), "value", 1, 2),
+        spot(("a", "e\u0301"), "value", 1, 2),
+        spot(("abc",), "value", 1, 2),
+    ]
+    lines = terminal.failure(result("x", "failed", *spots), PLAIN).splitlines()
+    shown = [line for line in lines if line.startswith("  ") and "14" in line and ":3" not in line]
+    columns = [
+        sum(0 if combining(c) else 1 + (east_asian_width(c) in "WF") for c in line.split("baselines/")[0])
+        for line in shown
+    ]
+    assert len(shown) == 3
+    assert len(set(columns)) == 1
+
+
+def test_one_difference_that_is_not_shown_is_one() -> None:
+    text = terminal.failure(result("x", "failed", spot(("a",), "value", 1, 2), count=2), PLAIN)
+    assert "… and 1 more difference\n" in text

@@ -1,0 +1,110 @@
+"""JSON text with every digit, and short forms of it."""
+
+import json
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, strategies as st
+
+from baselinekit.model.values import ABSENT
+from baselinekit.report.values.encode import encode
+from baselinekit.report.values.shown import cut_line, pair, short
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | FINITE | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(JSON, st.sampled_from([None, 0, 2]))
+def test_what_is_written_reads_back(value: object, indent: int | None) -> None:
+    assert json.loads(encode(value, indent)) == value
+
+
+@given(JSON)
+def test_the_layout_is_that_of_the_standard_library(value: object) -> None:
+    def shape(text: str) -> str:
+        return "".join(character for character in text if character in "[]{},: \n")
+
+    plain = json.loads(json.dumps(value), parse_float=lambda _: 1, parse_int=lambda _: 1)
+    assert shape(encode(plain, 2)) == shape(json.dumps(plain, indent=2, ensure_ascii=False))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Decimal("4.20"), "4.20"),
+        (Decimal("1E+400"), "1E+400"),
+        (Decimal("0.1000000000000000055511151231257827"), "0.1000000000000000055511151231257827"),
+        (12345678901234567890123, "12345678901234567890123"),
+        (1.0, "1.0"),
+        (True, "true"),
+        ({}, "{}"),
+        ([], "[]"),
+        ([{"a": []}], '[{"a": []}]'),
+        (float("inf"), '"inf"'),
+        (Decimal("NaN"), '"NaN"'),
+        ("\x1b\u202e\ud800\x7fä", '"\\u001b\\u202e\\ud800\\u007fä"'),
+    ],
+)
+def test_leaves(value: object, text: str) -> None:
+    assert encode(value) == text
+
+
+def test_what_is_no_value_is_not_written() -> None:
+    with pytest.raises(TypeError):
+        encode([ABSENT])
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "types", "shown"),
+    [
+        ("a", "b", False, ('"a"', '"b"')),
+        ("5", 5, True, ('"5" (string)', "5 (number)")),
+        (None, True, True, ("null (null)", "true (boolean)")),
+        ("<<any_email>>", "<<any_email>>", True, ("<<any_email>>", '"<<any_email>>" (string)')),
+        ("{{any_uuid}}", [1], True, ("{{any_uuid}}", "[1] (array)")),
+        ("a << b", "x", False, ('"a << b"', '"x"')),
+        (ABSENT, {"a": 1}, False, ("", '{"a": 1}')),
+    ],
+)
+def test_pair(expected: object, actual: object, types: bool, shown: tuple[str, str]) -> None:
+    assert pair(expected, actual, types) == shown
+
+
+def test_long_values_are_cut_with_a_count() -> None:
+    left, right = pair("a" * 600, "b")
+    assert left == '"' + "a" * 499 + " … and 102 more characters"
+    assert right == '"b"'
+    assert cut_line("x" * 501).endswith(" … and 1 more character")
+
+
+def test_where_long_texts_part_is_in_sight() -> None:
+    left, right = pair("x" * 9_000 + "left", "x" * 9_000 + "right")
+    assert left == f'… 8,961 characters alike … {"x" * 40}left"'
+    assert right == f'… 8,961 characters alike … {"x" * 40}right"'
+    objects = pair({"k": "x" * 9_000, "z": 1}, {"k": "x" * 9_000, "z": 2})
+    assert [text[-12:] for text in objects] == ['xx", "z": 1}', 'xx", "z": 2}']
+
+
+def test_a_huge_value_is_not_written_out_to_show_its_beginning() -> None:
+    shown, _ = pair([{"row": number} for number in range(200_000)], [])
+    assert len(shown) < 700
+    assert "and over " in shown
+    assert pair("x" * 5_000_000, 1)[0].endswith("more characters")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("plain", "plain"),
+        ("a\x1b\n", "a\\x1b\\n"),
+        (ABSENT, "not set"),
+        (None, "null"),
+        ({"a": 1}, '{"a": 1}'),
+    ],
+)
+def test_short(value: object, text: str) -> None:
+    assert short(value) == text

@@ -1,0 +1,100 @@
+"""What a run took of models, in every form of report."""
+
+import json
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+from report.reports import report, result
+
+from baselinekit.model.asking import Spent, Usage
+from baselinekit.model.results import Report
+from baselinekit.report.dispatch import read, render
+from baselinekit.report.terminal import results as terminal
+from baselinekit.report.terminal.style import Style
+from baselinekit.report.wording import words
+
+
+@pytest.mark.parametrize(
+    ("usd", "text"),
+    [
+        ("0", "$0.00"),
+        ("12345.678", "$12,345.68"),
+        ("1.5", "$1.50"),
+        ("0.0123", "$0.0123"),
+        ("0.00001", "$0.0000100"),
+    ],
+)
+def test_dollars(usd: str, text: str) -> None:
+    assert words.dollars(Decimal(usd)) == text
+
+
+@pytest.mark.parametrize(
+    ("usage", "text"),
+    [
+        (Usage(), ""),
+        (Usage(1_200, 30), "1,200 tokens in, 30 out"),
+        (Usage(None, 30, Decimal("0.5")), "30 out, $0.50"),
+        (Usage(0, 0, Decimal(0)), "0 tokens in, 0 out"),
+    ],
+)
+def test_what_one_answer_took(usage: Usage, text: str) -> None:
+    assert words.took(usage) == text
+    line = terminal.listing([replace(result("a", "passed"), usage=usage)], Style())
+    assert line.endswith(f"   {text}\n") if text else not line.endswith(" \n")
+
+
+def spending(spent: Spent | None) -> Report:
+    return replace(report(result("a", "passed")), spent=spent)
+
+
+@pytest.mark.parametrize(
+    ("spent", "text"),
+    [
+        (None, ""),
+        (Spent(), ""),
+        (Spent(1, 7), ", 1 call of models (7 tokens)"),
+        (Spent(1_000, 20_000, Decimal("1.25")), ", 1,000 calls of models (20,000 tokens, $1.25)"),
+        (
+            Spent(5, 0, Decimal(0), 5, 5_135, Decimal("0.0101")),
+            ", 5 calls of models (0 tokens; 5 without an answer may have taken 5,135 tokens, $0.0101)",
+        ),
+    ],
+)
+def test_what_a_run_took(spent: Spent | None, text: str) -> None:
+    told = spending(spent)
+    assert words.headline(told).partition("s")[0]
+    assert words.headline(told).endswith(f"s{text}")
+    assert terminal.summary(told, Style()).endswith(f"s{text}")
+    assert text in render(told, "x.md").splitlines()[0]
+
+
+def test_what_may_have_been_spent_is_read_back_as_it_was_written() -> None:
+    told = spending(Spent(3, 9, Decimal("0.5"), 2, 2_038, Decimal("0.0101")))
+    text = render(told, "x.json")
+    assert read(text, "x.json").spent == told.spent
+    assert json.loads(text)["run"]["spent"]["unanswered"] == {"calls": 2, "tokens": 2038, "cost_usd": 0.0101}
+
+
+def test_the_result_file_has_the_exact_sums() -> None:
+    told = replace(
+        spending(Spent(2, 9, Decimal("0.000000123456789012345678"))),
+        results=(replace(result("a", "passed"), usage=Usage(1, None, Decimal("1E-7"))),),
+    )
+    text = render(told, "x.json")
+    assert '"cost_usd": 1.23456789012345678E-7' in text
+    found = json.loads(text)
+    assert found["run"]["spent"]["calls"] == 2
+    assert {key: found["results"][0]["observed"][key] for key in ("tokens_in", "cost_usd")} == {
+        "tokens_in": 1,
+        "cost_usd": 1e-7,
+    }
+    assert "tokens_out" not in found["results"][0]["observed"], "what nobody said is not there"
+    assert "spent" not in json.loads(render(spending(None), "x.json"))["run"]
+
+
+def test_what_was_skipped_for_a_limit_says_so_once() -> None:
+    skipped = replace(result("a", "skipped"), code="BK620", reason="nobody is asked: raise it")
+    told = replace(report(skipped, replace(skipped, id="b")), complete=False)
+    assert words.warnings(told) == ["2 skipped: BK620 nobody is asked: raise it"]
+    assert words.warnings(report(result("c", "skipped"))) == []
