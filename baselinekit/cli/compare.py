@@ -187,9 +187,7 @@ def _print(report: Report, style: Style, given: dict[str, Any]) -> None:
     if quiet:
         screen.show(terminal.warnings(replace(report, results=()), style) if report.not_recorded else "")
     else:
-        for result in report.results:
-            if result.outcome in ("failed", "error", "unscored"):
-                screen.show(terminal.failure(result, style, verbose) + "\n")
+        screen.show(terminal.not_passed(report, style, verbose))
         screen.show(terminal.warnings(report, style))
     screen.show("" if quiet else terminal.revised(report, style))
     screen.line(terminal.summary(report, style))

@@ -54,10 +54,8 @@ def _looked_at(report: Report) -> Redactor:
 def _print(report: Report, style: Style, verbose: bool, quiet: bool) -> None:
     if verbose:
         screen.show(terminal.passed(report, style))
-    for result in report.results if not quiet else ():
-        if result.outcome in ("failed", "error", "unscored"):
-            screen.show(terminal.failure(result, style, verbose) + "\n")
     if not quiet:
+        screen.show(terminal.not_passed(report, style, verbose))
         screen.show(terminal.revised(report, style))
         screen.show(terminal.warnings(report, style))
     screen.line(terminal.summary(report, style))

@@ -4,10 +4,12 @@ Everything from outside goes through escape, and no line begins with what a CI r
 runs have is imported when one has it."""
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from baselinekit.escape import log, one_line, visible
 from baselinekit.model.results import Report, Result
+from baselinekit.plural import many
 from baselinekit.report.differences.blocks import Block, blocks, count
 from baselinekit.report.terminal.fitting import width
 from baselinekit.report.terminal.style import Style
@@ -26,6 +28,31 @@ _TONES = {"gone": "red", "came": "green", "dim": "dim"}
 _MOST_DRIFTS = 10
 _MOST_EXPLAINED = 40
 _MOST_COMMANDS = 4
+_MOST_OF_A_CODE = 5
+_SHOWN_OF_A_CODE = 3
+_NAMED = 6
+
+
+def not_passed(report: Report, style: Style, verbose: bool = False) -> str:
+    """All that did not pass. Of many errors with one code, as a service gives that is down, the first ones
+    speak for the others."""
+    wrong = [result for result in report.results if result.outcome in ("failed", "error", "unscored")]
+    errors = Counter(result.code for result in wrong if result.outcome == "error")
+    told: Counter[str | None] = Counter()
+    more: dict[str, list[str]] = {}
+    lines = []
+    for result in wrong:
+        code = result.code if result.outcome == "error" and not verbose else None
+        told[code] += 1
+        if code and errors[code] > _MOST_OF_A_CODE and told[code] > _SHOWN_OF_A_CODE:
+            more.setdefault(code, []).append(one_line(result.id))
+        else:
+            lines.append(failure(result, style, verbose) + "\n")
+    for code, ids in more.items():
+        names = ", ".join(ids[:_NAMED]) + (f" and {many(len(ids) - _NAMED, 'other')}" if ids[_NAMED:] else "")
+        word = style.paint("ERROR  ", _OUTCOME_COLOURS["error"])
+        lines.append(log(f"{word} {len(ids):,} more with {code}: {names} (-v shows each)\n") + "\n")
+    return "".join(lines)
 
 
 def failure(result: Result, style: Style, verbose: bool = False) -> str:

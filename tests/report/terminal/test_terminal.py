@@ -288,3 +288,31 @@ def test_places_stand_under_each_other_beside_wide_characters_too() -> None:
 def test_one_difference_that_is_not_shown_is_one() -> None:
     text = terminal.failure(result("x", "failed", spot(("a",), "value", 1, 2), count=2), PLAIN)
     assert "… and 1 more difference\n" in text
+
+
+def test_of_many_errors_with_one_code_the_first_speak_for_the_others() -> None:
+    """A service that is down fails each of 300 baselines in the same way."""
+
+    def down(number: int) -> list[Result]:
+        why = "GET http://127.0.0.1:9/x: no connection"
+        return [result(f"b{n}", "error", reason=why, code="BK301") for n in range(number)]
+
+    other = [
+        result("else", "error", reason="no answer", code="BK303"),
+        result("f", "failed", spot(("a",), "value", 1, 2)),
+    ]
+    few = terminal.not_passed(report(*down(5), *other), PLAIN)
+    assert [line for line in few.splitlines() if line.startswith("ERROR")] == [
+        *(f"ERROR   b{n}" for n in range(5)),
+        "ERROR   else",
+    ]
+    many = terminal.not_passed(report(*down(300), *other), PLAIN)
+    assert [line for line in many.splitlines() if line.startswith(("ERROR", "FAILED"))] == [
+        *(f"ERROR   b{n}" for n in range(3)),
+        "ERROR   else",
+        "FAILED  f",
+        "ERROR   297 more with BK301: b3, b4, b5, b6, b7, b8 and 291 others (-v shows each)",
+    ]
+    assert many.endswith("(-v shows each)\n\n")
+    verbose = terminal.not_passed(report(*down(300)), PLAIN, verbose=True)
+    assert verbose.count("ERROR ") == 300
