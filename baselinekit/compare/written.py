@@ -25,9 +25,9 @@ class _Reading:
         self._data, self._position = data, 0
 
     def write(self, piece: bytes) -> None:
-        start, self._position = self._position, self._position + len(piece)
-        if self._data[start : self._position] != piece:
+        if not self._data.startswith(piece, self._position):
             raise _OtherBytesError
+        self._position += len(piece)
 
 
 def _pickler(to: _Pieces | _Reading) -> Pickler:
