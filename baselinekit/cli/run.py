@@ -35,8 +35,6 @@ from baselinekit.workflow import history
 from baselinekit.workflow.masking import masked
 from baselinekit.workflow.project import Project
 
-_FAULTS = ("failed", "error", "unscored")
-
 
 @click.command(short_help="Run eval cases: grade what comes back, and count.")
 @click.argument("paths", nargs=-1, type=click.Path())
@@ -211,9 +209,7 @@ def _print(project: Project, report: Report, kept: list[str], style: Style, give
     if verbose:
         screen.show(reports.eval_passed(report, style))
     if not quiet:
-        for result in report.results:
-            if result.outcome in _FAULTS:
-                screen.show(reports.eval_failure(result, style, verbose) + "\n")
+        screen.show(reports.eval_failures(report, style, verbose))
         screen.show(terminal.warnings(report, style))
         screen.show(reports.eval_skipped(report, style, verbose))
         screen.show(reports.eval_metrics(report, style, verbose))

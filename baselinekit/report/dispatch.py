@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.model.results import Report, Result
+from baselinekit.model.results import Report
 from baselinekit.model.values import Json
 from baselinekit.report.forms.table import ANNOTATIONS, form_of
 from baselinekit.report.terminal.style import Style
@@ -86,11 +86,11 @@ def eval_skipped(report: Report, style: Style, verbose: bool) -> str:
     return skips.skipped(report, style, verbose)
 
 
-def eval_failure(result: Result, style: Style, verbose: bool) -> str:
-    """One eval case that did not pass, for the terminal."""
+def eval_failures(report: Report, style: Style, verbose: bool) -> str:
+    """The eval cases that did not pass, for the terminal."""
     from baselinekit.report.evals import terms
 
-    return terms.failing(result, style, verbose)
+    return terms.all_failing(report, style, verbose)
 
 
 def eval_metrics(report: Report, style: Style, verbose: bool) -> str:

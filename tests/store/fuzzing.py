@@ -265,8 +265,8 @@ def changed(text: str, source: random.Random, kind: str, given: list[tuple[str, 
         return text[:at] + other[start : start + source.randrange(300)] + text[at:]
     if how == 4:  # a word for another
         words = re.findall(r"[\w.$<>{}-]+|[^\w.$<>{}-]+", text)
-        at = source.randrange(len(words) // 2) * 2 + (not words[0][0].isalnum())
-        words[at] = source.choice(TOKENS[source.choice([kind, "both", "both", "both"])])
+        at = source.randrange(len(words) // 2) * 2 + (not words[0][0].isalnum()) if len(words) > 1 else 0
+        words[at : at + 1] = [source.choice(TOKENS[source.choice([kind, "both", "both", "both"])])]
         return "".join(words)
     lines = text.split("\n")
     one, other = source.randrange(len(lines)), source.randrange(len(lines))

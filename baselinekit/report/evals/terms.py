@@ -56,6 +56,11 @@ def _text(value: Json) -> str:
     return value if isinstance(value, str) else encode(value, 2)
 
 
+def all_failing(report: Report, style: Style, verbose: bool) -> str:
+    """All cases that did not pass, for the terminal."""
+    return terminal.not_passed(report, style, verbose, failing)
+
+
 def failing(result: Result, style: Style, verbose: bool) -> str:
     """One case that did not pass, for the terminal."""
     told = terminal.failure(replace(result, explanation=()), style, verbose)

@@ -5,7 +5,7 @@ runs have is imported when one has it."""
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from baselinekit.escape import log, one_line, visible
 from baselinekit.model.results import Report, Result
@@ -31,12 +31,14 @@ _MOST_COMMANDS = 4
 _MOST_OF_A_CODE = 5
 _SHOWN_OF_A_CODE = 3
 _NAMED = 6
+_FAULTS = ("failed", "error", "unscored")
+Tell = Callable[[Result, Style, bool], str]
 
 
-def not_passed(report: Report, style: Style, verbose: bool = False) -> str:
-    """All that did not pass. Of many errors with one code, as a service gives that is down, the first ones
-    speak for the others."""
-    wrong = [result for result in report.results if result.outcome in ("failed", "error", "unscored")]
+def not_passed(report: Report, style: Style, verbose: bool = False, tell: Tell | None = None) -> str:
+    """All that did not pass, each as `tell` does. Of many errors with one code, as a service gives that is
+    down, the first ones speak for the others."""
+    wrong = [result for result in report.results if result.outcome in _FAULTS]
     errors = Counter(result.code for result in wrong if result.outcome == "error")
     told: Counter[str | None] = Counter()
     more: dict[str, list[str]] = {}
@@ -47,7 +49,7 @@ def not_passed(report: Report, style: Style, verbose: bool = False) -> str:
         if code and errors[code] > _MOST_OF_A_CODE and told[code] > _SHOWN_OF_A_CODE:
             more.setdefault(code, []).append(one_line(result.id))
         else:
-            lines.append(failure(result, style, verbose) + "\n")
+            lines.append((tell or failure)(result, style, verbose) + "\n")
     for code, ids in more.items():
         names = ", ".join(ids[:_NAMED]) + (f" and {many(len(ids) - _NAMED, 'other')}" if ids[_NAMED:] else "")
         word = style.paint("ERROR  ", _OUTCOME_COLOURS["error"])

@@ -12,6 +12,7 @@ import pytest
 from report.reports import FILE, NASTY, report, result, spot
 
 from baselinekit.model.results import Result
+from baselinekit.report.evals import terms
 from baselinekit.report.terminal import progressbar, results as terminal
 from baselinekit.report.terminal.style import Style
 from baselinekit.report.wording import words
@@ -244,7 +245,8 @@ def test_progress_writes_nothing_into_a_pipe_and_imports_nothing() -> None:
         advance("passed")
     assert stream.getvalue() == ""
     code = (
-        "import io, sys\nfrom baselinekit.report.terminal import progressbar\n"
+        "import io, sys\nfrom baselinekit.report.evals import terms
+from baselinekit.report.terminal import progressbar\n"
         "with progressbar.progress(9, io.StringIO()) as advance: advance('passed')\n"
         "sys.exit('rich' in sys.modules)"
     )
@@ -314,5 +316,7 @@ def test_of_many_errors_with_one_code_the_first_speak_for_the_others() -> None:
         "ERROR   297 more with BK301: b3, b4, b5, b6, b7, b8 and 291 others (-v shows each)",
     ]
     assert many.endswith("(-v shows each)\n\n")
+    cases = terms.all_failing(report(*down(300)), PLAIN, False)
+    assert cases.count("ERROR ") == 4
     verbose = terminal.not_passed(report(*down(300)), PLAIN, verbose=True)
     assert verbose.count("ERROR ") == 300
