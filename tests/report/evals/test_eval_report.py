@@ -8,7 +8,8 @@ from report.reports import FILE, NASTY, report
 
 from baselinekit.model.grades import Attempt, Grade, GraderKind, Outcome
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
-from baselinekit.report.dispatch import eval_failure, eval_metrics, render, without_details
+from baselinekit.report.dispatch import eval_metrics, render, without_details
+from baselinekit.report.evals.terms import failing
 from baselinekit.report.terminal.style import Style
 
 
@@ -113,9 +114,9 @@ def test_h67_what_comes_from_outside_is_escaped(form: str) -> None:
 
 
 def test_the_terminal_shows_what_was_expected_and_what_came() -> None:
-    shown = eval_failure(case("a", "failed", reason="it differs"), Style(), False)
+    shown = failing(case("a", "failed", reason="it differs"), Style(), False)
     assert "    expected olleh\n    actual   hello\n" in shown
-    nasty = eval_failure(case("a", "failed", reason=NASTY, output=NASTY), Style(), True)
+    nasty = failing(case("a", "failed", reason=NASTY, output=NASTY), Style(), True)
     assert "\x1b" not in nasty
     assert "\n::error" not in nasty
 

@@ -245,8 +245,7 @@ def test_progress_writes_nothing_into_a_pipe_and_imports_nothing() -> None:
         advance("passed")
     assert stream.getvalue() == ""
     code = (
-        "import io, sys\nfrom baselinekit.report.evals import terms
-from baselinekit.report.terminal import progressbar\n"
+        "import io, sys\nfrom baselinekit.report.terminal import progressbar\n"
         "with progressbar.progress(9, io.StringIO()) as advance: advance('passed')\n"
         "sys.exit('rich' in sys.modules)"
     )
