@@ -117,10 +117,13 @@ class Warm:
         order = {**_PLAINLY, **how, "argv": words, "folder": str(folder), "env": environment}
         assert self._server.stdin is not None
         assert self._server.stdout is not None
-        self._server.stdin.write(json.dumps(order).encode() + b"\n")
-        self._server.stdin.flush()
-        answer = self._server.stdout.readline()
-        assert answer, "the server of runs is gone"
+        try:
+            self._server.stdin.write(json.dumps(order).encode() + b"\n")
+            self._server.stdin.flush()
+            answer = self._server.stdout.readline()
+        except BrokenPipeError:
+            answer = b""
+        assert answer, f"the server of runs has ended: {self._server.wait(LONGEST)}"
         return [
             Ended(**{**told, "seen": [faults.Seen(*one) for one in told["seen"]]})
             for told in json.loads(answer)
@@ -136,7 +139,7 @@ def warm() -> Iterator[Warm]:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
-            start_new_session=True,
+            process_group=0,  # in our session: who looks for what left it does not find this one
         )
         try:
             yield Warm(server)

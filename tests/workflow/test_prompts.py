@@ -325,7 +325,7 @@ def test_what_nobody_answers_is_given_up_soon(here: Console) -> None:
     with CountedModel() as model:
         project(here, model.url, 20)
     started = time.monotonic()
-    said = run(here, "compare -j 2", 3)
+    said = run(here, "compare -j 2 -v", 3)
     assert time.monotonic() - started < 25, "twenty of them, two at once, took a minute and a half"
     assert "20 errors" in said
     assert said.count("the model 'default': POST ") == 20
