@@ -2,7 +2,7 @@
 
 It belongs to the figures: ext4 without a journal, as some virtual machines have it, looks past all files that
 were removed in the last minutes whenever it makes one. Runs that replace a thousand files one after another
-measure that, on both sides, and little else."""
+measure that: it weighs on both sides, and most on the one that does little else."""
 
 import tempfile
 from collections.abc import Collection

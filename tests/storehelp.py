@@ -13,6 +13,19 @@ from baselinekit.documents.literals import fraction, written
 
 EXAMPLES = Path(__file__).parent / "reference"
 
+CASE = """\
+- id: id-{number}
+  current:
+    input:
+      endpoint: /x
+    execution:
+      type: http
+  metadata:
+    last_passed: null
+    failure_count: 0
+"""
+"""One of many in a file, which nobody has compared yet."""
+
 ODD = [
     *(
         "no",

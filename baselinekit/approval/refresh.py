@@ -1,7 +1,7 @@
 """refresh: what a failing compare saw becomes the known-good output, as far as somebody approves it."""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
@@ -19,7 +19,6 @@ from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import Selection, few, select
 
 _ANY = "*?["
-_MOST_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,8 @@ def propose(project: Project, wanted: Wanted, way: Way) -> Proposal:
     if not wanted.names_something:
         here = pending.ids(project.root)
         number = f"{len(here):,} answer{'s are' if len(here) != 1 else ' is'}"
-        what = f"refresh what? {number} kept from failing compares{_named(here, ' (%s)')}"
+        which = f" ({few(sorted(here))})" if here else ""
+        what = f"refresh what? {number} kept from failing compares{which}"
         raise InvalidInput(Problem("BK508", what, "name ids or paths, or pass --all-failed"))
     with store.without_collector():
         chosen = select(_found(project, wanted.words), wanted.selection)
@@ -146,11 +146,6 @@ def _nothing(project: Project, chosen: Sequence[Baseline], wanted: Wanted) -> tu
         "nothing is kept of it" if len(chosen) == 1 else f"nothing is kept of these {len(chosen):,} baselines"
     )
     asked = again(project, chosen[0]) if len(chosen) == 1 else "baselinekit compare"
-    others = _named(pending.ids(project.root), "; what is kept is of %s")
+    kept = sorted(pending.ids(project.root))
+    others = f"; what is kept is of {few(kept)}" if kept else ""
     return f"{what}: no compare has failed since{others}", f"{asked}, or refresh --replay"
-
-
-def _named(ids: Collection[str], words: str) -> str:
-    """The first few of them, in words; nothing where there are none."""
-    more = f" and {len(ids) - _MOST_NAMED:,} more" if len(ids) > _MOST_NAMED else ""
-    return words % f"{', '.join(sorted(ids)[:_MOST_NAMED])}{more}" if ids else ""

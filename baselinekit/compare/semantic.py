@@ -15,9 +15,9 @@ _NEGATION = re.compile(
 _MOST_WORDS = 20_000
 
 _ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+    "zero one two three four five six seven eight nine ten eleven twelve"
+    " thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 )
-_ONES += " seventeen eighteen nineteen"
 _RANKS = "zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _SPELT = {word: number for words in (_ONES, _RANKS) for number, word in enumerate(words.split())}

@@ -72,7 +72,7 @@ class _Server(ThreadingHTTPServer):
     def server_bind(self) -> None:
         """Without a look-up of the host's name, which can take seconds and which nobody needs."""
         TCPServer.server_bind(self)
-        self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]
+        self.server_name, self.server_port = "localhost", self.server_address[1]
 
     def get_request(self) -> tuple[socket.socket, Any]:
         connection, address = super().get_request()

@@ -7,24 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from storehelp import write
+from storehelp import CASE, write
 
 from baselinekit.model.baselines import Baseline
 from baselinekit.store.baselines import Mark, VerdictLog, load, record, record_left
 from baselinekit.store.lock import lock
 from baselinekit.store.records import bytes_digest
 
-CASE = """\
-- id: id-{number}
-  current:
-    input:
-      endpoint: /x
-    execution:
-      type: http
-  metadata:
-    last_passed: null
-    failure_count: 0
-"""
 FILE = "f.yaml"
 WHEN, LATER = "2024-02-01T00:00:00Z", "2024-02-02T00:00:00Z"
 

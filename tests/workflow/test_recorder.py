@@ -6,24 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from storehelp import write, write_baseline
+from storehelp import CASE, write, write_baseline
 
 from baselinekit.model.baselines import Baseline
 from baselinekit.store.baselines import load
 from baselinekit.store.lock import lock_free
 from baselinekit.workflow.recording import _MOST_READY, Recorder
-
-CASE = """\
-- id: id-{number}
-  current:
-    input:
-      endpoint: /x
-    execution:
-      type: http
-  metadata:
-    last_passed: null
-    failure_count: 0
-"""
 
 
 @contextmanager
