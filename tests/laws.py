@@ -122,7 +122,7 @@ WORLDLY_METHODS = {
     "uuid.uuid4",
 }
 
-MOST_LINES = 300
+MOST_LINES = 500
 MOST_LINES_OF_A_FUNCTION = 60
 
 Package = Mapping[str, str]
@@ -302,7 +302,7 @@ def dispatches(package: Package) -> Iterator[str]:
 
 
 def sizes(package: Package) -> Iterator[str]:
-    """Law 6: no file over 300 lines, no function over 60, no utils.py."""
+    """Law 6: no file over 500 lines, no function over 60, no utils.py."""
     for module, source in package.items():
         lines = source.count("\n")
         if lines > MOST_LINES:

@@ -89,7 +89,7 @@ ROOMS = {
         (laws.dispatches, "workflow.x", "from baselinekit.replay import flow"),
         (laws.dispatches, "cli.x", "from baselinekit.replay.flow import Flow"),
         (laws.sizes, "store.utils", ""),
-        (laws.sizes, "store.x", "x = 1\n" * 301),
+        (laws.sizes, "store.x", "x = 1\n" * 501),
         (laws.sizes, "store.x", "def f():\n" + "    x = 1\n" * 60),
     ],
 )
