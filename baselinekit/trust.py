@@ -5,25 +5,65 @@ Pure rules: whoever touches the world asks here first, with paths already resolv
 
 import os.path
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
+from baselinekit.addresses import Network, network_of, network_of_host
 from baselinekit.errors import Problem, Refused
 from baselinekit.variables import Secret
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_INTERPRETERS = _words(
+    """
+    python pypy sh bash zsh dash ksh fish csh tcsh busybox node nodejs deno bun ruby perl php lua luajit
+    tclsh rscript r julia java groovy scala kotlin ghci erl elixir iex swift osascript pwsh powershell
+    cmd ipython uv poetry pipenv npx pnpx bunx tsx ts-node ts-node-esm sqlite psql mysql
+    """
+)
+"""Of these the first word that follows is a script: where the configuration gives one, a file only adds to it."""
+
+_READERS = _words(
+    """
+    awk gawk mawk sed find xargs parallel env nice nohup timeout time watch sudo su doas ssh scp sftp
+    rsync tar zip cpio git hg svn less more man vi vim nvim emacs nano ed ex gdb lldb strace ltrace make
+    gmake cmake ninja npm yarn pnpm pip pip3 pipx cargo go mvn gradle ant rake bundle gem composer
+    docker podman kubectl helm terraform ansible ansible-playbook curl wget nmap socat nc ncat openssl
+    dd install crontab at batch systemd-run unshare nsenter chroot setsid stdbuf script expect tmux
+    screen just task pytest tox nox
+    """
+)
+"""Of these a word (`tar --to-command`, `git -c`), or a file that they find, says what is run, read or sent."""
+
+_NO = frozenset(("", "0", "false"))
+_CI = (
+    *("GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "BUILDKITE", "TEAMCITY_VERSION", "JENKINS_URL", "CIRCLECI"),
+    *("TRAVIS", "APPVEYOR", "DRONE", "WOODPECKER_CI", "BITBUCKET_BUILD_NUMBER", "CODEBUILD_BUILD_ID"),
+    *("SEMAPHORE", "CIRRUS_CI", "BITRISE_IO", "CM_BUILD_ID", "HARNESS_BUILD_ID", "GO_PIPELINE_NAME"),
+    *("BUDDY", "CF_BUILD_ID", "bamboo_buildKey", "NEVERCODE", "GITEA_ACTIONS", "FORGEJO_ACTIONS"),
+)
+"""Each set by one CI system: GitHub, GitLab, Azure Pipelines, Buildkite, TeamCity, Jenkins …"""
+
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """`allow_hosts`: None = any. `named_origins`: those that the operator or the configuration named, by a
-    variable, a base_url or a host; only there may a secret go."""
+    """`allow_hosts`: None = any. `named_origins`: those that the operator or the configuration named for this
+    run, by a variable, a base_url or a host; only there may a secret go. `configured_origins`: all that stand
+    anywhere in the configuration, those of other environments too. `ci`: whether a CI system runs this."""
 
     allow_hosts: tuple[str, ...] | None = None
     named_origins: frozenset[str] = frozenset()
     allow_exec: bool = False
+    configured_origins: frozenset[str] = frozenset()
+    ci: bool = False
 
     def check_request(self, url: str, secrets: Iterable[tuple[str, Secret]] = ()) -> None:
         """May this request go out, with these secrets in it?"""
@@ -36,6 +76,7 @@ class Trust:
                     f"pass --allow-host {host_of(where)}, or add it to `allow_hosts:` in baselinekit.yaml",
                 )
             )
+        self.check_address(url)
         for name, secret in secrets:
             hosts = (*secret.hosts, *(self.allow_hosts or ()))
             if where not in self.named_origins and not any(host_matches(where, host) for host in hosts):
@@ -46,6 +87,32 @@ class Trust:
                         f"name it yourself: --allow-host {host_of(where)}, or `hosts:` of the secret",
                     )
                 )
+
+    def naming(self, url: str) -> "Trust":
+        """The same where the operator or the configuration has named this origin as well."""
+        return replace(self, named_origins=self.named_origins | origins_in([url]))
+
+    def check_address(self, url: str, address: str | None = None) -> None:
+        """May this request go to this address, the one that is about to be connected to? Without one, as
+        before a look-up, or where a proxy looks the name up, what the URL itself says is judged.
+
+        Link-local addresses, where clouds hand out credentials, have to be named as such: a name that leads
+        there is not enough, as whoever answers for the name decides where it leads."""
+        network = network_of_host(_host(url)) if address is None else network_of(address)
+        if network is Network.LINK_LOCAL:
+            where = origin(url)
+            if not self._names(where, exactly=True) or network_of_host(_host(url)) is not network:
+                raise Refused(_must_be_named(where, address, "a link-local address or cloud metadata"))
+        elif network is Network.PRIVATE and self.ci:
+            where = origin(url)
+            if not self._names(where):
+                raise Refused(_must_be_named(where, address, "in a private network"))
+
+    def _names(self, where: str, exactly: bool = False) -> bool:
+        """Whether the operator or the configuration names an origin. `exactly`: no `*.` will do."""
+        hosts = [host for host in self.allow_hosts or () if not (exactly and "*" in host)]
+        named = where in self.named_origins or where in self.configured_origins
+        return named or any(host_matches(where, host) for host in hosts)
 
     def check_program(self, program: str) -> None:
         """May this program, which the configuration does not name, be run?"""
@@ -58,6 +125,43 @@ class Trust:
                     "or pass --allow-exec",
                 )
             )
+
+
+def _must_be_named(where: str, address: str | None, what: str) -> Problem:
+    leads = where if address is None or f"//{address}:" in where else f"{where} leads to {address}, which"
+    if "link-local" in what:
+        return Problem(
+            "BK407",
+            f"{leads} is {what}, and the configuration does not name that address",
+            "if it is meant, write the address itself into baselinekit.yaml: base_url, variables or allow_hosts",
+        )
+    return Problem(
+        "BK407",
+        f"{leads} is {what}, and in CI only what the configuration names is asked there",
+        f"name it in baselinekit.yaml, such as `variables: {{internal_url: {_short(where)}}}` (base_url, "
+        "environments and allow_hosts count too; `capture --allow` does it), or pass --allow-host "
+        f"{host_of(where)}",
+    )
+
+
+def _host(url: str) -> str:
+    """The host as it is written; where it cannot be told, `origin` refuses."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _short(where: str) -> str:
+    """An origin as people write it: without the port that goes without saying."""
+    scheme, _, _ = where.partition("://")
+    return where.removesuffix(f":{_DEFAULT_PORTS[scheme]}")
+
+
+def in_ci(environ: Mapping[str, str]) -> bool:
+    """Whether a CI system runs this. What `CI` says goes first, a no too; then the systems' own variables."""
+    stated = environ.get("CI", "").strip().lower()
+    return stated not in _NO if stated else any(environ.get(name, "").lower() not in _NO for name in _CI)
 
 
 def check_inside(root: str, path: str, shown: str) -> None:
@@ -124,6 +228,19 @@ def host_matches(where: str, allowed: str) -> bool:
     elif wanted_port != port:
         return False
     return host == wanted or (wanted.startswith("*.") and host.endswith(wanted[1:]))
+
+
+def full_grants(commands: Mapping[str, Sequence[str]]) -> list[str]:
+    """The named commands with which a data file runs whatever it likes, as it gives them further words. Not
+    all of them: nobody knows every program."""
+    return sorted(name for name, argv in commands.items() if argv and _runs_anything(argv))
+
+
+def _runs_anything(argv: Sequence[str]) -> bool:
+    name = re.sub(r"[0-9.]+$", "", os.path.basename(argv[0]).lower().removesuffix(".exe"))
+    if name in _READERS:
+        return True
+    return name in _INTERPRETERS and all(word.startswith("-") and word != "-m" for word in argv[1:])
 
 
 def _name_of(program: str) -> str:

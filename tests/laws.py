@@ -23,6 +23,7 @@ STOREYS = {
     "secretlike": 1.5,
     "variables": 2,
     "escape": 2,
+    "addresses": 2,
     "documents": 2,
     "clipped": 1.5,
     "landmarks": 1.5,
@@ -64,7 +65,7 @@ WITHIN = {
 
 EDGES = {"models", "replay", "store", "report"}
 RULES = {"paths", "variables", "trust", "escape", "documents", "landmarks", "placeholders", "metrics"}
-RULES |= {"clipped", "plural", "compare", "grade", "refresh"}
+RULES |= {"clipped", "addresses", "plural", "compare", "grade", "refresh"}
 
 OWNERS = {
     "httpx": ["replay.http"],

@@ -3,7 +3,7 @@
 import pytest
 
 from baselinekit.errors import Refused
-from baselinekit.trust import Trust, check_inside, host_matches, origin, origins_in
+from baselinekit.trust import Trust, check_inside, full_grants, host_matches, in_ci, origin, origins_in
 from baselinekit.variables import Secret
 
 TOKEN = ("token", Secret("s3cret-value"))
@@ -133,3 +133,66 @@ def test_paths_outside_or_in_git(path: str) -> None:
 
 def test_a_project_at_the_root_of_the_file_system() -> None:
     check_inside("/", "/a/b", "shown")
+
+
+@pytest.mark.parametrize(
+    ("environ", "is_ci"),
+    [
+        ({}, False),
+        ({"CI": ""}, False),
+        ({"CI": "true"}, True),
+        ({"CI": "True"}, True),
+        ({"CI": "1"}, True),
+        ({"CI": "woodpecker"}, True),
+        ({"CI": "false"}, False),
+        ({"CI": "False"}, False),
+        ({"CI": "0"}, False),
+        ({"GITHUB_ACTIONS": "true"}, True),
+        ({"GITHUB_ACTIONS": "false"}, False),
+        ({"GITLAB_CI": "true"}, True),
+        ({"TF_BUILD": "True"}, True),
+        ({"TF_BUILD": "False"}, False),
+        ({"BUILDKITE": "true"}, True),
+        ({"TEAMCITY_VERSION": "2024.03"}, True),
+        ({"JENKINS_URL": "https://ci.example.com/"}, True),
+        ({"CIRCLECI": "true"}, True),
+        ({"TRAVIS": "true"}, True),
+        ({"APPVEYOR": "True"}, True),
+        ({"DRONE": "true"}, True),
+        ({"BITBUCKET_BUILD_NUMBER": "12"}, True),
+        ({"CODEBUILD_BUILD_ID": "p:1"}, True),
+        ({"bamboo_buildKey": "A-B"}, True),
+        ({"CI": "", "TF_BUILD": "True"}, True),
+        ({"CI": "false", "TF_BUILD": "True", "GITHUB_ACTIONS": "true"}, False),
+        ({"CI": "0", "JENKINS_URL": "https://ci.example.com/"}, False),
+        ({"CI_TOOLS": "1", "JENKINS_HOME": "/var/jenkins", "GITHUB_TOKEN": "x", "DRONE": ""}, False),
+    ],
+)
+def test_whether_a_ci_system_runs_this(environ: dict[str, str], is_ci: bool) -> None:
+    assert in_ci(environ) is is_ci
+
+
+FULL = {
+    "python": ["python"],
+    "py": ["/usr/bin/python3.12", "-I", "-B"],
+    "sh": ["bash", "-e"],
+    "tar": ["tar", "-c"],
+    "git": ["git", "log"],
+    "view": ["less"],
+    "make": ["make", "all"],
+    "node": ["node.exe"],
+    "db": ["sqlite3"],
+}
+FIXED = {
+    "mytool": ["python", "-m", "mytool"],
+    "report": ["python3", "tools/report.py"],
+    "own": ["./own"],
+    "says": ["sh", "-c", "echo"],
+    "jq": ["jq"],
+    "none": [],
+}
+
+
+def test_f15_a_named_interpreter_or_reader_is_told_as_a_full_grant() -> None:
+    told = full_grants({**FULL, **FIXED})
+    assert set(told) - {"says"} == set(FULL)

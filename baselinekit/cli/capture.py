@@ -149,7 +149,8 @@ def command(argv: tuple[str, ...], **given: Any) -> int:
     project = options.project_of(given)
     group = given["group"] = given["group"] or recipes.slug(os.path.basename(argv[0]))
     current = recipes.command(argv, given, project.way_back(group))
-    notes = [] if argv[0] in project.config.commands else [recipes.how_to_allow(argv[0])]
+    note = recipes.how_to_allow(argv[0], project.commands.get(argv[0]), current["input"].get("env", ()))
+    notes = [note] if note else []
     return _new(project, current, recipes.slug(" ".join(with_names(list(argv), project.scope))), given, notes)
 
 

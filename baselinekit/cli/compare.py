@@ -20,6 +20,7 @@ from baselinekit.report import dispatch as reports
 from baselinekit.report.terminal import progressbar, results as terminal
 from baselinekit.report.terminal.style import Style
 from baselinekit.store import lastrun
+from baselinekit.trust import in_ci
 from baselinekit.workflow import history, sharding
 from baselinekit.workflow.compare import Policy, Way, compare as run
 from baselinekit.workflow.masking import masked
@@ -214,4 +215,4 @@ def _next(report: Report, verbose: bool, paths: tuple[str, ...]) -> list[str]:
 
 
 def _only_ci_keeps_it(given: dict[str, Any]) -> bool:
-    return given["record"] is None and options.in_ci(dict(os.environ))
+    return given["record"] is None and in_ci(os.environ)

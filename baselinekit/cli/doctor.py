@@ -17,6 +17,7 @@ from baselinekit.model.asking import Model
 from baselinekit.plural import many
 from baselinekit.programs.git import Git
 from baselinekit.programs.sandbox import Sandbox
+from baselinekit.trust import full_grants, in_ci
 from baselinekit.workflow import gitsetup
 from baselinekit.workflow.doctor import Findings
 from baselinekit.workflow.project import Project
@@ -46,7 +47,8 @@ def doctor(paths: tuple[str, ...], ci: bool, probe_judges: bool, as_json: bool, 
     with real_way() as way:
         sandbox = Sandbox(way.doors.execute, project.trust.allow_exec)
         findings = examine_all(project, paths, with_models(way, project, Kept()).doors, sandbox.check)
-        untold = None if _in_ci() else gitsetup.missing_driver(Git(way.doors.execute, project.root))
+        # where a CI system runs this, nobody merges, and each clone is a new one
+        untold = None if in_ci(os.environ) else gitsetup.missing_driver(Git(way.doors.execute, project.root))
     findings = replace(findings, notes=(*findings.notes, *([untold] if untold else ())))
     if as_json:
         allowed = {"allowed": _allowed(project)} if ci else {}
@@ -55,11 +57,6 @@ def doctor(paths: tuple[str, ...], ci: bool, probe_judges: bool, as_json: bool, 
         _print(findings, project, ci)
     delivery.complain(findings.problems, project.root)
     return 2 if findings.problems else 0
-
-
-def _in_ci() -> bool:
-    """There nobody merges, and each clone is a new one."""
-    return options.in_ci(dict(os.environ))
 
 
 def _print(findings: Findings, project: Project, ci: bool) -> None:
@@ -97,10 +94,19 @@ def _allowed(project: Project) -> list[str]:
     skills = ", ".join(sorted(project.config.skills)) or "none"
     models = dict(sorted(project.models.items()))
     other = "any program (--allow-exec)" if project.trust.allow_exec else "no other program"
+    argv = {name: command.argv for name, command in project.commands.items()}
+    full = ", ".join(full_grants(argv))
+    listed = "; ".join(f"{name}: {', '.join(c.env)}" for name, c in sorted(project.commands.items()) if c.env)
     return [
         f"requests go to {where}",
         f"secrets ({secrets}) go to {', '.join(origins) or 'no origin'}",
         f"commands named in {by_config}: {commands}; {other}",
+        *(
+            [f"full grants: with {full} a file runs any code, as it chooses the further words"]
+            if full
+            else []
+        ),
+        f"variables that files may set: {listed or 'none'}",
         f"skills named in {by_config}: {skills}",
         f"models named in {by_config}: {'; '.join(map(_told_model, models.items())) or 'none'}",
         f"files are read below {project.root}",

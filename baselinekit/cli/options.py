@@ -14,6 +14,7 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.config import Record
 from baselinekit.programs.git import Execute
 from baselinekit.store.checks import check_base
+from baselinekit.trust import in_ci
 from baselinekit.variables import NAME
 from baselinekit.workflow.project import Operator, Project, open_project
 
@@ -172,15 +173,10 @@ def lists(option: str, texts: tuple[str, ...], what: str) -> dict[str, str | lis
     return {key: values[0] if len(values) == 1 else values for key, values in found.items()}
 
 
-def in_ci(environ: dict[str, str]) -> bool:
-    """Whether a CI system runs this: then nothing that is checked is written."""
-    return environ.get("CI", "").lower() not in ("", "0", "false")
-
-
 def record_of(project: Project, asked: bool | None) -> Record:
     """What the operator says, else nothing in CI, else what the configuration says."""
     record = project.config.record
-    if asked is False or (asked is None and in_ci(dict(os.environ))):
+    if asked is False or (asked is None and in_ci(os.environ)):
         return "never"
     return "always" if asked and record == "never" else record
 

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 from baselinekit.cli import grading, options
 from baselinekit.documents import yamlfile
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
+from baselinekit.model.recipes import Command
 from baselinekit.model.values import Json, json_type
 from baselinekit.secretlike.names import is_secret_header
 from baselinekit.trust import origin
@@ -191,10 +193,19 @@ def command(argv: tuple[str, ...], given: dict[str, Any], cwd: str) -> dict[str,
     return {"input": asked, "execution": execution}
 
 
-def how_to_allow(program: str) -> str:
-    """A program that the operator has typed runs now; for later runs the configuration has to name it."""
-    name = slug(os.path.basename(program))
-    return f"to compare it, add `commands: {{{name}: [{program}]}}` to baselinekit.yaml, or pass --allow-exec"
+def how_to_allow(program: str, known: Command | None, env: Iterable[str]) -> str | None:
+    """A program that the operator has typed runs now, with the variables that were typed; for later runs the
+    configuration has to name it, and list them. None: it does."""
+    missing = [name for name in env if known is None or name not in known.env]
+    if known is not None and not missing:
+        return None
+    name, argv = (program, known.argv) if known else (slug(os.path.basename(program)), [program])
+    listed = [*(known.env if known else ()), *missing]
+    words = f"[{', '.join(argv)}]"
+    entry = f"{{argv: {words}, env: [{', '.join(listed)}]}}" if listed else words
+    verb, where = ("set", "in") if known else ("add", "to")
+    line = f"`commands: {{{name}: {entry}}}`"
+    return f"to compare it, {verb} {line} {where} baselinekit.yaml, or pass --allow-exec"
 
 
 def content(text: str) -> str:

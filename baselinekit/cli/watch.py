@@ -11,6 +11,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, 
 from baselinekit.model.results import Report
 from baselinekit.plural import many
 from baselinekit.report.terminal.style import Style
+from baselinekit.trust import in_ci
 from baselinekit.workflow import watching
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.watching import View
@@ -128,5 +129,5 @@ def _refuse(given: dict[str, Any]) -> None:
         raise InvalidInput(
             Problem("BK508", "--json is one document, and --watch never ends", "leave out one")
         )
-    if options.in_ci(dict(os.environ)):
+    if in_ci(os.environ):
         raise InvalidInput(Problem("BK508", "--watch would never end here: CI is set", "leave it out in CI"))

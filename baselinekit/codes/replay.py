@@ -138,12 +138,15 @@ CODES = {
         "    execution: {type: command}",
     ),
     "BK340": Code(
-        "a variable that can make a program run other code",
-        "A baseline may set environment variables for its command, but not such as PATH, LD_PRELOAD or\n"
-        "PYTHONPATH: with them a file alone would decide what runs. Name the variable in the\n"
-        "configuration, or pass --allow-exec when you trust the files:\n\n"
+        "a variable that the configuration does not list for the program",
+        "A baseline sets those environment variables of its command that the configuration lists for it, and\n"
+        "no other: many programs run what a variable tells them to (PATH, TAR_OPTIONS, GIT_SSH_COMMAND …), so\n"
+        "that a file alone would decide what runs. A listed variable also comes from your own environment,\n"
+        "where the file does not set it. The short form of a command lists none:\n\n"
         "    commands:\n"
-        "      report: {argv: [python, tools/report.py], env: [PYTHONPATH]}",
+        "      report: {argv: [python, tools/report.py], env: [LANG, MODE]}\n"
+        "      mytool: [mytool]\n\n"
+        "--allow-exec grants whatever the files name: every program, and every variable.",
     ),
     "BK350": Code(
         "a name in a template that nothing stands for",

@@ -46,4 +46,17 @@ CODES = {
         "on Linux (x86_64, aarch64) it opens no connection, starts no program and signals nobody. But it may read\n"
         "and write what you may, and the report says so.",
     ),
+    "BK407": Code(
+        "an address that the configuration has to name",
+        "Where a host leads is judged by the address that is connected to, however it is spelled and whatever\n"
+        "name leads there, after a redirect too. Link-local addresses and those where clouds hand out metadata\n"
+        "(169.254.0.0/16, fe80::/10, fd00:ec2::/32 …) are asked only where the configuration names the address\n"
+        "itself. In CI an address of a private network (10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10,\n"
+        "fc00::/7) that only a data file names has to be named as well; this machine and public addresses are\n"
+        "free, and at a desk private ones too. Any of these names a host:\n\n"
+        "    base_url: http://10.0.0.5:8080                     # or below `environments:`\n"
+        "    variables: {orders_url: 'http://orders.internal'}  # for `base_url: \"{{orders_url}}\"` in a file\n"
+        "    allow_hosts: [10.0.0.5]                            # then nothing else is asked\n\n"
+        "`baselinekit capture … --allow` writes it for you.",
+    ),
 }

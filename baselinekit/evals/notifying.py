@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from baselinekit import __version__
 from baselinekit.documents.strictjson import to_bytes
@@ -15,7 +16,7 @@ from baselinekit.model.results import OUTCOMES, Report
 from baselinekit.model.values import Json
 from baselinekit.programs.children import child_environment, configured_argv, said_last
 from baselinekit.replay.dispatch import Doors
-from baselinekit.trust import host_of, origin, origins_in
+from baselinekit.trust import host_of, origin
 from baselinekit.variables import names_in
 from baselinekit.workflow.project import Project
 
@@ -118,13 +119,14 @@ def _send(project: Project, wanted: Notify, data: bytes, doors: Doors) -> None:
     url, headers = project.scope.expand(list(stated), ("notify", "webhook"))
     where = host_of(origin(url))  # of an address that is a secret itself, only this is ever shown
     used = [(name, one) for name, one in project.scope.secrets.items() if name in set(names_in(list(stated)))]
-    trust = replace(project.trust, named_origins=project.trust.named_origins | origins_in([url]))
+    trust = project.trust.naming(url)
     trust.check_request(url, used)
     verify = project.config.http.verify
     own = {"Content-Type": "application/json", "User-Agent": f"baselinekit/{__version__}"}
     lower = {name.lower() for name in headers}
     sent = (*((n, v) for n, v in own.items() if n.lower() not in lower), *headers.items())
     request = Request("POST", url, sent, data, timeout=_PATIENCE, verify=True if verify is None else verify)
+    request = replace(request, admit=partial(trust.check_address, url))
     try:
         response = doors.send(request)
     except CannotReplay as error:

@@ -1,6 +1,6 @@
 """Observation: what a recipe gave. And what passes through the doors on the way to it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from baselinekit.model.asking import ToolCall, Usage
@@ -27,7 +27,9 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as it goes out: everything expanded, nothing left to decide."""
+    """One request as it goes out: everything expanded, nothing left to decide. `admit` is asked about the
+    address that is about to be connected to, and refuses it by raising; None asks about the host as it is
+    written."""
 
     method: str
     url: str
@@ -39,6 +41,7 @@ class Request:
     cert: str | None = None
     http2: bool = False
     max_body: int = 10_000_000
+    admit: Callable[[str | None], None] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

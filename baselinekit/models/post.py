@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from urllib.parse import urlsplit, urlunsplit
 
 from baselinekit import __version__
@@ -53,6 +54,8 @@ def post(question: Question, path: str, default: str, own: dict[str, str], body:
         timeout=question.seconds,
         verify=question.world.verify,
     )
+    trust = question.world.trust.naming(request.url)  # the configuration names it, or the form that it states
+    request = replace(request, admit=partial(trust.check_address, request.url))
     try:
         response = question.world.send(request)
     except CannotReplay as error:
@@ -112,7 +115,8 @@ def check_wire(model: Model, world: World, path: str, default: str) -> Iterator[
         mend = "such as http://127.0.0.1:11434, without user and password"
         yield Problem("BK602", "`base_url` does not say plainly where it leads", mend, at=("base_url",))
     else:
-        world.trust.check_request(url_of(model, path, default))
+        where = url_of(model, path, default)
+        world.trust.naming(where).check_request(where)
     for name, value in model.headers.items():
         if not _NAME.fullmatch(name) or _FRAMING.fullmatch(name) or _BAD_VALUE.search(value):
             mend = "leave it out, or correct it"

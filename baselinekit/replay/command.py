@@ -1,7 +1,6 @@
 """A command recipe: a program that the configuration names, run to its end; what it wrote is the output."""
 
 import os
-import re
 from typing import cast
 
 from baselinekit.documents.strictjson import NotJson, decode, to_bytes
@@ -14,18 +13,11 @@ from baselinekit.replay.body import text_or_hash
 from baselinekit.replay.files import inside, read_if_there
 from baselinekit.replay.setting import Setting, invalid
 from baselinekit.replay.undefined import undefined_in
+from baselinekit.trust import Trust
 from baselinekit.variables import as_text
 
 _TIMEOUT = 60.0
 _AT = ("current", "input")
-
-_STEERS_CODE = re.compile(
-    r"PATH|HOME|IFS|ENV|BASH_ENV|SHELLOPTS|BASHOPTS|PS4|CDPATH|CLASSPATH|MAKEFLAGS|LESSOPEN|LESSCLOSE"
-    r"|.*(EDITOR|PAGER|BROWSER)"
-    r"|(LD|DYLD|GIT|XDG|OPENSSL|BASH_FUNC|NPM_CONFIG|CARGO|RUSTC|JAVA|JDK|_JAVA|LUA|PHP|GEM)_.*"
-    r"|PYTHON(?!(UTF8|HASHSEED|UNBUFFERED|IOENCODING|DONTWRITEBYTECODE)$).*"
-    r"|NODE_(OPTIONS|PATH)|PERL5?(LIB|OPT|DB)|RUBY(LIB|OPT)|GO(ROOT|PATH|FLAGS|ENV)|PHPRC"
-)
 
 
 def replay_command(recipe: Recipe, setting: Setting) -> Observation:
@@ -72,8 +64,7 @@ def _run_of(asked: CommandInput, execution: CommandExecution, setting: Setting) 
         words = [program_at(argv[0], cwd, "install it, or correct its name")]
     passed = known.env if known else []
     own = {name: as_text(value) for name, value in asked.env.items()}
-    if not setting.trust.allow_exec:
-        _check_env(own, passed)
+    _check_env(own, argv[0], passed, setting.trust)
     return Run(
         argv=(*words, *argv[1:]),
         stdin=_stdin(asked.stdin),
@@ -83,13 +74,28 @@ def _run_of(asked: CommandInput, execution: CommandExecution, setting: Setting) 
     )
 
 
-def _check_env(own: dict[str, str], passed: list[str]) -> None:
-    """A file may set a program's variables, but none that makes it load other code (F15)."""
-    for name in own:
-        if name not in passed and _STEERS_CODE.fullmatch(name.upper()):
-            mend = "name it under `env:` of the command in baselinekit.yaml, or pass --allow-exec"
-            what = f"the variable {name} can make a program run other code"
-            raise Refused(Problem("BK340", what, mend, at=(*_AT, "env", name)))
+def _check_env(own: dict[str, str], command: str, listed: list[str], trust: Trust) -> None:
+    """A file sets those variables of a program that the configuration lists for it, and no other: for each
+    list of dangerous names there is a program with one more (TAR_OPTIONS, LESSOPEN, GIT_SSH_COMMAND …)."""
+    problems = []
+    for name, value in own.items():
+        if not name or "=" in name or "\0" in name + value:
+            what = f"{name!r} cannot be a variable of a program"
+            raise invalid("BK331", what, "a name without `=`, and no NUL character", (*_AT, "env", name))
+        if name not in listed and not trust.allow_exec:
+            problems.append(_unlisted(name, command, [*listed, *own]))
+    if problems:
+        raise Refused(*problems)
+
+
+def _unlisted(name: str, command: str, wanted: list[str]) -> Problem:
+    names = ", ".join(dict.fromkeys(wanted))
+    what = f"the configuration does not let files set {name} for the command {command!r}"
+    mend = (
+        f"list it in baselinekit.yaml, commands: {{{command}: {{argv: […], env: [{names}]}}}}, "
+        "or pass --allow-exec, which grants programs and their variables"
+    )
+    return Problem("BK340", what, mend, at=(*_AT, "env", name))
 
 
 def _stdin(value: Json) -> bytes:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 from baselinekit.errors import InvalidInput, Problem
@@ -84,10 +85,11 @@ def _undefined(step: HttpRequest, execution: HttpExecution, scope: Scope, at: Pa
     yield from undefined_in(execution, scope, _EXECUTION)
 
 
-def guard(request: Request, setting: Setting) -> None:
-    """Refused, unless this request may go out with the secrets that are in it."""
+def guard(request: Request, setting: Setting) -> Request:
+    """The request with who decides on its address. Refused, unless it may go out with the secrets in it."""
     known = setting.scope.secrets
     setting.trust.check_request(request.url, _secrets_in(request, setting) if known else ())
+    return replace(request, admit=partial(setting.trust.check_address, request.url))
 
 
 def _secrets_in(request: Request, setting: Setting) -> Iterator[tuple[str, Secret]]:
@@ -110,7 +112,7 @@ def _ask(
         out = _with_cookies(request, cookies)
         if hop:
             out = replace(out, timeout=max(0.001, deadline - time.monotonic()))
-        guard(out, setting)
+        out = guard(out, setting)
         response, tries = ask_with_retries(out, retries, setting.doors.send, setting.doors.sleep)
         seconds, retried = seconds + response.seconds, retried + tries - 1
         cookies.take(request, response)

@@ -8,19 +8,22 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, Problem, cannot
 from baselinekit.model.observation import Request, Response
 from baselinekit.replay.answer import Answer, Headers
-from baselinekit.replay.line import Broken, Line, NoConnection
+from baselinekit.replay.line import Broken, InTime, Line, NoConnection, Resolve, addresses
 from baselinekit.replay.proxies import proxies_of_environment, proxy_for
 from baselinekit.replay.retries import IDEMPOTENT
 from baselinekit.replay.urls import shown
 from baselinekit.replay.wire import Wire, dial
+from baselinekit.trust import Trust
 
 if TYPE_CHECKING:
     import ssl
@@ -31,6 +34,7 @@ for _name in ("httpx", "httpcore", "hpack"):  # they log URLs and headers, crede
     logging.getLogger(_name).setLevel(logging.WARNING)
 
 _IDLE_CONNECTIONS = 8
+_LOOK = 1.0  # seconds for a name that a proxy looks up anyway
 _WITH_BODY = frozenset(("POST", "PUT", "PATCH"))
 _PORTS = {"http": 80, "https": 443}
 
@@ -49,20 +53,22 @@ class _Own:
 class Client:
     """Sends requests from any number of threads, each over connections of its own."""
 
-    def __init__(self, proxies: Mapping[str, str] | None = None):
+    def __init__(self, proxies: Mapping[str, str] | None = None, resolve: Resolve = addresses):
         self._proxies = proxies_of_environment() if proxies is None else proxies
+        self._resolve = resolve
         self._local = threading.local()
         self._lock = threading.Lock()
         self._lines: list[Line] = []
         self._pools: list[Pool] = []
         self._contexts: dict[_Tls, ssl.SSLContext] = {}
         self._cancelled = threading.Event()
+        self._looked_up: dict[tuple[str, int], Sequence[str]] = {}
 
     def send(self, request: Request) -> Response:
         """The answer to one request, or CannotReplay. No redirect is followed."""
         started = time.monotonic()
         own = self._own()
-        own.line.start(request.timeout)
+        own.line.start(request.timeout, request.admit or partial(Trust().check_address, request.url))
         try:
             status, headers, body = self._exchange(request, own)
             again = _with_digest(request, headers) if status == 401 and request.digest else None
@@ -128,9 +134,24 @@ class Client:
         if request.content or request.method in _WITH_BODY:
             headers.append((b"Content-Length", b"%d" % len(request.content)))
         proxy = proxy_for(url.scheme, url.hostname or "", self._proxies) if self._proxies else None
+        if proxy:
+            self._admit_by_proxy(url, own.line)
         if proxy or request.http2:
             return self._pool(url.scheme, proxy, request, own).ask(request, url, target, headers)
         return self._wire(url, request, own).ask(request, target, headers)
+
+    def _admit_by_proxy(self, url: SplitResult, line: Line) -> None:
+        """A proxy looks the name up by itself, and where it leads there nobody can see from here. What the
+        URL says is judged, and where the name leads for us, as far as it does."""
+        line.admit(None)
+        host, port = url.hostname or "", url.port or _PORTS[url.scheme]
+        if (host, port) not in self._looked_up:
+            look = InTime(lambda: self._resolve(host, port), lambda found: None)
+            with suppress(OSError):  # a network behind a proxy need not know any name
+                self._looked_up[host, port] = look.get(min(_LOOK, line.left()), line.cancelled) or ()
+            self._looked_up.setdefault((host, port), ())
+        for address in self._looked_up[host, port]:
+            line.admit(address)
 
     def _wire(self, url: SplitResult, request: Request, own: _Own) -> Wire:
         """The connection of the last request to the same place, if it can be used again, else a new one."""
@@ -142,7 +163,10 @@ class Client:
                 wire.close()
             if len(own.wires) >= _IDLE_CONNECTIONS:
                 own.wires.pop(next(iter(own.wires))).close()
-            wire = dial(host, key[2], self._context(tls) if url.scheme == "https" else None, own.line)
+            context = self._context(tls) if url.scheme == "https" else None
+            wire = dial(host, key[2], context, own.line, self._resolve)
+        else:
+            own.line.admit(wire.address)  # opened for another request, perhaps with other rights
         own.wires[key] = wire  # the last one used is the last
         return wire
 
@@ -153,7 +177,7 @@ class Client:
         key = (scheme, proxy, tls)
         if key not in own.pools:
             context = self._context(tls) if scheme == "https" else None
-            own.pools[key] = Pool(proxy, context, request.http2, own.line)
+            own.pools[key] = Pool(proxy, context, request.http2, own.line, self._resolve)
             with self._lock:
                 self._pools.append(own.pools[key])
         return own.pools[key]

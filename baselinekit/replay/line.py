@@ -5,7 +5,7 @@ The usual time limits are per read, which an endless drip never reaches (F18).""
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Generic, TypeVar
 
@@ -26,6 +26,41 @@ class Broken(Exception):
     """The connection ended too early, or what came is not HTTP."""
 
 
+Resolve = Callable[[str, int], Sequence[str]]
+"""The addresses of a host, as texts."""
+
+
+Admit = Callable[[str | None], None]
+"""Raises for an address that may not be connected to."""
+
+
+def addresses(host: str, port: int) -> Sequence[str]:
+    """As the system resolves it."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
+
+
+def connected(resolve: Resolve, admit: Admit, host: str, port: int, make: Callable[[str], T]) -> T:
+    """What `make` gives for the first address of a host that takes a connection; else why the last one did
+    not. The name is resolved this once, and what `admit` is asked about is what is connected to, so that no
+    second answer of a name server comes in between. One address that is refused refuses them all: which of
+    them comes first is the name server's choice."""
+    found = resolve(host, port)
+    for address in found:
+        admit(address)
+    why = OSError("the name has no address")
+    for address in found:
+        try:
+            return make(address)
+        except OSError as error:
+            why = error
+    raise why
+
+
+def _nobody(address: str | None) -> None:
+    raise AssertionError("a request goes out that nobody has admitted")
+
+
 class Line:
     """`connected` and `received` tell what happened since the exchange began; `sent`, whether anything of the
     request went out, however often it was tried."""
@@ -35,11 +70,14 @@ class Line:
         self.connected = False
         self.received = 0
         self.sent = False
+        self.admit: Admit = _nobody
         self._deadline = 0.0
         self._sockets: set[socket.socket] = set()
         self._lock = threading.Lock()
 
-    def start(self, seconds: float) -> None:
+    def start(self, seconds: float, admit: Admit = _nobody) -> None:
+        """`admit`: who decides on the addresses that this request may connect to."""
+        self.admit = admit
         self._deadline = time.monotonic() + seconds
         self.sent = False
 

@@ -10,7 +10,7 @@ import httpcore
 
 from baselinekit.model.observation import Request
 from baselinekit.replay import answer
-from baselinekit.replay.line import Broken, Line, NoConnection
+from baselinekit.replay.line import Broken, Line, NoConnection, Resolve, connected
 
 _IDLE_CONNECTIONS = 8
 _BROKEN = (httpcore.RemoteProtocolError, httpcore.ReadError, httpcore.WriteError)
@@ -19,13 +19,15 @@ _BROKEN = (httpcore.RemoteProtocolError, httpcore.ReadError, httpcore.WriteError
 class Pool:
     """The connections of one thread, all to be reached in the same way."""
 
-    def __init__(self, proxy: str | None, tls: ssl.SSLContext | None, http2: bool, line: Line):
+    def __init__(
+        self, proxy: str | None, tls: ssl.SSLContext | None, http2: bool, line: Line, resolve: Resolve
+    ):
         options: dict[str, Any] = {
             "ssl_context": tls,
             "max_connections": None,
             "max_keepalive_connections": _IDLE_CONNECTIONS,
             "http2": http2,
-            "network_backend": _Backend(line),
+            "network_backend": _Backend(line, None if proxy else resolve),
         }
         self._pool = _proxied(proxy, options) if proxy else httpcore.ConnectionPool(**options)
 
@@ -51,16 +53,26 @@ class Pool:
 
 
 class _Backend(httpcore.NetworkBackend):
-    def __init__(self, line: Line):
-        self._line = line
+    """`resolve`: None where the address is that of a proxy, which the operator has named."""
+
+    def __init__(self, line: Line, resolve: Resolve | None):
+        self._line, self._resolve = line, resolve
         self._plain = httpcore.SyncBackend()
 
     def connect_tcp(self, host: str, port: int, *_: Any, **options: Any) -> httpcore.NetworkStream:
         local, extra = options.get("local_address"), options.get("socket_options")
-        stream = self._line.connect(
-            lambda limit: self._plain.connect_tcp(host, port, limit, local, extra),
-            lambda stream: stream.close(),
-        )
+        admit, resolve = self._line.admit, self._resolve
+
+        def connect(limit: float) -> httpcore.NetworkStream:
+            def to(address: str) -> httpcore.NetworkStream:
+                try:
+                    return self._plain.connect_tcp(address, port, limit, local, extra)
+                except httpcore.ConnectError as error:
+                    raise OSError(_said(error)) from error
+
+            return to(host) if resolve is None else connected(resolve, admit, host, port, to)
+
+        stream = self._line.connect(connect, lambda stream: stream.close())
         return _Stream(stream, self._line)
 
 

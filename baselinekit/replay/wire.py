@@ -17,7 +17,7 @@ import h11
 
 from baselinekit.model.observation import Request
 from baselinekit.replay import answer, plain
-from baselinekit.replay.line import Broken, Line, NoConnection
+from baselinekit.replay.line import Broken, Line, NoConnection, Resolve, connected
 
 if TYPE_CHECKING:
     import ssl
@@ -29,12 +29,20 @@ _TOO_LARGE = 431
 _BROKE_OFF = "the connection broke off before the whole answer had come"
 
 
-def dial(host: str, port: int, tls: ssl.SSLContext | None, line: Line) -> Wire:
-    """A new connection."""
-    sock = line.connect(lambda limit: socket.create_connection((host, port), limit), socket.socket.close)
+def dial(host: str, port: int, tls: ssl.SSLContext | None, line: Line, resolve: Resolve) -> Wire:
+    """A new connection, to an address that this request may go to."""
+    admit = line.admit  # as it is now: whoever waits too long for a connection leaves it to itself
+
+    def connect(limit: float) -> tuple[socket.socket, str]:
+        def to(address: str) -> tuple[socket.socket, str]:
+            return socket.create_connection((address, port), limit), address
+
+        return connected(resolve, admit, host, port, to)
+
+    sock, address = line.connect(connect, lambda made: made[0].close())
     try:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return Wire(_encrypted(sock, host, tls, line) if tls else sock, line)
+        return Wire(_encrypted(sock, host, tls, line) if tls else sock, line, address)
     except BaseException:
         sock.close()
         raise
@@ -59,8 +67,8 @@ def _encrypted(sock: socket.socket, host: str, tls: ssl.SSLContext, line: Line) 
 
 
 class Wire:
-    def __init__(self, sock: socket.socket, line: Line):
-        self._socket, self._line = sock, line
+    def __init__(self, sock: socket.socket, line: Line, address: str):
+        self._socket, self._line, self.address = sock, line, address
         self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=answer.LARGEST_HEAD)
         self._used = time.monotonic()
         self._ended = self._closed = False

@@ -15,7 +15,7 @@ from baselinekit.placeholders.table import Words
 from baselinekit.programs.git import Execute, Git
 from baselinekit.replay.dispatch import Doors, Setting
 from baselinekit.store import config as configuration, ofcommit
-from baselinekit.trust import Trust, check_inside, origins_in
+from baselinekit.trust import Trust, check_inside, in_ci, origins_in
 from baselinekit.variables import Redactor, Scope, Secret, as_text, parse_env_file
 
 
@@ -86,8 +86,7 @@ class Project:
 
     def naming(self, url: str) -> "Project":
         """The project in which the operator has named this origin as well."""
-        named = self.trust.named_origins | origins_in([url])
-        return replace(self, trust=replace(self.trust, named_origins=named))
+        return replace(self, trust=self.trust.naming(url))
 
     def way_back(self, group: str, path: str = "") -> str:
         """The way from the folder of a new baseline to where the operator is, or to what is named there."""
@@ -126,6 +125,8 @@ def open_project(operator: Operator) -> Project:
         allow_hosts=_allow_hosts(config, operator),
         named_origins=origins_in(named),
         allow_exec=operator.allow_exec,
+        configured_origins=_configured(config, scope),
+        ci=in_ci(operator.environ),
     )
     return Project(
         root=root,
@@ -153,6 +154,27 @@ def _configuration(operator: Operator) -> tuple[str | None, Config]:
     git = Git(operator.execute, operator.cwd)
     commit = git.commit(operator.config_from, "--config-from")
     return ofcommit.find_config(git, commit, operator.config) or (None, Config())
+
+
+def _configured(config: Config, scope: Scope) -> frozenset[str]:
+    """Every origin that stands anywhere in the configuration, also in an environment that was not chosen, or
+    that the operator's own environment gives one of its variables."""
+    environments = config.environments.values()
+    stated: list[Json] = [config.base_url, *(one.base_url for one in environments)]
+    variables = [config.variables, *(one.variables for one in environments)]
+    stated += [getattr(value, "value", value) for some in variables for value in some.values()]
+    stated += [secret.value for secret in scope.secrets.values()]
+    stated += [skill.http.url for skill in config.skills.values() if skill.http is not None]
+    found = (_expanded(value, scope) if isinstance(value, str) else None for value in stated)
+    return origins_in(found)
+
+
+def _expanded(text: str, scope: Scope) -> Json:
+    """With the variables of this run; what needs those of another environment names nothing here."""
+    try:
+        return scope.expand(text, ()) if "{{" in text else text
+    except InvalidInput:
+        return None
 
 
 def _with_keys(scope: Scope, config: Config) -> Scope:

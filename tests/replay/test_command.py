@@ -99,7 +99,7 @@ def test_the_working_folder_stays_inside_and_exists(setting: Setting) -> None:
 
 
 def test_its_environment_is_named(setting: Setting) -> None:
-    passed = {"tool": Command(["sh"], env=["USER_NAMED", "PATH"])}
+    passed = {"tool": Command(["sh"], env=["USER_NAMED", "PATH", "OWN"])}
     before = dict(os.environ)
     os.environ.update({"USER_NAMED": "1", "API_TOKEN": "secret"})
     try:
@@ -113,21 +113,61 @@ def test_its_environment_is_named(setting: Setting) -> None:
     assert run.env["PATH"].endswith(os.path.dirname(sys.executable))
 
 
-@pytest.mark.parametrize(
-    "name", ["PATH", "LD_PRELOAD", "PYTHONPATH", "NODE_OPTIONS", "GIT_SSH_COMMAND", "PAGER"]
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+NAMES = words(
+    """
+    PATH HOME IFS ENV BASH_ENV SHELLOPTS BASHOPTS PS4 CDPATH CLASSPATH MAKEFLAGS LESSOPEN LESSCLOSE
+    LD_PRELOAD LD_AUDIT LD_LIBRARY_PATH DYLD_INSERT_LIBRARIES GIT_SSH_COMMAND GIT_EXTERNAL_DIFF
+    GIT_CONFIG_GLOBAL GIT_PAGER PAGER EDITOR VISUAL BROWSER PYTHONPATH PYTHONSTARTUP PYTHONHOME
+    PYTHONWARNINGS PYTHONBREAKPOINT PYTHONUTF8 NODE_OPTIONS NODE_PATH PERL5OPT PERL5LIB PERL5DB RUBYOPT
+    RUBYLIB JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS GOFLAGS TAR_OPTIONS TAPE RSH RSYNC_RSH
+    CVS_RSH SVN_SSH GZIP BZIP2 XZ_OPT XZ_DEFAULTS ZIPOPT UNZIP GREP_OPTIONS AWKPATH AWKLIBPATH MANPAGER
+    MANOPT LESS LESSKEYIN VIMINIT EXINIT MYVIMRC SCREENRC TMUX TERMINFO TERMCAP TZ LOCPATH NLSPATH
+    GCONV_PATH HOSTALIASES RES_OPTIONS MALLOC_CHECK_ GLIBC_TUNABLES CC CXX CFLAGS CMAKE_TOOLCHAIN_FILE
+    MAKEFILES GNUMAKEFLAGS RUSTC_WRAPPER CARGO_HOME NPM_CONFIG_SCRIPT_SHELL YARN_RC_FILENAME
+    PIP_INDEX_URL PIP_CONFIG_FILE DOCKER_HOST KUBECONFIG AWS_CONFIG_FILE SSH_ASKPASS SUDO_ASKPASS
+    GPG_TTY CURL_HOME WGETRC HTTP_PROXY http_proxy SSL_CERT_FILE OPENSSL_CONF BASH_FUNC_ls%%
+    PROMPT_COMMAND LUA_INIT PHPRC PHP_INI_SCAN_DIR R_PROFILE JULIA_PROJECT XDG_CONFIG_HOME COMSPEC
+    PATHEXT PSModulePath DOTNET_STARTUP_HOOKS CORECLR_PROFILER ERL_FLAGS MODE NO_COLOR LANG
+    """
 )
-def test_f15_a_file_cannot_make_a_program_run_other_code(setting: Setting, name: str) -> None:
+"""Variables by which some program runs or reads what they say, and ordinary ones: nobody tells them apart."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_f15_a_file_sets_a_variable_only_where_the_configuration_lists_it(
+    setting: Setting, name: str
+) -> None:
     asked = recipe("tool", env={name: "x"})
     for ask in (check, replay):
-        with pytest.raises(Refused, match=name):
+        with pytest.raises(Refused) as raised:
             ask(asked, knowing(setting, TOOL))
+        (problem,) = raised.value.problems
+        assert (problem.code, problem.at) == ("BK340", ("current", "input", "env", name))
+        assert f"commands: {{tool: {{argv: […], env: [{name}]}}}}" in problem.mend
     assert ran(setting, asked, {"tool": Command(["sh"], env=[name])}).env[name] == "x"
-    assert ran(setting, asked, trust=Trust(allow_exec=True)).env[name] == "x"
+    assert ran(setting, asked, trust=Trust(allow_exec=True)).env[name] == "x", "a full grant"
 
 
-@pytest.mark.parametrize("name", ["NO_COLOR", "NODE_ENV", "PYTHONUTF8", "GOOGLE_REGION", "MY_PATHS"])
-def test_ordinary_variables_are_free(setting: Setting, name: str) -> None:
-    assert ran(setting, recipe("tool", env={name: "x"})).env[name] == "x"
+def test_f15_another_spelling_of_a_listed_name_is_another_name(setting: Setting) -> None:
+    listed = {"tool": Command(["sh"], env=["MODE", "LANG"])}
+    for name in ("mode", "MODE ", "Mode", "ＭＯＤＥ", "MODE{{v}}"):
+        with pytest.raises(Refused):
+            ran(setting, recipe("tool", env={"LANG": "C", name: "x"}), listed, scope=Scope({"v": 2}))
+    for env in ({"MODE=x": "1"}, {"": "1"}, {"MODE": "a\0b"}, {"MO\0DE": "1"}):
+        with pytest.raises(InvalidInput, match="cannot be a variable of a program"):
+            ran(setting, recipe("tool", env=env), listed)
+
+
+def test_f15_every_variable_that_is_not_listed_is_told_at_once(setting: Setting) -> None:
+    listed = {"tool": Command(["sh"], env=["LANG"])}
+    with pytest.raises(Refused) as raised:
+        ran(setting, recipe("tool", env={"LANG": "C", "TAR_OPTIONS": "x", "MODE": "y"}), listed)
+    assert [problem.at[-1] for problem in raised.value.problems if problem.at] == ["TAR_OPTIONS", "MODE"]
+    assert "env: [LANG, TAR_OPTIONS, MODE]" in raised.value.problems[0].mend
 
 
 def test_f15_only_what_the_configuration_names_is_run(setting: Setting) -> None:
