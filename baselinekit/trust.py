@@ -27,7 +27,7 @@ _INTERPRETERS = _words(
     cmd ipython uv poetry pipenv npx pnpx bunx tsx ts-node ts-node-esm sqlite psql mysql
     """
 )
-"""Of these the first word that follows is a script: where the configuration gives one, a file only adds to it."""
+"""Of these the first word that follows is a script: where the configuration gives it, a file adds words."""
 
 _READERS = _words(
     """
@@ -39,7 +39,7 @@ _READERS = _words(
     screen just task pytest tox nox
     """
 )
-"""Of these a word (`tar --to-command`, `git -c`), or a file that they find, says what is run, read or sent."""
+"""Of these a word (`tar --to-command`, `git -c`), or a file that they find, says what is run or read."""
 
 _NO = frozenset(("", "0", "false"))
 _CI = (
@@ -133,7 +133,7 @@ def _must_be_named(where: str, address: str | None, what: str) -> Problem:
         return Problem(
             "BK407",
             f"{leads} is {what}, and the configuration does not name that address",
-            "if it is meant, write the address itself into baselinekit.yaml: base_url, variables or allow_hosts",
+            "if it is meant, name the address itself in baselinekit.yaml: base_url, variables or allow_hosts",
         )
     return Problem(
         "BK407",

@@ -26,9 +26,9 @@ METADATA = words(
     [FE80::1] [fe80::1%eth0] [fe80::1%25eth0] [febf::1] fe80::1 [fd00:ec2::254]
     [fd00:0ec2:0:0:0:0:0:254] [fd20:ce::254] 100.100.100.200 0x646464c8 1684301000 192.0.0.192
     168.63.129.16 169.254.170.2 169.254.0.23 169.254.0.0 169.254.255.255
-    metadata.google.internal     metadata.google.internal. METADATA.Google.Internal metadata.goog metadata.azure.internal
-    metadata.tencentyun.com instance-data instance-data.ec2.internal １６９.２５４.１６９.２５４ 169。254。169。254
-    ⑯⑨.254.169.254 %31%36%39.254.169.254
+    metadata.google.internal metadata.google.internal. METADATA.Google.Internal
+    metadata.goog metadata.azure.internal metadata.tencentyun.com instance-data instance-data.ec2.internal
+    １６９.２５４.１６９.２５４ 169。254。169。254 ⑯⑨.254.169.254 %31%36%39.254.169.254
     """
 )
 PRIVATE = words(

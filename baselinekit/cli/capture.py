@@ -199,6 +199,10 @@ def _new(
     notes: Sequence[str] = (),
 ) -> int:
     record = wishes.record_of(given, default_id, current)
+    granted, project = project.ceilings.timeout, project.granting(given["timeout"])
+    if project.ceilings.timeout > granted:
+        line = f"`limits: {{timeout: {given['timeout']:g}}}`"
+        notes = [*notes, f"to compare it, add {line} to baselinekit.yaml: a file may ask for {granted:g} s"]
     with ExitStack() as stack:
         way = stack.enter_context(real_way(learnt.progress(stack, given)))
         way = models.with_models(way, project, models.kept(given))

@@ -22,7 +22,8 @@ CODES = {
     "BK303": Code(
         "no whole answer in time",
         "`timeout` is the time for a request as a whole: its redirects, tries and waits, and every byte\n"
-        "of the answer. The default is 30 seconds. Raise it where an answer may take longer:\n\n"
+        "of the answer. The default is 30 seconds. Raise it where an answer may take longer, for more than 300\n"
+        "seconds under `limits:` of the configuration as well:\n\n"
         "    execution:\n"
         "      type: http\n"
         "      timeout: 120",

@@ -59,4 +59,13 @@ CODES = {
         "    allow_hosts: [10.0.0.5]                            # then nothing else is asked\n\n"
         "`baselinekit capture … --allow` writes it for you.",
     ),
+    "BK408": Code(
+        "more than a data file may ask for",
+        "A file may lower the limits of its requests and programs, and raise them up to what the configuration\n"
+        "grants: a `timeout` of 300 seconds, a `max_body` of 10 MB, 10 `retries` and 20 `redirects`, or what it\n"
+        "gives every request under `http:` where that is more. `limits:` states others:\n\n"
+        "    limits: {timeout: 900, max_body: 50000000}\n\n"
+        "`verify: false`, with which anybody may answer in the place of a server, is for the configuration alone:\n\n"
+        "    http: {verify: false}",
+    ),
 }

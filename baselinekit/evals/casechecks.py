@@ -98,6 +98,7 @@ def _prepared(here: Here, case: Case, runnable: Callable[[FunctionOutput], None]
     problems: list[Problem] = []
     prepared = Prepared(case, baseline=None if case.baseline is None else here.chosen(case.baseline))
     setting = project.setting(os.path.dirname(case.source.file), here.doors)
+    _refuse_long(case, setting)
     try:
         replaying.check(case.recipe, setting)
     except Refused:
@@ -118,6 +119,25 @@ def _prepared(here: Here, case: Case, runnable: Callable[[FunctionOutput], None]
     if problems:
         raise InvalidInput(*problems)
     return replace(prepared, files=_files(prepared, setting))
+
+
+def _refuse_long(case: Case, setting: replaying.Setting) -> None:
+    """A case may take as long as the configuration lets any file take, or gives its model or its skill."""
+    execution, granted = case.recipe.execution, setting.ceilings
+    most = max(
+        granted.timeout,
+        granted.models.get(getattr(execution, "model", ""), 0),
+        granted.skills.get(getattr(execution, "skill_name", ""), 0),
+    )
+    problems = []
+    if case.timeout is not None and case.timeout > most:
+        problems.append(replaying.above("timeout_seconds", case.timeout, most, (), "timeout"))
+    for grader in case.graders:
+        if isinstance(grader.method, FunctionOutput) and grader.method.timeout_per_case > granted.timeout:
+            longest, at = grader.method.timeout_per_case, grader.at
+            problems.append(replaying.above("timeout_per_case", longest, granted.timeout, at, "timeout"))
+    if problems:
+        raise Refused(*problems)
 
 
 def _files(prepared: Prepared, setting: replaying.Setting) -> str:

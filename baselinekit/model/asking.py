@@ -51,13 +51,17 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that one run may ask of its models."""
+    """The most that one run may ask of its models, and below it what a data file may ask of one replay."""
 
     __pydantic_config__: ClassVar[Any] = STRICT
 
     calls: int | None = None
     tokens: int | None = None
     usd: int | float | None = None
+    timeout: int | float | None = None
+    max_body: int | None = None
+    retries: int | None = None
+    redirects: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

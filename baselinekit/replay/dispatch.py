@@ -8,6 +8,7 @@ from typing import cast
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import CommandInput, HttpFlow, HttpRequest, Recipe, Scores, SkillExecution
+from baselinekit.replay.ceilings import Ceilings, above, ceilings_of, refuse_above
 from baselinekit.replay.command import check_command, replay_command
 from baselinekit.replay.environment import capture_environment
 from baselinekit.replay.files import read_bytes
@@ -20,11 +21,14 @@ from baselinekit.replay.skill import check_skill, files_of_skill, replay_skill
 from baselinekit.variables import Redactor
 
 __all__ = [
+    "Ceilings",
     "Doors",
     "Execute",
     "Models",
     "Setting",
+    "above",
     "capture_environment",
+    "ceilings_of",
     "check",
     "files_hash",
     "recipe_hash",
@@ -49,6 +53,7 @@ _FILES: dict[str, Callable[[Recipe, Setting], Iterator[str | bytes]]] = {
 def replay(recipe: Recipe, setting: Setting) -> Observation:
     """Obtain the output again; CannotReplay, Refused or InvalidInput where that is not possible."""
     try:
+        refuse_above(recipe, setting.ceilings)
         return _KINDS[recipe.kind][0](recipe, setting)
     except BaselinekitError as error:
         raise _masked(error, setting.redactor) from None
@@ -57,6 +62,7 @@ def replay(recipe: Recipe, setting: Setting) -> Observation:
 def check(recipe: Recipe, setting: Setting) -> None:
     """Raise what a replay would raise before it asks anyone anything, every problem at once."""
     try:
+        refuse_above(recipe, setting.ceilings)
         _KINDS[recipe.kind][1](recipe, setting)
     except BaselinekitError as error:
         raise _masked(error, setting.redactor) from None

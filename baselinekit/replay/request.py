@@ -9,18 +9,18 @@ from urllib.parse import urlencode
 
 from baselinekit import __version__
 from baselinekit.documents.strictjson import to_bytes
-from baselinekit.errors import nearest
+from baselinekit.errors import Refused, nearest
 from baselinekit.model.observation import Request
 from baselinekit.model.recipes import Auth, HttpExecution, HttpRequest, Surroundings
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.replay.body import DEFAULT_MAX_BODY, KEPT
+from baselinekit.replay.ceilings import MANY_REDIRECTS, unverified
 from baselinekit.replay.files import inside, read_bytes
 from baselinekit.replay.setting import Setting, invalid
 from baselinekit.replay.urls import pairs_of, url_of
 from baselinekit.variables import as_text
 
 DEFAULT_TIMEOUT = 30.0
-MANY_REDIRECTS = 5
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _METHOD = re.compile(r"[A-Z][A-Z0-9_-]*")
@@ -186,6 +186,8 @@ def _certificates(execution: HttpExecution, setting: Setting) -> tuple[bool | st
     """A path that a data file gives stays inside the project; one of the configuration starts at its root."""
     root, http = setting.surroundings.root, setting.http
     verify: bool | str | None = execution.verify
+    if verify is False and http.verify is not False:  # also where a variable or an answer has brought it in
+        raise Refused(unverified())
     if isinstance(verify, str):
         verify = inside(setting.surroundings, verify)
     elif verify is None:

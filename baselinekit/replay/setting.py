@@ -10,6 +10,7 @@ from baselinekit.model.config import HttpDefaults
 from baselinekit.model.observation import Finished, Request, Response, Run
 from baselinekit.model.recipes import Surroundings
 from baselinekit.model.values import Path
+from baselinekit.replay.ceilings import Ceilings
 from baselinekit.trust import Trust
 from baselinekit.variables import Redactor, Scope
 
@@ -65,6 +66,7 @@ class Setting:
     redactor: Redactor
     http: HttpDefaults
     doors: Doors
+    ceilings: Ceilings = field(default_factory=Ceilings)
     turn: int = 0
     """Tells repetitions of the same question apart."""
 

@@ -126,6 +126,7 @@ def _problems(config: Config) -> Iterator[Problem]:
         most = getattr(config.limits, name)
         if most is not None and most < 0:
             yield Problem("BK108", f"{name} is below 0", "the most that a run may take", at=("limits", name))
+    yield from check_limits(config.limits, ("limits",))
     yield from _notify_problems(config.notify)
     if config.inline_limit < 0:
         yield Problem("BK108", "inline_limit is below 0", "a number of bytes", at=("inline_limit",))

@@ -13,7 +13,7 @@ from baselinekit.model.values import Json
 from baselinekit.placeholders.patience import Patience
 from baselinekit.placeholders.table import Words
 from baselinekit.programs.git import Execute, Git
-from baselinekit.replay.dispatch import Doors, Setting
+from baselinekit.replay.dispatch import Ceilings, Doors, Setting, ceilings_of
 from baselinekit.store import config as configuration, ofcommit
 from baselinekit.trust import Trust, check_inside, in_ci, origins_in
 from baselinekit.variables import Redactor, Scope, Secret, as_text, parse_env_file
@@ -54,6 +54,7 @@ class Project:
     commands: Mapping[str, Command]
     models: Mapping[str, Model]
     cwd: str
+    ceilings: Ceilings = field(default_factory=Ceilings)
     environment: str | None = None
     config_from: str | None = None
 
@@ -67,7 +68,15 @@ class Project:
             skills=self.config.skills,
             commands=self.commands,
         )
-        return Setting(surroundings, self.scope, self.trust, self.redactor, self.config.http, doors)
+        return Setting(
+            surroundings,
+            self.scope,
+            self.trust,
+            self.redactor,
+            self.config.http,
+            doors,
+            ceilings=self.ceilings,
+        )
 
     def setting_of(self, baseline: Baseline, doors: Doors) -> Setting:
         return self.setting(os.path.dirname(baseline.source.file), doors)
@@ -87,6 +96,10 @@ class Project:
     def naming(self, url: str) -> "Project":
         """The project in which the operator has named this origin as well."""
         return replace(self, trust=self.trust.naming(url))
+
+    def granting(self, timeout: float | None) -> "Project":
+        """The project in which the operator has typed how long it may take."""
+        return replace(self, ceilings=self.ceilings.granting(timeout))
 
     def way_back(self, group: str, path: str = "") -> str:
         """The way from the folder of a new baseline to where the operator is, or to what is named there."""
@@ -141,6 +154,7 @@ def open_project(operator: Operator) -> Project:
         commands={name: _command(spec) for name, spec in config.commands.items()},
         models=models,
         cwd=operator.cwd,
+        ceilings=ceilings_of(config),
         environment=operator.environment,
         config_from=operator.config_from,
     )

@@ -1,0 +1,98 @@
+"""How much a data file may ask for: less than the configuration grants, as it likes; more, never. And it does
+not say that nobody's certificate is looked at."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from baselinekit.errors import Problem, Refused
+from baselinekit.model.config import Config
+from baselinekit.model.recipes import HttpFlow, HttpRequest, PromptExecution, Recipe, Seconds, SkillExecution
+from baselinekit.model.values import Path
+from baselinekit.replay.body import DEFAULT_MAX_BODY
+
+MANY_REDIRECTS = 5
+_TIMEOUT = 300
+_RETRIES = 10
+_REDIRECTS = 20
+_EXECUTION: Path = ("current", "execution")
+
+
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """`skills` and `models`: the time that the configuration gives each by name, where it says so."""
+
+    timeout: Seconds = _TIMEOUT
+    max_body: int = DEFAULT_MAX_BODY
+    retries: int = _RETRIES
+    redirects: int = _REDIRECTS
+    verify: bool = True
+    skills: Mapping[str, Seconds] = field(default_factory=dict)
+    models: Mapping[str, Seconds] = field(default_factory=dict)
+
+    def granting(self, timeout: Seconds | None) -> "Ceilings":
+        """With the time that the operator has typed."""
+        return replace(self, timeout=max(self.timeout, timeout or 0))
+
+
+def ceilings_of(config: Config) -> Ceilings:
+    """What `limits:` states; else the larger of our own and what `http:` gives every request."""
+    limits, http = config.limits, config.http
+
+    def most(stated: Seconds | None, ours: Seconds, given: Seconds | None) -> Seconds:
+        return max(ours, given or 0) if stated is None else stated
+
+    return Ceilings(
+        timeout=most(limits.timeout, _TIMEOUT, http.timeout),
+        max_body=int(most(limits.max_body, DEFAULT_MAX_BODY, http.max_body)),
+        retries=int(most(limits.retries, _RETRIES, http.retries)),
+        redirects=int(most(limits.redirects, _REDIRECTS, http.redirects)),
+        verify=http.verify is not False,
+        skills={name: skill.timeout for name, skill in config.skills.items() if skill.timeout is not None},
+        models={name: model.timeout for name, model in config.models.items() if model.timeout is not None},
+    )
+
+
+def refuse_above(recipe: Recipe, ceilings: Ceilings) -> None:
+    """Refused, with each place, where a recipe asks for more than it may."""
+    problems = list(_above(recipe, ceilings))
+    if problems:
+        raise Refused(*problems)
+
+
+def _above(recipe: Recipe, ceilings: Ceilings) -> Iterator[Problem]:
+    asked, execution = recipe.input, recipe.execution
+    if isinstance(asked, HttpFlow):
+        for number, step in enumerate(asked.steps):
+            yield from _of(step, ceilings, ("current", "input", "steps", number))
+    elif isinstance(asked, HttpRequest):
+        yield from _of(asked, ceilings, ("current", "input"))
+    granted = ceilings
+    if isinstance(execution, SkillExecution):
+        granted = ceilings.granting(ceilings.skills.get(execution.skill_name))
+    elif isinstance(execution, PromptExecution):
+        granted = ceilings.granting(ceilings.models.get(execution.model))
+    yield from _of(execution, granted, _EXECUTION)
+    if getattr(execution, "verify", None) is False and ceilings.verify:
+        yield unverified()
+
+
+def _of(stated: object, ceilings: Ceilings, at: Path) -> Iterator[Problem]:
+    for name in ("timeout", "max_body", "retries", "redirects"):
+        value, most = getattr(stated, name, None), getattr(ceilings, name)
+        wanted = MANY_REDIRECTS if value is True else value
+        if wanted is not None and wanted > most:
+            yield above(name, wanted, most, (*at, name))
+
+
+def above(name: str, wanted: Seconds, most: Seconds, at: Path, setting: str | None = None) -> Problem:
+    """`setting`: its name under `limits:`, where the file calls it otherwise."""
+    mend = f"ask for less, or grant it in baselinekit.yaml: `limits: {{{setting or name}: {wanted}}}`"
+    return Problem("BK408", f"{name}: {wanted} is more than a file may ask for, {most}", mend, at=at)
+
+
+def unverified() -> Problem:
+    mend = (
+        "name the certificate authority, `verify: FILE`, or grant it in baselinekit.yaml: "
+        "`http: {verify: false}`"
+    )
+    return Problem("BK408", "verify: false is not for a file to say", mend, at=(*_EXECUTION, "verify"))
