@@ -92,6 +92,12 @@ class Trust:
         """The same where the operator or the configuration has named this origin as well."""
         return replace(self, named_origins=self.named_origins | origins_in([url]))
 
+    def allowing(self, url: str) -> "Trust":
+        """The same where the operator has named this origin and wants it asked."""
+        hosts = self.allow_hosts
+        named = self.naming(url)
+        return named if hosts is None else replace(named, allow_hosts=(*hosts, host_of(origin(url))))
+
     def check_address(self, url: str, address: str | None = None) -> None:
         """May this request go to this address, the one that is about to be connected to? Without one, as
         before a look-up, or where a proxy looks the name up, what the URL itself says is judged.

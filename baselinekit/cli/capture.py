@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from baselinekit.cli import grading, kept, learnt, models, options, recipes, rules, screen, wishes
+from baselinekit.cli import allowing, grading, kept, learnt, models, options, recipes, rules, screen, wishes
 from baselinekit.cli.doors import real_way
 from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem, Refused
 from baselinekit.variables import names_in
@@ -63,6 +63,7 @@ def capture() -> None:
 )
 @click.option("--redirects", type=click.IntRange(0, 20), help="Follow so many; the default is none.")
 @click.option("--timeout", type=float, metavar="SECONDS")
+@wishes.allow_option
 @wishes.new_baseline_options
 @wishes.wish_options
 @options.project_options
@@ -73,8 +74,12 @@ def http(words: tuple[str, ...], **given: Any) -> int:
     """
     project = options.project_of(given)
     current = recipes.http(words, given, project)
-    project = project.naming(str(current["execution"].get("base_url", "")))  # the operator has typed it
-    return _new(project, current, recipes.http_id(with_names(current, project.scope)), given)
+    typed = project.naming(str(current["execution"].get("base_url", "")))  # by the operator
+    for url in allowing.origins(project, [recipes.http_recipe(current)]) if given["allow"] else ():
+        typed = typed.allowing(url)
+    code = _new(typed, current, recipes.http_id(with_names(current, project.scope)), given)
+    allowing.offer(project, [recipes.http_recipe(current)], given)
+    return code
 
 
 @capture.command(short_help="A skill that the configuration names.")
@@ -156,13 +161,14 @@ def command(argv: tuple[str, ...], **given: Any) -> int:
 
 @capture.command("from", short_help="Files that have a recipe and no output yet.")
 @click.argument("paths", nargs=-1, required=True, type=click.Path())
+@wishes.allow_option
 @wishes.wish_options
 @models.model_options
 @options.project_options
 def from_files(paths: tuple[str, ...], **given: Any) -> int:
     """Replay every baseline below PATHS that has a `current:` and no `baseline:`, and add what comes back."""
     project = options.project_of(given)
-    loaded = load(project, paths)
+    named, loaded = project, load(project, paths)
     drafts = [draft for draft in loaded if draft.baseline is None]
     if not drafts and loaded:
         what = "every baseline there has an output already: capture does not overwrite"
@@ -173,6 +179,8 @@ def from_files(paths: tuple[str, ...], **given: Any) -> int:
         raise NothingSelected(
             Problem("BK509", "there is nothing to capture there", "a file needs an id and a `current:`")
         )
+    for url in allowing.origins(project, [draft.current for draft in drafts]) if given["allow"] else ():
+        project = project.allowing(url)
     with ExitStack() as stack:
         way = stack.enter_context(real_way(learnt.progress(stack, given)))
         way = models.with_models(way, project, models.kept(given))
@@ -184,6 +192,7 @@ def from_files(paths: tuple[str, ...], **given: Any) -> int:
         asked = [draft.current for draft in drafts if draft.id in done]
         bases = [getattr(one.execution, "base_url", None) for one in asked if one.kind == "http"]
         _tell(project, captured, given, _needed_again(project, asked, bases))
+        allowing.offer(named, asked, given)
     errors += learnt.refused(captured)
     if errors:
         worst = next((Refused for error in errors if isinstance(error, Refused)), CannotReplay)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from baselinekit.cli import grading, options
 from baselinekit.documents import yamlfile
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
-from baselinekit.model.recipes import Command
+from baselinekit.model.recipes import Command, HttpExecution, HttpRequest, Recipe
 from baselinekit.model.values import Json, json_type
 from baselinekit.secretlike.names import is_secret_header
 from baselinekit.trust import origin
@@ -45,6 +45,12 @@ def http(words: tuple[str, ...], given: dict[str, Any], project: Project) -> dic
     if given["keep_headers"]:
         execution["keep_headers"] = ["content-type", *(name.lower() for name in given["keep_headers"])]
     return {"input": request, "execution": execution}
+
+
+def http_recipe(current: dict[str, Any]) -> Recipe:
+    """As far as it says where its request goes."""
+    execution = HttpExecution("http", base_url=current["execution"].get("base_url"))
+    return Recipe(HttpRequest(endpoint=current["input"].get("endpoint")), execution)
 
 
 def _endpoint(url: str, execution: dict[str, Any], project: Project) -> str:

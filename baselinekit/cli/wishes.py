@@ -54,6 +54,11 @@ def wish_options(command: click.decorators.FC) -> click.decorators.FC:
     return command
 
 
+def allow_option(command: click.decorators.FC) -> click.decorators.FC:
+    help = "Name the hosts that it asks in baselinekit.yaml, so that CI asks them too."
+    return click.option("--allow", is_flag=True, help=help)(command)
+
+
 def record_of(given: dict[str, Any], default_id: str, current: dict[str, Any]) -> dict[str, Any]:
     """The new record as far as the command line says it: everything but the output."""
     record: dict[str, Any] = {"id": given["id"] or default_id}

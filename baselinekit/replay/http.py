@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, Problem, cannot
 from baselinekit.model.observation import Request, Response
 from baselinekit.replay.answer import Answer, Headers
-from baselinekit.replay.line import Broken, InTime, Line, NoConnection, Resolve, addresses
+from baselinekit.replay.line import Broken, InTime, Line, NoConnection, Resolve, addresses as addresses
 from baselinekit.replay.proxies import proxies_of_environment, proxy_for
 from baselinekit.replay.retries import IDEMPOTENT
 from baselinekit.replay.urls import shown

@@ -93,6 +93,10 @@ class Project:
             base = self.scope.expand(base, ("current", "execution", "base_url"))
         return replace(words, scope=self.scope.with_saved({"base_url": str(base).rstrip("/")}))
 
+    def allowing(self, url: str) -> "Project":
+        """The project in which the operator has named this origin and wants it asked."""
+        return replace(self, trust=self.trust.allowing(url))
+
     def naming(self, url: str) -> "Project":
         """The project in which the operator has named this origin as well."""
         return replace(self, trust=self.trust.naming(url))

@@ -1,0 +1,104 @@
+"""capture --allow: what CI would refuse is named in the configuration, so that an ordinary project meets no
+obstacle."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from console import Console, console
+
+from baselinekit.model.recipes import HttpExecution, HttpFlow, HttpRequest, Recipe
+from baselinekit.workflow.naming import unnamed
+from baselinekit.workflow.project import Operator, Project, open_project
+
+LEADS = {"orders.internal": ["10.1.2.3"], "meta.test": ["169.254.169.254"], "api.test": ["8.8.8.8"]}
+
+
+def look(host: str, port: int) -> Sequence[str]:
+    if host not in LEADS:
+        raise OSError("not known")
+    return LEADS[host]
+
+
+def project(folder: Path, text: str, base_url: str | None = None) -> Project:
+    (folder / "baselinekit.yaml").write_text(text)
+    return open_project(Operator(str(folder), base_url=base_url))
+
+
+def asking(base: str | None, *urls: str) -> Recipe:
+    if urls:
+        return Recipe(HttpFlow([HttpRequest(url=url) for url in urls]), HttpExecution("http", base_url=base))
+    return Recipe(HttpRequest(endpoint="/x"), HttpExecution("http", base_url=base))
+
+
+@pytest.mark.parametrize(
+    ("config", "recipe", "told"),
+    [
+        ("version: 1", asking("http://orders.internal"), ["http://orders.internal"]),
+        ("version: 1", asking("http://10.0.0.5:8080"), ["http://10.0.0.5:8080"]),
+        ("version: 1", asking("http://meta.test:81/v1"), ["http://meta.test:81"]),
+        ("version: 1", asking("http://api.test"), []),
+        ("version: 1", asking("http://127.0.0.1:8080"), []),
+        ("version: 1", asking("http://unknown.test"), []),
+        ("version: 1", asking(None), []),
+        ("version: 1", asking("{{absent}}"), []),
+        ("version: 1", asking(None, "http://api.test/a", "https://10.0.0.5/b"), ["https://10.0.0.5"]),
+        ("base_url: http://orders.internal", asking("http://orders.internal"), []),
+        ("variables: {u: 'http://orders.internal'}", asking("{{u}}"), []),
+        ("variables: {u: 'http://orders.internal'}", asking("http://orders.internal"), []),
+        ("environments: {e: {base_url: 'http://orders.internal'}}", asking("http://orders.internal"), []),
+        (
+            "environments: {e: {variables: {u: 'http://orders.internal'}}}",
+            asking("http://orders.internal"),
+            [],
+        ),
+        ("allow_hosts: ['*.internal']", asking("http://orders.internal"), []),
+        ("allow_hosts: [api.test]", asking("http://127.0.0.1:8080"), ["http://127.0.0.1:8080"]),
+    ],
+)
+def test_what_ci_would_not_ask(tmp_path: Path, config: str, recipe: Recipe, told: list[str]) -> None:
+    assert unnamed(project(tmp_path, config), [recipe], look) == told
+
+
+def test_an_address_that_is_given_by_hand_is_given_again(tmp_path: Path) -> None:
+    here = project(tmp_path, "version: 1", base_url="http://orders.internal")
+    assert unnamed(here, [asking("http://orders.internal")], look) == []
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Console]:
+    with console(tmp_path / "project", "demo") as terminal:
+        yield terminal
+
+
+def test_a_capture_names_what_it_asks(here: Console) -> None:
+    config = here.folder / "baselinekit.yaml"
+    config.write_text("# ours\nallow_hosts:\n  - api.example  # the one\n")
+    url = here.service.url
+    refused = here.run(f"baselinekit capture http GET {url}/api/v1/users/1 --id user")
+    assert (refused.exit_code, refused.stderr[:5]) == (4, "BK401")
+    done = here.run(f"baselinekit capture http GET {url}/api/v1/users/1 --id user --allow")
+    host = url.removeprefix("http://")
+    assert done.exit_code == 0, done
+    assert "wrote allow_hosts: 127.0.0.1:{port} in baselinekit.yaml" in done.stdout
+    assert config.read_text() == f"# ours\nallow_hosts:\n  - api.example  # the one\n  - {host}\n"
+    again = here.run("CI=true baselinekit compare --id user")
+    assert again.exit_code in (0, 1), again
+
+
+def test_a_draft_names_what_it_asks(here: Console) -> None:
+    (here.folder / "baselinekit.yaml").write_text("allow_hosts: [api.example]\n")
+    (here.folder / "baselines").mkdir()
+    draft = here.folder / "baselines/one.yaml"
+    execution = f"{{type: http, base_url: '{here.service.url}'}}"
+    draft.write_text(f"id: one\ncurrent:\n  input: {{endpoint: /health}}\n  execution: {execution}\n")
+    assert here.run("baselinekit capture from baselines/one.yaml").exit_code == 4
+    done = here.run("baselinekit capture from baselines/one.yaml --allow")
+    assert done.exit_code == 0, done
+    assert here.run("CI=true baselinekit compare --id one").exit_code == 0
+
+
+def test_nothing_is_written_where_the_capture_fails(here: Console) -> None:
+    done = here.run("baselinekit capture http GET http://127.0.0.1:1/x --id user --allow")
+    assert done.exit_code == 3
+    assert not (here.folder / "baselinekit.yaml").exists()

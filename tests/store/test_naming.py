@@ -1,0 +1,89 @@
+"""A host is named in the configuration by one line, and every other byte stays."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+from baselinekit.store.config import load_config, read_config
+from baselinekit.store.naming import name_origin, named
+
+WHERE = "http://10.0.0.5:8080"
+CASES = [
+    ("", f"base_url: {WHERE}\n"),
+    ("version: 1\n", f"version: 1\nbase_url: {WHERE}\n"),
+    ("# ours\nversion: 1  # first\n", f"# ours\nversion: 1  # first\nbase_url: {WHERE}\n"),
+    ("# nothing yet\n", f"# nothing yet\nbase_url: {WHERE}\n"),
+    (
+        "version: 1\nallow_hosts: [a.example]  # these\n",
+        "version: 1\nallow_hosts: [a.example, 10.0.0.5:8080]  # these\n",
+    ),
+    (
+        "allow_hosts:\n  # first\n  - a.example  # one\n  - b.example\nrecord: daily\n",
+        "allow_hosts:\n  # first\n  - a.example  # one\n  - b.example\n  - 10.0.0.5:8080\nrecord: daily\n",
+    ),
+    ("allow_hosts:\r\n- a.example\r\n", "allow_hosts:\r\n- a.example\r\n- 10.0.0.5:8080\r\n"),
+    ("allow_hosts:\n- a.example", "allow_hosts:\n- a.example\n- 10.0.0.5:8080\n"),
+    (
+        "base_url: https://a.example  # ours\nvariables:\n  u: ada  # her\n",
+        f"base_url: https://a.example  # ours\nvariables:\n  u: ada  # her\n  url_10_0_0_5_8080: {WHERE}\n",
+    ),
+    (
+        "base_url: https://a.example\nvariables: {user: ada, url_10_0_0_5_8080: x}\n",
+        "base_url: https://a.example\nvariables: {user: ada, url_10_0_0_5_8080: x, url_10_0_0_5_8080_2: "
+        f'"{WHERE}"}}\n',
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), CASES)
+def test_one_line_more(before: str, after: str) -> None:
+    text, _ = named(before, "baselinekit.yaml", WHERE)
+    assert text == after
+    read_config(text.encode(), "baselinekit.yaml")
+
+
+def test_an_empty_list_of_hosts_takes_it_too() -> None:
+    text, line = named("allow_hosts: []\n", "baselinekit.yaml", WHERE)
+    assert read_config(text.encode(), "c").allow_hosts == ["10.0.0.5:8080"]
+    assert line == "allow_hosts: 10.0.0.5:8080"
+
+
+def test_the_file_is_made_where_there_is_none(tmp_path: Path) -> None:
+    line = name_origin(str(tmp_path), None, "http://orders.internal")
+    assert line == "base_url: http://orders.internal in baselinekit.yaml"
+    second = name_origin(str(tmp_path), "baselinekit.yaml", "https://users.internal:8443")
+    assert second == "variables: users_internal_8443_url: https://users.internal:8443 in baselinekit.yaml"
+    config = load_config(str(tmp_path / "baselinekit.yaml"))
+    assert config.base_url == "http://orders.internal"
+    assert config.variables == {"users_internal_8443_url": "https://users.internal:8443"}
+
+
+HOSTS = st.from_regex(r"[a-z][a-z0-9]{0,8}(\.[a-z]{1,6}){1,2}(:[1-9][0-9]{1,3})?", fullmatch=True)
+
+
+@given(
+    st.lists(HOSTS, max_size=4, unique=True),
+    HOSTS,
+    st.sampled_from(["block", "flow", "none"]),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+)
+def test_what_was_there_is_there_still(hosts: list[str], new: str, style: str, end: str, base: bool) -> None:
+    lines = ["# about it", *(["base_url: https://a.example # here"] if base else []), "record: daily"]
+    if style == "block" and hosts:
+        lines += ["allow_hosts:", *(f"    - '{host}'   # {n}" for n, host in enumerate(hosts))]
+    elif style == "flow":
+        lines.append(f"allow_hosts: [{', '.join(hosts)}] # all of them")
+    before = end.join([*lines, "# the end", ""])
+    text, _ = named(before, "c", f"http://{new}")
+    config = read_config(text.encode(), "c")
+    if config.allow_hosts is not None:
+        assert config.allow_hosts == [*hosts, new]
+    elif base:
+        assert list(config.variables.values()) == [f"http://{new}"]
+    else:
+        assert config.base_url == f"http://{new}"
+    left = iter(text.split(end))
+    if style != "flow":
+        assert all(any(line == other for other in left) for line in before.split(end) if line)
