@@ -113,6 +113,7 @@ class Runner:
         self.temp = self.folder.parent / "runner temp"
         self.temp.mkdir()
         self.output, self.summary = self.temp / "output", self.temp / "summary.md"
+        self.base = ""
 
     def compare(self, **inputs: str) -> subprocess.CompletedProcess[str]:
         step = of("Compare")
@@ -122,6 +123,8 @@ class Runner:
             key: re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda match: given[match[1]], value)
             for key, value in step["env"].items()
         }
+        assert "github.event.pull_request.base.sha" in filled["BK_BASE"]
+        filled["BK_BASE"] = self.base
         github = {"CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(self.summary)}
         path = [str(self.terminal.bin), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
         plain = {"PATH": os.pathsep.join(path), "HOME": str(self.temp), "LANG": "C.UTF-8"}
@@ -194,3 +197,100 @@ def test_an_invalid_file_is_annotated_and_ends_the_step(runner: Runner) -> None:
     assert done.returncode == 2
     assert "::error file=svc/baselines/bad.yaml,line=" in done.stderr
     assert "exit-code=2" in runner.output.read_text()
+
+
+RUNS = """\
+id: one
+baseline: {output: {exit_code: 0, stdout: "two\\n"}}
+current: {input: {argv: [says, two]}, execution: {type: command}}
+"""
+GRANTS = "version: 1\ncommands: {says: [echo]}\n"
+
+
+class PullRequest(Runner):
+    """A checkout of a pull request: `main`, and one commit of somebody else on top."""
+
+    def __init__(self, terminal: Console, before: dict[str, str], after: dict[str, str]):
+        super().__init__(terminal)
+        self.git("init", "-q", "-b", "main")
+        self.base = self.commit(before)
+        self.head = self.commit(after)
+
+    def git(self, *words: str, folder: Path | None = None) -> str:
+        who = ["-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"]
+        done = subprocess.run(
+            ["git", *who, *words],
+            cwd=folder or self.folder,
+            env={"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self.temp)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        return done.stdout.strip()
+
+    def commit(self, files: dict[str, str]) -> str:
+        for name, text in files.items():
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", "x")
+        return self.git("rev-parse", "HEAD")
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Any:
+    with console(tmp_path / "checkout") as terminal:
+        yield terminal
+
+
+def test_a_pull_request_grants_itself_no_program(terminal: Console) -> None:
+    mine = {"baselinekit.yaml": GRANTS, "baselines/one.yaml": RUNS}
+    pull = PullRequest(terminal, {"baselinekit.yaml": "version: 1\n"}, mine)
+    done = pull.compare()
+    assert done.returncode == 4, done.stderr
+    assert "'says' is not named in the configuration" in done.stderr
+    assert pull.compare(config_from="checkout").returncode == 0, "who says so trusts all authors"
+    assert pull.compare(config_from=pull.head).returncode == 0
+    pull.base = ""
+    assert pull.compare().returncode == 0, "what is pushed is in the repository already"
+
+
+def test_what_the_base_grants_is_granted(terminal: Console) -> None:
+    ours = {"baselinekit.yaml": GRANTS, "baselines/one.yaml": RUNS}
+    pull = PullRequest(terminal, ours, {"baselinekit.yaml": "version: 1\ncommands: {says: [rm, -rf]}\n"})
+    done = pull.compare()
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_base_without_a_configuration_grants_nothing_and_that_is_said(terminal: Console) -> None:
+    pull = PullRequest(terminal, {"README": "x"}, {"baselinekit.yaml": GRANTS, "baselines/one.yaml": RUNS})
+    done = pull.compare()
+    assert done.returncode == 4, done.stderr
+    assert f"note: baselinekit.yaml is not there at {pull.base}: the defaults count" in done.stderr
+
+
+def test_a_base_that_was_not_fetched_is_fetched(terminal: Console, tmp_path: Path) -> None:
+    mine = {"baselinekit.yaml": GRANTS, "baselines/one.yaml": RUNS}
+    pull = PullRequest(terminal, {"baselinekit.yaml": "version: 1\n"}, mine)
+    pull.git("config", "uploadpack.allowAnySHA1InWant", "true")
+    shallow = tmp_path / "shallow"
+    pull.git("clone", "-q", "--depth=1", f"file://{pull.folder}", str(shallow))
+    pull.folder = shallow
+    done = pull.compare()
+    assert done.returncode == 4, done.stderr
+    assert pull.git("rev-parse", "--is-shallow-repository") == "true"
+
+
+def test_a_base_that_cannot_be_had_ends_the_step(terminal: Console, tmp_path: Path) -> None:
+    mine = {"baselinekit.yaml": GRANTS, "baselines/one.yaml": RUNS}
+    pull = PullRequest(terminal, {"baselinekit.yaml": "version: 1\n"}, mine)
+    for base in ("0" * 40, "--upload-pack=touch shot", "$(touch shot)", "no-such-branch"):
+        pull.base = base
+        done = pull.compare()
+        assert done.returncode == 2, done.stderr
+        assert "fetch-depth: 0" in done.stderr
+        assert "exit-code=2" in pull.output.read_text()
+    assert not list(tmp_path.rglob("shot"))

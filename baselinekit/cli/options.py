@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 
 import click
 
-from baselinekit.cli import curtain
+from baselinekit.cli import curtain, screen
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.config import Record
 from baselinekit.programs.git import Execute
+from baselinekit.store import config as configuration
 from baselinekit.store.checks import check_base
 from baselinekit.trust import in_ci
 from baselinekit.variables import NAME
@@ -127,6 +128,9 @@ def project_of(given: dict[str, Any]) -> Project:
     """The project that a command's options describe; they are taken out of `given`."""
     project = open_project(operator_of(**{key: given.pop(key) for key in PROJECT_KEYS}))
     curtain.draw(project.redactor.mask_said)
+    if project.config_from is not None and project.config_file is None and configuration.find(project.cwd):
+        there = f"{configuration.NAME} is not there at {project.config_from}: the defaults count"
+        screen.line(screen.safe_line(f"note: {there}, until it is merged"), err=True)
     return project
 
 

@@ -34,8 +34,8 @@ def name_origin(root: str, config_file: str | None, origin: str) -> str:
 
 def named(body: str, file: str, origin: str) -> tuple[str, str]:
     """The text in which an origin is named, and how. `allow_hosts` takes it where there is one, as nothing
-    else is asked then. Else it becomes the `base_url` of a project without one, and else a variable: neither keeps
-    anybody from asking other hosts."""
+    else is asked then. Else it becomes the `base_url` of a project without one, and else a variable:
+    neither keeps anybody from asking other hosts."""
     documents = [one for one in YAML.load(body, file) if one is not None]
     config: dict[str, Json] = documents[0] if documents and isinstance(documents[0], dict) else {}
     if not config:
