@@ -30,6 +30,7 @@ STOREYS = {
     "metrics": 2,
     "trust": 2.5,  # the rules that know what a variable is stand on those that do not
     "placeholders": 2.5,
+    "responses": 2.5,
     "programs": 2.8,
     "models": 3,
     "replay": 3,
@@ -65,7 +66,7 @@ WITHIN = {
 
 EDGES = {"models", "replay", "store", "report"}
 RULES = {"paths", "variables", "trust", "escape", "documents", "landmarks", "placeholders", "metrics"}
-RULES |= {"clipped", "addresses", "plural", "compare", "grade", "refresh"}
+RULES |= {"clipped", "addresses", "plural", "responses", "compare", "grade", "refresh"}
 
 OWNERS = {
     "httpx": ["replay.http"],

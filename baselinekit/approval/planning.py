@@ -19,6 +19,7 @@ from baselinekit.refresh.folding import Accepts
 from baselinekit.refresh.merging import merged
 from baselinekit.refresh.staleness import compared_with
 from baselinekit.replay import dispatch as replaying
+from baselinekit.responses import outcome_places, visible_troubles
 from baselinekit.variables import MASK
 from baselinekit.workflow.here import as_variant
 from baselinekit.workflow.project import Project
@@ -35,7 +36,7 @@ def plan_of(project: Project, baseline: Baseline, seen: Seen) -> Plan:
     _refuse_unfit(project, baseline, seen)
     words = project.words_of(baseline)
     before = compile_baseline(baseline, words)
-    ways = Ways(before.arrays, _accepting(words), _fresh(words), baseline.current.kind)
+    ways = Ways(before.arrays, _accepting(words), _fresh(words), outcome_places(baseline.current))
     old = baseline.baseline.output if baseline.baseline else ABSENT
     shape, changes = changes_of(old, seen.resolved, ways)
     changes = tuple(_checked(change, project, seen) for change in changes)
@@ -44,8 +45,11 @@ def plan_of(project: Project, baseline: Baseline, seen: Seen) -> Plan:
         what = f"{baseline.id} fails for what is no part of its output: {'; '.join(seen.unsettled)}"
         raise InvalidInput(Problem("BK537", what, "change the rule, or mend the target"))
     keys = {at: how.removeprefix("by ") for at, how in before.arrays.items() if how.startswith("by ")}
-    plan = Plan(baseline, seen, changes, shape, keys=keys)
-    notes = tuple(_still_failing(seen))
+    wrong = tuple(_new_troubles(baseline, old, seen))
+    if wrong:
+        changes = tuple(replace(change, risk="high") for change in changes)
+    plan = Plan(baseline, seen, changes, shape, keys=keys, troubles=wrong)
+    notes = (*(f"it went wrong: {what}" for what in wrong), *_still_failing(seen))
     if before.hits or before.arrays:  # else no rule has met anything that it could lose
         notes = (*_about_the_rules(before, with_output(plan, range(len(changes))), words), *notes)
     return replace(plan, notes=notes)
@@ -95,6 +99,15 @@ def _refuse_unfit(project: Project, baseline: Baseline, seen: Seen) -> None:
         raise InvalidInput(_stale(project, baseline, "its stored output, or what it is compared by,"))
     if seen.flaw is not None:
         raise InvalidInput(Problem("BK526", f"{baseline.id}: {seen.flaw}: it is not stored as known-good"))
+
+
+def _new_troubles(baseline: Baseline, old: Json, seen: Seen) -> Iterator[str]:
+    """What says that the answer went wrong, unless the one on file says the same."""
+    known = {trouble.message for trouble in visible_troubles(baseline.current, old)}
+    for trouble in visible_troubles(baseline.current, seen.resolved):
+        if trouble.message not in known:
+            yield trouble.message
+    yield from seen.troubles
 
 
 def _stale(project: Project, baseline: Baseline, what: str) -> Problem:

@@ -45,6 +45,7 @@ def wish_options(command: click.decorators.FC) -> click.decorators.FC:
             ),
             click.option("--version", "version", metavar="TEXT", help="The version of what is captured."),
             click.option("--allow-error-status", is_flag=True, help="Store a 5xx answer as known-good."),
+            click.option("--allow-empty", is_flag=True, help="Store an empty answer of a model."),
             click.option("--allow-secrets", is_flag=True, help="Store what looks like a secret."),
             click.option("--json", "as_json", is_flag=True, help="Say what was captured as JSON."),
             click.option("-q", "--quiet", is_flag=True, help="Say nothing when all is well."),
@@ -77,6 +78,7 @@ def of(given: dict[str, Any]) -> Wishes:
         version=given["version"],
         group=given.get("group"),
         allow_error_status=given["allow_error_status"],
+        allow_empty=given["allow_empty"],
         allow_secrets=given["allow_secrets"],
         repeat=given["repeat"],
     )

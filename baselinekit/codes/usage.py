@@ -76,8 +76,9 @@ CODES = {
         "    baselinekit refresh users --replay",
     ),
     "BK521": Code(
-        "a server error is not stored as known-good",
-        "An answer of 500 or more is seldom what anyone wants to keep. If it is, say so:\n\n"
+        "what failed is not stored as known-good",
+        "An answer of 500 or more, in any step of a flow, is seldom what anyone wants to keep; neither is what a\n"
+        "program wrote before it was killed. If it is, say so:\n\n"
         "    baselinekit capture http GET URL --allow-error-status",
     ),
     "BK522": Code(
@@ -116,6 +117,12 @@ CODES = {
         "The file is written, with what the first replay gave at that place, and a compare will fail there until\n"
         "you say in its `comparison:` what counts:\n\n"
         "    comparison: {ignore_fields: [body.trace], arrays: {body.rows: unordered}}",
+    ),
+    "BK528": Code(
+        "an empty answer of a model is not stored as known-good",
+        "No text but blanks, null or {} in the place of JSON, and no call of a tool: as a rule nothing came. Ask\n"
+        "again, mend the prompt, or say that nothing is what should come:\n\n"
+        "    baselinekit capture prompt prompts/find.md --allow-empty",
     ),
     "BK530": Code(
         "nothing to refresh",

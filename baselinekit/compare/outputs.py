@@ -12,9 +12,10 @@ from baselinekit.compare.objects import Headers, Object, Shape
 from baselinekit.compare.rules import State
 from baselinekit.compare.walk import Link, Node, unroll
 from baselinekit.errors import Problem, nearest
-from baselinekit.model.recipes import HttpFlow, Recipe
+from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.paths import Pattern
+from baselinekit.responses import response_places
 
 RESPONSE = ("status", "headers", "body")
 _RESULT = ("exit_code", "stdout", "stderr", "files")
@@ -29,17 +30,12 @@ def form_of(recipe: Recipe) -> Form:
         return {(): "result"}
     if recipe.kind != "http":
         return {}
-    flow = recipe.input
-    if not isinstance(flow, HttpFlow) or flow.collect is None:
+    places = response_places(recipe)
+    if () in places:
         return {(): "response", ("headers",): "headers"}
     form: Form = {(): "names"}
-    steps = {step.name for step in flow.steps}
-    wanted = (
-        flow.collect if isinstance(flow.collect, dict) else dict(zip(flow.collect, flow.collect, strict=True))
-    )
-    for name, step in wanted.items():
-        if step in steps or step.isdigit():
-            form |= {(name,): "response", (name, "headers"): "headers"}
+    for place in places:
+        form |= {place: "response", (*place, "headers"): "headers"}
     return form
 
 

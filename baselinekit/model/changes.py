@@ -75,7 +75,8 @@ class Seen:
     output and the rules that it was set against, None if nobody wrote that down. `masked`: paths of what is
     not shown; `unsettled`: what would still fail with this very output; `settled`: what only another note of
     the capture makes right (its age, what it took); `variant`: which output of the
-    baseline was meant for the place of that run."""
+    baseline was meant for the place of that run; `troubles`: what says that it went wrong, beside what the
+    output itself says of that."""
 
     id: str
     recipe_hash: str
@@ -89,13 +90,15 @@ class Seen:
     unsettled: tuple[str, ...] = ()
     settled: tuple[str, ...] = ()
     variant: int | None = None
+    troubles: tuple[str, ...] = ()
     origin: str = "kept"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """All changes of one baseline. `shape` says how they are put together, `keys` by which key the elements
-    of an array are told apart, by its path in the old output."""
+    of an array are told apart, by its path in the old output; `troubles` what says that the new answer went
+    wrong, where the one on file did not: every change is one of high risk then."""
 
     baseline: Baseline
     seen: Seen
@@ -103,6 +106,7 @@ class Plan:
     shape: Part
     notes: tuple[str, ...] = ()
     keys: dict[Path, str] = field(default_factory=dict)
+    troubles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from baselinekit.model.values import Json
 @dataclass(frozen=True, slots=True)
 class Observation:
     """An output and what it took to get it. `environment`: what only the answer tells of where it comes from
-    (the model that was served); `flaw`: why nobody should take it for known-good."""
+    (the model that was served); `flaw`: why nobody should take it for known-good; `statuses`: what each step of
+    an http recipe answered with, by the step's name or number (empty where there are no steps)."""
 
     output: Json
     seconds: float
@@ -20,6 +21,7 @@ class Observation:
     usage: Usage = field(default_factory=Usage)
     environment: Mapping[str, Json] = field(default_factory=dict)
     flaw: str | None = None
+    statuses: tuple[tuple[str, int], ...] = ()
 
     def with_output(self, output: Json) -> "Observation":
         return replace(self, output=output)

@@ -13,6 +13,7 @@ from baselinekit.refresh.folding import Accepts, folded
 from baselinekit.refresh.losing import lost_in
 from baselinekit.refresh.risk import is_retyped, risk_of
 from baselinekit.refresh.rows import aligned, alike as alike
+from baselinekit.responses import Outcome
 
 NOT_ONE_ROW = "one row described every element; now each would be written out"
 
@@ -24,12 +25,13 @@ _Row = tuple[int | None, int | None, Json]
 @dataclass(frozen=True, slots=True)
 class Ways:
     """How a baseline is read. `arrays`: those that are compared in a way of their own (`each`, `by id`), by
-    their path in the old output; `fresh` makes of a value that came back what is stored of it."""
+    their path in the old output; `fresh` makes of a value that came back what is stored of it; `outcomes`: the
+    places that say whether it worked."""
 
     arrays: Mapping[Path, str] = field(default_factory=dict)
     accepts: Accepts = lambda text, value: False
     fresh: Callable[[Json], Json] = lambda value: value
-    kind: str = ""
+    outcomes: Mapping[Path, Outcome] = field(default_factory=dict)
 
 
 def changes_of(old: Json, new: Json, ways: Ways) -> tuple[Part, tuple[Change, ...]]:
@@ -132,14 +134,14 @@ class _Found:
         note: str = "",
     ) -> Leaf:
         change = Change(len(self.changes), kind, path, at, before, after, note=note)
-        self.changes.append(finished(change, self.ways.kind))
+        self.changes.append(finished(change, self.ways.outcomes))
         return Leaf(change.number)
 
 
-def finished(change: Change, kind: str) -> Change:
+def finished(change: Change, outcomes: Mapping[Path, Outcome]) -> Change:
     """A change with what follows from its two sides: what is lost with it, and how much is at risk."""
     lost = () if change.kind == "order" else lost_in(change)
-    return replace(change, lost=lost, risk="high" if change.note == NOT_ONE_ROW else risk_of(change, kind))
+    return replace(change, lost=lost, risk="high" if change.note == NOT_ONE_ROW else risk_of(change, outcomes))
 
 
 def _by_place(row: _Row) -> tuple[int, int]:

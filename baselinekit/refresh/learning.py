@@ -4,7 +4,7 @@ accepts every value seen, or a refusal.
 A leaf that varies in most rows of an array is taken to vary in all of them. Each row keeps its own lines: one
 row that describes all the others would accept any number of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from baselinekit.documents.splice import value_at
@@ -19,7 +19,6 @@ from baselinekit.refresh.volatile import Leaf, Look, Refusal, varying
 _LONGEST_UNKNOWN = 100
 """Characters of a text of which nothing but its length is known: more of them is what it says."""
 
-_ROOTS: dict[str, tuple[Path, ...]] = {"http": (("body",),), "command": (("stdout",), ("stderr",))}
 Shape = tuple[str | int | Wild, ...]
 
 
@@ -55,7 +54,7 @@ def learnt(outputs: Sequence[Json], look: Look) -> Lesson:
     rows = _rows(outputs[0], set(by_shape))
     for shape, leaves in by_shape.items():
         for one in _of_shape(shape, leaves, rows[shape], outputs, look):
-            refusal = _refusal(one, look.kind)
+            refusal = _refusal(one, look.wholes)
             if refusal is None:
                 volatile.append(one)
             else:
@@ -121,12 +120,12 @@ def _each_once(values: Iterator[Json] | Sequence[Json]) -> tuple[Json, ...]:
     return tuple({f"{type(value)}{value}": value for value in values}.values())
 
 
-def _refusal(one: Volatile, kind: str) -> Refusal | None:
+def _refusal(one: Volatile, wholes: Collection[Path]) -> Refusal | None:
     """Why a placeholder would hide too much: all of an output, or what a long text says."""
     path, text = one.places[0], one.proposal.text
     shown = render(one.path)
     meaning = "compare what it says: `type: semantic` (--type)"
-    is_root = path == () or path in _ROOTS.get(kind, ())
+    is_root = path == () or path in wholes
     if is_root and (is_alone(text) or not _keeps_enough(text, one.values)):
         what = "all of it varies: a placeholder for it would accept anything"
         return Refusal(path, "root_value", what, f"ask for what is steady, or {meaning}")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from baselinekit.model.changes import Branch, Change, Kept, Leaf, Part, Plan
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.refresh.changes import finished
+from baselinekit.responses import outcome_places
 
 
 def merged(shape: Part, changes: Sequence[Change], accepted: Container[int]) -> Json:
@@ -40,5 +41,7 @@ def with_after(plan: Plan, number: int, after: Json) -> Plan:
     """The plan with something else in the place of one change: a placeholder, say, that its reader chose.
     What was in the way of the change itself is so no longer."""
     change = plan.changes[number]
-    changed = finished(replace(change, after=after, blocked=None), plan.baseline.current.kind)
+    changed = finished(replace(change, after=after, blocked=None), outcome_places(plan.baseline.current))
+    if plan.troubles:
+        changed = replace(changed, risk="high")
     return replace(plan, changes=tuple(changed if one is change else one for one in plan.changes))

@@ -1,11 +1,13 @@
 """How much a change puts at risk: who reads the output may rely on a key and its type, hardly on its value,
 and never on what was not there."""
 
+from collections.abc import Mapping
+
 from baselinekit.model.changes import Change, Risk
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import has_marker, tokens_in
+from baselinekit.responses import Outcome, is_worse
 
-_FIRST_ERROR = 400
 _NAMED: dict[str, frozenset[str] | None] = {
     **dict.fromkeys(("any", "one_of", "var", "length"), None),
     **dict.fromkeys(("any_number", "any_integer", "any_float", "number"), frozenset({"number"})),
@@ -18,15 +20,16 @@ _NAMED: dict[str, frozenset[str] | None] = {
 """What the placeholders stand for; all others for a text."""
 
 
-def risk_of(change: Change, kind: str) -> Risk:
-    """The class of a change in an output of this kind of recipe."""
+def risk_of(change: Change, outcomes: Mapping[Path, Outcome]) -> Risk:
+    """The class of a change. `outcomes`: the places that say whether it worked."""
     if change.kind == "added":
         return "low"
     if change.kind == "retyped":
         return "high"
     if change.kind == "removed":  # one row less is data, one key less is another shape
         return "high" if isinstance(change.path[-1:][0] if change.path else "", str) else "medium"
-    return "high" if _turns_bad(kind, change.path, change.before, change.after) else "medium"
+    outcome = outcomes.get(change.path)
+    return "high" if outcome and is_worse(outcome, change.before, change.after) else "medium"
 
 
 def is_retyped(before: Json, after: Json) -> bool:
@@ -45,14 +48,3 @@ def _types(value: Json) -> frozenset[str] | None:
         return frozenset({"string"})  # a placeholder inside a text
     types = _NAMED.get(token.name, frozenset({"string"}))
     return types | {"null"} if types and token.nullable else types
-
-
-def _turns_bad(kind: str, path: Path, before: Json, after: Json) -> bool:
-    """Whether what was answered well would be answered with an error from now on."""
-    if kind == "http" and path[-1:] == ("status",) and len(path) <= 2:
-        return _is_error(after) and not _is_error(before)
-    return kind == "command" and path == ("exit_code",) and before == 0
-
-
-def _is_error(status: Json) -> bool:
-    return isinstance(status, int) and status >= _FIRST_ERROR

@@ -4,7 +4,7 @@ time, and what no placeholder may hide.
 The replays are set beside each other by their places. Where that would be a guess (rows in another order, a
 key that comes and goes) nothing is learnt, and it is said why."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -28,7 +28,6 @@ RefusalKind = Literal[
     "template",
     "unresolved",
 ]
-_OUTCOMES = {"http": ("status",), "command": ("exit_code",)}
 _SCALARS = ("string", "number", "boolean")
 
 
@@ -54,9 +53,11 @@ class Leaf:
 class Look:
     """How the replays are looked at. `agreed` tells of a place that the rules of the baseline accept as it is
     in every replay; `arrays` how an array is compared, by its path; `numeric`: only numbers are compared.
-    `write` and `words` are for the texts that are stored."""
+    `outcomes`: where it stands whether it worked; `wholes`: where all that was answered stands. `write` and
+    `words` are for the texts that are stored."""
 
-    kind: str = ""
+    outcomes: Collection[Path] = ()
+    wholes: Collection[Path] = ()
     numeric: bool = False
     agreed: Callable[[Path], bool] = lambda path: False
     arrays: Mapping[Path, str] = field(default_factory=dict)
@@ -123,14 +124,14 @@ class _Found:
 
     def _scalars(self, path: Path, values: Sequence[Json], types: set[str]) -> None:
         stated = types - {"null"}
-        if len(stated) > 1 or not stated <= set(_SCALARS):
-            named = " or ".join(sorted(types))
-            mend = f"let it answer with one type, or `ignore_values: [{render(path) if path else '$'}]`"
-            self._refuse(path, "type", f"it is {named}", mend)
-        elif path == _OUTCOMES.get(self._look.kind):
+        if path in self._look.outcomes:
             seen = ", ".join(map(str, dict.fromkeys(values)))
             what = f"it is {seen}: whether it works at all is never noise"
             self._refuse(path, "outcome", what, "find out why; `compare --repeat` tells how often")
+        elif len(stated) > 1 or not stated <= set(_SCALARS):
+            named = " or ".join(sorted(types))
+            mend = f"let it answer with one type, or `ignore_values: [{render(path) if path else '$'}]`"
+            self._refuse(path, "type", f"it is {named}", mend)
         elif self._look.numeric and stated == {"number"}:
             numbers = [value for value in values if value is not None]
             width = max(numbers) - min(numbers)

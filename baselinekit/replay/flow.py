@@ -29,6 +29,7 @@ def replay_http(recipe: Recipe, setting: Setting) -> Observation:
     flow, is_flow = _flow_of(recipe)
     cookies, saved = Cookies(), dict[str, Json]()
     outputs: list[Json] = []
+    statuses: list[tuple[str, int]] = []
     seconds, retried = 0.0, 0
     for index, written in enumerate(flow.steps):
         at = _place(index, is_flow)
@@ -40,10 +41,11 @@ def replay_http(recipe: Recipe, setting: Setting) -> Observation:
         response, took, again = _ask(request, *limits, here, cookies)
         outputs.append(http_output(response, kept_headers(execution, setting), request.max_body))
         seconds, retried = seconds + took, retried + again
-        name = f"step {written.name or index + 1}"
+        name = (written.name or str(index + 1)) if is_flow else ""
+        statuses.append((name, response.status))
         for key, path in written.save.items():
-            saved[key] = pick(path, outputs[-1], name, (*at, "save", key))
-    return Observation(collected(flow, outputs), seconds, 1 + retried)
+            saved[key] = pick(path, outputs[-1], f"step {name or 1}", (*at, "save", key))
+    return Observation(collected(flow, outputs), seconds, 1 + retried, statuses=tuple(statuses))
 
 
 def check_http(recipe: Recipe, setting: Setting) -> None:

@@ -7,6 +7,7 @@ from baselinekit.model.recipes import HttpFlow
 from baselinekit.model.values import Json, Path
 from baselinekit.paths import find, parse, roots, suggest
 from baselinekit.replay.setting import invalid
+from baselinekit.responses import split_step, step_names
 
 
 def pick(text: str, output: Json, step: str, at: Path) -> Json:
@@ -41,7 +42,7 @@ def collected(flow: HttpFlow, outputs: list[Json]) -> Json:
         return {name: outputs[names[name]] for name in flow.collect}
     result = {}
     for key, text in flow.collect.items():
-        name, path = _split(text, names)
+        name, path = split_step(text, names)
         at = ("current", "input", "collect", key)
         output = outputs[names[name]]
         result[key] = pick(path, output, f"step {name}", at) if path else output
@@ -53,7 +54,7 @@ def problems_of_collect(flow: HttpFlow) -> list[Problem]:
     names = step_names(flow)
     at: Path = ("current", "input", "collect")
     if isinstance(flow.collect, dict):
-        wanted = [((*at, key), *_split(text, names)) for key, text in flow.collect.items()]
+        wanted = [((*at, key), *split_step(text, names)) for key, text in flow.collect.items()]
     else:
         wanted = [((*at, index), name, "") for index, name in enumerate(flow.collect or [])]
     problems = []
@@ -72,18 +73,3 @@ def problems_of_path(text: str, at: Path) -> list[Problem]:
     except InvalidInput as error:
         return [replace(problem, at=at) for problem in error.problems]
     return []
-
-
-def step_names(flow: HttpFlow) -> dict[str, int]:
-    """Every step by its number (from 1), and by its name where it has one."""
-    names = {str(index + 1): index for index in range(len(flow.steps))}
-    return names | {step.name: index for index, step in enumerate(flow.steps) if step.name}
-
-
-def _split(text: str, names: dict[str, int]) -> tuple[str, str]:
-    """`step.path`; a step's name may have dots in it."""
-    whole = [name for name in names if text == name or text.startswith(f"{name}.")]
-    if not whole:
-        return text.partition(".")[0], ""
-    name = max(whole, key=len)
-    return name, text[len(name) + 1 :]

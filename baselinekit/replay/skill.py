@@ -141,7 +141,7 @@ def _sent(request: HttpRequest, asked: Json, execution: SkillExecution, setting:
     recipe = _request(request, asked, execution.skill_name, execution.parameters)
     found = replay_http(recipe, setting)
     status = found.output["status"]
-    if status >= 400:
+    if not 200 <= status < 300:
         what = f"the skill {execution.skill_name} answered with status {status}"
         raise cannot("BK354", what, "see what its service says")
     return replace(found, output=found.output["body"])

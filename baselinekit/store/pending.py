@@ -31,10 +31,11 @@ _FORM: dict[str, type | tuple[type, ...]] = {
     "masked": list,
     "unsettled": list,
     "settled": list,
+    "troubles": list,
     "variant": (int, type(None)),
     "flaw": (str, type(None)),
 }
-_SAID = ("unsettled", "settled")
+_SAID = ("unsettled", "settled", "troubles")
 
 
 def save(root: str, seen: Seen) -> None:
@@ -59,6 +60,8 @@ def load(root: str, id: str) -> Seen | None:
     if not os.path.lexists(os.path.join(root, name)):
         return None
     payload = jsonfile.load(decode(read(root, name, MAX_OUTPUT_BYTES), name).body, name, _DEEPER)
+    if isinstance(payload, dict):
+        payload.setdefault("troubles", [])  # which earlier versions did not write
     if not _is_ours(payload) or payload["id"] != id:
         mend = "remove it, and run baselinekit compare again"
         raise InvalidInput(Problem("BK111", f"{name} does not hold what a compare writes", mend))

@@ -16,6 +16,7 @@ from baselinekit.paths import find, parse, render, roots, suggest
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import compile_text
 from baselinekit.replay import dispatch as replaying
+from baselinekit.responses import Flag, remarks, troubles
 from baselinekit.store import baselines as store, schemafile
 from baselinekit.store.state import cannot_write
 from baselinekit.trust import check_inside
@@ -27,8 +28,11 @@ from baselinekit.workflow.project import Project
 from baselinekit.workflow.stamping import environment_of, observed_for
 from baselinekit.workflow.templating import IN_A_NAME, Templating, secrets_in, with_names
 
-_FIRST_ERROR = 400
-_FIRST_SERVER_ERROR = 500
+_REFUSED: dict[Flag, tuple[str, str]] = {
+    "--allow-error-status": ("BK521", "mend it"),
+    "--allow-empty": ("BK528", "ask again, or mend the prompt"),
+}
+"""What is refused unless the user passes the flag: its code, and what else there is to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,7 @@ class Wishes:
     version: str | None = None
     group: str | None = None
     allow_error_status: bool = False
+    allow_empty: bool = False
     allow_secrets: bool = False
     repeat: int = 1
 
@@ -152,7 +157,7 @@ def _observed(project: Project, draft: Baseline, wishes: Wishes, way: Way, folde
     observations = observe_each(draft.current, setting, wishes.repeat, way)
     observation = observations[0]
     for one in observations:
-        _refuse_errors(draft, one, wishes)
+        _refuse_troubles(draft, one, wishes)
     words = project.words_of(draft)
     templating = Templating(words.scope)
     output = templating.template(observation.output)
@@ -177,18 +182,27 @@ def _observed(project: Project, draft: Baseline, wishes: Wishes, way: Way, folde
     }
     took = observed_for(draft.comparison, observation)
     mapping |= {"observed": took} if took else {}
-    notes = (*_client_error(draft, output), *templating.notes(), *unmet)
+    told = dict.fromkeys(told for one in observations for told in remarks(draft.current, one))
+    notes = (*told, *templating.notes(), *unmet)
     return Found(output, mapping, observation.seconds, notes, len(observations), lesson)
 
 
-def _refuse_errors(draft: Baseline, observation: Observation, wishes: Wishes) -> None:
-    output = observation.output
-    status = output.get("status") if isinstance(output, dict) and draft.current.kind == "http" else None
-    if isinstance(status, int) and status >= _FIRST_SERVER_ERROR and not wishes.allow_error_status:
-        what = f"the answer is {status}, a server error: it is not stored as known-good"
-        raise CannotReplay(Problem("BK521", what, "mend the server, or pass --allow-error-status"))
+def _refuse_troubles(draft: Baseline, observation: Observation, wishes: Wishes) -> None:
+    """Whatever says that it went wrong is stored only where the user has said so."""
+    allowed = {"--allow-error-status": wishes.allow_error_status, "--allow-empty": wishes.allow_empty}
+    problems = [
+        Problem(
+            _REFUSED[trouble.flag][0],
+            f"{trouble.message}: it is not stored as known-good",
+            f"{_REFUSED[trouble.flag][1]}, or pass {trouble.flag}",
+        )
+        for trouble in troubles(draft.current, observation)
+        if not allowed[trouble.flag]
+    ]
     if observation.flaw is not None:
-        raise CannotReplay(Problem("BK526", f"{observation.flaw}: it is not stored as known-good"))
+        problems.append(Problem("BK526", f"{observation.flaw}: it is not stored as known-good"))
+    if problems:
+        raise CannotReplay(*problems)
 
 
 def _check_placeholder(text: str, placeholder: str, words: Words) -> None:
@@ -199,15 +213,6 @@ def _check_placeholder(text: str, placeholder: str, words: Words) -> None:
         said = f"--placeholder '{text}={placeholder}'"
         problems = (replace(problem, what=f"{said}: {problem.what}") for problem in error.problems)
         raise InvalidInput(*problems) from None
-
-
-def _client_error(draft: Baseline, output: Json) -> list[str]:
-    """A 404 may be what is right. It may also be a typing error, so it is said."""
-    status = output.get("status") if isinstance(output, dict) and draft.current.kind == "http" else None
-    refused = isinstance(status, int) and _FIRST_ERROR <= status < _FIRST_SERVER_ERROR
-    return (
-        [f"{status} says that the request was refused: that is the known-good answer now"] if refused else []
-    )
 
 
 def _refuse_in_recipe(project: Project, current: Json) -> None:

@@ -13,6 +13,7 @@ from baselinekit.paths import children, render
 from baselinekit.placeholders.grammar import texts_in
 from baselinekit.refresh.staleness import compared_with
 from baselinekit.replay import dispatch as replaying
+from baselinekit.responses import troubles
 from baselinekit.variables import Redactor
 from baselinekit.workflow.here import Here
 from baselinekit.workflow.stamping import environment_of, observed_for
@@ -43,6 +44,7 @@ def seen_of(
         compared_with=compared_with(baseline),
         masked=masked,
         flaw=observation.flaw,
+        troubles=tuple(one.message for one in troubles(baseline.current, observation) if not one.visible),
         unsettled=tuple(redactor.mask_value(list(_unsettled(comparison.differences)))),
         settled=tuple(f"{d.rule}: {d.note}" for d in comparison.differences if d.rule in _SETTLED),
         variant=baseline.variant,

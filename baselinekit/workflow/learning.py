@@ -16,6 +16,7 @@ from baselinekit.refresh.learning import Volatile, learnt, with_placeholders
 from baselinekit.refresh.moments import TICK, tells_time
 from baselinekit.refresh.volatile import Look, Refusal
 from baselinekit.replay.dispatch import Setting
+from baselinekit.responses import body_places, outcome_places
 from baselinekit.workflow.compare import Way
 from baselinekit.workflow.observing import observe
 from baselinekit.workflow.project import Project
@@ -66,7 +67,8 @@ def taught(
     if all(comparison.passed for comparison in comparisons):
         return Taught(_stored(draft))
     look = Look(
-        kind=draft.current.kind,
+        outcomes=outcome_places(draft.current),
+        wholes=body_places(draft.current),
         numeric=first.type == "numeric",
         agreed=_Differing(comparisons).agreed,
         arrays=first.arrays,

@@ -14,6 +14,7 @@ from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import compile_text
 from baselinekit.refresh.changes import NOT_ONE_ROW, Ways, alike, changes_of
 from baselinekit.refresh.merging import merged
+from baselinekit.responses import Outcome
 
 UUID = "0190163d-8694-739b-aea5-966c26f8ad91"
 
@@ -23,8 +24,8 @@ def accepts(text: str, value: Json) -> bool:
     return not isinstance(template, str) and template.accepts(value, {})
 
 
-def found(old: Json, new: Json, arrays: dict[Path, str] | None = None, kind: str = "http") -> list[Change]:
-    shape, changes = changes_of(old, new, Ways(arrays or {}, accepts, kind=kind))
+def found(old: Json, new: Json, arrays: dict[Path, str] | None = None) -> list[Change]:
+    shape, changes = changes_of(old, new, Ways(arrays or {}, accepts, outcomes=OUTCOMES))
     assert alike(merged(shape, changes, ()), old)
     return list(changes)
 
@@ -33,6 +34,12 @@ def told(changes: list[Change]) -> list[str]:
     return [f"{change.kind} {render(change.path)} {change.risk}" for change in changes]
 
 
+OUTCOMES: dict[Path, Outcome] = {
+    ("status",): Outcome("status"),
+    ("exit_code",): Outcome("exit_code"),
+    ("login", "status"): Outcome("status", "login"),
+    ("b",): Outcome("status", "buy"),
+}
 ROWS = [
     {"id": 1, "n": "a", "t": "<<any>>"},
     {"id": 2, "n": "b", "t": "<<any>>"},
@@ -63,7 +70,10 @@ NAMED = {"k": "x", "n": "<<any_integer>>", "a": 1, "b": 2, "c": 3}
         (ROWS, [ROWS[2], {**ROWS[0], "n": "A"}, ROWS[1]], ["value [1].n medium", "order $ medium"]),
         ({"status": 200, "body": 1}, {"status": 503, "body": 1}, ["value status high"]),
         ({"status": 200, "body": 1}, {"status": 201, "body": 1}, ["value status medium"]),
-        ({"status": 404, "body": 1}, {"status": 500, "body": 1}, ["value status medium"]),
+        ({"login": {"status": 200}, "b": 201}, {"login": {"status": 401}, "b": 500}, ["value login.status high", "value b high"]),
+        ({"body": {"status": 200}}, {"body": {"status": 500}}, ["value body.status medium"]),
+        ({"status": 404, "body": 1}, {"status": 500, "body": 1}, ["value status high"]),
+        ({"status": 500, "body": 1}, {"status": 404, "body": 1}, ["value status medium"]),
         ("one", "two", ["value $ medium"]),
         ("<<any_integer>>", "12", ["retyped $ high"]),
         ("<<any_integer|null>>", "12", ["retyped $ high"]),
@@ -81,8 +91,8 @@ def test_which_changes_there_are_and_what_they_put_at_risk(old: Json, new: Json,
 
 
 def test_a_program_that_fails_from_now_on_is_a_change_of_high_risk() -> None:
-    assert told(found({"exit_code": 0}, {"exit_code": 1}, kind="command")) == ["value exit_code high"]
-    assert told(found({"exit_code": 2}, {"exit_code": 1}, kind="command")) == ["value exit_code medium"]
+    assert told(found({"exit_code": 0}, {"exit_code": 1})) == ["value exit_code high"]
+    assert told(found({"exit_code": 2}, {"exit_code": 1})) == ["value exit_code medium"]
 
 
 @pytest.mark.parametrize(
