@@ -1,8 +1,8 @@
 """Where the responses of a recipe stand in its output, and what in an observation says that it went wrong: a
 server error, a program that was killed, an empty answer of a model.
 
-Whoever stores, learns or approves an output asks here, so that every kind of recipe and every step of a flow is
-treated alike."""
+Whoever stores, learns or approves an output asks here, so that every kind of recipe and every step of a flow
+is treated alike."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -104,13 +104,15 @@ def _is_status(path: str) -> bool:
 
 def troubles(recipe: Recipe, observation: Observation) -> Iterator[Trouble]:
     """All that says that it went wrong. What is told here is stored only if the user says so."""
-    yield from visible_troubles(recipe, observation.output)
+    for trouble in visible_troubles(recipe, observation.output):
+        if trouble is not _EMPTY or not observation.tool_calls:
+            yield trouble
     shown = {outcome.step for outcome in outcome_places(recipe).values()}
     for step, status in observation.statuses:
         if step not in shown and status >= _FIRST_SERVER_ERROR:
             yield replace(_server_error(Outcome("status", step), status), visible=False)
     asked_a_model = recipe.kind == "skill" and "model" in observation.environment
-    if asked_a_model and _is_empty(recipe, observation.output):
+    if asked_a_model and not observation.tool_calls and _is_empty(recipe, observation.output):
         yield replace(_EMPTY, visible=False)
 
 

@@ -73,6 +73,13 @@ CODES = {
         "tools for a model that cannot be handed any",
         "Only the wire forms `openai` and `anthropic` know tools. A program gets one text.",
     ),
+    "BK617": Code(
+        "tool calls that nobody told",
+        "`collect` names `tool_calls`, and an empty list would say that no tool was called. A program that answers\n"
+        "with a text, `claude -p --output-format json` and the `llm` package say nothing of tools; a skill says it\n"
+        "with `output: trace`, a program or callable with an object:\n\n"
+        '    {"text": "…", "tool_calls": []}',
+    ),
     "BK620": Code(
         "the budget of the run is used up",
         "`limits:` in the configuration, --max-calls and --max-cost say how much one run may ask of its models.\n"

@@ -48,6 +48,12 @@ class Model:
     output: Literal["text", "json", "claude"] | None = None
     env: list[str] = field(default_factory=list)
 
+    @property
+    def tells_tool_calls(self) -> bool:
+        """Whether an answer can say which tools were called. A program that gives a text, or what `claude -p`
+        writes, cannot: of those nobody knows whether there were any."""
+        return self.llm is None and (self.command is None or self.output == "json")
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -132,10 +138,11 @@ def _sum(left: Any, right: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model answered. `served`: the model that did, by its own account."""
+    """What a model answered. `served`: the model that did, by its own account; `tool_calls`: None where the
+    answer does not say whether there were any."""
 
     text: str
-    tool_calls: tuple[ToolCall, ...] = ()
+    tool_calls: tuple[ToolCall, ...] | None = ()
     usage: Usage = Usage()
     served: str | None = None
     seconds: float = 0.0

@@ -10,14 +10,15 @@ from baselinekit.model.values import Json
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """An output and what it took to get it. `environment`: what only the answer tells of where it comes from
-    (the model that was served); `flaw`: why nobody should take it for known-good; `statuses`: what each step of
-    an http recipe answered with, by the step's name or number (empty where there are no steps)."""
+    """An output and what it took to get it. `tool_calls`: None where nobody said whether there were any;
+    `environment`: what only the answer tells of where it comes from (the model that was served); `flaw`: why
+    nobody should take it for known-good; `statuses`: what each step of an http recipe answered with, by the
+    step's name or number (empty where there are no steps)."""
 
     output: Json
     seconds: float
     attempts: int = 1
-    tool_calls: tuple[ToolCall, ...] = ()
+    tool_calls: tuple[ToolCall, ...] | None = None
     usage: Usage = field(default_factory=Usage)
     environment: Mapping[str, Json] = field(default_factory=dict)
     flaw: str | None = None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from baselinekit.model.asking import Message, Tool
+from baselinekit.model.asking import Message, Model, Tool
 from baselinekit.model.values import ABSENT, STRICT, Json
 
 Scalar = str | int | float | bool
@@ -218,3 +218,4 @@ class Surroundings:
     override_base_url: str | None = None
     skills: Mapping[str, Skill] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
+    models: Mapping[str, Model] = field(default_factory=dict)

@@ -36,7 +36,7 @@ def ask(question: Question) -> Reply:
     succeed(question, finished)
     result = said.get("result", ABSENT) if isinstance(said, dict) else ABSENT
     if isinstance(result, str):
-        return Reply(Answer(result, seconds=finished.seconds))
+        return Reply(Answer(result, None, seconds=finished.seconds))
     if is_answer(result):
         return Reply(answer_of(question, result, finished.seconds))
     raise cannot("BK612", f"{question.name} gave back no text", "return a text, or {text, tool_calls, usage}")

@@ -71,16 +71,20 @@ def answer_of(question: Question, value: Json, seconds: float) -> Answer:
     usage = value.get("usage") or {}
     return Answer(
         text=value.get("text") or "",
-        tool_calls=tuple(
-            ToolCall(one["name"], one.get("input", {}), one.get("output", ABSENT))
-            for one in value.get("tool_calls") or ()
-        ),
+        tool_calls=_calls(value.get("tool_calls")),
         usage=Usage(
             count(usage.get("tokens_in")), count(usage.get("tokens_out")), dollars(usage.get("cost_usd"))
         ),
         served=value.get("model"),
         seconds=seconds,
     )
+
+
+def _calls(told: list[dict[str, Json]] | None) -> tuple[ToolCall, ...] | None:
+    """An object without them says nothing of tools; an empty list says that none was called."""
+    if told is None:
+        return None
+    return tuple(ToolCall(str(one["name"]), one.get("input", {}), one.get("output", ABSENT)) for one in told)
 
 
 def _faults(value: dict[str, Json]) -> Iterator[str]:

@@ -22,6 +22,7 @@ from baselinekit.models.child import (
 from baselinekit.models.cost import count, dollars
 from baselinekit.models.setting import Form, Question, Reply, World
 
+_CUT = ("max_tokens", "model_context_window_exceeded", "pause_turn")
 _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
@@ -38,7 +39,7 @@ def ask(question: Question) -> Reply:
     said = json_in(text) if model.output == "json" else None
     if is_answer(said):
         return Reply(answer_of(question, said, finished.seconds))
-    return Reply(Answer(text, seconds=finished.seconds))
+    return Reply(Answer(text, None, seconds=finished.seconds))
 
 
 def check(model: Model, world: World) -> Iterator[Problem]:
@@ -71,6 +72,7 @@ def _claude(question: Question, finished: Finished) -> Reply:
     served = said.get("modelUsage")
     answer = Answer(
         said["result"],
+        None,
         usage=Usage(
             None if read[0] is None else sum(tokens or 0 for tokens in read),
             count(usage.get("output_tokens")),
@@ -80,4 +82,14 @@ def _claude(question: Question, finished: Finished) -> Reply:
     )
     if isinstance(served, dict) and len(served) == 1:
         answer = replace(answer, served=next(iter(served)))
-    return Reply(answer)
+    return Reply(answer, _fault(question, said.get("stop_reason")))
+
+
+def _fault(question: Question, ended: object) -> Problem | None:
+    """Why it is no whole answer, where it says so."""
+    if ended == "refusal":
+        return Problem("BK614", f"{question.name} declined to answer", "change the question")
+    if ended in _CUT:
+        what = f"{question.name}: the answer was cut off ({ended})"
+        return Problem("BK613", what, "ask for less")
+    return None

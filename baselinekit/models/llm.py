@@ -31,7 +31,8 @@ def ask(question: Question) -> Reply:
     run = replace(run_of(question, argv), stdin=as_prompt(messages).encode("utf-8", "replace"))
     finished = question.world.execute(run)
     succeed(question, finished)
-    return Reply(Answer(text_of(question, finished.stdout), usage=_usage(finished), seconds=finished.seconds))
+    answer = Answer(text_of(question, finished.stdout), None, _usage(finished), seconds=finished.seconds)
+    return Reply(answer)
 
 
 def check(model: Model, world: World) -> Iterator[Problem]:

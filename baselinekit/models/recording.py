@@ -117,16 +117,14 @@ def answer_in(record: Any) -> Answer:
         raise ValueError
     said = record["answer"]
     usage, served = said.get("usage", {}), said.get("served")
-    calls = [
-        ToolCall(call["name"], call["input"], call.get("output", ABSENT))
-        for call in said.get("tool_calls", [])
-    ]
+    told = said.get("tool_calls", [])
+    calls = [ToolCall(call["name"], call["input"], call.get("output", ABSENT)) for call in told or ()]
     texts = [said["text"], *(call.name for call in calls), *([] if served is None else [served])]
     if not all(isinstance(text, str) for text in texts):
         raise ValueError
     return Answer(
         text=said["text"],
-        tool_calls=tuple(calls),
+        tool_calls=None if told is None else tuple(calls),
         usage=Usage(
             count(usage.get("tokens_in")),
             count(usage.get("tokens_out")),
@@ -149,13 +147,14 @@ def _as_json(answer: Answer) -> Json:
         "tool_calls": [
             {"name": call.name, "input": call.input}
             | ({} if call.output is ABSENT else {"output": call.output})
-            for call in answer.tool_calls
+            for call in answer.tool_calls or ()
         ],
         "usage": {name: value for name, value in usage.items() if value is not None},
         "served": answer.served,
         "seconds": round(answer.seconds, 3),
     }
-    return {name: value for name, value in said.items() if value not in (None, [], {})}
+    kept = {name: value for name, value in said.items() if value not in (None, [], {})}
+    return kept if answer.tool_calls is not None else {**kept, "tool_calls": None}
 
 
 def _cost(said: Json) -> Decimal | None:

@@ -25,8 +25,8 @@ _Row = tuple[int | None, int | None, Json]
 @dataclass(frozen=True, slots=True)
 class Ways:
     """How a baseline is read. `arrays`: those that are compared in a way of their own (`each`, `by id`), by
-    their path in the old output; `fresh` makes of a value that came back what is stored of it; `outcomes`: the
-    places that say whether it worked."""
+    their path in the old output; `fresh` makes of a value that came back what is stored of it; `outcomes`:
+    the places that say whether it worked."""
 
     arrays: Mapping[Path, str] = field(default_factory=dict)
     accepts: Accepts = lambda text, value: False
@@ -141,7 +141,9 @@ class _Found:
 def finished(change: Change, outcomes: Mapping[Path, Outcome]) -> Change:
     """A change with what follows from its two sides: what is lost with it, and how much is at risk."""
     lost = () if change.kind == "order" else lost_in(change)
-    return replace(change, lost=lost, risk="high" if change.note == NOT_ONE_ROW else risk_of(change, outcomes))
+    return replace(
+        change, lost=lost, risk="high" if change.note == NOT_ONE_ROW else risk_of(change, outcomes)
+    )
 
 
 def _by_place(row: _Row) -> tuple[int, int]:

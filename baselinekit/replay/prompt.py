@@ -1,10 +1,10 @@
 """A prompt recipe: a template with its inputs, asked of a model that the configuration names."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 from baselinekit.documents.fenced import json_in
-from baselinekit.errors import InvalidInput, Problem
+from baselinekit.errors import InvalidInput, Problem, cannot
 from baselinekit.model.asking import Answer, Ask, ToolCall
 from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import PromptExecution, PromptInput, Recipe
@@ -57,6 +57,7 @@ def check_prompt(recipe: Recipe, setting: Setting) -> None:
         *undefined_in(asked.prompt, setting.scope, ("current", "input", "prompt")),
         *undefined_in(asked.inputs_from, setting.scope, ("current", "input", "inputs_from")),
         *_of_models(execution, setting),
+        *problems_of_collect(execution.collect, execution.model, setting),
     ]
     if not problems:
         problems += _template(recipe, setting).problems()
@@ -86,6 +87,15 @@ def _of_models(execution: PromptExecution, setting: Setting) -> Iterator[Problem
         yield from error.problems
 
 
+def problems_of_collect(collect: Sequence[str] | None, name: str, setting: Setting) -> Iterator[Problem]:
+    """Tool calls of a model that has no way to tell them."""
+    model = setting.surroundings.models.get(name)
+    if "tool_calls" in (collect or ()) and model is not None and not model.tells_tool_calls:
+        what = f"the model {name!r} cannot tell which tools were called, and `collect` names them"
+        mend = "leave `tool_calls` out, or ask over `openai` or `anthropic`, or a program with `output: json`"
+        yield Problem("BK617", what, mend, at=(*_EXECUTION, "collect"))
+
+
 def _template(recipe: Recipe, setting: Setting) -> Template:
     execution = cast(PromptExecution, recipe.execution)
     return template_of(cast(PromptInput, recipe.input), execution.system, setting)
@@ -101,20 +111,29 @@ def _output(answer: Answer, execution: PromptExecution) -> tuple[Json, str | Non
             value, flaw = answer.text, "the model's answer holds no JSON, as `parse: json` wants it"
     wanted = execution.collect
     if wanted is None:
-        if not answer.text and answer.tool_calls:
-            mend = "`collect: [tool_calls]` (--collect tool_calls) keeps the calls"
-            flaw = f"the model called tools and said nothing: {mend}"
-        return value, flaw
+        return value, flaw_of_calls(answer) or flaw
     output: dict[str, Json] = {}
     if "text" in wanted:
         output["json" if execution.parse == "json" else "text"] = value
     if "tool_calls" in wanted:
-        output["tool_calls"] = calls_as_json(answer.tool_calls)
+        output["tool_calls"] = calls_as_json(answer.tool_calls, f"the model {execution.model!r}")
     return output, flaw
 
 
-def calls_as_json(calls: tuple[ToolCall, ...]) -> list[Json]:
-    """Tool calls as an output holds them: `[{name, input}]`, with the output where it is known."""
+def flaw_of_calls(answer: Answer) -> str | None:
+    """Why an answer of which only the text is kept is none: it called tools instead of saying something."""
+    if answer.text.strip() or not answer.tool_calls:
+        return None
+    mend = "`collect: [tool_calls]` (--collect tool_calls) keeps the calls"
+    return f"the model called tools and said nothing: {mend}"
+
+
+def calls_as_json(calls: tuple[ToolCall, ...] | None, who: str) -> list[Json]:
+    """Tool calls as an output holds them: `[{name, input}]`, with the output where it is known. An empty list
+    says that none was called, so it takes somebody who said so."""
+    if calls is None:
+        mend = "let it answer with {text, tool_calls}: an empty list where none was called"
+        raise cannot("BK617", f"{who} did not say whether it called tools, and `collect` names them", mend)
     return [
         {"name": call.name, "input": call.input} | ({} if call.output is ABSENT else {"output": call.output})
         for call in calls

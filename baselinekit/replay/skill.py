@@ -6,14 +6,14 @@ its own; its modules are looked up in the project's folder, after everything tha
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from typing import Literal, cast
+from typing import cast
 
 from baselinekit.documents.fenced import json_in
 from baselinekit.documents.strictjson import NotJson, decode, to_bytes
-from baselinekit.errors import InvalidInput, cannot, nearest
+from baselinekit.errors import InvalidInput, Problem, cannot, nearest
 from baselinekit.model.asking import Ask
 from baselinekit.model.observation import Finished, Observation, Run
 from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe, Skill, SkillExecution
@@ -24,7 +24,7 @@ from baselinekit.replay.body import text_or_hash
 from baselinekit.replay.files import texts_in, with_files
 from baselinekit.replay.flow import check_http, replay_http
 from baselinekit.replay.instructions import found_folder, found_names, instructions, messages_for
-from baselinekit.replay.prompt import calls_as_json
+from baselinekit.replay.prompt import calls_as_json, flaw_of_calls, problems_of_collect
 from baselinekit.replay.rubric import check_model, check_scores
 from baselinekit.replay.setting import Setting, invalid
 from baselinekit.replay.trace import traced
@@ -49,7 +49,7 @@ def replay_skill(recipe: Recipe, setting: Setting) -> Observation:
         found = _run(skill, asked, execution, setting)
     if skill.output == "trace":
         found = traced(found, execution.skill_name)
-    return found if execution.collect is None else _collected(found, execution.collect)
+    return found if execution.collect is None else _collected(found, execution)
 
 
 def check_skill(recipe: Recipe, setting: Setting) -> None:
@@ -62,6 +62,7 @@ def check_skill(recipe: Recipe, setting: Setting) -> None:
         raise InvalidInput(*problems)
     name = cast(SkillExecution, setting.scope.expand(recipe.execution, _EXECUTION)).skill_name
     skill = _declared(name, setting)
+    _check_collect(cast(SkillExecution, recipe.execution).collect, name, skill, setting)
     check_scores(cast(SkillExecution, recipe.execution).scores, setting)
     if skill.folder is not None:
         instructions(skill.folder, setting)
@@ -70,6 +71,19 @@ def check_skill(recipe: Recipe, setting: Setting) -> None:
         check_http(_request(skill.http, None, name, {}), setting)
     else:
         _argv(skill, name, setting)
+
+
+def _check_collect(collect: Sequence[str] | None, name: str, skill: Skill, setting: Setting) -> None:
+    """Tool calls of a skill that has no way to tell them."""
+    problems = list(problems_of_collect(collect, skill.model, setting)) if skill.folder is not None else []
+    if "tool_calls" in (collect or ()) and skill.folder is None and skill.output != "trace":
+        what = f"the skill {name!r} cannot tell which tools it called, and `collect` names them"
+        mend = (
+            f"let it answer with {{output, tool_calls}}, and declare `skills: {{{name}: {{output: trace}}}}`"
+        )
+        problems.append(Problem("BK617", what, mend, at=(*_EXECUTION, "collect")))
+    if problems:
+        raise InvalidInput(*problems)
 
 
 def files_of_skill(recipe: Recipe, setting: Setting) -> Iterator[str]:
@@ -134,6 +148,7 @@ def _asked_of_a_model(
         tool_calls=answer.tool_calls,
         usage=answer.usage,
         environment={"model": answer.served or skill.model, "prompt": sha256(text.encode()).hexdigest()[:16]},
+        flaw=flaw_of_calls(answer) if execution.collect is None else None,
     )
 
 
@@ -170,9 +185,13 @@ def _question(name: str, asked: Json, parameters: dict[str, Json]) -> Json:
     return {"skill": name, "input": asked, "parameters": parameters}
 
 
-def _collected(found: Observation, wanted: list[Literal["output", "tool_calls"]]) -> Observation:
-    parts = {"output": found.output, "tool_calls": calls_as_json(found.tool_calls)}
-    return replace(found, output={name: parts[name] for name in wanted})
+def _collected(found: Observation, execution: SkillExecution) -> Observation:
+    output: dict[str, Json] = {}
+    for name in execution.collect or ():
+        is_output = name == "output"
+        who = f"the skill {execution.skill_name}"
+        output[name] = found.output if is_output else calls_as_json(found.tool_calls, who)
+    return replace(found, output=output)
 
 
 def _argv(skill: Skill, name: str, setting: Setting) -> list[str]:

@@ -28,8 +28,10 @@ def traced(found: Observation, name: str) -> Observation:
         output=told["output"],
         tool_calls=tuple(
             ToolCall(call["name"], call.get("input", {}), call.get("output", ABSENT))
-            for call in told.get("tool_calls", [])
-        ),
+            for call in told["tool_calls"]
+        )
+        if "tool_calls" in told
+        else None,
         usage=Usage(
             usage.get("tokens_in"), usage.get("tokens_out"), None if cost is None else Decimal(str(cost))
         ),

@@ -65,6 +65,7 @@ class Project:
             folder=os.path.join(self.root, folder),
             base_url=self.base_url,
             override_base_url=self.override_base_url,
+            models=self.models,
             skills=self.config.skills,
             commands=self.commands,
         )

@@ -91,8 +91,16 @@ REFUSED: list[tuple[list[Any], dict[str, Any], dict[str, str]]] = [
     (["some text", "other words"], {}, {"$": "root_value"}),
     ([1, 2], {}, {"$": "root_value"}),
     ([{"body": "one"}, {"body": "two"}], {"wholes": [("body",)]}, {"body": "root_value"}),
-    ([{"stdout": "17\n"}, {"stdout": "18\n"}], {"wholes": [("stdout",), ("stderr",)]}, {"stdout": "root_value"}),
-    ([{"status": 200, "body": 1}, {"status": 404, "body": 1}], {"outcomes": [("status",)]}, {"status": "outcome"}),
+    (
+        [{"stdout": "17\n"}, {"stdout": "18\n"}],
+        {"wholes": [("stdout",), ("stderr",)]},
+        {"stdout": "root_value"},
+    ),
+    (
+        [{"status": 200, "body": 1}, {"status": 404, "body": 1}],
+        {"outcomes": [("status",)]},
+        {"status": "outcome"},
+    ),
     ([{"exit_code": 0}, {"exit_code": 1}], {"outcomes": [("exit_code",)]}, {"exit_code": "outcome"}),
     ([{"t": LONG + "1. " * 40}, {"t": "And " + LONG.upper()}], {}, {"t": "too_broad"}),
     ([{"n": 1.5}, {"n": 1.75}], {"numeric": True}, {"n": "numeric"}),

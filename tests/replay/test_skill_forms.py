@@ -116,7 +116,7 @@ def test_a_trace_of_another_form_is_an_error(real: Setting, said: str) -> None:
 def test_a_trace_needs_only_its_output(real: Setting) -> None:
     write(real, "baselines/said.json", '{"output": null}')
     found = replay(recipe({}), knowing(real, Skill(command=["cat", "said.json"], output="trace")))
-    assert (found.output, found.tool_calls, found.usage) == (None, (), Usage())
+    assert (found.output, found.tool_calls, found.usage) == (None, None, Usage())
 
 
 SKILL = "---\nname: greet\ndescription: Greets\n---\nGreet by [the rules](rules.md).\n"

@@ -124,9 +124,7 @@ PROGRAMS = [
 
 
 @pytest.mark.parametrize(("code", "exit_code", "said"), PROGRAMS)
-def test_a_program_that_was_killed_is_not_stored(
-    here: Console, code: str, exit_code: int, said: str
-) -> None:
+def test_a_program_that_was_killed_is_not_stored(here: Console, code: str, exit_code: int, said: str) -> None:
     found = run(here, f"capture command --id c -- {sys.executable} -c '{code}'", exit_code)
     assert said in found
     assert (here.folder / "baselines").is_dir()
@@ -162,6 +160,8 @@ EMPTY = [
     ('{"text": "", "tool_calls": []}', "prompt p.md --collect text", True),
     (CALL, "prompt p.md --collect text --collect tool_calls", False),
     (CALL, "prompt p.md --collect tool_calls", False),
+    (CALL, "prompt p.md", None),
+    (CALL, "skill s", None),
     ("", "skill s", True),
     ("{}", "skill s", True),
     ('{"text": "", "tool_calls": []}', "skill s --collect output --collect tool_calls", True),
@@ -171,9 +171,13 @@ EMPTY = [
 
 @pytest.mark.parametrize(("answer", "words", "empty"), EMPTY)
 def test_an_empty_answer_of_a_model_is_not_stored(
-    here: Console, answer: str, words: str, empty: bool
+    here: Console, answer: str, words: str, empty: bool | None
 ) -> None:
+    """None: it called tools, and the recipe keeps what it said alone."""
     asked(here, answer)
+    if empty is None:
+        assert "BK526" in run(here, f"capture {words} --id p --allow-empty", 3)
+        return
     said = run(here, f"capture {words} --id p", 3 if empty else 0)
     assert bool(list(here.folder.rglob("p.yaml"))) != empty
     if empty:
@@ -252,3 +256,55 @@ class TestRefresh:
         assert "--allow-high-risk" in said
         run(here, "refresh --all-failed --yes --allow-high-risk", 0)
         run(here, "compare", 0)
+
+
+UNTOLD = [
+    ("output: claude", '{"type": "result", "result": "fine"}', 2),
+    ("output: text", "fine", 2),
+    ("", "fine", 2),
+    ("output: json", "fine", 3),
+    ("output: json", '{"text": "fine"}', 3),
+    ("output: json", '{"text": "fine", "tool_calls": []}', 0),
+]
+
+
+@pytest.mark.parametrize(("entry", "answer", "exit_code"), UNTOLD)
+@pytest.mark.parametrize(
+    "words",
+    ["prompt p.md --collect text --collect tool_calls", "skill s --collect output --collect tool_calls"],
+)
+def test_tool_calls_that_nobody_told_are_no_empty_list(
+    here: Console, words: str, entry: str, answer: str, exit_code: int
+) -> None:
+    asked(here, answer)
+    config = here.folder / "baselinekit.yaml"
+    config.write_text(config.read_text().replace("output: json", entry))
+    said = run(here, f"capture {words} --id p", exit_code)
+    assert ("BK617" in said) == (exit_code != 0)
+    assert bool(list(here.folder.rglob("p.yaml"))) == (exit_code == 0)
+
+
+@pytest.mark.parametrize(
+    ("entry", "answer", "exit_code"),
+    [
+        ("", '{"output": 1, "tool_calls": []}', 2),
+        ("output: trace", '{"output": 1}', 3),
+        ("output: trace", '{"output": 1, "tool_calls": []}', 0),
+    ],
+)
+def test_nor_are_those_of_a_skill(here: Console, entry: str, answer: str, exit_code: int) -> None:
+    (here.folder / "say.py").write_text(f"print({answer!r})\n")
+    argv = json.dumps([sys.executable, str(here.folder / "say.py")])
+    (here.folder / "baselinekit.yaml").write_text(f"skills: {{s: {{command: {argv}, {entry}}}}}\n")
+    said = run(here, "capture skill s --id s --collect output --collect tool_calls", exit_code)
+    assert ("BK617" in said) == (exit_code != 0)
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"), [("max_tokens", "BK613"), ("refusal", "BK614"), ("end_turn", "")]
+)
+def test_what_claude_says_of_its_end_counts(here: Console, reason: str, code: str) -> None:
+    asked(here, json.dumps({"type": "result", "result": "half an", "stop_reason": reason}))
+    config = here.folder / "baselinekit.yaml"
+    config.write_text(config.read_text().replace("output: json", "output: claude"))
+    assert code in run(here, "capture prompt p.md --id p", 3 if code else 0)
