@@ -17,18 +17,11 @@ from baselinekit.placeholders.kinds import decimal, is_number, same
 from baselinekit.placeholders.patience import Patience
 from baselinekit.placeholders.pattern import compiled, full_match
 
-_FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n`]*\r?\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOLERANCE = 1e-9
 _LONGEST_SHOWN = 2_000
 
 COMPARATORS = ("equals", "approx", "unordered", "set", "regex")
-
-
-def code_in(text: str) -> str:
-    """The program: what stands in fences, all blocks in their order, or the whole text if there are none."""
-    blocks = [block for _, block in _FENCED.findall(text)]
-    return "\n".join(blocks) if blocks else text
 
 
 def problems_of(method: FunctionOutput) -> Iterator[Problem]:

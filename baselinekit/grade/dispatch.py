@@ -26,6 +26,7 @@ from baselinekit.grade.probes import (
     case_of as case_of,
     grader_of as grader_of,
 )
+from baselinekit.grade.reply_code import code_in
 from baselinekit.grade.rubric import read_scores as read_scores, rubric_question as rubric_question
 from baselinekit.grade.scales import (
     checked as checked,
@@ -201,11 +202,17 @@ def _by_matcher(grader: Grader, case: Case, observation: Observation, doors: Doo
 def _by_function(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
     method = grader.method
     assert isinstance(method, FunctionOutput)
-    code = by_function.code_in(by_code.text_of(looking.seen(observation.output, grader, case)))
-    found = by_function.judged(method, doors.run(method, code), doors.patience())
+    reply = by_code.text_of(looking.seen(observation.output, grader, case))
+    taken = code_in(reply, method.function_name)
+    if taken.problem:
+        reason = f"no program can be taken from the reply: {taken.problem}"
+        return grader.graded("failed", 0.0, reason, details={"taken": "nothing"})
+    found = by_function.judged(method, doors.run(method, taken.code), doors.patience())
     outcome: Outcome = "error" if found.flaw else "passed" if found.passed else "failed"
     score = None if found.flaw else found.score
-    return grader.graded(outcome, score, found.flaw or found.reason, details=found.details)
+    reason = found.flaw or found.reason
+    reason += f" (taken from the reply: {taken.about})" if reason and taken.partly and not found.flaw else ""
+    return grader.graded(outcome, score, reason, details={"taken": taken.about, **found.details})
 
 
 def _by_model(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:

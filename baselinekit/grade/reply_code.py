@@ -1,0 +1,374 @@
+"""The program in what a model wrote: which parts of a reply are code, and which of them are meant.
+
+Blocks between fences are told apart by what their fence says. Those marked python count; without any, those
+that parse. A later version of the function replaces an earlier one, because the last one is what the model
+ended with. Blocks that only show how to use it are left out: they could fail where the function is right."""
+
+import ast
+import builtins
+import re
+import symtable
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+
+from baselinekit.plural import many
+
+_OPENS = re.compile(
+    r"(?P<quote>(?:[ \t]*>)*)(?P<indent>[ \t]*)(?P<item>(?:[-*+]|\d{1,9}[.)])[ \t]+)?"
+    r"(?P<bar>`{3,}|~{3,})[ \t]*(?P<info>[^\n]*)"
+)
+_INLINE = re.compile(r"^[ \t]*```[ \t]*(?:(?i:python3?|py3?)[ \t]+)?([^`\n]+?)[ \t]*```[ \t]*$", re.MULTILINE)
+_LANGUAGE = re.compile(r"[{.\s]*(?:(?:code-cell|code-block|code)\}?[ \t]+)?([A-Za-z0-9_+#.-]*)", re.I)
+_PYTHON = re.compile(r"python(?:-?[23](?:\.\d+)?)?|py[23]?|i?python[23]?|pycon[23]?|python-repl|pyrepl", re.I)
+_MAGIC = re.compile(r"^[!%]{1,2}[A-Za-z].*$", re.MULTILINE)
+_STARTS = re.compile(
+    r"[ \t]*(?:@\w|(?:async[ \t]+)?def[ \t]+\w|class[ \t]+\w|import[ \t]+\w|from[ \t]+\S+[ \t]+import\b)"
+)
+_KEYWORDS = re.compile(
+    r"(?:def|class|async|import|from|if|elif|else|for|while|with|try|except|finally|return|raise|match)\b"
+    r"|[@#)\]}]"
+)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_KEPT_ESCAPES = "\n\r\\'\"Nx"
+_LONGEST = 1_000_000
+_MOST_BLOCKS = 100
+_MOST_FENCES_IN_A_STRING = 20
+_DEEPEST = 3
+_PROMPT, _CONTINUED = ">>>", "..."
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """`code` to run, and in words what of the reply it is. `problem`: why there is nothing to run."""
+
+    code: str
+    about: str = ""
+    problem: str = ""
+    partly: bool = False
+
+
+def code_in(reply: str, function: str) -> Taken:
+    """The program of a reply that is to define this function."""
+    text = reply.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
+    if not text.strip():
+        return Taken("", problem="the reply is empty")
+    if len(text) > _LONGEST:
+        return Taken(text, "the whole reply, too long to be looked at")
+    blocks = list(islice(_blocks(text), _MOST_BLOCKS + 1))
+    if len(blocks) > _MOST_BLOCKS:
+        return Taken("", problem=f"it has more than {_MOST_BLOCKS} fenced blocks")
+    if blocks:
+        return _of_blocks(blocks, function)
+    return _without_fences(text, function)
+
+
+class _Block:
+    """One piece of code, as it can be run, with what it does to names. `first`, `last`: its lines."""
+
+    def __init__(self, code: str, language: str, first: int, last: int, closed: bool = True):
+        self.language, self.first, self.last, self.closed = language, first, last, closed
+        self.code, self.tree = _readable(code, cut=not closed)
+
+    @property
+    def is_python(self) -> bool:
+        return _PYTHON.fullmatch(self.language) is not None
+
+    @cached_property
+    def binds(self) -> frozenset[str]:
+        return frozenset(_bound(self.tree.body)) if self.tree else frozenset()
+
+    @cached_property
+    def loads(self) -> frozenset[str]:
+        """The names that it needs from elsewhere, or may need."""
+        if self.tree is None:
+            return frozenset()
+        try:
+            tables = [symtable.symtable(_quiet(self.code), "reply", "exec")]
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return frozenset()
+        names: set[str] = set()
+        while tables:
+            table = tables.pop()
+            names |= {
+                one.get_name() for one in table.get_symbols() if one.is_global() and one.is_referenced()
+            }
+            tables += table.get_children()
+        return frozenset(names - self.binds - {*dir(builtins)})
+
+    @property
+    def only_shows(self) -> bool:
+        """Whether it defines no function and no class: constants, or an example of use."""
+        kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        return self.tree is not None and not any(isinstance(node, kinds) for node in self.tree.body)
+
+    def defines(self, function: str) -> bool:
+        if self.tree is not None:
+            return function in self.binds
+        return re.search(rf"^[ \t]*(?:async[ \t]+)?def[ \t]+{function}\b", self.code, re.M) is not None
+
+    def only_declares(self, function: str) -> bool:
+        """Whether its function has no body to speak of: a docstring, `...` or `pass`."""
+        body = self.tree.body if self.tree else []
+        found = [node for node in body if getattr(node, "name", "") == function]
+        return bool(found) and all(_is_empty(line) for line in getattr(found[-1], "body", [found[-1]]))
+
+    def __str__(self) -> str:
+        return f"lines {self.first} to {self.last}" if self.last > self.first else f"line {self.first}"
+
+
+def _is_empty(node: ast.AST) -> bool:
+    return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+
+
+def _of_blocks(blocks: Sequence[_Block], function: str) -> Taken:
+    chosen = _marked(blocks, function)
+    if not chosen:
+        many_of = f"none of its {len(blocks)} fenced blocks is Python"
+        return Taken("", problem=many_of if len(blocks) > 1 else "its fenced block is no Python")
+    kept = _meant(chosen, function)
+    code = "\n".join(block.code for block in kept)
+    left = len(blocks) - len(kept)
+    about = f"{many(len(kept), 'fenced block')} ({', '.join(map(str, kept))})"
+    about += f" of {len(blocks)}" if left else ""
+    about += "" if all(block.closed for block in kept) else ", not closed"
+    return Taken(code, about, partly=bool(left) or not all(block.closed for block in kept))
+
+
+def _marked(blocks: Sequence[_Block], function: str) -> list[_Block]:
+    """Those marked python; with none, those without a mark that parse, and where they do not define the
+    function, those of another mark that parse and do."""
+    marked = [block for block in blocks if block.is_python]
+    plain = [block for block in blocks if not block.language and block.tree is not None]
+    if any(block.defines(function) for block in marked):
+        return marked
+    others = [block for block in blocks if not block.is_python and block.tree and block.defines(function)]
+    if others:  # what is marked may be needed, or shows its use
+        return [block for block in blocks if block in (*(marked or plain), *others)]
+    return marked or plain or [block for block in blocks if not block.language]
+
+
+def _meant(blocks: Sequence[_Block], function: str) -> list[_Block]:
+    """Of all that is code, the last version of the function and what it needs."""
+    versions = [block for block in blocks if block.defines(function)]
+    real = [block for block in versions if not block.only_declares(function)] or versions
+    if not real:
+        return list(blocks)
+    last = real[-1]
+    wanted = [
+        block for block in blocks if block is last or (block not in versions and block.tree is not None)
+    ]
+    after = blocks.index(last)
+    needed = {
+        name
+        for block in wanted
+        if not _is_example(block, blocks.index(block) > after, function)
+        for name in block.loads
+    }
+    kept = [
+        block
+        for block in wanted
+        if not _is_example(block, blocks.index(block) > after, function) or block.binds & needed
+    ]
+    there = {name for block in kept for name in block.binds}
+    missing = {name for block in kept for name in block.loads} - there
+    for earlier in reversed([block for block in versions if block is not last and block.tree is not None]):
+        if earlier.binds & missing:  # an earlier version has a helper that the last one uses
+            kept.append(earlier)
+            missing -= earlier.binds
+    return sorted(kept, key=blocks.index)
+
+
+def _is_example(block: _Block, is_after: bool, function: str) -> bool:
+    return block.only_shows and (is_after or function in block.loads)
+
+
+def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """The names that statements bind at the top of a module, also below `if` and `try`."""
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+            continue
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                yield alias.asname or alias.name.partition(".")[0]
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif not isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            yield from _bound(ast.iter_child_nodes(node))
+
+
+def _without_fences(text: str, function: str) -> Taken:
+    """The whole reply if it is a program, or the lines between its words that are."""
+    inline = _INLINE.findall(text)
+    if inline:
+        return _of_blocks([_Block(code, "python", 1, 1) for code in inline], function)
+    whole = _Block(text, "", 1, text.count("\n") + 1)
+    if whole.tree is not None and (whole.defines(function) or not _is_prose(whole.tree)):
+        return Taken(whole.code, "the whole reply")
+    lines = text.split("\n")
+    start = next((number for number, line in enumerate(lines) if _STARTS.match(line)), None)
+    if start is None:
+        return Taken("", problem="there is no program in it, only words")
+    deep = len(lines[start]) - len(lines[start].lstrip())
+    ends = (n for n, line in enumerate(lines) if n > start and line.strip() and not line[:deep].isspace())
+    end = next(ends, len(lines)) if deep else len(lines)
+    block = _Block("\n".join(lines[start:end]), "", start + 1, end, closed=False)
+    if block.tree is None:
+        return Taken(whole.code, "the whole reply, which does not parse")
+    return Taken(block.code, f"what stands among words from line {start + 1} on", partly=True)
+
+
+def _is_prose(tree: ast.Module) -> bool:
+    """Words that happen to parse: `Yes`, `Not possible` does not."""
+    return all(
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Name | ast.Constant) for node in tree.body
+    )
+
+
+def _blocks(text: str, deep: int = 0, before: int = 0) -> Iterator[_Block]:
+    """What stands between fences, also in lists and quotes, to the end where a fence is not closed. In a
+    block of Markdown those within it. `before`: how many lines stand before this text."""
+    lines, number = text.split("\n"), 0
+    while number < len(lines):
+        opened = _OPENS.fullmatch(lines[number])
+        if opened is None or (opened["bar"][0] == "`" and "`" in opened["info"]):
+            number += 1
+            continue
+        inside = (
+            [_unquoted(line, opened) for line in lines[number + 1 :]]
+            if opened["quote"]
+            else lines[number + 1 :]
+        )
+        length, closed = _length(inside, opened)
+        language = _LANGUAGE.match(opened["info"])
+        body = "\n".join(inside[:length]) + "\n"
+        if deep < _DEEPEST and language and language[1].lower() in ("markdown", "md"):
+            yield from _blocks(body, deep + 1, before + number + 1)
+            number += length + 1 + closed
+            continue
+        yield _Block(
+            body, language[1] if language else "", before + number + 2, before + number + 1 + length, closed
+        )
+        number += length + 1 + closed
+
+
+def _unquoted(line: str, opened: re.Match[str]) -> str:
+    """A line of a quote without its marks."""
+    return re.sub(rf"^(?:[ \t]*>){{0,{opened['quote'].count('>')}}} ?", "", line)
+
+
+def _length(lines: Sequence[str], opened: re.Match[str]) -> tuple[int, bool]:
+    """How many of these lines a block has, and whether it is closed. A fence within a text in three quotes
+    closes nothing. A fence that opens another block ends one that somebody forgot to close."""
+    bar, deep = opened["bar"], len(opened["indent"].expandtabs(4)) + len(opened["item"] or "") + 3
+    closing = re.compile(rf"[ \t]*{re.escape(bar[0])}{{{len(bar)},}}[ \t]*")
+    ends = (
+        number
+        for number, line in enumerate(lines)
+        if bar[0] in line and closing.fullmatch(line) and _indent(line) <= deep
+    )
+    tried = []
+    for end in islice(ends, _MOST_FENCES_IN_A_STRING):
+        if not _is_open_text("\n".join(lines[:end])):
+            return _forgotten(lines[:end], bar, end)
+        tried.append(end)
+    return (tried[0], True) if tried else _forgotten(lines, bar, len(lines), closed=False)
+
+
+def _forgotten(lines: Sequence[str], bar: str, end: int, closed: bool = True) -> tuple[int, bool]:
+    opening = re.compile(rf"[ \t]*{re.escape(bar)}[A-Za-z][\w+-]*[ \t]*")
+    for number, line in enumerate(lines):
+        if line.lstrip().startswith(bar) and opening.fullmatch(line):
+            before = "\n".join(lines[:number])
+            return (number, False) if _readable(before, cut=True)[1] is not None else (end, closed)
+    return end, closed
+
+
+def _indent(line: str) -> int:
+    expanded = line.expandtabs(4)
+    return len(expanded) - len(expanded.lstrip())
+
+
+def _is_open_text(code: str) -> bool:
+    try:
+        _parsed(textwrap.dedent(code))
+    except SyntaxError as error:
+        return "unterminated triple-quoted" in str(error)
+    except (ValueError, RecursionError, MemoryError):
+        return False
+    return False
+
+
+def _readable(code: str, cut: bool = False) -> tuple[str, ast.Module | None]:
+    """The code as it can be run, and its tree: dedented, without prompts, without lines for a shell. `cut`:
+    words may follow it. Code that does not parse in any of these ways is given as it stands."""
+    forms = [code, textwrap.dedent(code), _dedented_by_first(code)]
+    forms += [_typed(form) for form in forms[1:2] if re.search(r"^\s*>>> ?", form, re.MULTILINE)]
+    forms += [_MAGIC.sub("", forms[1])] if _MAGIC.search(forms[1]) else []
+    for form in dict.fromkeys(forms):
+        tree = _tree(form)
+        if tree is not None:
+            return form, tree
+    shorter = _before_words(forms[1]) if cut else ""
+    tree = _tree(shorter)
+    return (shorter, tree) if tree is not None and tree.body else (forms[1], None)
+
+
+def _dedented_by_first(code: str) -> str:
+    """Without the indent of its first line: what is less deep, such as a text in three quotes, stays."""
+    first = next((line for line in code.split("\n") if line.strip()), "")
+    indent = first[: len(first) - len(first.lstrip())]
+    return "\n".join(line.removeprefix(indent) for line in code.split("\n"))
+
+
+def _typed(code: str) -> str:
+    """What was typed after the prompts of an interactive session, but for what was only looked at."""
+    entries: list[list[str]] = []
+    for line in code.split("\n"):
+        if line.startswith(_PROMPT):
+            entries.append([line[len(_PROMPT) :].removeprefix(" ")])
+        elif line.startswith(_CONTINUED) and entries:
+            entries[-1].append(line[len(_CONTINUED) :].removeprefix(" "))
+    texts = ["\n".join(entry) for entry in entries]
+    trees = [_tree(text) for text in texts]
+    return "\n".join(
+        text
+        for text, tree in zip(texts, trees, strict=True)
+        if tree is None or not all(isinstance(node, ast.Expr) for node in tree.body)
+    )
+
+
+def _before_words(code: str) -> str:
+    """Without the words that follow where a fence was forgotten: from a blank line on, what stands at the
+    margin and does not begin as code does. Code that was cut short is not made shorter."""
+    lines = code.split("\n")
+    for number in range(1, len(lines)):
+        line = lines[number]
+        if (
+            line[:1].strip()
+            and not lines[number - 1].strip()
+            and not _KEYWORDS.match(line)
+            and _tree(line) is None
+        ):
+            return "\n".join(lines[:number])
+    return code
+
+
+def _tree(code: str) -> ast.Module | None:
+    try:
+        return _parsed(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _parsed(code: str) -> ast.Module:
+    """Its tree. Escapes that Python only warns of (a `\\d` in a text) are doubled, so that nothing is
+    printed: the tree tells names, and no texts are read from it."""
+    return ast.parse(_quiet(code))
+
+
+def _quiet(code: str) -> str:
+    return _ESCAPE.sub(lambda found: found[0] if found[1] in _KEPT_ESCAPES else "\\" + found[0], code)
