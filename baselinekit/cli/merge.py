@@ -18,17 +18,27 @@ from baselinekit.workflow import resultfiles
 @click.argument("results", nargs=-1, required=True, type=click.Path())
 @click.option("-o", "outputs", metavar="PATH", multiple=True, help="Write the report: as compare -o does.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result file instead of text.")
+@click.option(
+    "--allow-different",
+    "different",
+    multiple=True,
+    type=click.Choice(resultfiles.MAY_DIFFER),
+    help="Merge shards although they differ in this; the report tells it.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Only the last line.")
 @click.option("-v", "--verbose", is_flag=True, help="Also what passed, and the differences in words.")
 @screen.color_option
-def merge(results: tuple[str, ...], outputs: tuple[str, ...], color: str, **given: Any) -> int:
+def merge(
+    results: tuple[str, ...], outputs: tuple[str, ...], different: tuple[str, ...], color: str, **given: Any
+) -> int:
     """Put RESULTS together, the files that `compare --shard 1/4 -o 1.json` and its sisters wrote.
 
     The report is that of one run without shards. A shard that is missing makes it incomplete; files of
-    different runs are refused. Exit code: that of the whole, as of compare.
+    different runs, targets, configurations or versions are refused. Exit code: that of the whole, as of
+    compare.
     """
     delivery.check(outputs)
-    report = resultfiles.merge(resultfiles.load(results, os.getcwd()))
+    report = resultfiles.merge(resultfiles.load(results, os.getcwd()), different)
     curtain.draw(_looked_at(report).mask_said)
     report = delivery.deliver(report, outputs, os.getcwd())
     if given["as_json"]:

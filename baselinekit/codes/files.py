@@ -145,8 +145,11 @@ CODES = {
     "BK131": Code(
         "result files that do not belong together",
         "`merge` makes one report of the shards of one run: each shard once, all of the same commit,\n"
-        "configuration and selection, and each baseline in one of them only. What would make a report that no\n"
-        "run has given is refused. A shard that is merely missing is not: the report is then incomplete.\n\n"
+        "configuration, selection, target (address and environment), version of the tool and content of the\n"
+        "baselines, and each baseline in one of them only. What would make a report that no run has given is\n"
+        "refused. Where each job has a target of its own (a service at a port of its own), say so:\n"
+        "--allow-different target (or configuration, or version). A shard that is merely missing makes the\n"
+        "report incomplete.\n\n"
         "    baselinekit compare --shard 1/2 -o 1.json\n"
         "    baselinekit compare --shard 2/2 -o 2.json\n"
         "    baselinekit merge 1.json 2.json -o results.json",

@@ -132,11 +132,17 @@ class SuiteFacts:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Which part of a run this is, counted from 1, and how many baselines all parts together have."""
+    """Which part of a run this is, counted from 1, and how many baselines all parts together have. What has
+    to be the same for all parts: `target`, the address and environment that were asked; `configuration`, a
+    hash of what the configuration and the command line say; `content`, a hash of all baselines that were
+    selected, those of the other parts included, as their files state them."""
 
     number: int
     of: int
     total: int = 0
+    target: str = ""
+    configuration: str = ""
+    content: str = ""
 
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"

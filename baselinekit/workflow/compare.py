@@ -25,7 +25,7 @@ from baselinekit.workflow.project import Project
 from baselinekit.workflow.recording import Recorder
 from baselinekit.workflow.repeating import Pause, Repeating, repeated
 from baselinekit.workflow.selection import Selection, select
-from baselinekit.workflow.sharding import Share
+from baselinekit.workflow.sharding import Share, stamped
 from baselinekit.workflow.since import touched
 
 Prepared = tuple[Baseline, Matcher | None]
@@ -80,7 +80,8 @@ def compare(
         found, broken = load_partly(project, paths)
         chosen = _chosen(found, wanted, broken)
         since = touched(project, Git(way.doors.execute, project.root), wanted.since, chosen)
-        share = Share(since.baselines, wanted.shard)
+        shard = wanted.shard and stamped(wanted.shard, project, since.baselines, policy.strict_rules)
+        share = Share(since.baselines, shard)
         prepared = prepare(here, share.baselines, broken)
         gc.freeze()  # all that was made stays until the end: there is no use in looking through it
     judge = Judge(here, policy.strict_rules, policy.explain, way.clock.timestamp)

@@ -3,7 +3,7 @@
 import os
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -48,20 +48,27 @@ def _as_named(problem: Problem, path: str, near: str | None) -> Problem:
     return replace(problem, place=Place(path, place.line, place.column)) if place else problem
 
 
-def merge(parts: Sequence[Part]) -> Report:
+MAY_DIFFER = ("target", "configuration", "version")
+"""In what shards may differ where the operator says so. Then it is told in the report."""
+_HASHED = ("configuration", "content of the baselines")
+"""Of which a result file has a hash, that tells nobody anything."""
+
+
+def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
     """One report of all: of shards, the report that one run without shards gives. What cannot stand in one
-    report is an error; what is only missing makes it incomplete."""
+    report is an error; what is only missing makes it incomplete. `different`: what may differ."""
     shards = [report.shard for _, report in parts if report.shard is not None]
     if shards and len(shards) < len(parts):
         whole = next(name for name, report in parts if report.shard is None)
         raise _apart("is no shard, and the others are", "merge shards with shards only", whole)
-    _refuse_others(parts)
+    _refuse_others(parts, different)
     _refuse_twice(parts)
     results = _results(parts)
     missing = _missing(parts, shards, len(results))
     earliest = min((report for _, report in parts), key=lambda report: report.started)
     ordered = [report for _, report in _in_order(parts)]
     environment, differing = _environment(parts)
+    differing += [f"shards of another {what}: {said}" for what, said in _differing(parts, different)]
     compared = [report.against for report in ordered if report.against is not None]
     return replace(
         earliest,
@@ -99,18 +106,25 @@ def _apart(what: str, mend: str, file: str) -> InvalidInput:
     return InvalidInput(Problem("BK131", what, mend, Place(file)))
 
 
-def _refuse_others(parts: Sequence[Part]) -> None:
-    """Runs of another commit, configuration or selection are no parts of the same."""
+def _refuse_others(parts: Sequence[Part], different: Collection[str]) -> None:
+    """Runs of another commit, configuration or selection are no parts of the same, and shards of another
+    target or version neither. All that differs is told at once."""
     first, known = parts[0]
+    problems = []
     for file, report in parts[1:]:
         for what, here, there in (
             ("commit", report.commit, known.commit),
-            ("configuration", report.config, known.config),
+            ("configuration file", report.config, known.config),
             *(_of_shards(report, known) if report.shard and known.shard else ()),
         ):
-            if here != there:
-                said = f"is of another {what} than {first}: {_short(here)}, not {_short(there)}"
-                raise _apart(said, "take the files of one run of your CI", file)
+            if here != there and what not in different:
+                said = f"is of another {what} than {first}"
+                said += "" if what in _HASHED else f": {_short(here)}, not {_short(there)}"
+                mend = "take the files of one run of your CI"
+                mend += f", or pass --allow-different {what}" if what in MAY_DIFFER else ""
+                problems.append(Problem("BK131", said, mend, Place(file)))
+    if problems:
+        raise InvalidInput(*problems)
 
 
 def _of_shards(report: Report, known: Report) -> Iterable[tuple[str, Json, Json]]:
@@ -118,6 +132,28 @@ def _of_shards(report: Report, known: Report) -> Iterable[tuple[str, Json, Json]
     yield "number of shards", ours.of, theirs.of
     yield "selection", report.coverage.chosen, known.coverage.chosen
     yield "number of baselines", ours.total, theirs.total
+    yield "version", report.tool, known.tool
+    yield "target", ours.target, theirs.target
+    yield "configuration", ours.configuration, theirs.configuration
+    if ours.total == theirs.total:
+        yield "content of the baselines", ours.content, theirs.content
+
+
+def _differing(parts: Sequence[Part], different: Collection[str]) -> list[tuple[str, str]]:
+    """In what shards differ that the operator lets differ."""
+    ordered = _in_order(parts)
+    first, known = ordered[0]
+
+    def shown(what: str, value: Json, where: str) -> str:
+        return where if what in _HASHED else f"{_short(value)} in {where}"
+
+    return [
+        (what, f"{shown(what, there, first)}, and {shown(what, here, file)}")
+        for file, report in ordered[1:]
+        if report.shard and known.shard
+        for what, here, there in _of_shards(report, known)
+        if here != there and what in different and what != "version"  # which is told anyway
+    ]
 
 
 def _refuse_twice(parts: Sequence[Part]) -> None:
@@ -133,7 +169,7 @@ def _refuse_twice(parts: Sequence[Part]) -> None:
 
 
 def _short(value: Json) -> str:
-    return "none" if value is None else str(value)[:60]
+    return "none" if value in (None, "") else str(value)[:60]
 
 
 def _results(parts: Sequence[Part]) -> tuple[Result, ...]:

@@ -17,11 +17,15 @@ CALLS = Grader("calls", "code", FunctionOutput("f", [Call(4, [2])]))
 TOLD = "generated code ran outside of a sandbox, with these within its reach: files, processes (a and 1 more)"
 
 
+def program(given: object, turn: int) -> str:
+    return "def f(n): return n + n"
+
+
 @pytest.mark.parametrize("form", [".md", ".eval.md", ".html", ".xml", ".eval.json", ".json"])
 def test_f39_every_report_says_what_generated_code_could_have_reached(tmp_path: Path, form: str) -> None:
     cases = suite(case("a", "code", CALLS), case("b", "code", CALLS))
     outside = Outside(run=lambda *given: Ran((Returned(4),), ("time",), ("files", "processes")))
-    report = World(tmp_path, lambda given, turn: "def f(n): return n + n").run(cases, outside=outside)
+    report = World(tmp_path, program).run(cases, outside=outside)
     assert report.summary.passed == 2
     text = reports.render(report, form)
     if form == ".json":  # which keeps it with each grade, so that it can be told again
@@ -29,5 +33,7 @@ def test_f39_every_report_says_what_generated_code_could_have_reached(tmp_path: 
         assert details["not_contained"] == ["files", "processes"]
         text = warnings(reports.read(text, "x.json"), Style())
     assert TOLD in text.replace("\\", "")
-    walled = World(tmp_path, lambda given, turn: "def f(n): return n + n").run(cases, outside=Outside(run=lambda *given: Ran((Returned(4),), ("time",))))
+    walled = World(tmp_path, program).run(
+        cases, outside=Outside(run=lambda *given: Ran((Returned(4),), ("time",)))
+    )
     assert "outside of a sandbox" not in reports.render(walled, form)

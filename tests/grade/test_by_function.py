@@ -16,7 +16,6 @@ from baselinekit.model.graders import (
 from baselinekit.model.running import Ran, Returned
 from baselinekit.placeholders.patience import Patience
 
-
 CODE = "def f(*given): ..."
 
 

@@ -111,7 +111,11 @@ def with_(part: tuple[str, Report], **more: Any) -> tuple[str, Report]:
     ("change", "said"),
     [
         ({"commit": "d" * 40}, "BK131 other.json: is of another commit than 1.json: dddd"),
-        ({"config": "other.yaml"}, "is of another configuration than 1.json: other.yaml, not none"),
+        ({"config": "other.yaml"}, "is of another configuration file than 1.json: other.yaml, not none"),
+        ({"tool": "baselinekit 9"}, "of another version than 1.json: baselinekit 9, not baselinekit 0.1.0"),
+        ({"shard": Shard(2, 2, 9, "http://b")}, "is of another target than 1.json: http://b, not none"),
+        ({"shard": Shard(2, 2, 9, "", "c2")}, "is of another configuration than 1.json: take"),
+        ({"shard": Shard(2, 2, 9, "", "", "d")}, "another content of the baselines than 1.json: take"),
         ({"shard": Shard(2, 3, 9)}, "is of another number of shards than 1.json: 3, not 2"),
         ({"shard": Shard(2, 2, 8)}, "is of another number of baselines than 1.json: 8, not 9"),
         ({"shard": Shard(1, 2, 9)}, "is shard 1/2, and so is 1.json"),
@@ -137,9 +141,25 @@ def test_a_baseline_in_two_shards_is_an_error() -> None:
             merge([first, with_(second, results=(*second[1].results, again))])
 
 
+def test_what_the_operator_lets_differ_is_merged_and_told() -> None:
+    first, second = cut(a_run(["passed"] * 9), 2)
+    other = with_(second, tool="baselinekit 9", shard=Shard(2, 2, 9, "http://b", "c2"))
+    with pytest.raises(InvalidInput) as error:
+        merge([first, other], ["version"])
+    assert [problem.what.split(" than ")[0] for problem in error.value.problems] == [
+        "is of another target",
+        "is of another configuration",
+    ]
+    assert all("--allow-different" in problem.mend for problem in error.value.problems)
+    merged = merge([first, other], ["version", "target", "configuration"])
+    assert "shards of another target: none in 1.json, and http://b in other.json" in merged.warnings
+    assert "written by baselinekit 0.1.0, and by baselinekit 9 in other.json" in merged.warnings
+
+
 def test_another_version_or_machine_is_told() -> None:
     first, second = cut(a_run(["passed"] * 9, environment={"os": "linux"}), 2)
-    merged = merge([first, with_(second, tool="baselinekit 9", environment={"os": "darwin"})])
+    other = with_(second, tool="baselinekit 9", environment={"os": "darwin"})
+    merged = merge([first, other], ["version"])
     assert "written by baselinekit 0.1.0, and by baselinekit 9 in other.json" in merged.warnings
     assert "os was linux, and darwin in other.json" in merged.warnings
     assert merged.exit_code == 0

@@ -47,7 +47,10 @@ def document(report: Report) -> dict[str, Json]:
         "shard": None,
     }
     if report.shard is not None:
-        run["shard"] = {"number": report.shard.number, "of": report.shard.of, "total": report.shard.total}
+        shard = report.shard
+        same = {"target": shard.target, "configuration": shard.configuration, "content": shard.content}
+        stated = {name: value for name, value in same.items() if value}
+        run["shard"] = {"number": shard.number, "of": shard.of, "total": shard.total, **stated}
     if report.commit is not None:
         run["commit"] = report.commit
     if report.coverage.chosen:

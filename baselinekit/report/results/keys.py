@@ -37,7 +37,12 @@ RUN = {
     "warnings": _TEXTS,
     "not_recorded": _TEXTS,
 }
-SHARD = {"number": Field(int, least=1), "of": Field(int, least=1), "total": _COUNT}
+SHARD = {
+    "number": Field(int, least=1),
+    "of": Field(int, least=1),
+    "total": _COUNT,
+    **dict.fromkeys(("target", "configuration", "content"), Field(str, optional=True)),
+}
 COVERAGE = {"chosen": Field(dict), "left_out": _COUNT}
 UNANSWERED = {"calls": _COUNT, "tokens": _COUNT, "cost_usd": Field(int, float, Decimal, least=0)}
 SPENT = {**UNANSWERED, "unanswered": Field(dict, optional=True)}

@@ -125,7 +125,8 @@ def _shard(raw: Json, wants: Reader) -> Shard | None:
         return None
     if raw["number"] > raw["of"]:
         wants.complain((*at, "number"), f"is {raw['number']}, and there are {raw['of']} shards")
-    return Shard(raw["number"], raw["of"], raw["total"])
+    same = {name: raw.get(name, "") for name in ("target", "configuration", "content")}
+    return Shard(raw["number"], raw["of"], raw["total"], **same)
 
 
 def _coverage(run: dict[str, Json], wants: Reader) -> Coverage:
