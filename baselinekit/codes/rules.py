@@ -83,7 +83,8 @@ CODES = {
         "a regular expression that takes too long",
         "An expression has one second for a text, those of a baseline about one second in all, and a text\n"
         "has at most 1,000,000 characters. Nested repetitions such as (a+)+ take ages where they do not\n"
-        "match; several <<any>> in one long text do, too. What could not be decided is an error, never a\n"
+        "match; several <<any>> in one long text do, too, and so do adjacent placeholders that can split a\n"
+        "long text in very many ways: put some text between them. What could not be decided is an error, never a\n"
         "pass. Make it more exact:\n\n"
         "    <<regex('[a-z]+(-[a-z]+)*')>>   instead of   <<regex('([a-z]+-?)+')>>",
     ),

@@ -20,7 +20,7 @@ from baselinekit.model.values import Json
 from baselinekit.paths import render
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.kinds import is_number
-from baselinekit.placeholders.template import Bindings
+from baselinekit.placeholders.bindings import Bindings
 
 MOST_PAIRS = 2_000_000
 

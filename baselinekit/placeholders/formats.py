@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import json
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
@@ -11,24 +12,45 @@ from baselinekit.model.values import Json
 from baselinekit.placeholders.kinds import Args, Kind, count, is_number, read_number, seconds, take, whole
 
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-_HOST = rf"{_LABEL}(?:\.{_LABEL}){{0,10}}"
+_MOST_LABELS = 126
+_MOST_HOST = 253
+_MOST_EMAIL = 254
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]{1,64}"
+_HOST = rf"{_LABEL}(?:\.{_LABEL}){{0,{_MOST_LABELS}}}"
 _DATE = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 _CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:[.,][0-9]{1,9})?)?"
 _LEAP_SECOND = re.compile(r"(?<=:[0-9]{2}:)60")
-_ZONE = r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])"
+_ZONE = r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)"
+_ISO_NUMBER = r"[0-9]+(?:[.,][0-9]+)?"
 _ISO_DURATION = (
-    r"P(?=[0-9T])(?:[0-9]+W|(?:[0-9]+Y)?(?:[0-9]+M)?(?:[0-9]+D)?"
-    r"(?:T(?=[0-9])(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:\.[0-9]+)?S)?)?)"
+    rf"P(?=[0-9T])(?:{_ISO_NUMBER}W|(?:{_ISO_NUMBER}Y)?(?:{_ISO_NUMBER}M)?(?:{_ISO_NUMBER}D)?"
+    rf"(?:T(?=[0-9])(?:{_ISO_NUMBER}H)?(?:{_ISO_NUMBER}M)?(?:{_ISO_NUMBER}S)?)?)"
 )
+_FRACTION_BEFORE_MORE = re.compile(r"[.,][0-9]+[A-Z]T?[0-9]")
 _SHORT_DURATION = r"(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|ms|s|m|h|d)){1,6}"
+_FOREIGN = "\u00a1-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U0010fffd"
+"""What RFC 3987 lets stand in an address unescaped, beside ASCII."""
+
+_URL_HOST = rf"[A-Za-z0-9._~%{_FOREIGN}-]{{1,253}}"
+_URL_CHAR = rf"(?:[A-Za-z0-9._~!$&'()*+,;=:@/{_FOREIGN}-]|%[0-9A-Fa-f]{{2}})"
 _URL = (
-    rf"(?:https?|wss?|ftp)://(?:[^\s/?#@]{{1,200}}@)?(?:{_HOST}|\[[0-9A-Fa-f:.]{{2,45}}\])"
-    r"(?::[0-9]{1,5})?(?:[/?#][^\s]*)?"
+    rf"(?i:https?|wss?|ftp)://(?:(?:[A-Za-z0-9._~!$&'()*+,;=:-]|%[0-9A-Fa-f]{{2}}){{1,200}}@)?"
+    rf"(?:{_URL_HOST}|\[[0-9A-Fa-f:.]{{2,45}}\])(?::[0-9]{{0,5}})?"
+    rf"(?:/{_URL_CHAR}*)?(?:\?(?:{_URL_CHAR}|[?\[\]])*)?(?:\#(?:{_URL_CHAR}|[?\[\]])*)?"
 )
+_AUTHORITY = re.compile(r"//(?:[^@/?#]*@)?(\[[^\]]*\]|[^:/?#]*)(?::([0-9]*))?")
+_HOST_LABEL = re.compile(rf"[A-Za-z0-9_{_FOREIGN}](?:[A-Za-z0-9_{_FOREIGN}-]*[A-Za-z0-9_{_FOREIGN}])?")
+_ESCAPED = re.compile(r"%[0-9A-Fa-f]{2}")
+_MOST_PORT = 65_535
+_NUMERIC_PART = r"(?:0|[1-9][0-9]*)"
+_PRE_RELEASE = r"(?:0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
 _SEMVER = (
-    r"v?(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)\.(?:0|[1-9][0-9]*)"
-    r"(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
+    rf"v?{_NUMERIC_PART}\.{_NUMERIC_PART}\.{_NUMERIC_PART}"
+    rf"(?:-{_PRE_RELEASE}(?:\.{_PRE_RELEASE})*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
 )
+
+_UNTIL_BLANK = r"[^\s]*(?: [0-9][^\s]*)?"
+"""No format has a blank in it, but for the one between a date and a time."""
 
 Build = Callable[[Args, float], Kind]
 
@@ -44,7 +66,7 @@ def texts(pattern: str, check: Callable[[str], bool] | None = None) -> Kind:
     def accepts(value: Json) -> bool:
         return isinstance(value, str) and full(value) is not None and (check is None or check(value))
 
-    return Kind(accepts, pattern)
+    return Kind(accepts, pattern, furthest=_UNTIL_BLANK)
 
 
 def _fixed(name: str, kind: Kind) -> Build:
@@ -56,10 +78,14 @@ def _fixed(name: str, kind: Kind) -> Build:
 
 
 def _uuid(args: Args, now: float) -> Kind:
+    """With a version, the layout of RFC 9562 with its variant digit. Without one any text of that form: test
+    data is full of 1111…, and the nil and max UUIDs have no version."""
     (version,) = take("any_uuid", args, "any_uuid(4)", lambda arg: whole(arg) and 1 <= arg <= 8)
-    digit = "[0-9a-fA-F]" if version is None else str(version)
+    any_digit = "[0-9a-fA-F]"
+    digit, variant = (any_digit, any_digit) if version is None else (str(version), "[89abAB]")
     return texts(
-        rf"[0-9a-fA-F]{{8}}-[0-9a-fA-F]{{4}}-{digit}[0-9a-fA-F]{{3}}-[0-9a-fA-F]{{4}}-[0-9a-fA-F]{{12}}"
+        rf"{any_digit}{{8}}-{any_digit}{{4}}-{digit}{any_digit}{{3}}"
+        rf"-{variant}{any_digit}{{3}}-{any_digit}{{12}}"
     )
 
 
@@ -72,10 +98,8 @@ def _ip(args: Args, now: float) -> Kind:
     (version,) = take("any_ip", args, "any_ip(4)", lambda arg: whole(arg) and arg in (4, 6))
 
     def check(text: str) -> bool:
-        try:
-            return version in (None, ip_address(text).version)
-        except ValueError:
-            return False
+        found = _ip_version(text)
+        return found is not None and version in (None, found)
 
     return texts(r"[0-9A-Fa-f:.]{2,45}", check)
 
@@ -92,15 +116,35 @@ def _datetime(args: Args, now: float) -> Kind:
 
 
 def _moment(text: str) -> datetime | None:
-    """None for a day that does not exist."""
+    """None for a day that does not exist, and for a second 60 where there is no leap second."""
     try:
         return datetime.fromisoformat(text)
     except ValueError:  # or it is spelled in a way that this reader does not know
-        leap = _LEAP_SECOND.sub("59", text).upper()
+        regular = _LEAP_SECOND.sub("59", text).upper()
     try:
-        return datetime.fromisoformat(leap) + timedelta(seconds=leap != text.upper())
+        moment = datetime.fromisoformat(regular)
+        if regular == text.upper():
+            return moment
+        return moment + timedelta(seconds=1) if _may_be_leap(moment) else None
     except (ValueError, OverflowError):
         return None
+
+
+def _may_be_leap(moment: datetime) -> bool:
+    """Leap seconds follow 23:59:59 UTC on the last day of June or December: all of them did so far."""
+    at = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    return (at.month, at.day, at.hour, at.minute) in ((6, 30, 23, 59), (12, 31, 23, 59))
+
+
+def _is_time(text: str) -> bool:
+    """Whether a second 60 stands where a leap second can be: at 23:59 UTC."""
+    if not _LEAP_SECOND.search(text):
+        return True
+    return any(_moment(f"{day}T{text}") is not None for day in _LEAP_DAYS)
+
+
+_LEAP_DAYS = ("2016-12-31", "2017-01-01")
+"""East of UTC the second comes on the morning after."""
 
 
 def _seconds(moment: datetime) -> float:
@@ -131,41 +175,97 @@ def _unix(args: Args, now: float) -> Kind:
                 return span is None or abs(float(value / unit) - now) <= span
         return False
 
-    return Kind(accepts, r"[0-9]{10}(?:[0-9]{3}){0,3}(?:\.[0-9]+)?", read_number)
+    return Kind(accepts, r"[0-9]{10}(?:[0-9]{3}){0,3}(?:\.[0-9]+)?", read_number, furthest="[0-9.]+")
+
+
+def _is_email(text: str) -> bool:
+    local, _, host = text.rpartition("@")
+    return len(text) <= _MOST_EMAIL and len(local) <= 64 and len(host) <= _MOST_HOST
+
+
+def _is_hostname(text: str) -> bool:
+    """RFC 1123: the last label is never a number, else it would be read as an address."""
+    return len(text) <= _MOST_HOST and not text.rpartition(".")[2].isdecimal()
+
+
+def _is_url(text: str) -> bool:
+    """Whether the host and the port can be ones: the rest is in the expression."""
+    found = _AUTHORITY.search(text)
+    if found is None or int(found[2] or 0) > _MOST_PORT:
+        return False
+    host = found[1]
+    if host.startswith("["):
+        return _ip_version(host[1:-1]) == 6
+    labels = _ESCAPED.sub("a", host.removesuffix(".")).split(".")
+    if labels[-1].isdecimal():
+        return _ip_version(host) == 4
+    return all(len(label) <= 63 and _HOST_LABEL.fullmatch(label) for label in labels)
+
+
+def _ip_version(text: str) -> int | None:
+    try:
+        return ip_address(text).version
+    except ValueError:
+        return None
+
+
+def _is_duration(text: str) -> bool:
+    """ISO 8601: only the smallest unit may have a fraction."""
+    return not (text.startswith("P") and _FRACTION_BEFORE_MORE.search(text))
 
 
 def _is_base64(text: str) -> bool:
-    try:
-        base64.b64decode(text.replace("-", "+").replace("_", "/") + "=" * (-len(text) % 4), validate=True)
-    except (binascii.Error, ValueError):
+    """One of the two alphabets of RFC 4648; with padding all of it, or none."""
+    if ("+" in text or "/" in text) and ("-" in text or "_" in text):
         return False
-    return len(text.rstrip("=")) % 4 != 1
+    if "=" in text and len(text) % 4:
+        return False
+    return len(text.rstrip("=")) % 4 != 1 and text[0] != "="
 
 
 def _is_jwt(text: str) -> bool:
-    header = text.split(".")[0]
-    try:
-        return base64.urlsafe_b64decode(header + "=" * (-len(header) % 4)).lstrip()[:1] == b"{"
-    except (binascii.Error, ValueError):
+    """RFC 7519: signed (three parts, the last one empty for `alg: none` alone) or encrypted (five parts)."""
+    parts = text.split(".")
+    header = _json_object(parts[0])
+    algorithm = header.get("alg") if header is not None else None
+    if header is None or not isinstance(algorithm, str) or any(len(part) % 4 == 1 for part in parts):
         return False
+    if len(parts) == 5:
+        return isinstance(header.get("enc"), str)
+    nested = str(header.get("cty", "")).upper() == "JWT"
+    return bool(parts[2]) == (algorithm != "none") and (nested or _json_object(parts[1]) is not None)
+
+
+def _json_object(encoded: str) -> dict[str, Json] | None:
+    try:
+        value = json.loads(base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)))
+    except (binascii.Error, ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 FORMATS: dict[str, Build] = {
     "any_uuid": _uuid,
     "any_email": _fixed(
-        "any_email", texts(rf"[A-Za-z0-9.!#$%&'*+/=?^_`{{|}}~-]{{1,64}}@{_LABEL}(?:\.{_LABEL}){{1,8}}")
+        "any_email",
+        texts(rf"{_ATOM}(?:\.{_ATOM}){{0,31}}@{_LABEL}(?:\.{_LABEL}){{1,{_MOST_LABELS}}}", _is_email),
     ),
-    "any_url": _fixed("any_url", texts(_URL)),
-    "any_hostname": _fixed("any_hostname", texts(_HOST, lambda text: len(text) <= 253)),
+    "any_url": _fixed("any_url", texts(_URL, _is_url)),
+    "any_hostname": _fixed("any_hostname", texts(_HOST, _is_hostname)),
     "any_ip": _ip,
     "any_iso_datetime": _datetime,
     "any_iso_date": _fixed("any_iso_date", texts(_DATE, _is_date)),
-    "any_time": _fixed("any_time", texts(rf"{_CLOCK}{_ZONE}?")),
+    "any_time": _fixed("any_time", texts(rf"{_CLOCK}{_ZONE}?", _is_time)),
     "any_unix_timestamp": _unix,
-    "any_duration": _fixed("any_duration", texts(f"(?:{_ISO_DURATION}|{_SHORT_DURATION})")),
+    "any_duration": _fixed("any_duration", texts(f"(?:{_ISO_DURATION}|{_SHORT_DURATION})", _is_duration)),
     "any_hex": _hex,
     "any_base64": _fixed("any_base64", texts(r"[A-Za-z0-9+/_-]+={0,2}", _is_base64)),
-    "any_jwt": _fixed("any_jwt", texts(r"[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*", _is_jwt)),
+    "any_jwt": _fixed(
+        "any_jwt",
+        texts(
+            r"[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)?", _is_jwt
+        ),
+    ),
     "any_semver": _fixed("any_semver", texts(_SEMVER)),
     "any_ulid": _fixed("any_ulid", texts(r"[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}")),
 }

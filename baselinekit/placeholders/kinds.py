@@ -24,12 +24,16 @@ _UNITS = {"ms": Decimal("0.001"), "s": Decimal(1), "m": Decimal(60), "h": Decima
 class Kind:
     """`accepts` judges a JSON value. `inline` is the regular expression that finds a candidate inside a
     longer text (None: it cannot stand there) and `read` turns the candidate into the value to judge.
-    `timed`: the expression is the user's own, so it needs the time limit."""
+    `timed`: the expression is the user's own, so it needs the time limit. Of a candidate that begins at some
+    place, `furthest` matches at least as much as could belong to it (None: the rest of the text); `any_text`:
+    every text of these lengths is accepted."""
 
     accepts: Callable[[Json], bool]
     inline: str | None = None
     read: Callable[[str], Json] = str
     timed: bool = False
+    furthest: str | None = None
+    any_text: tuple[int, int | None] | None = None
 
 
 def is_number(value: Json) -> bool:

@@ -12,7 +12,7 @@ Texts = Sequence[str]
 _LEAST_HEX = 8
 _LEAST_BASE64 = 16
 _DIGITS = re.compile(r"[0-9]+")
-_UUID_VERSION = 14
+_UUID_VERSION, _UUID_VARIANT = 14, 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,8 @@ def _looks_like_hosts(texts: Texts) -> bool:
 
 def _version(texts: Texts) -> str | None:
     version = _same(texts, lambda text: text[_UUID_VERSION : _UUID_VERSION + 1])
-    return version if version and version in "12345678" else None
+    laid_out = all(text[_UUID_VARIANT : _UUID_VARIANT + 1] in "89abAB" for text in texts)
+    return version if version and version in "12345678" and laid_out else None
 
 
 _STRONG = (

@@ -26,8 +26,12 @@ from baselinekit.placeholders.patience import Patience
 from baselinekit.variables import Scope, as_text
 
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?"
+_NUMBER_END = r"[-+0-9.eE]+"
 _ANYTHING = r"[\s\S]*?"
 _NEAR = re.compile(rf"({_NUMBER})(?:\s*(?:±|\+/-|\+-)\s*({_NUMBER}))?")
+_DEPENDS_ON_ITS_PLACE = re.compile(r"\(\?(?!:|P<|<[A-Za-z_])|\\[bBAZzGKmM]|[*+?}]\+|(?<!\[)\^|\$")
+"""Anchors, lookarounds, flags, possessive repeats: inside a longer text they mean something else."""
+
 _REFERS_BACK = re.compile(r"(?<!\\)(?:\\\\)*\\[1-9]")
 
 
@@ -80,7 +84,7 @@ def _string(args: Args, words: Words, name: str = "any_string", least: int = 0) 
     def accepts(value: Json) -> bool:
         return isinstance(value, str) and len(value) >= low and (high is None or len(value) <= high)
 
-    return Kind(accepts, rf"[\s\S]{{{low},{'' if high is None else high}}}?")
+    return Kind(accepts, rf"[\s\S]{{{low},{'' if high is None else high}}}?", any_text=(low, high))
 
 
 def _number(args: Args, words: Words, name: str = "any_number", *, only: type | None = None) -> Kind:
@@ -91,7 +95,8 @@ def _number(args: Args, words: Words, name: str = "any_number", *, only: type | 
         return fits and between(value, low, high)
 
     inline = r"-?[0-9]+" if only is int else _NUMBER
-    return Kind(accepts, inline, read_number)
+    furthest = r"-?[0-9]{1,1001}" if only is int else _NUMBER_END
+    return Kind(accepts, inline, read_number, furthest=furthest)
 
 
 def _near(args: Args, words: Words) -> Kind:
@@ -100,7 +105,10 @@ def _near(args: Args, words: Words) -> Kind:
         raise bad_args("number", "takes a number and a distance", "number(9.99 ± 0.05)")
     middle, distance = Decimal(match[1]), Decimal(match[2] or 0)
     return Kind(
-        lambda value: is_number(value) and delta(middle, value).copy_abs() <= distance, _NUMBER, read_number
+        lambda value: is_number(value) and delta(middle, value).copy_abs() <= distance,
+        _NUMBER,
+        read_number,
+        furthest=_NUMBER_END,
     )
 
 
@@ -144,9 +152,10 @@ def _regex_args(args: Args, words: Words) -> Kind:
 def _regex(pattern: str, patience: Patience) -> Kind:
     from baselinekit.placeholders.pattern import compiled, full_match, unanchored
 
-    expression = compiled(pattern)
-    # Inside a longer text the numbers of its groups would be others.
+    expression = compiled(pattern, flags=())
     inline = None if _REFERS_BACK.search(pattern) else unanchored(pattern)
+    if inline is not None and _DEPENDS_ON_ITS_PLACE.search(inline):
+        inline = _ANYTHING  # then it is asked about each part by itself
     return Kind(
         lambda value: isinstance(value, str) and full_match(expression, value, patience) is not None,
         inline,
@@ -181,7 +190,7 @@ def _length(args: Args, words: Words) -> Kind:
             and (high is None or len(value) <= high)
         )
 
-    return Kind(accepts, rf"[\s\S]{{{low},{'' if high is None else high}}}?")
+    return Kind(accepts, rf"[\s\S]{{{low},{'' if high is None else high}}}?", any_text=(low, high))
 
 
 def _variable(token: Token, scope: Scope) -> Kind:
@@ -204,7 +213,7 @@ def _format(name: str) -> Callable[[Args, Words], Kind]:
 
 
 _TABLE: dict[str, Callable[[Args, Words], Kind]] = {
-    "any": _plain(Kind(lambda value: True, _ANYTHING), "any"),
+    "any": _plain(Kind(lambda value: True, _ANYTHING, any_text=(0, None)), "any"),
     "any_string": _string,
     "any_nonempty_string": lambda args, words: _string(args, words, "any_nonempty_string", 1),
     "any_number": _number,

@@ -8,21 +8,15 @@ from typing import Any
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
+from baselinekit.placeholders.bindings import Bindings as Bindings, bound
 from baselinekit.placeholders.grammar import Token, has_marker, split
-from baselinekit.placeholders.kinds import Kind, same
+from baselinekit.placeholders.kinds import Kind
 from baselinekit.placeholders.patience import Patience
+from baselinekit.placeholders.splitting import Part, Slot, split_by
 from baselinekit.placeholders.table import Words, kind_of
-from baselinekit.variables import as_text
 
-_OPEN_ENDED = re.compile(r"[*+]|\{\d+,\}")
+_OPEN_ENDED = re.compile(r"[*+]|\{[0-9]+,\}")
 _GROUP = "baselinekit_{}"
-Bindings = dict[str, Json]
-
-
-class Piece(str):
-    """A bound part of a text, of which nobody has said yet whether it is a text or a number."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,34 +37,36 @@ class Placeholder:
 
     def accepts(self, value: Json, bindings: Bindings) -> bool:
         if value is None and self.token.nullable:
-            return True
+            return bound(self.token, None, bindings)
         return self.kind.accepts(value) and bound(self.token, value, bindings)
 
 
 @dataclass(frozen=True, slots=True)
 class Inline:
-    """Placeholders inside a text. `match` finds the candidates, one group each."""
+    """Placeholders inside a text. `match` finds one candidate, a group for each placeholder: where there is
+    none, no split can be right. One that is refused is not the only one if there are several placeholders."""
 
     tokens: tuple[Token, ...]
-    kinds: tuple[Kind, ...]
+    parts: tuple[Part, ...]
     match: Callable[[str], Any]
+    patience: Patience
     optional: bool = False
     alone: None = None
 
     def accepts(self, value: Json, bindings: Bindings) -> bool:
         found = self.match(value) if isinstance(value, str) else None
-        if found is None:
+        if found is None or not isinstance(value, str):
             return False
-        for index, (token, kind) in enumerate(zip(self.tokens, self.kinds, strict=True)):
-            text = found[_GROUP.format(index)]
-            if text is None or (token.nullable and text == "null"):
-                continue
-            read = kind.read(text)
-            if not kind.accepts(read):
-                return False
-            if not bound(token, Piece(read) if isinstance(read, str) else read, bindings):
-                return False
-        return True
+        slots = [part for part in self.parts if isinstance(part, Slot)]
+        after: Bindings | None = dict(bindings)
+        for index, slot in enumerate(slots):
+            if after is not None and not slot.read(found[_GROUP.format(index)], after):
+                after = None
+        if after is None and len(slots) > 1:
+            after = split_by(self.parts, value, bindings, self.patience)
+        if after is not None:
+            bindings.update(after)
+        return after is not None
 
 
 def binds(template: str | Placeholder | Inline) -> bool:
@@ -78,18 +74,6 @@ def binds(template: str | Placeholder | Inline) -> bool:
     if isinstance(template, Inline):
         return any(token.key for token in template.tokens)
     return isinstance(template, Placeholder) and template.token.key is not None
-
-
-def bound(token: Token, value: Json, bindings: Bindings) -> bool:
-    """Whether a value is the one that its binding already has; the first value seen is the one."""
-    if token.key is None:
-        return True
-    known = bindings.setdefault(token.key, value)
-    if isinstance(known, Piece) and not isinstance(value, Piece):
-        bindings[token.key] = value  # now it is known what the part of a text was
-    if isinstance(known, Piece) or isinstance(value, Piece):
-        return as_text(known) == as_text(value)
-    return same(known, value)
 
 
 def compile_text(text: str, words: Words) -> str | Placeholder | Inline:
@@ -109,7 +93,9 @@ def compile_text(text: str, words: Words) -> str | Placeholder | Inline:
                     "BK216", f"the placeholder {token.text} cannot stand inside a text", "let it stand alone"
                 )
             )
-    return Inline(tuple(tokens), tuple(kinds), _matcher(parts, kinds, words.patience))
+    slots = iter([Slot(token, kind) for token, kind in zip(tokens, kinds, strict=True)])
+    made = tuple(part if isinstance(part, str) else next(slots) for part in parts)
+    return Inline(tuple(tokens), made, _matcher(parts, kinds, words.patience), words.patience)
 
 
 def _matcher(parts: list[str | Token], kinds: list[Kind], patience: Patience) -> Callable[[str], Any]:
@@ -126,6 +112,6 @@ def _matcher(parts: list[str | Token], kinds: list[Kind], patience: Patience) ->
     if any(kind.timed for kind in kinds) or sum(len(_OPEN_ENDED.findall(k.inline or "")) for k in kinds) > 1:
         from baselinekit.placeholders.pattern import compiled, full_match
 
-        expression = compiled(pattern, longest=None)
+        expression = compiled(pattern, longest=None, flags=())
         return lambda text: full_match(expression, text, patience)
     return re.compile(pattern).fullmatch
