@@ -22,7 +22,8 @@ _FREE = "; `arrays` can let the order be free"
 @dataclass(slots=True, eq=False)
 class Ordered:
     """Element by element. Only when one of them differs are the rows aligned, so that one row removed at the
-    head is one removed row and not a thousand changed ones."""
+    head is one removed row and not a thousand changed ones. `open`: further elements do not matter, and the
+    place alone says which elements belong together."""
 
     expected: list[Json]
     items: tuple[Node, ...]
@@ -76,6 +77,8 @@ class Ordered:
     def _without_optional(self, actual: list[Json], walk: Walk) -> Pairs | None:
         """The pairs when leaving out optional elements explains everything; None if it does not."""
         items = self.items
+        if self.open:
+            return None  # what is not compared holds its place all the same
         if not any(node.optional for node in items) or len(items) * len(actual) > _MOST_TRIED:
             return None
         fits = [[False] * (len(actual) + 1) for _ in range(len(items) + 1)]

@@ -120,7 +120,7 @@ class Compiler:
         """The shape of an earlier row, if it fits; else nodes where they are needed."""
         if mode.type == "numeric":
             return self._numbers(value, mode, state, at)
-        if state.names is None:  # to a rule any key may matter
+        if state.names is None or mode.asks_for_change:  # any key may matter
             shape, nodes, rest, data = self._shape(value, mode, state, at)
             return Object(value, shape, nodes, data, at, stated=rest)
         if whole:
@@ -161,7 +161,7 @@ class Compiler:
     ) -> tuple[Shape, tuple[tuple[str, Node], ...], dict[str, Json], bytes | None]:
         """The shape of an object, the nodes below it, and what is literal with its bytes."""
         size, below = len(value), state.otherwise()
-        names = value.keys() if state.names is None else state.names
+        names = value.keys() if state.names is None or mode.asks_for_change else state.names
         texts, ignored, nodes = [], [], {}
         rest = value.copy()
         for key, item in value.items():
@@ -199,7 +199,7 @@ class Compiler:
         rest: dict[str, Json] = {}
         for key, item in value.items():
             below = state.step(key, item, size)
-            if below.here is None and is_number(item):
+            if below.here is None and is_number(item) and not mode.asks_for_change:
                 rest[key] = item
                 continue
             node = self.node(item, mode, below, (at, key))
@@ -220,7 +220,8 @@ class Compiler:
         if whole:
             return opened_array(value, mode, state, at, self.open)
         below = state.any_element().names or ()
-        if how is None and mode.type != "numeric" and not shows_more(value, below):
+        by_bytes = how is None and mode.type != "numeric" and not mode.asks_for_change
+        if by_bytes and not shows_more(value, below):
             data = literal_bytes(value)
             if data is not None and state.asleep(data):
                 self.checked += 1
@@ -241,7 +242,9 @@ class Compiler:
         self, value: list[Json], how: ArrayMode | None, mode: Mode, state: State, at: Link
     ) -> Node | None:
         below = state.same_below
-        if below is None or how == "each" or mode.type == "numeric" or not mode.allow_field_reordering:
+        if below is None or how == "each" or not mode.allow_field_reordering:
+            return None
+        if mode.type == "numeric" or mode.asks_for_change:
             return None
         columns = columns_of(value, below, self._known)
         if columns is None:

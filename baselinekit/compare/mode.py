@@ -43,6 +43,15 @@ class Mode:
         )
 
     @property
+    def asks_for_change(self) -> bool:
+        """Whether a number that is still the same is out of its tolerance: then equal is not enough."""
+        stated = self.tolerance
+        return stated is not None and (
+            (stated.min_delta is not None and stated.min_delta > 0)
+            or (stated.max_delta is not None and stated.max_delta < 0)
+        )
+
+    @property
     def literal_keys_decide(self) -> bool:
         """Whether two rows whose literal texts and numbers differ can never match: then those may sort the
         rows before any of them is compared."""
