@@ -30,13 +30,13 @@ from typing import Any, NoReturn
 sys.path.insert(0, os.path.dirname(__file__))
 
 import faults
+from nobody import become_nobody
 
 from baselinekit.cli.entry import main
 from baselinekit.cli.main import run
 
 ROOT = Path(__file__).parent.parent
 LONGEST = 60.0
-_NOBODY = 65534
 _SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 A_BASELINE = """\
 id: warm
@@ -209,9 +209,7 @@ def _become(order: dict[str, Any], scratch: Path, count: int) -> None:
     if order["signals"] or order["fault"]:  # what was opened a moment before is closed by chance, as ever
         warnings.simplefilter("ignore", ResourceWarning)
     if order["harmless"]:
-        os.setgroups([])
-        os.setgid(_NOBODY)
-        os.setuid(_NOBODY)
+        become_nobody()
     if order["follow"]:
         faults.follow_me()
     elif not (order["signals"] or order["harmless"] or count):

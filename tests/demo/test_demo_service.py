@@ -3,6 +3,7 @@
 import gzip
 import http.client
 import json
+import os
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from console import ROOT
 
 from baselinekit.demo.service import Service
 
@@ -160,12 +162,12 @@ def test_many_ask_at_once(service: Service) -> None:
 
 
 BUSY_MACHINE = """\
-import os, resource, sys, time, urllib.request
+import resource, sys, time, urllib.request
 from baselinekit.demo.service import Service
+from nobody import become_nobody
 with Service(users=3) as service:
     urllib.request.urlopen(service.url + "/health").close()
-    if os.geteuid() == 0:  # who is bound by no such limit
-        os.setuid(65534)
+    become_nobody()  # root is bound by no such limit
     least, most = resource.getrlimit(resource.RLIMIT_NPROC)
     resource.setrlimit(resource.RLIMIT_NPROC, (1, most))
     print(service.url, flush=True)
@@ -178,7 +180,9 @@ with Service(users=3) as service:
 @pytest.mark.skipif(sys.platform != "linux", reason="another system counts threads in another way")
 def test_who_comes_while_there_is_no_thread_to_be_had_waits_and_is_answered() -> None:
     command = [sys.executable, "-P", "-c", BUSY_MACHINE]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests")))}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=env) as process:
         assert process.stdout is not None
         url = process.stdout.readline().strip()
         connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=20)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from drill import FAILING, FILES, PASSING, ROOT, Drill, Standing, record
+from nobody import open_to_all
 from steady import Steady
 from warm import Warm
 
@@ -54,14 +55,6 @@ def counted_once(here: Drill) -> None:
 def small_files() -> None:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))
-
-
-def open_to_all(folder: Path) -> None:
-    """The way to a temporary folder of root's is closed to others, and so may be that to our modules: a first
-    run has them imported."""
-    for path in (folder, *folder.parents):
-        if path.stat().st_uid == os.geteuid() and path != Path("/"):
-            path.chmod(path.stat().st_mode | 0o055)
 
 
 def test_f05_a_file_that_may_not_grow_is_the_old_one(here: Drill) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from nobody import become_nobody
 from storehelp import write, write_baseline
 
 from baselinekit.errors import InvalidInput, NotRecorded, Refused
@@ -140,10 +141,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
 
 
 def fail_as_nobody(root: str, marks: list[Mark], queue: "multiprocessing.SimpleQueue[str]") -> None:
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setgid(65534)
-        os.setuid(65534)
+    become_nobody()
     try:
         record(marks, root, NOW)
         queue.put("recorded")

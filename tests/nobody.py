@@ -1,0 +1,43 @@
+"""Becoming a user who may write nothing of others', for what root would be allowed to do.
+
+Python, the checkout and the folders for tests may lie below a home that only its owner may enter, and much is
+imported only when it is needed. So whoever becomes nobody may read everything still, where the system grants that
+(Linux, and root with all its rights; a container often has not that one)."""
+
+import ctypes
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+NOBODY = 65534
+_KEEP_RIGHTS = 8  # PR_SET_KEEPCAPS
+_VERSION_3 = 0x20080522
+_READ_ALL = 1 << 2  # CAP_DAC_READ_SEARCH
+
+
+def become_nobody() -> None:
+    """For good, in this process. Who is not root is bound already."""
+    if os.geteuid():
+        return
+    kernel = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+    if kernel is not None:
+        kernel.prctl(_KEEP_RIGHTS, 1, 0, 0, 0)
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+    if kernel is not None:
+        for rights in (_READ_ALL, 0):
+            words = (ctypes.c_uint32 * 6)(rights, rights, 0, 0, 0, 0)
+            if kernel.capset((ctypes.c_uint32 * 2)(_VERSION_3, 0), words) == 0:
+                return
+        raise OSError(ctypes.get_errno(), "the rights of root could not be given up")
+
+
+def open_to_all(folder: Path) -> None:
+    """Where nobody may not read everything: the way to a folder of a test is opened, and none above those for
+    tests."""
+    scratch = Path(tempfile.gettempdir()).resolve()
+    for path in (folder, *folder.parents):
+        if scratch in path.parents and path.stat().st_uid == os.geteuid():
+            path.chmod(path.stat().st_mode | 0o055)
