@@ -1,8 +1,8 @@
-"""What a test may count on, whoever started the run, and where: the environment, the mask of new files, and which
-signals are heard. Made once for the process of the tests (conftest.py); what a test starts inherits it.
+"""What a test may count on, whoever started the run, and where: the environment, the mask of new files, and
+which signals are heard. Made once for the process of the tests (conftest.py); what a test starts inherits it.
 
-What stays of the developer's own is the way to programs and libraries, the folder for scratch files, and what says
-how thorough a run is. Nothing else: no locale, zone, colour, proxy, HOME, setting of git or name of a CI."""
+What stays of the developer's own is the way to programs and libraries, the folder for scratch files, and what
+says how thorough a run is. Nothing else: no locale, zone, colour, proxy, HOME, git setting or name of a CI."""
 
 import atexit
 import locale
@@ -24,8 +24,8 @@ GIT = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINA
 """git without the settings of whoever runs the tests."""
 
 ZONE = "<+0545>-05:45"
-"""Far from UTC and no whole hour: a local time that is written where UTC belongs shows. In a form that needs no list
-of zones on this machine."""
+"""Far from UTC and no whole hour: a local time that is written where UTC belongs shows. In a form that needs
+no list of zones on this machine."""
 
 UMASK = 0o022
 _RELIED_ON = ("HUP", "INT", "QUIT", "TERM", "ALRM", "CHLD", "USR1", "USR2")
@@ -59,8 +59,8 @@ def hear_signals() -> None:
     """Nobody starts deaf. nohup, a shell that puts something into the background, or a careless parent leaves
     signals ignored or held back, and every child would inherit that.
 
-    A hang-up that was ignored still does not end the tests themselves: it has a handler that does nothing, which
-    children do not inherit."""
+    A hang-up that was ignored still does not end the tests themselves: it has a handler that does nothing,
+    which children do not inherit."""
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     for name in _RELIED_ON:
         number = getattr(signal, f"SIG{name}")
@@ -76,7 +76,7 @@ _INSTEAD = {"INT": signal.default_int_handler, "CHLD": signal.SIG_DFL}
 
 
 def is_utf8() -> bool:
-    """Whether this interpreter began in a locale in which files and their names are UTF-8: too late to change."""
+    """Whether files and their names are UTF-8 here. That is settled when an interpreter begins."""
     if sys.flags.utf8_mode:
         return True
     return all("utf" in name.lower() for name in (sys.getfilesystemencoding(), locale.getencoding()))

@@ -124,6 +124,20 @@ WORLDLY_METHODS = {
     "uuid.uuid4",
 }
 
+TIME_OF_DAY = {
+    *("time.time", "time.time_ns", "time.ctime", "time.asctime", "time.strftime", "time.localtime"),
+    *("time.gmtime", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"),
+}
+READS_THE_TIME = {
+    "cli.clock": "the clock, from which everybody has it",
+    "cli.watch": "wording of a time of the clock's",
+    "replay.setting": "the doors' own clock, where they are handed no other",
+    "demo.service": "the same for the demo's service",
+    "store.lock": "who holds a lock, for whoever waits for it",
+    "store.verdictlog": "part of a name that occurs once",
+    "store.atomic": "part of a name that occurs once",
+}
+
 MOST_LINES = 500
 MOST_LINES_OF_A_FUNCTION = 60
 
@@ -247,6 +261,27 @@ def _worldly(tree: ast.Module) -> Iterator[tuple[str, int]]:
             worldly_os = re.fullmatch(r"os(\.\w+)+", name) and not set(name.split(".")[1:]) <= LEXICAL
             if worldly_os or ".".join(name.split(".")[-2:]) in WORLDLY_METHODS:
                 yield name, node.lineno
+
+
+def clocks(package: Package) -> Iterator[str]:
+    """One clock: the time of day is handed down, so that a run can be told another one."""
+    for module, source in package.items():
+        imported = {name for name, _ in imports(module, source, package)}
+        for node in ast.walk(_tree(source)):
+            if module in READS_THE_TIME or not isinstance(node, ast.Attribute | ast.ImportFrom):
+                continue
+            if isinstance(node, ast.ImportFrom):
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            else:
+                names = [".".join(ast.unparse(node).split(".")[-2:])]
+            yield from (
+                f"{module}:{node.lineno} uses {name}" for name in names if _is_time_of_day(name, imported)
+            )
+
+
+def _is_time_of_day(name: str, imported: set[str]) -> bool:
+    """A moment that is called `time` has a strftime as well."""
+    return name in TIME_OF_DAY and (not name.startswith("time.") or "time" in imported)
 
 
 def owners(package: Package) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """Becoming a user who may write nothing of others', for what root would be allowed to do.
 
 Python, the checkout and the folders for tests may lie below a home that only its owner may enter, and much is
-imported only when it is needed. So whoever becomes nobody may read everything still, where the system grants that
-(Linux, and root with all its rights; a container often has not that one)."""
+imported only when it is needed. So whoever becomes nobody may still read everything, where the system grants
+that: Linux, and root with all its rights (that of a container often lacks this one)."""
 
 import ctypes
 import os

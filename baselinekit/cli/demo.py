@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 import click
 
 from baselinekit.cli import screen
+from baselinekit.cli.clock import clock
 from baselinekit.demo.service import Service
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.report.terminal.style import Style
@@ -87,7 +88,7 @@ def demo(folder: str | None, serve: bool, port: int | None, upgrade: bool, color
         _serve(style, _PORT if port is None else port, upgrade)
         return
     folder = folder or _FOLDER
-    with Service() as service:
+    with Service(now=clock()) as service:
         _make(folder, service.url)
         _show(style, service, folder, color)
 
@@ -103,7 +104,7 @@ def _check(folder: str | None, serve: bool, port: int | None, upgrade: bool) -> 
 def _serve(style: Style, port: int, upgrade: bool) -> None:
     """Both of them, for as long as they are wanted."""
     try:
-        service = Service(port, 2 if upgrade else 1)
+        service = Service(port, 2 if upgrade else 1, now=clock())
     except OSError as error:
         taken = error.errno == errno.EADDRINUSE
         why = "is taken" if taken else f"cannot be used: {(error.strerror or str(error)).lower()}"
@@ -195,7 +196,7 @@ def _run(style: Style, words: list[str], unsaid: list[str]) -> None:
         screen.line(style.paint(f"    {line}", "cyan"))
     if words == ["compare"]:
         screen.line()
-    run([*words, *unsaid])
+    run([*words, *unsaid], clock())
 
 
 def typed(words: list[str], width: int) -> list[str]:

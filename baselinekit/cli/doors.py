@@ -11,6 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from types import FrameType
 
+from baselinekit.cli.clock import Now, clock
 from baselinekit.programs.process import Processes
 from baselinekit.replay.dispatch import Doors
 from baselinekit.replay.http import Client
@@ -19,13 +20,13 @@ from baselinekit.workflow.compare import Clock, Way
 from baselinekit.workflow.pool import Stop
 
 
-def timestamp() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def timestamps(now: Now) -> Callable[[], str]:
+    """The present as it stands in files: UTC, in whole seconds."""
+    return lambda: datetime.fromtimestamp(now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AT_ONCE = 3.0
-CLOCK = Clock(timestamp, time.monotonic)
 
 
 @contextmanager
@@ -42,7 +43,9 @@ def real_way(advance: Callable[..., Callable[..., None]] | None = None) -> Itera
         client.cancel()
         processes.cancel()  # last: a child that ignores the signal is waited for
 
-    way = Way(Doors(client.send, processes.execute, client.sleep), cancel, CLOCK, stop=interrupt.stop)
+    now = clock()
+    doors = Doors(client.send, processes.execute, client.sleep, now=now)
+    way = Way(doors, cancel, Clock(timestamps(now), time.monotonic), stop=interrupt.stop)
     if advance is not None:
         way = replace(way, advance=advance)
     try:

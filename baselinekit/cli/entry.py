@@ -5,18 +5,19 @@ number, and whatever is said would land in there."""
 
 import os
 import sys
+from collections.abc import Callable
 
 from baselinekit.cli import ctrlc
 
 
-def main() -> None:
-    """The console script."""
+def main(now: Callable[[], float] | None = None) -> None:
+    """The console script. `now`: another clock than the machine's, for whoever starts it from Python."""
     ctrlc.leave_quietly()
     _open_streams()
     from baselinekit.cli.main import main as begin
 
     try:
-        begin()
+        begin(now=now)
     except KeyboardInterrupt:
         sys.exit(ctrlc.INTERRUPTED)
 

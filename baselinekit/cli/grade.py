@@ -3,13 +3,13 @@
 import getpass
 import os
 import shlex
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from baselinekit.cli import delivery, kept, options, screen
+from baselinekit.cli.clock import clock
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals import ratingfiles
 from baselinekit.evals.finishing import finish
@@ -60,7 +60,7 @@ def grade(cases: tuple[str, ...], color: str, **given: Any) -> int:
     if len(deeds) > 1 or (given["as_json"] and deeds not in ([], ["listed"])):
         raise InvalidInput(Problem("BK508", "these options are two things to do", "do one after the other"))
     project = options.project_of(given)
-    return _Grading(Queue(project, time.time), cases, given, color).do(deeds[0] if deeds else "")
+    return _Grading(Queue(project, clock()), cases, given, color).do(deeds[0] if deeds else "")
 
 
 class _Grading:

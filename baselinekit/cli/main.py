@@ -14,6 +14,7 @@ import click
 
 from baselinekit import __version__
 from baselinekit.cli import ctrlc, curtain, reader
+from baselinekit.cli.clock import Now, carrying
 from baselinekit.cli.reader import ReaderLeft
 from baselinekit.errors import BaselinekitError
 
@@ -86,10 +87,10 @@ def cli() -> None:
     """
 
 
-def main(args: Sequence[str] | None = None) -> None:
-    """The console script."""
+def main(args: Sequence[str] | None = None, now: Now | None = None) -> None:
+    """The console script. `now`: another clock than the machine's."""
     try:
-        code = run(args)
+        code = run(args, now)
         _hear_no_more(signal.SIG_IGN if code == ctrlc.INTERRUPTED else signal.SIG_DFL)
     except KeyboardInterrupt:  # all is said and done, but the shell is to know
         code = ctrlc.INTERRUPTED
@@ -103,10 +104,10 @@ def _hear_no_more(how: signal.Handlers) -> None:
             signal.signal(number, how)
 
 
-def run(args: Sequence[str] | None = None) -> int:
+def run(args: Sequence[str] | None = None, now: Now | None = None) -> int:
     """Run one command line. Whatever happens, the user sees a message and not a traceback."""
     try:
-        outcome = cli.main(args=args, prog_name="baselinekit", standalone_mode=False)
+        outcome = cli.main(args=args, prog_name="baselinekit", standalone_mode=False, obj=carrying(now))
         if sys.stdout is not None:
             sys.stdout.flush()
         return _heard(outcome if isinstance(outcome, int) else 0)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from baselinekit.cli import curtain, screen
+from baselinekit.cli.clock import clock
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.config import Record
 from baselinekit.programs.git import Execute
@@ -94,7 +95,7 @@ def operator_of(
         secrets=dict(map(_maybe_pair, secrets)),
         allow_hosts=allow_hosts,
         allow_exec=allow_exec,
-        now=time.time(),
+        now=clock()(),
         work=time.thread_time,
         config_from=config_from,
         execute=_execute() if config_from is not None else None,

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import Any
 import click
 
 from baselinekit.cli import aftergate, delivery, keptreports, listing, models, options, screen, telling
+from baselinekit.cli.clock import clock
 from baselinekit.cli.doors import real_way
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.attempts import Outside
@@ -155,7 +155,7 @@ def executed(project: Project, suite: Suite, wanted: models.Kept, given: dict[st
             choice_of(project, given),
             policy_of(project, given),
             way,
-            Outside(in_sandbox, Queue(project, time.time).rated, sandbox.check),
+            Outside(in_sandbox, Queue(project, clock()).rated, sandbox.check),
             options.command_line(project),
         )
         report = replace(report, spent=asked.spent)

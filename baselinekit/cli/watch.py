@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from baselinekit.cli import options, screen
+from baselinekit.cli.clock import clock
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
 from baselinekit.model.results import Report
 from baselinekit.plural import many
@@ -69,7 +70,8 @@ class Watch:
             shown = ", ".join(names[:_MOST_SHOWN]) + (
                 f" and {len(names) - _MOST_SHOWN} more" if names[3:] else ""
             )
-            title = f"-- {time.strftime('%H:%M:%S')} {screen.safe_line(shown) or 'the files'} changed"
+            at = time.strftime("%H:%M:%S", time.localtime(clock()()))
+            title = f"-- {at} {screen.safe_line(shown) or 'the files'} changed"
             screen.line(self._style.paint(title, "bold"))
             return None if self._round(again, touched) else now
 

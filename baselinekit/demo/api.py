@@ -7,7 +7,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from baselinekit.demo.data import Data, Record, logo, new_user, report, shown_user, stamp
@@ -39,9 +39,10 @@ class Asked:
 class Api:
     """The routes. Tokens and created users are remembered until it stops, up to a number."""
 
-    def __init__(self, version: int, users: int):
+    def __init__(self, version: int, users: int, now: Callable[[], datetime]):
         self.version = version
-        self._data = Data(users)
+        self._now = now
+        self._data = Data(users, now())
         self._tokens: OrderedDict[str, str] = OrderedDict()
         self._created: OrderedDict[str, Record] = OrderedDict()
         self._lock = threading.Lock()
@@ -89,7 +90,7 @@ class Api:
         name, email = given.get("full_name" if self.version > 1 else "name"), given.get("email")
         if not isinstance(name, str) or not isinstance(email, str) or "@" not in email:
             return error(422, "a user needs a name and an email")
-        user = new_user(name, email, datetime.now(UTC))
+        user = new_user(name, email, self._now())
         self._remember(self._created, user["id"], user)
         return Answer(201, shown_user(user, self.version), {"Location": f"/api/v1/users/{user['id']}"})
 
@@ -108,7 +109,7 @@ class Api:
             return error(401, "wrong username or password")
         token = secrets.token_hex(24)
         self._remember(self._tokens, token, USERNAME)
-        expires = stamp(datetime.now(UTC) + timedelta(hours=1))
+        expires = stamp(self._now() + timedelta(hours=1))
         return Answer(200, {"token": token, "expires_at": expires})
 
     def _me(self, asked: Asked) -> Answer:

@@ -6,7 +6,7 @@ by a cent."""
 import struct
 import uuid
 import zlib
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 Record = dict[str, Any]
@@ -21,8 +21,7 @@ FIRST_ORDER = 1001
 
 
 class Data:
-    def __init__(self, users: int):
-        start = datetime.now(UTC)
+    def __init__(self, users: int, start: datetime):
         self._started = start
         self.users = [
             self._user(index, start - timedelta(days=index, hours=3)) for index in range(max(1, users))

@@ -11,7 +11,9 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from typing import Any, Self
@@ -28,8 +30,10 @@ _PATIENCE = 5.0
 class Service:
     """The API at a port of this machine, while the `with` lasts."""
 
-    def __init__(self, port: int = 0, version: int = 1, users: int = 42):
-        self._api = Api(version, users)
+    def __init__(
+        self, port: int = 0, version: int = 1, users: int = 42, now: Callable[[], float] = time.time
+    ):
+        self._api = Api(version, users, lambda: datetime.fromtimestamp(now(), UTC))
         self._server = _Server(("127.0.0.1", port), _Handler)
         self._server.api = self._api
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)

@@ -5,11 +5,12 @@ The standard library's jar stumbles over broken cookies and writes about it to t
 a cookie to every port of its host."""
 
 import re
-import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from baselinekit.model.observation import Request, Response
+from baselinekit.replay.httpdate import http_date
 from baselinekit.trust import origin
 
 _LARGEST = 4_096
@@ -37,7 +38,8 @@ class _Cookie:
 
 
 class Cookies:
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
         self._kept: dict[tuple[str, str, str, str], _Cookie] = {}
 
     def take(self, request: Request, response: Response) -> None:
@@ -51,7 +53,7 @@ class Cookies:
                 continue
             key = (cookie.port, cookie.host, cookie.path, cookie.name)
             self._kept.pop(key, None)
-            if not _is_over(attributes):
+            if not _is_over(attributes, self._now):
                 self._kept[key] = cookie
 
     def header_for(self, url: str) -> str:
@@ -84,18 +86,12 @@ def _attributes(text: str) -> dict[str, str]:
     return {name.strip().lower(): value.strip() for name, _, value in pairs}
 
 
-def _is_over(attributes: dict[str, str]) -> bool:
+def _is_over(attributes: dict[str, str], now: Callable[[], float]) -> bool:
     """Whether its time is over already, which is how a server takes a cookie back."""
     if _SECONDS.fullmatch(attributes.get("max-age", "")):
         return int(attributes["max-age"]) <= 0
-    if not attributes.get("expires"):
-        return False
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return parsedate_to_datetime(attributes["expires"][:100]).timestamp() <= time.time()
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return False
+    until = http_date(attributes.get("expires", ""))
+    return until is not None and until <= now()
 
 
 def _is_below(host: str, domain: str) -> bool:

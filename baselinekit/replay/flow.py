@@ -27,7 +27,7 @@ _EXECUTION: Path = ("current", "execution")
 
 def replay_http(recipe: Recipe, setting: Setting) -> Observation:
     flow, is_flow = _flow_of(recipe)
-    cookies, saved = Cookies(), dict[str, Json]()
+    cookies, saved = Cookies(setting.doors.now), dict[str, Json]()
     outputs: list[Json] = []
     statuses: list[tuple[str, int]] = []
     seconds, retried = 0.0, 0
@@ -115,7 +115,9 @@ def _ask(
         if hop:
             out = replace(out, timeout=max(0.001, deadline - time.monotonic()))
         out = guard(out, setting)
-        response, tries = ask_with_retries(out, retries, setting.doors.send, setting.doors.sleep)
+        response, tries = ask_with_retries(
+            out, retries, setting.doors.send, setting.doors.sleep, setting.doors.now
+        )
         seconds, retried = seconds + response.seconds, retried + tries - 1
         cookies.take(request, response)
         if not redirects or not is_redirect(response):

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from baselinekit.errors import CannotReplay
 from baselinekit.model.observation import Request, Response
+from baselinekit.replay.httpdate import http_date
 
 IDEMPOTENT = frozenset(("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"))
 _TOO_BUSY = frozenset((429, 502, 503, 504))
@@ -20,6 +21,7 @@ def ask_with_retries(
     retries: int,
     send: Callable[[Request], Response],
     sleep: Callable[[float], None],
+    now: Callable[[], float],
 ) -> tuple[Response, int]:
     """The answer, and how many tries it took."""
     deadline = time.monotonic() + request.timeout
@@ -36,7 +38,7 @@ def ask_with_retries(
         else:
             if tries > retries or response.status not in _TOO_BUSY or request.method not in IDEMPOTENT:
                 return response, tries
-            asked = _retry_after(response)
+            asked = _retry_after(response, now())
             wait, left = (_backoff(tries) if asked is None else asked), deadline - time.monotonic()
             if wait > _LONGEST_WAIT or wait >= left:
                 return response, tries
@@ -53,15 +55,10 @@ def _backoff(tries: int) -> float:
     return longest * (0.5 + random.random() / 2)  # so that many workers do not come back at once
 
 
-def _retry_after(response: Response) -> float | None:
+def _retry_after(response: Response, now: float) -> float | None:
     """Seconds, or a date."""
     stated = response.header("retry-after").strip()
     if stated.isascii() and stated.isdigit() and len(stated) < 10:
         return float(stated)
-    from email.utils import parsedate_to_datetime
-
-    try:
-        at: float = parsedate_to_datetime(stated).timestamp()
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return None
-    return max(0.0, at - time.time())
+    at = http_date(stated)
+    return None if at is None else max(0.0, at - now)

@@ -1,5 +1,6 @@
 """What a replay needs besides its recipe: the doors to the world, and what surrounds the recipe's file."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -56,6 +57,7 @@ class Doors:
     models: Models = field(default_factory=NoModels)
     similar: Similar = lambda pairs: []
     together: Together = one_by_one
+    now: Callable[[], float] = time.time
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,20 @@
 
 import random
 import time
+from datetime import UTC, datetime
 
 import pytest
 
 from baselinekit.model.observation import Request, Response
 from baselinekit.replay.cookies import Cookies
 
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
 HERE = "http://api.test:8000/v1/users"
 
 
 def sent(url: str, *set_cookies: str, by: str = HERE) -> str:
     """What goes to a URL once an answer has set these."""
-    cookies = Cookies()
+    cookies = Cookies(lambda: NOW)
     headers = tuple(("Set-Cookie", text) for text in set_cookies)
     cookies.take(Request("GET", by), Response(200, headers, b""))
     return cookies.header_for(url)
@@ -26,6 +28,10 @@ def sent(url: str, *set_cookies: str, by: str = HERE) -> str:
         (HERE, "a=1; Max-Age=60; HttpOnly; SameSite=Lax", True),
         (HERE, "a=1; Expires=Fri, 01 Jan 2038 00:00:00 GMT", True),
         (HERE, "a=1; Expires=Fri, 01 Jqn 2038 00:00:00 GMT", True),
+        (HERE, "a=1; Expires=Sun, 01 Mar 2026 12:00:01 GMT", True),
+        (HERE, "a=1; Expires=Sun, 01 Mar 2026 12:00:00 GMT", False),
+        (HERE, "a=1; Expires=Sun, 01 Mar 2026 12:00:01", True),  # without a zone: UTC, and not where we are
+        (HERE, "a=1; Expires=Sun, 01 Mar 2026 11:59:59 -0000", False),
         (HERE, "a=1; Max-Age", True),
         (HERE, "a=1; Max-Age=0", False),
         (HERE, "a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT", False),
