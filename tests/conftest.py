@@ -2,6 +2,7 @@
 
 import os
 
+import clocks
 import known
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,10 +14,18 @@ settings.register_profile("ordinary", settings.get_profile("thorough"), derandom
 settings.load_profile("thorough" if os.environ.get("BASELINEKIT_THOROUGH") else "ordinary")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    at = "the moment at which the commands of the tests begin, such as 2028-02-29T23:59:58Z"
+    parser.addoption("--at", default=clocks.BEGINS, help=f"{at} (default: {clocks.BEGINS})")
+    zone = "the time zone of the tests and of what they start, as TZ says it"
+    parser.addoption("--zone", default=known.ZONE, help=f"{zone} (default: {known.ZONE})")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Last, when pytest has seen what the developer says of colours, and before any test is imported."""
     if not known.is_utf8():
         config.pluginmanager.getplugin("capturemanager").suspend_global_capture(in_=True)
         known.begin_again()
-    known.settle()
+    known.settle(config.getoption("zone"))
+    clocks.begin_at(config.getoption("at"))

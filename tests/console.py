@@ -13,18 +13,17 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import known
+from clocks import Clock, clock, told
 from warm import Warm, warm
 
 from baselinekit import __version__
 
 ROOT = Path(__file__).parent.parent
 LONGEST_SECONDS = 60
-
-_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"$`\\]*\"")
 _FOR_A_SHELL = re.compile(r"[|&;<>$`*?\[\]~(){}#!\n\\]")
@@ -33,24 +32,17 @@ _RUNS: list[Warm] = []
 _KEPT = ExitStack()
 atexit.register(_KEPT.close)
 
-NORMALISED: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
+NORMALISED: list[tuple[str, str]] = [
     (r"127\.0\.0\.1:\d{4,5}\b", "127.0.0.1:{port}"),
     (rf"baselinekit {re.escape(__version__)}(?![\w.])", "baselinekit {version}"),
     (r" *(?<![\w.])\d+\.\d+ ?s\b", " {seconds}s"),
     (r"\b\d+m \d\ds\b", "{seconds}s"),
     (r'("(?:duration_)?seconds": )\d+(?:\.\d+)?(?:e-?\d+)?', r"\1{seconds}"),
     (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b", "{uuid}"),
-    (r"\bcompare-\d{8}T\d{6}Z", "compare-{now}"),
-    (r"\beval-\d{8}-\d{6}\b", "eval-{now}"),
     (r"platform: [\w.-]+", "platform: {platform}"),
-    (_TIMESTAMP.pattern, lambda match: "{now}" if _is_recent(match[0]) else match[0]),
 ]
-"""The one place that says what may differ from run to run, and what is written instead."""
-
-
-def _is_recent(timestamp: str) -> bool:
-    """A timestamp of this run. One that a file has long had is compared as it stands."""
-    return abs(datetime.now(UTC) - datetime.fromisoformat(timestamp)) < timedelta(days=1)
+"""The one place that says what may differ from run to run, and what is written instead: these, and the times
+of the run itself (clocks.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +54,29 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """`folder` is where the commands run. A service, when there is one, has a `url` and can `upgrade()`."""
+    """`folder` is where the commands run, by `clock`. A service, when there is one, has a `url` and can
+    `upgrade()`."""
 
     folder: Path
     bin: Path
+    clock: Clock
     service: Any = None
 
     def run(self, command: str, together: bool = False) -> Ran:
         """One command line, as a shell takes it; standard error apart, or where a terminal shows it."""
         line, environment = self.filled(command), self._environment()
+        self._put_the_program()
         if words := _words(line):
             with _warmly() as runs:
                 if runs:
-                    program = shutil.which("baselinekit", path=environment["PATH"]) or "baselinekit"
-                    ran = runs.run(self.folder, *words, env=environment, program=program, merged=together)
+                    ran = runs.run(
+                        self.folder,
+                        *words,
+                        env=environment,
+                        program=str(self.bin / "baselinekit"),
+                        merged=together,
+                        ahead=self.clock.ahead,
+                    )
                     return Ran(ran.exit_code, self.normalised(ran.out), self.normalised(ran.err))
         done = subprocess.run(
             ["/bin/sh", "-c", line],
@@ -95,14 +96,24 @@ class Console:
         return text.replace("{url}", self.service.url) if self.service else text
 
     def normalised(self, text: str) -> str:
-        text = text.replace(str(self.folder), "{folder}")
         for folder in (str(self.bin), str(Path(sys.executable).parent)):
             text = text.replace(f"{folder}/baselinekit", "{baselinekit}")
+        text = text.replace(str(self.folder), "{folder}")
         if self.service:
             text = text.replace(self.service.url, "{url}")
         for pattern, instead in NORMALISED:
             text = re.sub(pattern, instead, text)
-        return text
+        return told(text, self.clock.word_for)
+
+    def later(self, days: float) -> None:
+        """Commands from now on run so many days later."""
+        self.clock.later(days)
+
+    def _put_the_program(self) -> None:
+        """What `baselinekit` means to a shell: the one of this checkout, by our clock."""
+        script = self.bin / "baselinekit"
+        script.write_text(f'#!/bin/sh\nexec {shlex.join(at(self.clock.ahead))} "$0" "$@"\n', "utf-8")
+        script.chmod(0o755)
 
     def _text(self, output: bytes) -> str:
         return self.normalised(output.decode("utf-8", "backslashreplace"))
@@ -115,10 +126,15 @@ class Console:
             "LANG": "C.UTF-8",
             "TERM": "dumb",
             "COLUMNS": "100",
+            "TZ": os.environ["TZ"],
             "PYTHONWARNINGS": "error",
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "GIT_CONFIG_NOSYSTEM": "1",
+            **known.GIT,
         }
+
+
+def at(ahead: float) -> list[str]:
+    """What starts `baselinekit` by a clock that is so many seconds ahead; its name and words come after."""
+    return [sys.executable, "-P", str(ROOT / "tests/at.py"), str(ahead)]
 
 
 def _words(command: str) -> list[str] | None:
@@ -143,25 +159,22 @@ def _warmly() -> Iterator[Warm | None]:
 
 
 @contextmanager
-def console(folder: Path, service: str = "") -> Iterator[Console]:
-    """A console in a folder, with a service of that name beside it."""
+def console(folder: Path, service: str = "", at: str = "") -> Iterator[Console]:
+    """A console in a folder, with a service of that name beside it. `at`: when it begins."""
     folder.mkdir(parents=True, exist_ok=True)
     bin = folder.parent / f"{folder.name}-bin"
     bin.mkdir()
-    if not Path(sys.executable).with_name("baselinekit").exists():  # not installed: the same by hand
-        script = bin / "baselinekit"
-        script.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -P -m baselinekit "$@"\n')
-        script.chmod(0o755)
-    with _service(service) as running:
-        yield Console(folder.resolve(), bin, running)
+    by = clock(at)
+    with _service(service, by.now) as running:
+        yield Console(folder.resolve(), bin.resolve(), by, running)
 
 
-def _service(name: str) -> Any:
+def _service(name: str, now: Callable[[], float]) -> Any:
     if not name:
         return nullcontext()
     from baselinekit.demo.service import Service
 
-    return {"demo": Service, "three-users": lambda: Service(users=3)}[name]()
+    return Service(users={"demo": 42, "three-users": 3}[name], now=now)
 
 
 def copy_filled(files: Path, console: Console) -> None:

@@ -2,7 +2,7 @@
 which signals are heard. Made once for the process of the tests (conftest.py); what a test starts inherits it.
 
 What stays of the developer's own is the way to programs and libraries, the folder for scratch files, and what
-says how thorough a run is. Nothing else: no locale, zone, colour, proxy, HOME, git setting or name of a CI."""
+says how thorough a run is. Nothing else: no locale, zone, colour, proxy, HOME, git setting or CI variable."""
 
 import atexit
 import locale

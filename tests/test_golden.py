@@ -4,17 +4,18 @@ A case is a folder below tests/golden:
 
     cmd             command lines, run in order by a shell in a copy of files/. `# service: demo` (or
                     three-users) starts the demo service, whose address is {url} here and in files/, and
-                    the line `! upgrade` upgrades it
+                    the line `! upgrade` upgrades it. `# clock: 2026-03-01T12:00:00Z` says when it begins, and
+                    `! later 60` that so many days go by
     expected.txt    each command with its exit code, its standard output and its standard error
     files/          the folder before (optional)
     after/          those files that the commands changed or made, exactly (optional): no other may differ
 
 `BASELINEKIT_GOLDEN=write pytest tests/test_golden.py` writes expected.txt and after/ anew; read the diff.
-What differs from run to run is listed in tests/console.py."""
+What differs from run to run is listed in tests/console.py. A time of the run is written {now}, {now+1h} if it
+is so many hours away, {before} if it is of before the days that went by; any other stands as it is."""
 
 import os
 import shutil
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,8 @@ def play(case: Path, folder: Path, write: bool = False) -> None:
     """Run a case in a folder, and compare what it did with what is on file, or put that on file."""
     lines = (case / "cmd").read_text("utf-8").splitlines()
     service = next((line.split(":")[1].strip() for line in lines if line.startswith("# service:")), "")
-    with console(folder, service) as terminal:
+    begins = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("# clock:")), "")
+    with console(folder, service, begins) as terminal:
         copy_filled(case / "files", terminal)
         transcript = "\n".join(_told(line, terminal) for line in lines if line and not line.startswith("#"))
         before = tree(case / "files")
@@ -47,6 +49,9 @@ def _told(line: str, terminal: Console) -> str:
     if line == "! upgrade":
         terminal.service.upgrade()
         return "! upgrade\n"
+    if line.startswith("! later "):
+        terminal.later(float(line.removeprefix("! later ")))
+        return f"{line}\n"
     ran = terminal.run(line)
     parts = [f"$ {line}\n"]
     for name, text in (("stdout", ran.stdout), ("stderr", ran.stderr)):
@@ -123,16 +128,14 @@ def test_a_case_that_no_longer_holds_fails(case: Path, tmp_path: Path, path: str
 
 
 def test_what_differs_from_run_to_run_is_made_the_same(tmp_path: Path) -> None:
-    now = datetime.now(UTC)
-    with console(tmp_path / "x") as terminal:
+    with console(tmp_path / "x", at="2028-02-29T23:59:58Z") as terminal:
         said = terminal.normalised(
             f"{tmp_path}/x/a.yaml at http://127.0.0.1:43215/users took 0.21s, 1.5 s, 2m 05s\n"
             f'{{"seconds": 0.0213, "id": "9b2f6c1e-0f5a-4f0e-8d53-0a1b2c3d4e5f"}}\n'
-            f"{now:%Y-%m-%dT%H:%M:%SZ} {(now - timedelta(days=3)).isoformat()} 2024-01-20T14:00:00Z\n"
+            f"2028-02-29T23:59:58Z 2028-02-26T23:59:58+00:00 2024-01-20T14:00:00Z\n"
         )
-    old = (now - timedelta(days=3)).isoformat()
     assert said == (
         "{folder}/a.yaml at http://127.0.0.1:{port}/users took {seconds}s, {seconds}s, {seconds}s\n"
         '{"seconds": {seconds}, "id": "{uuid}"}\n'
-        f"{{now}} {old} 2024-01-20T14:00:00Z\n"
+        "{now} 2028-02-26T23:59:58+00:00 2024-01-20T14:00:00Z\n"
     )

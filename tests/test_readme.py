@@ -10,22 +10,22 @@ Words after `console`: `no-run` (only shown), `exit=N` (the last command ends so
 says of a broken command are faults), `demo` (the demo service runs; http://127.0.0.1:8080 in the document
 stands for its address), `serve` (the one command of the block is that service: it runs until the end of the
 document, at a free port). A block marked ```yaml file=NAME (any language) is first written to that file.
-Times, ports and versions may differ: tests/console.py says which."""
+Times, ports and versions may differ: tests/console.py says which. A document shows whatever time it likes;
+what is printed in its place has to be a time of that run, or one that stands in the document itself."""
 
-import os
 import re
 import shlex
 import signal
 import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from console import ROOT, Console, console
+from clocks import TIMES, told
+from console import ROOT, Console, at, console
 
 ADDRESS = "http://127.0.0.1:8080"
 DOCUMENTS = [path for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))) if path.exists()]
@@ -78,6 +78,7 @@ def play(document: str, folder: Path) -> int:
     service = "demo" if any("demo" in part.words[1:] for part in parts if part.runs) and not served else ""
     number = 0
     with console(folder, service) as terminal, _serving(served, terminal) as terminal:
+        own = {time[0] for time in TIMES.finditer(document)}
         for part in parts:
             if name := part.value("file"):
                 target = folder / name
@@ -88,7 +89,7 @@ def play(document: str, folder: Path) -> int:
             shown = list(commands(part.text))
             for position, (command, expected) in enumerate(shown):
                 last = position == len(shown) - 1
-                _check(command, expected, part.value("exit") if last else "", terminal)
+                _check(command, expected, part.value("exit") if last else "", terminal, own)
                 number += 1
     return number
 
@@ -103,9 +104,8 @@ def _serving(served: list[Block], terminal: Console) -> Iterator[Console]:
     tool, *words = shlex.split(command)
     assert tool == "baselinekit"
     with subprocess.Popen(
-        [sys.executable, "-P", "-m", "baselinekit", *words, "--port", "0"],
+        [*at(terminal.clock.ahead), "baselinekit", *words, "--port", "0"],
         cwd=terminal.folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
@@ -120,10 +120,13 @@ def _serving(served: list[Block], terminal: Console) -> Iterator[Console]:
     assert process.returncode == 0
 
 
-def _check(command: str, expected: str, exit_code: str, terminal: Console) -> None:
+def _check(
+    command: str, expected: str, exit_code: str, terminal: Console, own: Set[str] = frozenset()
+) -> None:
     ran = terminal.run(_here(command, terminal), together=True)
-    wanted = terminal.normalised(_here(expected, terminal))
-    assert matches(wanted, ran.stdout), f"$ {command}\n--- shown\n{wanted}\n--- but it printed\n{ran.stdout}"
+    wanted = told(terminal.normalised(_here(expected, terminal)), lambda time: "{now}")
+    printed = told(ran.stdout, lambda time: "{now}" if time in own else time)
+    assert matches(wanted, printed), f"$ {command}\n--- shown\n{wanted}\n--- but it printed\n{printed}"
     fine = ran.exit_code == int(exit_code) if exit_code else ran.exit_code not in BROKEN
     assert fine, f"$ {command}\nended with {ran.exit_code}\n{ran.stdout}"
 

@@ -53,6 +53,7 @@ _PLAINLY = {
     "harmless": False,
     "program": "baselinekit",
     "merged": False,
+    "ahead": None,
 }
 
 
@@ -91,10 +92,11 @@ class Warm:
         harmless: bool = False,
         program: str = "baselinekit",
         merged: bool = False,
+        ahead: float | None = None,
     ) -> Ended:
         """`baselinekit WORDS` in a folder, to its end. `signals`: (seconds after the start, number).
         `harmless`: as a user who may not write everywhere, which root may. `merged`: what it says on standard
-        error stands in `out`, where it was said."""
+        error stands in `out`, where it was said. `ahead`: by a clock so many seconds ahead of ours."""
         return self._ordered(
             folder,
             words,
@@ -105,6 +107,7 @@ class Warm:
             harmless=harmless and os.geteuid() == 0,
             program=program,
             merged=merged,
+            ahead=ahead,
         )[0]
 
     def together(self, times: int, folder: Path, *words: str) -> list[Ended]:
@@ -148,8 +151,9 @@ def warm() -> Iterator[Warm]:
             server.communicate()
 
 
-def serve(scratch: Path) -> None:
-    """The server's side: an order a line, an answer a line. Returns in a child, to run the command."""
+def serve(scratch: Path) -> float | None:
+    """The server's side: an order a line, an answer a line. Returns in a child, to run the command: how far
+    ahead its clock is."""
     learnt: set[str] = set()
     _warm_up(scratch)
     gc.freeze()
@@ -162,7 +166,7 @@ def serve(scratch: Path) -> None:
             child = os.fork()
             if not child:
                 _become(order, scratch, number)
-                return
+                return None if order["ahead"] is None else float(order["ahead"])
             children.append(child)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         told = [_watched(child, order, began) | _said(scratch, n) for n, child in enumerate(children)]
@@ -261,14 +265,14 @@ def _import_too(names: Sequence[str], learnt: set[str]) -> set[str]:
     return set(names)
 
 
-def _to_the_end() -> NoReturn:
+def _to_the_end(ahead: float | None) -> NoReturn:
     """The console script, and what the interpreter does when it ends: but for the modules, which are not
     taken apart one by one. That would copy every page of the server, and none of our code runs then."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        main()
+        main(now=None if ahead is None else lambda: time.time() + ahead)
     except KeyboardInterrupt as early:
         inside = early.__traceback__ and early.__traceback__.tb_next
         if inside is None or inside.tb_next is None:
@@ -284,5 +288,4 @@ def _to_the_end() -> NoReturn:
 
 
 if __name__ == "__main__":
-    serve(Path(sys.argv[1]))
-    _to_the_end()
+    _to_the_end(serve(Path(sys.argv[1])))

@@ -1,0 +1,89 @@
+"""The time of day that a test hands to what it starts, and which of the times that come back are of that run.
+
+A console begins at a moment of ours (`--at`, or `# clock:` of a golden case), and from there the clock goes
+on. What is no program of ours tells the machine's time. Both are known to the second: no date is taken for
+granted, and an old time in a file is still compared as it stands."""
+
+import re
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+BEGINS = "2031-08-09T10:11:12Z"
+"""Nobody's today: what reads the machine's clock instead of the one that it was handed shows."""
+
+TIMES = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)"
+    r"|(?<=\bcompare-)\d{8}T\d{6}Z|(?<=\beval-)\d{8}-\d{6}\b"
+)
+_MOST_HOURS = 48
+_ROUNDED = 1.0
+"""A time in whole seconds may be that much older than the moment at which it was read."""
+
+
+class Clock:
+    """`begins` is where it stands when it is made; None is the machine's own time."""
+
+    def __init__(self, begins: str | None = None, machine: Callable[[], float] = time.time):
+        self._machine = machine
+        self._began = machine()
+        self.ahead = 0.0 if begins is None else _moment(begins).timestamp() - self._began
+        self._earlier: list[tuple[float, float]] = []
+        self._since = self.now()
+
+    def now(self) -> float:
+        return self._machine() + self.ahead
+
+    def later(self, days: float) -> None:
+        """So many days go by at once. What was written before is of another time then."""
+        self._earlier.append((self._since, self.now()))
+        self.ahead += timedelta(days=days).total_seconds()
+        self._since = self.now()
+
+    def word_for(self, text: str) -> str:
+        """`{now}` for a time of this run, `{now+1h}` for one that is a whole number of hours away from it,
+        `{before}` for one of before it last grew later; any other as it is."""
+        try:
+            at = _moment(text).timestamp()
+        except ValueError:
+            return text
+        machine, ours = (self._began, self._machine()), (self._since, self.now())
+        if _is_within(at, *ours) or _is_within(at, *machine):
+            return "{now}"
+        if any(_is_within(at, *span) for span in self._earlier):
+            return "{before}"
+        hours = round((at - ours[0]) / 3600)
+        near = abs(hours) <= _MOST_HOURS and _is_within(at - hours * 3600, *ours)
+        return f"{{now{hours:+}h}}" if near else text
+
+
+def _is_within(at: float, first: float, last: float) -> bool:
+    return first - _ROUNDED <= at <= last
+
+
+def _moment(text: str) -> datetime:
+    for form in ("%Y%m%dT%H%M%SZ", "%Y%m%d-%H%M%S"):
+        if re.fullmatch(r"\d{8}[T-]\d{6}Z?", text):
+            try:
+                return datetime.strptime(text, form).replace(tzinfo=UTC)
+            except ValueError:
+                continue
+    return datetime.fromisoformat(text)
+
+
+def told(text: str, word_for: Callable[[str], str]) -> str:
+    """A text with a word for each time in it."""
+    return TIMES.sub(lambda match: word_for(match[0]), text)
+
+
+_started_at: list[str] = [BEGINS]
+
+
+def begin_at(moment: str) -> None:
+    """Where the clocks of all consoles begin in this run of the tests."""
+    _moment(moment)
+    _started_at[:] = [moment]
+
+
+def clock(begins: str = "") -> Clock:
+    return Clock(begins or _started_at[0])
