@@ -97,7 +97,8 @@ class Console:
 
     def normalised(self, text: str) -> str:
         for folder in (str(self.bin), str(Path(sys.executable).parent)):
-            text = text.replace(f"{folder}/baselinekit", "{baselinekit}")
+            for program in (shlex.quote(f"{folder}/baselinekit"), f"{folder}/baselinekit"):
+                text = text.replace(program, "{baselinekit}")
         text = text.replace(str(self.folder), "{folder}")
         if self.service:
             text = text.replace(self.service.url, "{url}")

@@ -59,5 +59,7 @@ def test_what_was_written_before_days_went_by_is_told_from_what_is_written_now()
 
 
 def test_times_are_found_in_names_and_in_texts() -> None:
-    said = "run compare-20260101T000000Z, eval-20260101-000000.json at '2026-01-01T00:00:00.5+01:00', 20260101T00"
-    assert told(said, lambda time: "*") == "run compare-*, eval-*.json at '*', 20260101T00"
+    said = (
+        "run compare-20260101T000000Z, eval-20260101-000000.json, '2026-01-01T00:00:00.5+01:00', 20260101T00"
+    )
+    assert told(said, lambda time: "*") == "run compare-*, eval-*.json, '*', 20260101T00"

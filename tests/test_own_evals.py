@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from console import ROOT, Console, console
 
-RUN = "baselinekit run --var demo_url={url} --var api_base_url={url} -o results.json"
+RUN = "baselinekit run --allow-exec --var demo_url={url} --var api_base_url={url} -o results.json"
 
 
 def ours(terminal: Console) -> None:

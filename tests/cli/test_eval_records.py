@@ -1,5 +1,6 @@
 """The verbs of baselines over eval records, whoever is asked: captured, run, refreshed, and nothing lost."""
 
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import chdir
@@ -16,9 +17,9 @@ sys.stdin.read()
 print(Path(__file__).with_name("answer.txt").read_text(), end="")
 """
 CONFIG = f"""\
-skills: {{say: {{command: ['{sys.executable}', say.py]}}}}
-models: {{default: {{command: ['{sys.executable}', say.py]}}}}
-commands: {{say: ['{sys.executable}', say.py]}}
+skills: {{say: {{command: [{json.dumps(sys.executable)}, say.py]}}}}
+models: {{default: {{command: [{json.dumps(sys.executable)}, say.py]}}}}
+commands: {{say: [{json.dumps(sys.executable)}, say.py]}}
 """
 CURRENT = {
     "skill": "{input: {n: 1}, execution: {type: skill, skill_name: say}}",

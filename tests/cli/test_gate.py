@@ -29,7 +29,7 @@ eval_trigger:
 def project(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "project"
     folder.mkdir()
-    words = f"skills: {{say: {{command: ['{sys.executable}', -c, 'print(\"no\", end=\"\")']}}}}\n"
+    words = f'skills: {{say: {{command: [{json.dumps(sys.executable)}, -c, \'print("no", end="")\']}}}}\n'
     (folder / "baselinekit.yaml").write_text(words)
     (folder / "trigger.yaml").write_text(TRIGGER)
     (folder / "e.yaml").write_text(SUITE.format(expected="yes"))
@@ -105,7 +105,7 @@ def test_a_gate_whose_run_was_stopped_goes_on_where_it_was(
 ) -> None:
     (project / "model.py").write_text(MODEL)
     (project / "baselinekit.yaml").write_text(
-        f"models: {{default: {{command: ['{sys.executable}', model.py]}}}}"
+        f"models: {{default: {{command: [{json.dumps(sys.executable)}, model.py]}}}}"
     )
     (project / "e.yaml").write_text(ASKED)
     assert run(["gate", "trigger.yaml", "--max-calls", "1", "-j", "1"]) == 3
@@ -132,7 +132,7 @@ def test_gates_of_a_plan_that_were_finished_are_not_run_again_by_who_goes_on(
 ) -> None:
     (project / "model.py").write_text(MODEL)
     (project / "baselinekit.yaml").write_text(
-        f"models: {{default: {{command: ['{sys.executable}', model.py]}}}}"
+        f"models: {{default: {{command: [{json.dumps(sys.executable)}, model.py]}}}}"
     )
     (project / "e.yaml").write_text(ASKED)
     (project / "first.yaml").write_text(ASKED.partition("\n")[0])
@@ -168,7 +168,7 @@ def test_what_is_wrong_with_a_later_gate_is_told_before_the_first_is_paid_for(
 ) -> None:
     (project / "model.py").write_text(MODEL)
     (project / "baselinekit.yaml").write_text(
-        f"models: {{default: {{command: ['{sys.executable}', model.py]}}}}"
+        f"models: {{default: {{command: [{json.dumps(sys.executable)}, model.py]}}}}"
     )
     (project / "first.yaml").write_text(ASKED)
     (project / "e.yaml").write_text(second)
@@ -183,7 +183,7 @@ def test_a_gate_of_a_plan_whose_cases_have_changed_is_run_anew_by_who_goes_on(
 ) -> None:
     (project / "model.py").write_text(MODEL)
     (project / "baselinekit.yaml").write_text(
-        f"models: {{default: {{command: ['{sys.executable}', model.py]}}}}"
+        f"models: {{default: {{command: [{json.dumps(sys.executable)}, model.py]}}}}"
     )
     (project / "e.yaml").write_text(ASKED)
     (project / "first.yaml").write_text(ASKED.partition("\n")[0])

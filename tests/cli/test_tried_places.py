@@ -1,5 +1,6 @@
 """Where something is to be written is tried before anybody is asked for what is to stand there."""
 
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import chdir
@@ -17,7 +18,7 @@ CAPTURE = ["capture", "command", "--id", "say"]
 def project(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "project"
     folder.mkdir()
-    program = f"['{sys.executable}', -c, '{ASKED}']"
+    program = f"[{json.dumps(sys.executable)}, -c, '{ASKED}']"
     words = f"commands: {{say: {program}}}\nmodels: {{default: {{command: {program}}}}}\n"
     (folder / "baselinekit.yaml").write_text(words)
     (folder / "prompt.md").write_text("Say yes.\n")

@@ -116,14 +116,14 @@ def test_a_variable_that_is_not_set_is_a_warning(tmp_path: Path, doors: Doors) -
 
 def test_a_program_gets_it_on_its_standard_input(tmp_path: Path, doors: Doors) -> None:
     (tmp_path / "tell.py").write_text("import sys\nopen('told.json', 'w').write(sys.stdin.read())\n")
-    here = project(tmp_path, f"notify: {{command: ['{sys.executable}', tell.py]}}\n")
+    here = project(tmp_path, f"notify: {{command: [{json.dumps(sys.executable)}, tell.py]}}\n")
     assert notifying.notify(here, notifying.notice(RUN, 1), doors) == ""
     assert json.loads((tmp_path / "told.json").read_text())["format"] == "baselinekit.notice/1"
 
 
 def test_a_program_that_fails_is_a_warning(tmp_path: Path, doors: Doors) -> None:
     words = "import sys; print('no network', file=sys.stderr); sys.exit(3)"
-    here = project(tmp_path, f"notify: {{command: ['{sys.executable}', -c, \"{words}\"]}}\n")
+    here = project(tmp_path, f'notify: {{command: [{json.dumps(sys.executable)}, -c, "{words}"]}}\n')
     warning = notifying.notify(here, {"text": ""}, doors)
     assert "ended with exit code 3" in warning
     assert "no network" in warning
@@ -137,7 +137,7 @@ def test_a_program_that_takes_too_long_is_told_what_it_can_do(tmp_path: Path, do
     def execute(run: Run) -> Finished:
         raise cannot("BK321", "it did not end within 10 s", "raise `timeout`, if it may take longer")
 
-    here = project(tmp_path, f"notify: {{command: ['{sys.executable}']}}\n")
+    here = project(tmp_path, f"notify: {{command: [{json.dumps(sys.executable)}]}}\n")
     warning = notifying.notify(here, {"text": ""}, replace(doors, execute=execute))
     assert warning.endswith(
         "BK735 it did not end within 10 s: let it end sooner, or work on in the background"

@@ -3,6 +3,7 @@ command in a process of its own."""
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import threading
@@ -95,7 +96,7 @@ class World:
     def run(self, *words: str, shell: str = "", env: dict[str, str] | None = None) -> Ran:
         """`baselinekit WORDS`, or a line for the shell in which `{tool}` is its name."""
         tool = [sys.executable, "-P", "-m", "baselinekit"]
-        line = shell.replace("{tool}", " ".join(f"'{word}'" for word in tool))
+        line = shell.replace("{tool}", shlex.join(tool))
         done = subprocess.run(
             ["/bin/bash", "-c", line] if shell else [*tool, *words],
             cwd=self.folder,

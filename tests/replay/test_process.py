@@ -1,6 +1,7 @@
 """The door for programs, with real ones."""
 
 import os
+import shlex
 import sys
 import threading
 import time
@@ -88,7 +89,9 @@ def test_f28_time_is_up_for_the_whole_group(processes: Processes, tmp_path: Path
     note = tmp_path / "pid"
     for timeout in (0.4, 4, 20):  # on a busy machine it may not have come to its last words
         started = time.monotonic()
-        run = shell(f"sleep 99 & echo $! > {note}; echo last words >&2; wait", timeout=timeout)
+        run = shell(
+            f"sleep 99 & echo $! > {shlex.quote(str(note))}; echo last words >&2; wait", timeout=timeout
+        )
         with pytest.raises(CannotReplay, match=rf"did not end within {timeout} s") as raised:
             processes.execute(run)
         assert raised.value.problems[0].code == "BK321"
@@ -120,7 +123,7 @@ def test_of_the_error_output_the_end_is_kept(processes: Processes) -> None:
 def test_f28_nobody_waits_for_a_grandchild_with_the_pipe(processes: Processes, tmp_path: Path) -> None:
     note = tmp_path / "pid"
     started = time.monotonic()
-    finished = processes.execute(shell(f"sleep 99 & echo $! > {note}; echo done"))
+    finished = processes.execute(shell(f"sleep 99 & echo $! > {shlex.quote(str(note))}; echo done"))
     assert (finished.exit_code, finished.stdout) == (0, b"done\n")
     assert 0.9 < time.monotonic() - started < 20
     assert is_gone(pid_in(note))
@@ -135,7 +138,9 @@ def test_nor_for_one_that_left_the_session(processes: Processes) -> None:
 
 def test_cancel_ends_what_runs(processes: Processes, tmp_path: Path) -> None:
     codes: list[str] = []
-    runs = [shell(f"sleep 99 & echo $! > {tmp_path / str(index)}; wait") for index in range(4)]
+    runs = [
+        shell(f"sleep 99 & echo $! > {shlex.quote(str(tmp_path / str(index)))}; wait") for index in range(4)
+    ]
     threads = [threading.Thread(target=lambda run=run: codes.append(code_of(processes, run))) for run in runs]
     for thread in threads:
         thread.start()

@@ -1,6 +1,7 @@
 """Git itself, with the drivers that `init --git` installs: merge, rebase, cherry-pick, diff and log."""
 
 import random
+import shlex
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -135,7 +136,7 @@ def test_without_the_tool_git_merges_texts_and_diffs_as_ever(clone: Console) -> 
     branched(clone, yaml(), yaml(OLD, 1).replace(b"Ada", b"Grace"), yaml(NEW, 2))
     for key in ("merge.baselinekit.driver", "diff.baselinekit.textconv"):
         stated = asked(clone, f"git config {key}").strip().replace("/baselinekit", "/gone")
-        asked(clone, f"git config {key} '{stated}'")
+        asked(clone, f"git config {key} {shlex.quote(stated)}")
     said = asked(clone, "git merge other", 1)
     assert "CONFLICT" in said
     assert "<<<<<<< " in (clone.folder / FILE).read_text()

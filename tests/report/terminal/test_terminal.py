@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 from unicodedata import combining, east_asian_width
 
 import pytest
@@ -254,13 +255,16 @@ def test_progress_writes_nothing_into_a_pipe_and_imports_nothing() -> None:
 
 @pytest.mark.parametrize("color", ["auto", "never"])
 def test_progress_draws_a_bar_on_a_terminal(color: str) -> None:
+    """Which can do more than a dumb one, whatever that of whoever runs the tests can do."""
     master, slave = os.openpty()
-    with (
-        os.fdopen(slave, "w", encoding="utf-8") as stream,
-        progressbar.progress(3, stream, color=color) as advance,
-    ):
-        for outcome in ("passed", "failed", "error"):
-            advance(outcome)
+    code = (
+        "import sys\nfrom baselinekit.report.terminal import progressbar\n"
+        f"with progressbar.progress(3, sys.stdout, color={color!r}) as advance:\n"
+        "    for outcome in ('passed', 'failed', 'error'): advance(outcome)\n"
+    )
+    env = {**os.environ, "TERM": "xterm", "PYTHONPATH": str(Path(__file__).parents[3])}
+    subprocess.run([sys.executable, "-P", "-c", code], stdout=slave, env=env, check=True)
+    os.close(slave)
     drawn = b""
     with contextlib.suppress(OSError), os.fdopen(master, "rb", buffering=0) as screen:
         while part := screen.read(4096):
