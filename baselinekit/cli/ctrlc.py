@@ -1,4 +1,5 @@
-"""Ctrl-C before there is anything to tidy up: it ends the command with a word, and not with a traceback."""
+"""Signals before there is anything to tidy up: Ctrl-C ends the command with a word, and not with a traceback;
+and programs that we start can be waited for."""
 
 import os
 import signal
@@ -11,6 +12,13 @@ def leave_quietly() -> None:
     """From now on it ends the command at once, unless we were told not to hear it."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
+
+
+def wait_for_children() -> None:
+    """Who starts us may have said that it waits for no child, and we inherit that: the system would forget a
+    program the moment it ends, and nobody would learn how."""
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 def hear() -> None:

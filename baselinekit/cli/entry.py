@@ -13,6 +13,7 @@ from baselinekit.cli import ctrlc
 def main(now: Callable[[], float] | None = None) -> None:
     """The console script. `now`: another clock than the machine's, for whoever starts it from Python."""
     ctrlc.leave_quietly()
+    ctrlc.wait_for_children()
     _open_streams()
     from baselinekit.cli.main import main as begin
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -132,20 +132,40 @@ def test_f02_with_eight_slow_requests_in_flight_what_is_finished_is_kept(
     assert here.litter() == []
 
 
+@contextmanager
+def passed_over(number: int) -> Iterator[None]:
+    """What is started inherits it."""
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+def test_how_a_program_ended_is_known_where_children_are_not_waited_for(tmp_path: Path, start: Start) -> None:
+    (tmp_path / "baselines").mkdir()
+    baseline = "id: n{0}\nbaseline: {{output: {{exit_code: {0}}}}}\n"
+    baseline += "current: {{input: {{argv: [sh, -c, 'exit 7']}}, execution: {{type: command}}}}\n"
+    for code in (0, 7):
+        (tmp_path / f"baselines/{code}.yaml").write_text(baseline.format(code))
+    with passed_over(signal.SIGCHLD):
+        process = start(tmp_path, "compare", "--allow-exec")
+    out, err = process.communicate(timeout=LONGEST * 4)
+    assert process.returncode == 1, (out, err)
+    assert b"1 failed, 1 passed" in out
+
+
 def test_who_was_told_not_to_hear_a_hang_up_goes_on(tmp_path: Path, start: Start) -> None:
     """As nohup does it."""
     files = {"baselines/a.yaml": record("a", 1)}
     (tmp_path / "project").mkdir()
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with Steady({"n": 1}, slow_from=0, seconds=0.5) as service:
-            here = Drill(tmp_path / "project", service)
-            here.lay(files)
+    with Steady({"n": 1}, slow_from=0, seconds=0.5) as service:
+        here = Drill(tmp_path / "project", service)
+        here.lay(files)
+        with passed_over(signal.SIGHUP):
             process = start(here.folder, "compare")
-            until(lambda: service.asked == 1)
-            said, _ = gone(process, signal.SIGHUP)
-    finally:
-        signal.signal(signal.SIGHUP, before)
+        until(lambda: service.asked == 1)
+        said, _ = gone(process, signal.SIGHUP)
     assert (process.returncode, here.standing(files)["a"].passed) == (0, True), said
 
 
