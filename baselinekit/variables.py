@@ -7,24 +7,24 @@ import dataclasses
 import json
 import operator
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Place, Problem, nearest
 from baselinekit.model.values import Json, Path
+from baselinekit.secretlike.declared import Declared, Found, covering, merged
 from baselinekit.secretlike.finding import covered, long_runs, says_secret
-from baselinekit.secretlike.spelling import in_base64, is_short, spelling
-from baselinekit.secretlike.values import says_secrets, suspects, texts_in
+from baselinekit.secretlike.values import holding, says_secrets, suspects, texts_in
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 MASK = "***"
 
 _TOKEN = re.compile(r"(\\?)\{\{\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*\}\}")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_SHORTEST_SECRET = 4
 _SHORTEST_NAMED = 8
 _STANDS_FOR = re.compile(r"<<|\{\{|\*\*\*")
 _BETWEEN = re.compile(r"[\s;,=]+")
@@ -157,25 +157,12 @@ class Redactor:
         self._secrets = secrets
         self._plain = set() if plain is None else plain
         """What looks random and was found to be no secret where it stands: an id, a tag of an edition."""
-        longest_first = sorted(secrets.items(), key=lambda item: len(item[1].value), reverse=True)
-        sources = {
-            name: spelling(secret.value)
-            for name, secret in longest_first
-            if len(secret.value) >= _SHORTEST_SECRET
-        }
-        self._patterns = {name: re.compile(source) for name, source in sources.items()}
-        self._any = re.compile("|".join(sources.values())) if sources else None
-        short = [pattern for name, pattern in self._patterns.items() if is_short(secrets[name].value)]
-        self._short = re.compile("|".join(pattern.pattern for pattern in short)) if short else None
+        self._declared = Declared({name: secret.value for name, secret in secrets.items()})
         self._numeric = any(_NUMBER.fullmatch(secret.value) for secret in secrets.values())
 
     def mask_declared(self, text: str) -> str:
         """The text without the declared secrets: for what has to stay as different as it is otherwise."""
-        if self._any is None:
-            return text
-        for run in in_base64(text, self._short) if self._short else ():
-            text = text.replace(run, MASK)
-        return self._any.sub(MASK, text)
+        return covering(text, self._declared.find(text), MASK)
 
     def mask(self, text: str, path: Path = ()) -> str:
         """The text without any secret. Where it stands, if that is known, says what it could be."""
@@ -191,35 +178,61 @@ class Redactor:
         judged in its place stays."""
         return covered(self.mask_declared(text), (), MASK, self._plain)
 
+    def mask_cut(self, text: str, start: bool = False, end: bool = True) -> str:
+        """As `mask`, for a text that came cut at its start or its end: where it begins with the end of a
+        secret, or ends with the beginning of one, that is masked as well."""
+        found = merged((*self._declared.find(text), *self._declared.at_edges(text, start, end)))
+        return covered(covering(text, found, MASK), (), MASK)
+
+    def mask_lines(self, lines: Sequence[str]) -> list[str]:
+        """As `mask_said` for each line, and a secret that lies across several of them is masked in each."""
+        places = holding(lines, self._declared) if self._declared else {}
+        return [
+            covered(covering(line, places.get(line, ()), MASK), (), MASK, self._plain) for line in lines
+        ]
+
     def mask_value(self, value: Any, path: Path = ()) -> Any:
         """The value with every secret in its texts, keys and numbers masked; itself, if there is none."""
         if not isinstance(value, dict | list | tuple):
             return self._masked(value, path, None)
         texts, keys = texts_in(value)
-        encoded = self._short is not None and in_base64("\n".join(texts), self._short)
-        dirty = set(texts) if encoded else suspects(texts, self._any)
+        places = holding(texts, self._declared) if self._declared else {}
+        dirty = suspects(texts) | places.keys()
         clean = not dirty and not self._numeric and not says_secrets((*keys, *path))
-        return value if clean else self._masked(value, path, dirty)
+        return value if clean else self._masked(value, path, dirty, places)
 
-    def _masked(self, value: Any, path: Path, dirty: set[str] | None) -> Any:
-        """`dirty`: the texts that hold something, where that is known."""
+    def _masked(
+        self,
+        value: Any,
+        path: Path,
+        dirty: set[str] | None,
+        places: Mapping[str, list[Found]] = MappingProxyType({}),
+    ) -> Any:
+        """`dirty`: the texts that hold something, where that is known; `places`: where declared secrets are
+        in them, also those that lie across several."""
         if isinstance(value, str):
             is_clean = dirty is not None and value not in dirty and not says_secret(path)
-            return value if is_clean else self.mask(value, path)
+            return value if is_clean else self._text(value, path, places)
         if isinstance(value, dict):
             found = {
-                self._key(key, dirty): self._masked(item, (*path, key), dirty) for key, item in value.items()
+                self._key(key, dirty, places): self._masked(item, (*path, key), dirty, places)
+                for key, item in value.items()
             }
             return value if _is_same(found, value) else found
         if isinstance(value, list | tuple):
-            items = type(value)(self._masked(item, (*path, n), dirty) for n, item in enumerate(value))
+            items = type(value)(
+                self._masked(item, (*path, n), dirty, places) for n, item in enumerate(value)
+            )
             return value if all(map(operator.is_, items, value)) else items
         if self._numeric and isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-            return MASK if self._any and self._any.search(str(value)) else value
+            return MASK if self._declared.find(str(value)) else value
         return value
 
-    def _key(self, key: str, dirty: set[str] | None) -> str:
-        return key if dirty is not None and key not in dirty else self.mask(key)
+    def _text(self, text: str, path: Path, places: Mapping[str, list[Found]]) -> str:
+        return self.mask(covering(text, places[text], MASK) if text in places else text, path)
+
+    def _key(self, key: str, dirty: set[str] | None, places: Mapping[str, list[Found]]) -> str:
+        return key if dirty is not None and key not in dirty else self._text(key, (), places)
 
     def knowing(self, value: Json) -> "Redactor":
         """One that masks what stands under the name of a secret in a value wherever else it turns up."""
@@ -230,11 +243,7 @@ class Redactor:
 
     def found_in(self, text: str) -> set[str]:
         """The names of the declared secrets that a text gives away."""
-        return {
-            name
-            for name, pattern in self._patterns.items()
-            if pattern.search(text) or (is_short(self._secrets[name].value) and in_base64(text, pattern))
-        }
+        return {name for _, _, name in self._declared.find(text)}
 
 
 def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:

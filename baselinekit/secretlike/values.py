@@ -1,11 +1,11 @@
 """A whole value, looked at once: which of its many texts hold something that looks like a secret."""
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any
 
+from baselinekit.secretlike.declared import Declared, Found, merged
 from baselinekit.secretlike.finding import SHORTEST_RUN, shapeless, spans
 from baselinekit.secretlike.look import Look
 from baselinekit.secretlike.names import is_secret_header, is_secret_key
@@ -41,13 +41,12 @@ def says_secrets(keys: Iterable[str | int]) -> bool:
     return any(isinstance(key, str) and (is_secret_key(key) or is_secret_header(key)) for key in keys)
 
 
-def suspects(texts: Sequence[str], declared: re.Pattern[str] | None = None) -> set[str]:
-    """The texts in which something looks like a secret, wherever they stand, or `declared` finds something.
-    All of them are looked through together, and only a few more closely."""
+def suspects(texts: Sequence[str]) -> set[str]:
+    """The texts in which something looks like a secret, wherever they stand. All of them are looked through
+    together, and only a few more closely."""
     found = {text for text in texts if len(text) > _LONG and next(spans(text), None)}
     short = [text for text in texts if len(text) <= _LONG]
-    found |= _suspects(short, Look(_BETWEEN.join(short)))
-    return found | (_holding(texts, declared) if declared else set())
+    return found | _suspects(short, Look(_BETWEEN.join(short)))
 
 
 def _suspects(texts: list[str], look: Look) -> set[str]:
@@ -61,10 +60,17 @@ def _suspects(texts: list[str], look: Look) -> set[str]:
     return {text for text in _those(near, texts) if next(spans(text), None)}
 
 
-def _holding(texts: Sequence[str], declared: re.Pattern[str]) -> set[str]:
-    """What it finds may lie across two texts: both are meant then."""
+def holding(texts: Sequence[str], declared: Declared) -> dict[str, list[Found]]:
+    """Which texts hold a declared secret, or a part of one that lies across several, and where in them."""
     ends = _ends(texts)
-    return _those(_numbers(map(re.Match.span, declared.finditer(_BETWEEN.join(texts))), ends), texts)
+    places: dict[str, list[Found]] = {}
+    for start, end, name in declared.find(_BETWEEN.join(texts)):
+        for number in sorted(_numbers([(start, end)], ends)):
+            first = ends[number] - 1 - len(texts[number])
+            place = max(0, start - first), min(len(texts[number]), end - first), name
+            if place[0] < place[1]:
+                places.setdefault(texts[number], []).append(place)
+    return {text: merged(found) for text, found in places.items()}
 
 
 def _those(numbers: set[int], texts: Sequence[str]) -> set[str]:

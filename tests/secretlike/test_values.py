@@ -78,7 +78,7 @@ def test_together_the_same_is_found_as_one_by_one(texts: list[str]) -> None:
 @given(st.lists(TEXTS, max_size=6))
 def test_declared_secrets_are_found_in_each_text(texts: list[str]) -> None:
     holding = {text for text in texts if "user:" in text or "hunter2" in text}
-    assert suspects(texts, re.compile("user:|hunter2")) >= holding
+XX
 
 
 @given(
