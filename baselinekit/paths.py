@@ -1,18 +1,28 @@
 """Paths into a document: dotted with wildcards (`users.*.id`, `**.id`) or JSONPath (`$.users[*].id`).
 
-Both are compiled to the same segments, so that a rule is matched step by step while a document is walked.
-jsonpath-ng reads the `$…` form and judges its filters; it is imported only when such a path is met."""
+Both are compiled to the same segments, so that a rule is matched step by step while a document is walked."""
 
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
 from itertools import islice
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.jsonpath import (
+    Key as Key,
+    NotJsonPath,
+    OneOf as OneOf,
+    Segment as Segment,
+    Slice as Slice,
+    Unknown,
+    Where as Where,
+    Wild as Wild,
+    fits as fits,
+    read,
+)
 from baselinekit.model.values import Json, Path
 
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
@@ -25,57 +35,53 @@ _DOTTED = re.compile(
 _LONGEST = 1024
 _MOST_KNOWN = 2_000
 
-
-class Wild(Enum):
-    ANY = "*"
-    """Any key, any index."""
-    DEEP = "**"
-    """Any number of steps, none included."""
-
-
-@dataclass(frozen=True, slots=True)
-class Slice:
-    start: int | None
-    stop: int | None
-    step: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    keys: tuple[str | int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """Elements for which a filter holds."""
-
-    test: Callable[[Json], bool]
-
-
-Segment = str | int | Wild | Slice | OneOf | Where
+Specificity = tuple[int, int, int, int]
+LEAST_EXACT: Specificity = (-_LONGEST - 1, 0, 0, 0)
+"""What the default ranks as: behind every path that somebody wrote."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A compiled path. `absolute`: written with `$`, so it starts at the whole output."""
+    """A compiled path. `absolute`: written with `$`, so it starts at the whole output. `last`: any other path
+    is more exact."""
 
     text: str
     segments: tuple[Segment, ...]
     absolute: bool
+    last: bool = False
 
     @property
-    def specificity(self) -> tuple[int, int, int]:
-        """Of two patterns that match, the one with the greater specificity is the more exact."""
+    def specificity(self) -> Specificity:
+        """Of two patterns that match, the one with the greater specificity is the more exact: fewer `**`,
+        then more names and indices, then longer, then more filters and slices."""
+        if self.last:
+            return LEAST_EXACT
         deep = sum(segment is Wild.DEEP for segment in self.segments)
-        exact = sum(1 + isinstance(s, str | int) for s in self.segments if not isinstance(s, Wild))
-        return (-deep, exact, len(self.segments))
+        named = sum(isinstance(segment, str | int | Key) for segment in self.segments)
+        narrow = sum(isinstance(segment, Slice | OneOf | Where) for segment in self.segments)
+        return (-deep, named, len(self.segments), narrow)
 
     def start(self) -> tuple[int, ...]:
         """Where matching stands before the first step."""
         return self._closed({0})
 
-    def after(self, positions: tuple[int, ...], key: str | int, value: Json, size: int) -> tuple[int, ...]:
-        """Where matching stands after a step to `key`, which holds `value` and has `size - 1` siblings."""
+    def after(
+        self,
+        positions: tuple[int, ...],
+        key: str | int,
+        value: Json,
+        size: int,
+        unknown: Unknown | None = None,
+    ) -> tuple[int, ...]:
+        """Where matching stands after a step to `key`, which holds `value` and has `size - 1` siblings. A
+        filter that reads an `unknown` value may hold."""
+        return self._after(positions, lambda segment: fits(segment, key, value, size, unknown))
+
+    def after_any(self, positions: tuple[int, ...]) -> tuple[int, ...]:
+        """Where matching stands after a step of which nothing is known: wildcards alone match it."""
+        return self._after(positions, lambda segment: segment is Wild.ANY)
+
+    def _after(self, positions: tuple[int, ...], matches: Callable[[Segment], bool]) -> tuple[int, ...]:
         reached = set()
         for position in positions:
             if position == len(self.segments):
@@ -83,21 +89,19 @@ class Pattern:
             segment = self.segments[position]
             if segment is Wild.DEEP:
                 reached.add(position)
-            elif _fits(segment, key, value, size):
+            elif matches(segment):
                 reached.add(position + 1)
         return self._closed(reached)
 
+    def next_steps(self, positions: tuple[int, ...]) -> Iterator[Segment]:
+        """What the next step is set against, the choices of a list of them one by one."""
+        for position in positions:
+            if position < len(self.segments):
+                segment = self.segments[position]
+                yield from segment.keys if isinstance(segment, OneOf) else (segment,)
+
     def done(self, positions: tuple[int, ...]) -> bool:
         return bool(positions) and positions[-1] == len(self.segments)
-
-    @property
-    def looks_at_values(self) -> bool:
-        """Whether a step can depend on more than the key: a filter, or an index from the end."""
-        return any(
-            isinstance(one, Where | Slice) or (isinstance(one, int) and one < 0)
-            for segment in self.segments
-            for one in (segment.keys if isinstance(segment, OneOf) else (segment,))
-        )
 
     def _closed(self, positions: set[int]) -> tuple[int, ...]:
         for position in sorted(positions):
@@ -105,21 +109,6 @@ class Pattern:
                 position += 1
                 positions.add(position)
         return tuple(sorted(positions))
-
-
-def _fits(segment: Segment, key: str | int, value: Json, size: int) -> bool:
-    if isinstance(segment, str):
-        return segment == str(key)
-    if isinstance(segment, int):
-        return key == (segment if segment >= 0 else segment + size) and isinstance(key, int)
-    if segment is Wild.ANY:
-        return True
-    if isinstance(segment, OneOf):
-        return any(_fits(one, key, value, size) for one in segment.keys)
-    if isinstance(segment, Slice):
-        picked = range(*slice(segment.start, segment.stop, segment.step).indices(size))
-        return isinstance(key, int) and key in picked
-    return isinstance(segment, Where) and isinstance(key, int) and segment.test(value)
 
 
 @lru_cache(maxsize=4096)
@@ -170,56 +159,15 @@ def _unquoted(quoted: str, text: str) -> str:
         raise _bad(text, f"has a key that is no JSON text: {quoted}") from None
 
 
-def _jsonpath(text: str) -> Iterator[Segment]:
+def _jsonpath(text: str) -> tuple[Segment, ...]:
     if text.count("..") > 1:
         raise _bad(text, "has more than one `..`", "name the keys in between")
-    if "=~" in text:
-        raise _bad(text, "has a filter with a regular expression", "compare with ==, !=, < or >")
-    from jsonpath_ng.ext.parser import parse as read
-
     try:
-        tree = read(text)
-    except Exception as error:  # the parser's own classes differ between versions
-        raise _bad(text, f"is no JSONPath: {str(error).splitlines()[0]}") from None
-    yield from _segments(tree, text)
-
-
-def _segments(node: Any, text: str) -> Iterator[Segment]:
-    """The steps of a parsed JSONPath, read off its tree: its text form changes between versions."""
-    kind = type(node).__name__
-    if kind in ("Child", "Descendants"):
-        yield from _segments(node.left, text)
-        if kind == "Descendants":
-            yield Wild.DEEP
-        yield from _segments(node.right, text)
-    elif kind == "Wildcard":
-        yield Wild.ANY
-    elif kind == "Fields":
-        yield Wild.ANY if node.fields == ("*",) else _one_of(node.fields)
-    elif kind == "Index":
-        yield _one_of(node.indices if hasattr(node, "indices") else (node.index,))
-    elif kind == "Slice":
-        whole = node.start is None and node.end is None and node.step is None
-        yield Wild.ANY if whole else Slice(node.start, node.end, node.step)
-    elif kind == "Filter":
-        yield Where(_filter_test(node))
-    elif kind not in ("Root", "This"):
-        mend = "use names, *, [n], [*], .. and filters"
-        raise _bad(text, f"uses {kind!r}, which a rule cannot follow", mend)
-
-
-def _one_of(keys: Sequence[str | int]) -> Segment:
-    return keys[0] if len(keys) == 1 else OneOf(tuple(keys))
-
-
-def _filter_test(node: Any) -> Callable[[Json], bool]:
-    def test(value: Json) -> bool:
-        try:
-            return bool(node.find([value]))
-        except (TypeError, ValueError, AttributeError):
-            return False  # a filter that cannot be asked of this value does not hold for it
-
-    return test
+        return read(text)
+    except NotJsonPath as error:
+        raise _bad(
+            text, f"is no JSONPath at character {error.position + 1}: {error.what}", error.mend
+        ) from None
 
 
 def find(pattern: Pattern, value: Json) -> list[tuple[Path, Json]]:

@@ -19,6 +19,7 @@ STOREYS = {
     "codes": 0,
     "plural": 0.5,
     "model": 1,
+    "jsonpath": 1.5,
     "paths": 2,
     "secretlike": 1.5,
     "variables": 2,
@@ -65,7 +66,7 @@ WITHIN = {
 """The storeys of the rooms inside a room, for those rooms that have grown a house of their own."""
 
 EDGES = {"models", "replay", "store", "report"}
-RULES = {"paths", "variables", "trust", "escape", "documents", "landmarks", "placeholders", "metrics"}
+RULES = {"jsonpath", "paths", "variables", "trust", "escape", "documents", "landmarks", "placeholders", "metrics"}
 RULES |= {"clipped", "addresses", "plural", "responses", "compare", "grade", "refresh"}
 
 OWNERS = {
@@ -78,7 +79,6 @@ OWNERS = {
     "deepdiff": ["compare.explain"],
     "jsonschema": ["grade.by_schema"],
     "referencing": ["grade.by_schema"],
-    "jsonpath_ng": ["paths"],
     "regex": ["placeholders.pattern"],
     "rich": ["report.terminal.progressbar"],
     "click": ["cli"],

@@ -99,7 +99,7 @@ def test_where_a_path_leads(text: str, places: list[str]) -> None:
         ("$.users[?(@.name =~ 'A.*')]", "regular expression"),
         ("$.users[", "is no JSONPath"),
         ("$users", "is no JSONPath"),
-        ("$.users.`len`", "uses 'Len'"),
+        ("$.users.`len`", "takes no functions"),
     ],
 )
 def test_what_is_no_path(text: str, why: str) -> None:

@@ -1,7 +1,8 @@
 """Arrays whose order counts, and templates that describe every element."""
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from bisect import bisect
+from collections.abc import Hashable, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import partial
 
 from baselinekit.compare.align import Pairs, align, same_rows
@@ -9,7 +10,8 @@ from baselinekit.compare.literal import Literal
 from baselinekit.compare.mode import Mode
 from baselinekit.compare.objects import Object
 from baselinekit.compare.pairing import freeze
-from baselinekit.compare.rules import State
+from baselinekit.compare.rules import Side, State
+from baselinekit.compare.selected import Elements, is_left_out
 from baselinekit.compare.walk import Link, Mismatch, Node, Walk
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import escape_value
@@ -32,6 +34,7 @@ class Ordered:
     at: Link
     open: bool = False
     optional: bool = False
+    elements: Elements | None = None
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         if not isinstance(actual, list):
@@ -43,6 +46,10 @@ class Ordered:
         if walk.halting and not self._flexible():
             raise Mismatch
         walk.bindings = start
+        if self.elements is not None and self.state.tells_apart and not self.open:
+            free = self.elements.left_out(actual, walk)
+            if free or any(map(is_left_out, self.items)):
+                return self._walk_chosen(actual, free, self.elements, walk, path)
         pairs = self._without_optional(actual, walk)
         if pairs is not None:
             return self._walk_pairs(pairs, actual, walk, path, 0)
@@ -73,6 +80,57 @@ class Ordered:
     def _flexible(self) -> bool:
         """Whether another number of elements may pass as well."""
         return self.open or not self.state.dead or any(node.optional for node in self.items)
+
+    def _walk_chosen(
+        self, actual: list[Json], free: Set[int], elements: Elements, walk: Walk, path: Link
+    ) -> Json:
+        """Where rules leave out some elements: what they leave out on either side does not count, and the
+        rest is compared one by one."""
+        rest = [e for e, node in enumerate(self.items) if not is_left_out(node)]
+        left = [a for a in range(len(actual)) if a not in free]
+        sizes = len(self.items), len(actual)
+        nodes = list(self.items)
+        if len(rest) == len(left):
+            for e, a in zip(rest, left, strict=True):
+                nodes[e] = elements.seen_with(e, (e, sizes[0]), Side(a, actual[a], sizes[1]))
+        inner = Ordered(
+            [self.expected[e] for e in rest],
+            tuple([nodes[e] for e in rest]),
+            self.mode,
+            self.state.otherwise(),
+            self.at,
+        )
+        found = inner.pairs([actual[a] for a in left], walk)
+        whole = Pairs(
+            [(rest[e], left[a]) for e, a in found.pairs],
+            [rest[e] for e in found.missing],
+            [left[a] for a in found.extra],
+        )
+        self._between(whole, [e for e in range(sizes[0]) if e not in {*rest}], sorted(free), elements)
+        whole.missing.sort()
+        chosen = replace(self, items=tuple(nodes))
+        return chosen._walk_pairs(whole, actual, walk, path, 0)
+
+    def _between(self, whole: Pairs, aside: list[int], free: list[int], elements: Elements) -> None:
+        """Add what is missing of the elements that are left out: between two pairs there must be as many as
+        have to be there."""
+        begin = (-1, -1)
+        for end in [*whole.pairs, (len(self.items), len(free) and free[-1] + 1)]:
+            lost = aside[bisect(aside, begin[0]) : bisect(aside, end[0])]
+            spare = free[bisect(free, begin[1]) : bisect(free, end[1])]
+            whole.missing.extend(elements.not_made_up_for(lost, self.items, spare))
+            begin = end
+
+    def pairs(self, actual: list[Json], walk: Walk) -> Pairs:
+        """Which elements belong together, before any of them is told to differ."""
+        start = dict(walk.bindings) if walk.bound else walk.bindings
+        agreed, _ = self._agreeing(actual, walk, None)
+        walk.bindings = dict(start)
+        if agreed == len(self.items) == len(actual):
+            return Pairs([(n, n) for n in range(agreed)], [], [])
+        found = self._without_optional(actual, walk) or self._likely(actual, walk, agreed)
+        walk.bindings = start
+        return found
 
     def _without_optional(self, actual: list[Json], walk: Walk) -> Pairs | None:
         """The pairs when leaving out optional elements explains everything; None if it does not."""
@@ -172,7 +230,7 @@ class Ordered:
         for a in whole.extra:
             if a in taken:
                 continue
-            here = self.state.step(a, actual[a], len(actual)).here
+            here = self.state.step_alone(a, actual[a], len(actual)).here
             if here is not None:
                 walk.hits.update(here.rules)
             if not self.open and (here is None or here.ignore is None):
@@ -226,6 +284,7 @@ class Each:
     items: tuple[Node, ...]
     mode: Mode
     at: Link
+    elements: Elements
     optional: bool = False
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
@@ -238,8 +297,16 @@ class Each:
         before = walk.count
         resolved = []
         for index, value in enumerate(actual):
-            node = self.items[0]
-            if len(self.items) > 1:
-                node = next((item for item in self.items if walk.matches(item, value)), node)
+            items = self._seen_with(index, value, len(actual))
+            node = items[0]
+            if len(items) > 1:
+                node = next((item for item in items if walk.matches(item, value)), node)
             resolved.append(node.walk(value, walk, (path, index)))
         return self.expected if walk.count == before else resolved
+
+    def _seen_with(self, index: int, value: Json, size: int) -> Sequence[Node]:
+        """The templates for one actual element: they stand at no index, and so take that of the element."""
+        if not self.elements.state.tells_apart:
+            return self.items
+        came = Side(index, value, size)
+        return [self.elements.seen_with(n, (index, size), came) for n in range(len(self.items))]

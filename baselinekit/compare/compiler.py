@@ -3,7 +3,7 @@ most of a document costs little to compile and next to nothing to walk."""
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from baselinekit.compare.alike import Alike
@@ -15,7 +15,8 @@ from baselinekit.compare.literal import Literal, literal_bytes, shows_more, unto
 from baselinekit.compare.mode import Mode
 from baselinekit.compare.objects import Object, Shape
 from baselinekit.compare.opened import opened_array
-from baselinekit.compare.rules import Rule, State
+from baselinekit.compare.rules import Rule, Side, State
+from baselinekit.compare.selected import Elements, Selected
 from baselinekit.compare.unordered import Made, Unordered
 from baselinekit.compare.walk import Link, Node, unroll
 from baselinekit.compare.written import bytes_of
@@ -68,10 +69,23 @@ class Compiler:
             return Ignored(value, here.ignore, at, keep)
         if here.fields is not None and here.fields.fields is not None:
             mode = self.field_mode(here.fields.fields, here.fields, mode)
-        rule = here.tolerance
-        if rule is not None and rule.tolerance is not None:
-            mode = mode.tolerating(rule.tolerance, rule.text, rule.pattern.specificity)
+        if here.tolerances:
+            rule = here.tolerances[0]
+            bounds = [(one.tolerance, one.text) for one in here.tolerances if one.tolerance is not None]
+            mode = mode.tolerating(*bounds[0], rule.pattern.specificity, tuple(bounds[1:]))
         return mode
+
+    def below(self, value: Json, mode: Mode, outer: State, side: Side, at: Link) -> Node:
+        """The node of what stands at a place of an object or an array, which is in the outer state."""
+        usual = outer.step(side.key, side.value, side.size)
+        node = self.node(value, mode, usual, at)
+        if not outer.may_leave_out(side.key, side.value, side.size):
+            return node
+        return Selected(node, usual, outer, side, lambda own: self.again().node(value, mode, own, at))
+
+    def again(self) -> "Compiler":
+        """For a value in another state than that of the baseline: nothing that was found changes by it."""
+        return replace(self, problems=[], hits=set(), arrays={})
 
     def open(self, value: Json, mode: Mode, state: State, at: Link) -> Node:
         """The node that looks into a value, however literal it is."""
@@ -151,7 +165,7 @@ class Compiler:
             return Object(value, shape, (), data, at)
         mode, state, size = shape.mode, shape.state, len(value)
         nodes = tuple(
-            (key, self.node(value[key], mode, state.step(key, value[key], size), (at, key)))
+            (key, self.below(value[key], mode, state, Side(key, value[key], size), (at, key)))
             for key in shape.deeper
         )
         return Object(value, shape, nodes, data, at)
@@ -174,7 +188,7 @@ class Compiler:
                     self.checked += 1
                     texts.append((key, item, template.alone, template))
         for key in [key for key in value if key in names]:
-            node = self.node(value[key], mode, state.step(key, value[key], size), (at, key))
+            node = self.below(value[key], mode, state, Side(key, value[key], size), (at, key))
             del rest[key]
             if isinstance(node, Ignored):
                 ignored.append((key, value[key].__class__, node.rule, node.keep))
@@ -198,11 +212,14 @@ class Compiler:
         nodes: dict[str, Node] = {}
         rest: dict[str, Json] = {}
         for key, item in value.items():
-            below = state.step(key, item, size)
-            if below.here is None and is_number(item) and not mode.asks_for_change:
+            if (
+                is_number(item)
+                and not mode.asks_for_change
+                and state.step(key, item, size).here is None
+            ):
                 rest[key] = item
                 continue
-            node = self.node(item, mode, below, (at, key))
+            node = self.below(item, mode, state, Side(key, item, size), (at, key))
             if not isinstance(node, Uncompared):
                 nodes[key] = node
         if at is not None and not nodes and not rest:
@@ -211,15 +228,16 @@ class Compiler:
         return Object(value, Shape(mode, state, open=True), tuple(nodes.items()), None, at, stated=rest)
 
     def _array(self, value: list[Json], mode: Mode, state: State, at: Link, whole: bool) -> Node:
-        if not state.dead and (here := state.any_element().here) is not None and here.ignore is not None:
-            self.hits.update(here.rules)
+        every = state.any_elements()
+        if every is not None and every.ignore is not None:
+            self.hits.update(every.rules)
             self.checked += 1
-            return AnyElements(value, here.ignore, at)
+            return AnyElements(value, every.ignore, at)
         here = state.here
         how = here.arrays.arrays if here is not None and here.arrays is not None else None
         if whole:
             return opened_array(value, mode, state, at, self.open)
-        below = state.any_element().names or ()
+        below = state.otherwise().names or ()
         by_bytes = how is None and mode.type != "numeric" and not mode.asks_for_change
         if by_bytes and not shows_more(value, below):
             data = literal_bytes(value)
@@ -233,10 +251,17 @@ class Compiler:
             how = "each" if describes_many(value[0]) else None
         if how is not None:
             self.arrays[unroll(at)] = str(how)
-        if isinstance(how, By) and (why := no_key(value, how.by)):
+        if isinstance(how, By) and (why := no_key(self._compared_rows(value, state), how.by)):
             self._problem(InvalidInput(Problem("BK221", why, "use unordered, or another key")), at)
         self.checked += not value
         return self._alike_rows(value, how, mode, state, at) or self._rows(value, how, mode, state, at)
+
+    def _compared_rows(self, value: list[Json], state: State) -> list[Json]:
+        """The rows that no rule leaves out."""
+        if not state.tells_apart:
+            return value
+        heres = [state.step(n, row, len(value)).here for n, row in enumerate(value)]
+        return [row for row, here in zip(value, heres, strict=True) if here is None or here.ignore is None]
 
     def _alike_rows(
         self, value: list[Json], how: ArrayMode | None, mode: Mode, state: State, at: Link
@@ -266,7 +291,7 @@ class Compiler:
         below, size = state.same_below, len(value)
         if below is not None and below.here is None:
             return lambda n: self._by_kind(value[n], mode, below, (at, n), False)
-        return lambda n: self.node(value[n], mode, state.step(n, value[n], size), (at, n))
+        return lambda n: self.below(value[n], mode, state, Side(n, value[n], size), (at, n))
 
     def _rows(
         self,
@@ -283,16 +308,23 @@ class Compiler:
             rows = Made(item, len(value))
             return Unordered(value, rows, mode, at, subset=how == "subset", columns=columns)
         items = tuple(map(item, range(len(value))))
+        whole = (
+            state.tells_apart and (every := state.otherwise().here) is not None and every.ignore is not None
+        )
+        elements = Elements(
+            value, state, lambda n, own: self.again().node(value[n], mode, own, (at, n)), whole
+        )
         if mode.type == "numeric" and at is not None and all(isinstance(node, Uncompared) for node in items):
             return Uncompared(value, at)
         if how == "each" and items:
-            return Each(value, items, mode, at)
+            return Each(value, items, mode, at, elements)
         if isinstance(how, By):
-            return Keyed(value, items, how.by, mode, at)
+            return Keyed(value, items, how.by, mode, at, elements)
         if how in ("unordered", "subset"):
             bindings = self.bound and any(token.key for token in tokens_in(value))
-            return Unordered(value, items, mode, at, subset=how == "subset", bindings=bindings)
-        return Ordered(value, items, mode, state, at, open=mode.type == "numeric")
+            subset = how == "subset"
+            return Unordered(value, items, mode, at, subset=subset, bindings=bindings, elements=elements)
+        return Ordered(value, items, mode, state, at, open=mode.type == "numeric", elements=elements)
 
     def _problem(self, error: InvalidInput, at: Link) -> None:
         path = ("baseline", "output", *unroll(at))

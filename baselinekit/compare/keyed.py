@@ -1,10 +1,11 @@
 """Arrays whose elements are paired by the value of a key; their order is free."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from baselinekit.compare.mode import Mode
 from baselinekit.compare.pairing import freeze
+from baselinekit.compare.selected import Elements
 from baselinekit.compare.walk import Link, Node, Walk
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import escape_value, holds_marker
@@ -19,6 +20,7 @@ class Keyed:
     key: str
     mode: Mode
     at: Link
+    elements: Elements
     optional: bool = False
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
@@ -27,23 +29,33 @@ class Keyed:
         before = walk.count
         places: dict[Hashable, int] = {}
         resolved: dict[int, Json] = {}
+        free = self.elements.left_out(actual, walk)
+        nameless = []
         for index, value in enumerate(actual):
             name = self._name(value)
-            if name is None or name in places:
+            if index in free and (name is None or name in places):
+                nameless.append(index)
+            elif name is None or name in places:
                 note = f"has no {self.key}" if name is None else f"the second with this {self.key}"
                 walk.extra(value, (path, index), self.at, note)
                 resolved[index] = escape_value(value)
             else:
                 places[name] = index
         pairs: dict[int, int] = {}
+        lost = []
         for e, node in enumerate(self.items):
             a = places.pop(self._name(node.expected), None)
             if a is None:
-                walk.missing(node.expected, (self.at, e), (path, e))
+                lost.append(e)
             else:
                 pairs[e] = a
                 resolved[a] = node.walk(actual[a], walk, (path, a))
+        spare = [*nameless, *(a for a in places.values() if a in free)]
+        for e in self.elements.not_made_up_for(lost, self.items, spare):
+            walk.missing(self.items[e].expected, (self.at, e), (path, e))
         for a in places.values():
+            if a in free:
+                continue
             walk.extra(actual[a], (path, a), self.at)
             resolved[a] = escape_value(actual[a])
         if walk.count == before:
@@ -55,7 +67,7 @@ class Keyed:
         return freeze(row[self.key]) if isinstance(row, dict) and self.key in row else None
 
 
-def no_key(rows: list[Json], key: str) -> str | None:
+def no_key(rows: Sequence[Json], key: str) -> str | None:
     """Why rows cannot be paired by a key."""
     names = [row.get(key) if isinstance(row, dict) else None for row in rows]
     if any(name is None or holds_marker(name) or isinstance(name, dict | list) for name in names):

@@ -40,11 +40,12 @@ class Scalar:
         if tolerance is not None and is_number(self.value):
             if not is_number(actual):
                 return walk.replaced(self.expected, actual, path, self.at)
-            if numeric.within(self.value, actual, tolerance):
-                return self.expected
-            note = numeric.worded(self.value, actual, tolerance)
-            walk.differ(path, "tolerance", self.expected, actual, self.at, self.mode.tolerance_rule, note)
-            return actual
+            for bounds, rule in ((tolerance, self.mode.tolerance_rule), *self.mode.tolerances):
+                if not numeric.within(self.value, actual, bounds):
+                    note = numeric.worded(self.value, actual, bounds)
+                    walk.differ(path, "tolerance", self.expected, actual, self.at, rule, note)
+                    return actual
+            return self.expected
         if same_scalar(self.value, actual, self.mode):
             return self.expected
         return walk.replaced(self.expected, actual, path, self.at)

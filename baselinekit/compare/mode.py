@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from baselinekit.model.baselines import FLAGS, Method, Options, Tolerance, Type
+from baselinekit.paths import Specificity
 
-Specificity = tuple[int, int, int]
-ANYWHERE: Specificity = (-99, 0, 0)
+ANYWHERE: Specificity = (-(10**9), 0, 0, 0)
 
 DEFAULT_SIMILARITY = 0.8
 
@@ -26,6 +26,8 @@ class Mode:
     tolerance: Tolerance | None = None
     tolerance_rule: str | None = None
     tolerance_specificity: Specificity = ANYWHERE
+    tolerances: tuple[tuple[Tolerance, str], ...] = ()
+    """Further ones, with their rules, that are as exact: a number has to keep them all."""
 
     @property
     def typed(self) -> bool:
@@ -99,8 +101,20 @@ class Mode:
             stated |= source or {}
         return replace(self, **stated) if stated else self
 
-    def tolerating(self, tolerance: Tolerance | None, rule: str, specificity: Specificity) -> "Mode":
+    def tolerating(
+        self,
+        tolerance: Tolerance | None,
+        rule: str,
+        specificity: Specificity,
+        further: tuple[tuple[Tolerance, str], ...] = (),
+    ) -> "Mode":
         """The mode below a tolerance's path, unless a more exact path has already set another."""
         if specificity < self.tolerance_specificity:
             return self
-        return replace(self, tolerance=tolerance, tolerance_rule=rule, tolerance_specificity=specificity)
+        return replace(
+            self,
+            tolerance=tolerance,
+            tolerance_rule=rule,
+            tolerance_specificity=specificity,
+            tolerances=further,
+        )

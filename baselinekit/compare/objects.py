@@ -174,7 +174,7 @@ class Object:
         for key, value in left.items():
             if key in self.rest:
                 continue
-            here = shape.state.step(key, value, len(actual)).here
+            here = shape.state.step_alone(key, value, len(actual)).here
             if here is not None:
                 walk.hits.update(here.rules)
             if not allowed and (here is None or here.ignore is None):

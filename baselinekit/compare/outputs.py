@@ -9,7 +9,8 @@ from baselinekit.compare.compiler import Compiler
 from baselinekit.compare.leaves import MediaType, Scalar
 from baselinekit.compare.mode import Mode
 from baselinekit.compare.objects import Headers, Object, Shape
-from baselinekit.compare.rules import State
+from baselinekit.compare.rules import Side, State
+from baselinekit.compare.selected import Selected
 from baselinekit.compare.walk import Link, Node, unroll
 from baselinekit.errors import Problem, nearest
 from baselinekit.model.recipes import Recipe
@@ -92,13 +93,26 @@ def node_of(value: Json, form: Form, mode: Mode, state: State, at: Link, compile
         return applied
     size = len(value)
     nodes = tuple(
-        (key, node_of(item, form, applied, state.step(key, item, size), (at, key), compiler))
+        (key, _part(item, form, applied, state, Side(key, item, size), (at, key), compiler))
         for key, item in value.items()
     )
     if kind == "headers":
         nodes = tuple((key, _header(key, node)) for key, node in nodes)
     fields = Object(value, Shape(applied, state, open=kind != "names"), nodes, None, at, stated={})
     return Headers(fields) if kind == "headers" else fields
+
+
+def _part(
+    value: Json, form: Form, mode: Mode, outer: State, side: Side, at: Link, compiler: Compiler
+) -> Node:
+    """One of the things that an output consists of."""
+    usual = outer.step(side.key, side.value, side.size)
+    node = node_of(value, form, mode, usual, at, compiler)
+    if not outer.may_leave_out(side.key, side.value, side.size):
+        return node
+    return Selected(
+        node, usual, outer, side, lambda own: node_of(value, form, mode, own, at, compiler.again())
+    )
 
 
 def _header(name: str, node: Node) -> Node:

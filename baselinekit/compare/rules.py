@@ -1,13 +1,14 @@
 """The path rules of a comparison as an automaton: at each step of the walk, which rules are still in play
 and which apply right here. States are made when they are met, and remembered."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Literal
 
 from baselinekit.model.baselines import ArrayMode, FieldRule, Tolerance
 from baselinekit.model.values import Json, Path
-from baselinekit.paths import OneOf, Pattern, Slice, Where, Wild
+from baselinekit.paths import Key, Pattern, Segment, Slice, Specificity, Where, Wild, fits
+from baselinekit.placeholders.grammar import has_marker
 
 RuleKind = Literal["ignore_fields", "ignore_values", "tolerance", "arrays", "fields"]
 
@@ -26,13 +27,14 @@ class Rule:
     fields: FieldRule | None = None
 
     @property
+    def ignores(self) -> bool:
+        """Whether it takes something out of the comparison; any other rule says how to compare."""
+        return self.kind in ("ignore_fields", "ignore_values")
+
+    @property
     def bounds(self) -> str:
         """What it says beyond its kind, in a form that can be compared."""
-        return (
-            ""
-            if self.kind in ("ignore_fields", "ignore_values")
-            else repr((self.tolerance, self.arrays, self.fields))
-        )
+        return "" if self.ignores else repr((self.tolerance, self.arrays, self.fields))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,68 +43,134 @@ class Here:
 
     rules: tuple[Rule, ...]
     ignore: Rule | None
-    tolerance: Rule | None
+    tolerances: tuple[Rule, ...]
     arrays: Rule | None
     fields: Rule | None
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How far a rule has come: `stored` on the way through the baseline, `came` on the way through what came
+    back. Both are the same until a filter holds for one value and not for the other."""
+
+    number: int
+    stored: tuple[int, ...]
+    came: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """An element or a member as it stands in the baseline, or in what came back."""
+
+    key: str | int
+    value: Json
+    size: int
+
+
 class State:
     """Which rules are in play at one place. `dead`: none can apply here or below. `names`: the only keys of
-    an object under which anything changes (None: it may change under any)."""
+    an object under which anything changes (None: it may change under any). `tells_apart`: the elements of an
+    array are not all alike to the rules. `filters`: to leave something out, a rule looks at what stands
+    below."""
 
     __slots__ = (
         "_automaton",
-        "_generic_index",
+        "_entries",
+        "_looks",
         "_marks",
         "_next",
         "_otherwise",
-        "_standing",
-        "_valued",
         "dead",
+        "filters",
         "here",
         "names",
+        "tells_apart",
     )
 
-    def __init__(self, automaton: "Automaton", standing: tuple[tuple[int, tuple[int, ...]], ...]):
+    def __init__(self, automaton: "Automaton", entries: tuple[Entry, ...]):
         self._automaton = automaton
-        self._standing = standing
+        self._entries = entries
         self._next: dict[str | int | None, State] = {}
-        live = [automaton.rules[number] for number, _ in standing]
-        self._valued = any(rule.pattern.looks_at_values for rule in live)
-        self._generic_index = not any(_names_an_index(rule.pattern) for rule in live)
-        self.here = _here([r for r, (_, at) in zip(live, standing, strict=True) if r.pattern.done(at)])
-        self.dead = self.here is None and not any(_goes_on(automaton, entry) for entry in standing)
-        self.names = frozenset[str]() if self.dead else _names(automaton, standing)
+        rules = automaton.rules
+        steps = [(rules[e.number], list(rules[e.number].pattern.next_steps(e.stored))) for e in entries]
+        self._looks = any(_looks(step) for _, few in steps for step in few)
+        self.tells_apart = any(_names_an_index(step) for _, few in steps for step in few)
+        self.filters = any(isinstance(step, Where) for rule, few in steps if rule.ignores for step in few)
+        self.here = _here([rules[entry.number] for entry in entries if automaton.applies(entry)])
+        self.dead = self.here is None and not any(few for _, few in steps)
+        self.names = frozenset[str]() if self.dead else _names([step for _, few in steps for step in few])
         self._marks: list[bytes] | None = [] if self.dead else None
         self._otherwise: State | None = self if self.dead else None
 
     def step(self, key: str | int, value: Json, size: int) -> "State":
-        """The state below `key`, which holds `value` and has `size - 1` siblings."""
+        """The state below `key`, which holds `value` and has `size - 1` siblings, in the baseline."""
         if self.dead:
             return self
-        if self._valued:
-            return self._advance(key, value, size)
-        memo: str | int | None = None if self._generic_index and key.__class__ is int else key
+        if self._looks:
+            return self._stepped(key, value, size)
+        memo: str | int | None = None if not self.tells_apart and key.__class__ is int else key
         known = self._next.get(memo)
         if known is None:
             if len(self._next) >= _MOST_NEXT:
                 self._next.clear()
-            known = self._next[memo] = self._advance(key, value, size)
+            known = self._next[memo] = self._stepped(key, value, size)
         return known
+
+    def step_alone(self, key: str | int, value: Json, size: int) -> "State":
+        """The state below what came back and has no partner in the baseline."""
+        if self.dead or not self._looks:
+            return self.step(key, value, size)
+        return self._advanced(lambda pattern, entry: (pattern.after(entry.came, key, value, size),) * 2)
+
+    def step_both(self, stored: Side, came: Side) -> "State":
+        """The state below a pair. What is left out must be selected on both sides; a filter that reads a
+        placeholder in the baseline is asked of what came back alone."""
+
+        def after(pattern: Pattern, entry: Entry) -> tuple[tuple[int, ...], tuple[int, ...]]:
+            return (
+                pattern.after(entry.stored, stored.key, stored.value, stored.size, _is_open),
+                pattern.after(entry.came, came.key, came.value, came.size),
+            )
+
+        return self._advanced(after)
+
+    def may_leave_out(self, key: str | int, value: Json, size: int) -> bool:
+        """Whether a filter of a rule that leaves something out holds for a value of the baseline, or may."""
+        if not self.filters:
+            return False
+        for entry in self._entries:
+            rule = self._automaton.rules[entry.number]
+            if rule.ignores:
+                for step in rule.pattern.next_steps(entry.stored):
+                    if isinstance(step, Where) and fits(step, key, value, size, _is_open):
+                        return True
+        return False
 
     @property
     def same_below(self) -> "State | None":
         """The one state below all elements of an array, where no rule tells them apart."""
-        return self.any_element() if self._generic_index and not self._valued else None
+        return None if self.tells_apart else self.otherwise()
 
-    def any_element(self) -> "State":
-        """The state below any index that no rule names."""
-        return self.step(_NO_RULE_NAMES_IT, None, 0)
+    def any_elements(self) -> Here | None:
+        """The rules that leave out all elements of an array, whatever they hold; None if one of them may be
+        compared all the same."""
+        here = None if self.dead else self.otherwise().here
+        if here is None or here.ignore is None:
+            return None
+        exact = here.ignore.pattern.specificity
+        for entry in self._entries if self.tells_apart else ():
+            rule = self._automaton.rules[entry.number]
+            if not rule.ignores and rule.pattern.specificity > exact:
+                return None
+        return here
 
     def otherwise(self) -> "State":
-        """The state below any key that is not among the names."""
+        """The state below a key, or an index, that is known to no rule: wildcards alone lead there. No value
+        is made up for it."""
         if self._otherwise is None:
-            self._otherwise = self.step(max(self.names or (), default="") + "\0", None, 0)
+            self._otherwise = self._advanced(
+                lambda pattern, entry: (pattern.after_any(entry.stored), pattern.after_any(entry.came))
+            )
         return self._otherwise
 
     def asleep(self, data: bytes) -> bool:
@@ -114,14 +182,25 @@ class State:
             self._marks = [name.encode("utf-8", "surrogatepass") for name in self.names]
         return not any(map(data.__contains__, self._marks))
 
-    def _advance(self, key: str | int, value: Json, size: int) -> "State":
-        rules = self._automaton.rules
-        standing = []
-        for number, positions in self._standing:
-            after = rules[number].pattern.after(positions, key, value, size)
-            if after:
-                standing.append((number, after))
-        return self._automaton.state(tuple(standing))
+    def _stepped(self, key: str | int, value: Json, size: int) -> "State":
+        def after(pattern: Pattern, entry: Entry) -> tuple[tuple[int, ...], tuple[int, ...]]:
+            stored = pattern.after(entry.stored, key, value, size)
+            same = entry.came == entry.stored
+            return stored, stored if same else pattern.after(entry.came, key, value, size)
+
+        return self._advanced(after)
+
+    def _advanced(
+        self, after: Callable[[Pattern, Entry], tuple[tuple[int, ...], tuple[int, ...]]]
+    ) -> "State":
+        entries = []
+        for entry in self._entries:
+            rule = self._automaton.rules[entry.number]
+            stored, came = after(rule.pattern, entry)
+            if stored and (came or not rule.ignores):
+                # how a thing is compared is for the baseline to say
+                entries.append(Entry(entry.number, stored, came if rule.ignores else stored))
+        return self._automaton.state(tuple(entries))
 
 
 class Automaton:
@@ -129,14 +208,20 @@ class Automaton:
 
     def __init__(self, rules: list[Rule]):
         self.rules = rules
-        self._states: dict[tuple[tuple[int, tuple[int, ...]], ...], State] = {}
-        self.start = self.state(tuple((n, rule.pattern.start()) for n, rule in enumerate(rules)))
+        self._states: dict[tuple[Entry, ...], State] = {}
+        starts = [rule.pattern.start() for rule in rules]
+        self.start = self.state(tuple(Entry(n, start, start) for n, start in enumerate(starts)))
 
-    def state(self, standing: tuple[tuple[int, tuple[int, ...]], ...]) -> State:
-        found = self._states.get(standing)
+    def state(self, entries: tuple[Entry, ...]) -> State:
+        found = self._states.get(entries)
         if found is None:
-            found = self._states[standing] = State(self, standing)
+            found = self._states[entries] = State(self, entries)
         return found
+
+    def applies(self, entry: Entry) -> bool:
+        """Whether a rule has come to its end."""
+        pattern = self.rules[entry.number].pattern
+        return pattern.done(entry.stored) and pattern.done(entry.came)
 
 
 def automaton_of(rules: list[Rule]) -> Automaton:
@@ -153,49 +238,64 @@ def automaton_of(rules: list[Rule]) -> Automaton:
     return found
 
 
-_NO_RULE_NAMES_IT = 10**18
 _SHARED: dict[Hashable, Automaton] = {}
 _MOST_SHARED = 256
 _MOST_NEXT = 4_096
 
 
-def _goes_on(automaton: Automaton, entry: tuple[int, tuple[int, ...]]) -> bool:
-    number, positions = entry
-    return positions[0] < len(automaton.rules[number].pattern.segments)
+def _is_open(value: Json) -> bool:
+    """Whether a value of the baseline stands for others."""
+    return isinstance(value, str) and has_marker(value)
 
 
-def _names(automaton: Automaton, standing: tuple[tuple[int, tuple[int, ...]], ...]) -> frozenset[str] | None:
-    names: set[str] = set()
-    for number, positions in standing:
-        segments = automaton.rules[number].pattern.segments
-        for segment in (segments[position] for position in positions if position < len(segments)):
-            keys = segment.keys if isinstance(segment, OneOf) else (segment,)
-            if not all(isinstance(key, str) or key is Wild.DEEP for key in keys):
-                return None
-            names.update(key for key in keys if isinstance(key, str))
-    return frozenset(names)
+def _names(steps: list[Segment]) -> frozenset[str] | None:
+    if not all(isinstance(step, str) or step is Wild.DEEP for step in steps):
+        return None
+    return frozenset(step for step in steps if isinstance(step, str))
 
 
-def _names_an_index(pattern: Pattern) -> bool:
-    return any(
-        isinstance(segment, int | Slice | Where)
-        or (isinstance(segment, str) and segment.isdigit())
-        or not isinstance(segment, str | Wild)
-        for segment in pattern.segments
-    )
+def _looks(step: Segment) -> bool:
+    """Whether more than the key decides where a step leads: a filter, or an index from the end."""
+    return isinstance(step, Where | Slice) or (isinstance(step, int) and step < 0)
+
+
+def _names_an_index(step: Segment) -> bool:
+    return step.isdigit() if isinstance(step, str) else not isinstance(step, Wild | Key)
+
+
+_STRICTNESS = {"ordered": 4, "each": 2, "unordered": 1, "subset": 0}
+_TYPES = {"exact": 3, "structural": 2, "numeric": 1, "semantic": 0}
+
+
+def _rank(rule: Rule) -> tuple[Specificity, bool, int, int, str, str]:
+    """What decides between rules of one kind: the more exact path, then what asks for more, and in no case
+    the order in which they were written."""
+    how = rule.arrays
+    order = _STRICTNESS.get(how, 3) if isinstance(how, str) else 3
+    type = _TYPES.get(rule.fields.type or "", -1) if rule.fields else -1
+    return (rule.pattern.specificity, rule.kind == "ignore_fields", order, type, rule.bounds, rule.text)
 
 
 def _here(rules: list[Rule]) -> Here | None:
-    """The most exact rule of each kind. An ignore rule holds unless a comparing rule is more exact."""
+    """The most exact rule of each kind. An ignore rule holds unless a comparing rule is more exact. Of
+    tolerances that are equally exact each one holds."""
     if not rules:
         return None
     best: dict[str, Rule] = {}
     for rule in rules:
-        kind = "ignore" if rule.kind in ("ignore_fields", "ignore_values") else rule.kind
-        if kind not in best or rule.pattern.specificity > best[kind].pattern.specificity:
+        kind = "ignore" if rule.ignores else rule.kind
+        if kind not in best or _rank(rule) > _rank(best[kind]):
             best[kind] = rule
     ignore = best.get("ignore")
     comparing = [rule for kind, rule in best.items() if kind != "ignore"]
     if ignore and any(rule.pattern.specificity > ignore.pattern.specificity for rule in comparing):
         ignore = None
-    return Here(tuple(rules), ignore, best.get("tolerance"), best.get("arrays"), best.get("fields"))
+    return Here(tuple(rules), ignore, _tolerances(rules), best.get("arrays"), best.get("fields"))
+
+
+def _tolerances(rules: list[Rule]) -> tuple[Rule, ...]:
+    found = [rule for rule in rules if rule.kind == "tolerance"]
+    most = max((rule.pattern.specificity for rule in found), default=None)
+    return tuple(
+        sorted((r for r in found if r.pattern.specificity == most), key=lambda r: (r.text, r.bounds))
+    )

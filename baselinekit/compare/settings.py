@@ -9,12 +9,13 @@ from baselinekit.compare.rules import Rule
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.model.baselines import BOUNDS, FLAGS, FieldRule, Rules, Tolerance, Type
 from baselinekit.model.values import Json, Path
-from baselinekit.paths import Pattern, parse, roots
+from baselinekit.paths import Pattern, Wild, parse, roots
 from baselinekit.placeholders.kinds import is_number
 
 _BODY = ("body",)
-_DEFAULT = replace(parse("**"), text="*")
-"""The path of the default tolerance. In a response it is for the body's numbers, not for the status."""
+_DEFAULT = replace(parse("**"), text="*", last=True)
+"""The path of the default tolerance. In a response it is for the body's numbers, not for the status. Every
+other path is more exact."""
 
 
 def base_mode(rules: Rules, output: Json, kind: str, problems: list[Problem]) -> Mode:
@@ -149,10 +150,11 @@ def _roots(pattern: Pattern, output: Json, form: Form) -> list[Path]:
     """From where a path starts, decided on the stored output alone."""
     if not is_response(form):
         return [()]
-    if pattern.text == _DEFAULT.text and pattern.segments == _DEFAULT.segments:
+    if pattern.last:
         return [_BODY]
     found = roots(pattern, output)
-    if len(found) == 2:
+    nameless = not pattern.absolute and {*pattern.segments} == {Wild.ANY}
+    if len(found) == 2 or (found and nameless):  # a response has parts, whatever is in its body
         what = f"{pattern.text!r} is both in the response and in its body"
         raise InvalidInput(Problem("BK204", what, f"write body.{pattern.text} or $.{pattern.text}"))
     if found:

@@ -1,7 +1,7 @@
 """Arrays whose order is free: rows are sorted into buckets by what is literal in them, then matched
 optimally within a bucket. Each row has one partner, so multiplicity counts."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +14,7 @@ from baselinekit.compare.literal import Literal, identical
 from baselinekit.compare.mode import Mode
 from baselinekit.compare.objects import Object
 from baselinekit.compare.pairing import freeze, match, search
+from baselinekit.compare.selected import Elements, is_left_out, reach
 from baselinekit.compare.walk import Link, Mismatch, Node, Walk, unroll
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.values import Json
@@ -53,6 +54,7 @@ class Unordered:
     subset: bool = False
     bindings: bool = False
     columns: Columns | None = None
+    elements: Elements | None = None
     optional: bool = False
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
@@ -63,17 +65,25 @@ class Unordered:
         pairs |= self._same_literals(actual, pairs)
         taken = set(pairs.values())
         rows = [e for e in range(len(self.items)) if e not in pairs]
+        elements = self.elements if self.elements and self.elements.state.tells_apart else None
+        free = elements.left_out(actual, walk) if elements else frozenset[int]()
+        aside = {e for e in rows if is_left_out(self.items[e])} if elements else ()
+        rows = [e for e in rows if e not in aside] if aside else rows
         rows.sort(key=lambda e: self.items[e].optional)  # who must have a partner chooses first
         columns = [a for a in range(len(actual)) if a not in taken]
-        found = self._match(rows, columns, actual, walk, path)
+        found = self._match(rows, columns, actual, walk, path, free)
         resolved: dict[int, Json] = {}
         if walk.bound or not walk.halting:  # else they have been walked, and leave nothing behind
             for e, a in sorted(found.items()):
                 resolved[a] = self.items[e].walk(actual[a], walk, (path, a))
         used = set(found.values())
+        lost = [e for e in rows if e not in found]
+        if elements and aside:
+            spare = [a for a in columns if a in free and a not in used]
+            lost += elements.not_made_up_for(sorted(aside), self.items, spare)
         likely = self._leftovers(
-            [e for e in rows if e not in found],
-            [a for a in columns if a not in used],
+            lost,
+            [a for a in columns if a not in used and a not in free],
             actual,
             walk,
             path,
@@ -112,7 +122,13 @@ class Unordered:
         return {e: free.pop() for e, key in wanted.items() if (free := places.get(key))}
 
     def _match(
-        self, rows: list[int], columns: list[int], actual: list[Json], walk: Walk, path: Link
+        self,
+        rows: list[int],
+        columns: list[int],
+        actual: list[Json],
+        walk: Walk,
+        path: Link,
+        free: Set[int],
     ) -> dict[int, int]:
         buckets = self._buckets(rows, columns, actual)
         candidates = [bucket for bucket in buckets if bucket]
@@ -124,30 +140,46 @@ class Unordered:
                     "pair them by a key: arrays: {path: {by: id}}",
                 )
             )
-        return self._paired_asking(rows, columns, buckets, actual, walk)
+        return self._paired_asking(rows, columns, buckets, actual, walk, free)
 
     def _paired_asking(
-        self, rows: list[int], columns: list[int], buckets: list[list[int]], actual: list[Json], walk: Walk
+        self,
+        rows: list[int],
+        columns: list[int],
+        buckets: list[list[int]],
+        actual: list[Json],
+        walk: Walk,
+        free: Set[int],
     ) -> dict[int, int]:
         """Nobody is asked about texts that need not be alike: first the pairs are looked for without."""
         asking, unsure = walk.asking, walk.unsure
         walk.asking = False
         found: dict[int, int] | None = None
         with suppress(Mismatch):
-            found = self._paired(rows, columns, buckets, actual, walk)
+            found = self._paired(rows, columns, buckets, actual, walk, free)
         walk.asking = asking
-        if asking and walk.unsure != unsure and not (found is not None and self._whole(found, rows, columns)):
-            return self._paired(rows, columns, buckets, actual, walk)
+        if (
+            asking
+            and walk.unsure != unsure
+            and not (found is not None and self._whole(found, rows, columns, free))
+        ):
+            return self._paired(rows, columns, buckets, actual, walk, free)
         if found is None:
             raise Mismatch
         return found
 
-    def _whole(self, found: dict[int, int], rows: list[int], columns: list[int]) -> bool:
+    def _whole(self, found: dict[int, int], rows: list[int], columns: list[int], free: Set[int]) -> bool:
         alone = any(e not in found and not self.items[e].optional for e in rows)
-        return not alone and (self.subset or len(found) == len(columns))
+        return not alone and (self.subset or not {*columns} - free - {*found.values()})
 
     def _paired(
-        self, rows: list[int], columns: list[int], buckets: list[list[int]], actual: list[Json], walk: Walk
+        self,
+        rows: list[int],
+        columns: list[int],
+        buckets: list[list[int]],
+        actual: list[Json],
+        walk: Walk,
+        free: Set[int],
     ) -> dict[int, int]:
         known: dict[int, list[int]] = {}
 
@@ -161,10 +193,14 @@ class Unordered:
             raise Mismatch
         if (
             self.bindings
-            and (found := self._consistent(rows, len(columns), actual, partners, walk)) is not None
+            and (found := self._consistent(rows, len(columns), actual, partners, walk, bool(free)))
+            is not None
         ):
             return found
-        return {rows[row]: a for row, a in match(len(rows), len(columns), partners).items()}
+        matched = match(len(rows), len(columns), partners)
+        if free and not self.subset:
+            matched = reach(matched, len(rows), [a for a in columns if a not in free], partners)
+        return {rows[row]: a for row, a in matched.items()}
 
     def _buckets(self, rows: list[int], columns: list[int], actual: list[Json]) -> list[list[int]]:
         """For each row the columns that could match it, judged by what is literal."""
@@ -195,6 +231,7 @@ class Unordered:
         actual: list[Json],
         partners: Callable[[int], Sequence[int]],
         walk: Walk,
+        any_number: bool,
     ) -> dict[int, int] | None:
         """A matching under which every binding has one value, searched with a bound on the tries."""
 
@@ -206,7 +243,8 @@ class Unordered:
                 walk.bindings = outer
 
         optional = [self.items[e].optional for e in rows]
-        found = search(optional, 0 if self.subset else columns, partners, attempt, walk.bindings)
+        least = 0 if self.subset or any_number else columns
+        found = search(optional, least, partners, attempt, walk.bindings)
         return None if found is None else {rows[row]: column for row, column in found.items()}
 
     def _leftovers(

@@ -1,0 +1,279 @@
+"""What a filter, an index or a slice leaves out, case by case; what ranks before what; the default last."""
+
+import itertools
+import random
+from typing import Any
+
+import pytest
+import ruled
+from hypothesis import given, settings, strategies as st
+
+from baselinekit.errors import InvalidInput
+from baselinekit.model.values import Json
+
+ADMIN = {"id": 1, "role": "admin", "mfa": True}
+USER = {"id": 2, "role": "user", "mfa": False}
+GUEST = {"id": 2, "role": "guest", "mfa": None}
+NOT_ADMIN = "users[?(@.role != 'admin')]"
+
+Row = tuple[str, str, list[Json], list[Json], bool, bool]
+FILTERED: list[Row] = [
+    # what it shows, the path, stored, came, whether it passes as ignore_fields, and as ignore_values
+    ("an admin who changed", NOT_ADMIN, [ADMIN], [{**ADMIN, "mfa": False}], False, False),
+    ("nothing came", NOT_ADMIN, [ADMIN], [], False, False),
+    ("other things came", NOT_ADMIN, [ADMIN], ["x", None], False, False),
+    ("a user who changed", NOT_ADMIN, [ADMIN, USER], [ADMIN, GUEST], True, True),
+    ("a user who is gone", NOT_ADMIN, [ADMIN, USER], [ADMIN], True, False),
+    ("a user who came", NOT_ADMIN, [ADMIN, USER], [ADMIN, USER, GUEST], True, True),
+    ("a user who came first", NOT_ADMIN, [ADMIN], [GUEST, ADMIN], True, True),
+    ("a user who stands elsewhere", NOT_ADMIN, [USER, ADMIN], [ADMIN, USER], True, False),
+    ("an admin who became a user", NOT_ADMIN, [ADMIN], [{**ADMIN, "role": "user"}], False, False),
+    (
+        "a user who became an admin",
+        NOT_ADMIN,
+        [USER, ADMIN],
+        [{**USER, "role": "admin"}, ADMIN],
+        False,
+        False,
+    ),
+    ("an admin who came", NOT_ADMIN, [USER], [USER, ADMIN], False, False),
+    ("an admin who is gone", NOT_ADMIN, [USER, ADMIN], [USER], False, False),
+    ("the field of a user", f"{NOT_ADMIN}.mfa", [USER], [{**USER, "mfa": True}], True, True),
+    ("the field of an admin", f"{NOT_ADMIN}.mfa", [ADMIN], [{**ADMIN, "mfa": False}], False, False),
+    ("the field of a new admin", f"{NOT_ADMIN}.mfa", [USER], [{**ADMIN, "id": 2}], False, False),
+    ("the last one", "users[-1]", [1, 2], [1, 3], True, True),
+    ("the last of more", "users[-1]", [1, 2], [1, 3, 4], False, False),
+    ("the last of fewer", "users[-1]", [1, 2, 3], [1, 4], False, False),
+    ("not the last", "users[-1]", [1, 2], [3, 2], False, False),
+    ("the first two", "users[0:2]", [1, 2, 3], [4, 5, 3], True, True),
+    ("not the third", "users[0:2]", [1, 2, 3], [1, 2, 4], False, False),
+    ("every second", "users[::2]", [1, 2, 3], [4, 2, 5], True, True),
+    ("what is the same as its neighbour", "users[?(@.a == @.b)]", [{"a": 1, "b": 2}], [], False, False),
+    ("what is not there", "users[?(!@.a)]", [{"a": 1}], [{"a": 2}], False, False),
+    ("everything", "users[*]", [1], [2, 3], True, True),
+    ("everything, beside a filter", "users[*]", [], ["x"], True, True),
+]
+
+
+@pytest.mark.parametrize("row", FILTERED, ids=[row[0] for row in FILTERED])
+@pytest.mark.parametrize("free", [False, True], ids=["ordered", "unordered"])
+def test_what_is_left_out(row: Row, free: bool) -> None:
+    name, path, stored, came, fields, values = row
+    for kind, passes in (("ignore_fields", fields), ("ignore_values", values)):
+        rules: dict[str, Any] = {kind: [f"$.{path}"]}
+        if free:
+            rules["arrays"] = {"users": "unordered"}
+            passes = passes or name == "a user who stands elsewhere"
+        found = ruled.compare({"n": 1, "users": stored}, {"n": 1, "users": came}, rules)
+        assert found.passed == passes, (kind, ruled.shown(found))
+
+
+def test_of_a_subset_what_is_compared_must_be_there() -> None:
+    for kind, absent in (("ignore_fields", True), ("ignore_values", False)):
+        rules: dict[str, Any] = {kind: [f"$.{NOT_ADMIN}"], "arrays": {"users": "subset"}}
+        assert ruled.compare({"users": [ADMIN, USER]}, {"users": [GUEST, ADMIN, 7]}, rules).passed
+        assert ruled.compare({"users": [ADMIN, USER]}, {"users": [ADMIN]}, rules).passed == absent
+        assert not ruled.compare({"users": [ADMIN, USER]}, {"users": [USER, GUEST]}, rules).passed
+
+
+MEMBERS: list[tuple[Json, Json, bool]] = [
+    ({"x": {"on": False, "n": 1}}, {"x": {"on": False, "n": 2}}, True),
+    ({"x": {"on": True, "n": 1}}, {"x": {"on": True, "n": 2}}, False),
+    ({"x": {"on": False, "n": 1}}, {"x": {"on": True, "n": 1}}, False),
+    ({"x": {"on": True, "n": 1}}, {"x": {"on": False, "n": 1}}, False),
+    ({"x": {"on": False, "n": 1}}, {}, True),
+    ({"x": {"on": True, "n": 1}}, {}, False),
+    ({}, {"x": {"on": False, "n": 1}}, True),
+    ({}, {"x": {"on": True, "n": 1}}, False),
+]
+
+
+@pytest.mark.parametrize(("stored", "came", "passes"), MEMBERS)
+def test_members_of_an_object_are_left_out_as_elements_are(stored: Json, came: Json, passes: bool) -> None:
+    rules = {"ignore_fields": ["$.m[?(@.on == false)]"]}
+    assert ruled.compare({"n": 1, "m": stored}, {"n": 1, "m": came}, rules).passed == passes
+
+
+@pytest.mark.parametrize(
+    ("came", "passes"),
+    [
+        ({"role": "user", "n": 2}, True),
+        ({"role": "admin", "n": 2}, False),
+        ({"role": "admin", "n": 1}, True),
+        ({"role": 7, "n": 1}, False),
+    ],
+)
+@pytest.mark.parametrize("sign", ["!= 'admin'", "== 'user'"])
+@pytest.mark.parametrize("how", ["ordered", "each", "unordered", {"by": "id"}])
+def test_a_filter_that_reads_a_placeholder_is_asked_of_what_came(
+    how: Any, sign: str, came: dict[str, Json], passes: bool
+) -> None:
+    stored = {"id": 1, "role": "<<any_string>>", "n": 1}
+    rules = {"ignore_fields": [f"$.rows[?(@.role {sign})].n"], "arrays": {"rows": how}}
+    found = ruled.compare({"rows": [stored]}, {"rows": [{"id": 1, **came}]}, rules)
+    assert found.passed == passes, ruled.shown(found)
+
+
+def test_a_template_takes_the_place_of_the_element() -> None:
+    stored = {"rows": [{"id": "<<any_integer>>", "n": 1}]}
+    rules = {"ignore_fields": ["$.rows[0].n"]}
+    assert ruled.compare(stored, {"rows": [{"id": 1, "n": 2}, {"id": 2, "n": 1}]}, rules).passed
+    assert ruled.shown(ruled.compare(stored, {"rows": [{"id": 1, "n": 2}, {"id": 2, "n": 2}]}, rules)) == [
+        ["rows[1].n", "value"]
+    ]
+
+
+KEYED: list[tuple[list[Json], list[Json], bool, bool]] = [
+    ([ADMIN, USER], [ADMIN, GUEST], True, True),
+    ([ADMIN, USER], [ADMIN], True, False),
+    ([ADMIN], [USER, ADMIN], True, True),
+    ([ADMIN, USER], [ADMIN, {**GUEST, "id": 7}], True, True),
+    ([ADMIN, USER], [{**ADMIN, "mfa": False}, USER], False, False),
+    ([ADMIN, USER], [ADMIN, {**USER, "role": "admin"}], False, False),
+    ([ADMIN, USER], [USER], False, False),
+    ([ADMIN], [ADMIN, {**ADMIN, "id": 3}], False, False),
+    ([ADMIN, {"role": "x"}], [ADMIN, {"role": "y"}], True, True),
+    ([ADMIN, {"role": "x"}], [ADMIN], True, False),
+    ([ADMIN, USER, USER], [ADMIN, USER, USER], True, True),
+    ([ADMIN], [ADMIN, "text", None], True, True),
+]
+
+
+@pytest.mark.parametrize(("stored", "came", "fields", "values"), KEYED)
+def test_rows_that_go_by_a_key_are_left_out_as_well(
+    stored: list[Json], came: list[Json], fields: bool, values: bool
+) -> None:
+    for kind, passes in (("ignore_fields", fields), ("ignore_values", values)):
+        rules = {kind: [f"$.{NOT_ADMIN}"], "arrays": {"users": {"by": "id"}}}
+        for order in itertools.permutations(came):
+            found = ruled.compare({"users": stored}, {"users": [*order]}, rules)
+            assert found.passed == passes, (kind, ruled.shown(found))
+
+
+def test_an_element_that_is_compared_is_not_lost_among_those_that_are_not() -> None:
+    rules: dict[str, Any] = {"ignore_values": ["$.n[*]"], "tolerance": {"$.n[0]": {"abs": 1}}}
+    assert ruled.compare({"n": [1, 5]}, {"n": [2, 9]}, rules).passed
+    assert ruled.compare({"n": [1, 5]}, {"n": [2]}, rules).passed
+    assert ruled.compare({"n": [1, 5]}, {"n": [2, 7, 8, 9]}, rules).passed
+    assert not ruled.compare({"n": [1, 5]}, {"n": [4, 5]}, rules).passed
+    assert not ruled.compare({"n": [1, 5]}, {"n": []}, rules).passed
+
+
+@pytest.mark.parametrize("body", [[], {}, "x", 1])
+@pytest.mark.parametrize("kind", ["ignore_fields", "ignore_values"])
+@pytest.mark.parametrize("path", ["*", "[*]", "*.*"])
+def test_wildcards_alone_do_not_take_the_whole_response(path: str, kind: str, body: Json) -> None:
+    stored = {"status": 200, "headers": {"x": "y"}, "body": body}
+    with pytest.raises(InvalidInput) as caught:
+        ruled.compare(stored, stored, {kind: [path]}, "http")
+    assert "BK204" in [problem.code for problem in caught.value.problems]
+
+
+WIDE: dict[str, Json] = {"abs": 100}
+CLOSE: dict[str, Json] = {"abs": 0.01}
+
+
+@pytest.mark.parametrize(
+    ("paths", "passes"),
+    [
+        ({"*": WIDE, "**.price": CLOSE}, False),
+        ({"*": CLOSE, "**.price": WIDE}, True),
+        ({"*": WIDE, "**": CLOSE}, False),
+        ({"*": WIDE, "**.*": CLOSE}, False),
+        ({"*": WIDE, "**.a.**.**.price": CLOSE}, False),
+        ({"**.price": WIDE, "body.a.price": CLOSE}, False),
+        ({"$..price": WIDE, "**.price": CLOSE}, False),
+        ({"$.body.a.price": CLOSE, "body.a.price": WIDE}, False),
+        ({"body.*.price": WIDE, "$.body[?(@.price > 0)].price": CLOSE}, False),
+        ({"body.a.*": WIDE, "body.*.price": WIDE}, True),
+        ({"body.a.*": {"min_delta": 0}, "body.*.price": {"max_delta": 9}}, False),
+        ({"body.a.*": {"min_delta": 0}, "body.*.price": {"max_delta": 90}}, True),
+    ],
+)
+def test_the_more_exact_tolerance_holds_and_of_equal_ones_each(
+    paths: dict[str, dict[str, Json]], passes: bool
+) -> None:
+    stored, came = ({"status": 200, "body": {"a": {"price": price}}} for price in (1.0, 50.0))
+    for order in itertools.permutations(paths.items()):
+        assert ruled.compare(stored, came, {"tolerance": dict(order)}, "http").passed == passes
+
+
+@pytest.mark.parametrize("path", ["**.x", "**.a.**.x", "**.a.**.**.x", "$..x", "*.x", "body.a.x"])
+@pytest.mark.parametrize("kind", ["ignore_fields", "ignore_values"])
+def test_the_default_tolerance_compares_nothing_that_is_ignored(kind: str, path: str) -> None:
+    stored, came = ({"status": 200, "body": {"a": {"x": n, "y": 1}}} for n in (1, 900))
+    rules = {kind: [path], "tolerance": {"*": {"abs": 0}}}
+    assert ruled.compare(stored, came, rules, "http").passed
+
+
+PATHS = [
+    "**.a",
+    "**",
+    "a.b",
+    "*.b",
+    "a.*",
+    "a.**",
+    "**.b",
+    "$.a[?(@ > 0)]",
+    "$..[?(@.b)]",
+    "*",
+    "a",
+    "*.*",
+    "r.*",
+]
+PATHS += ["r[0]", "$.r[0,1]", "$.r[0:2]", "$.r[-1]", "$.r[?(@ == 1)]"]
+DOCUMENT: Json = {"a": {"b": 1, "c": 2}, "b": 3, "r": [1, 2, 3]}
+
+
+@given(
+    st.lists(st.sampled_from(PATHS), max_size=3, unique=True),
+    st.lists(st.sampled_from(PATHS), max_size=3, unique=True),
+    st.dictionaries(
+        st.sampled_from(PATHS),
+        st.sampled_from([{"abs": 0}, {"abs": 1}, {"abs": 9}, {"rel": 0.5}, {"min_delta": 0}]),
+        max_size=4,
+    ),
+    st.dictionaries(
+        st.sampled_from(["r", "*", "**", "**.r"]), st.sampled_from(["unordered", "ordered", "subset"])
+    ),
+    st.dictionaries(st.sampled_from(PATHS[:8]), st.sampled_from([{"type": "exact"}, {"type": "numeric"}])),
+    st.lists(st.integers(-2, 9), min_size=6, max_size=6),
+    st.randoms(use_true_random=False),
+)
+@settings(max_examples=1_500, deadline=None)
+def test_the_order_of_writing_never_matters(
+    fields: list[str],
+    values: list[str],
+    tolerance: dict[str, dict[str, Json]],
+    arrays: dict[str, str],
+    types: dict[str, dict[str, str]],
+    numbers: list[int],
+    shuffle: random.Random,
+) -> None:
+    a, c, b, *rows = numbers
+    came = {"a": {"b": a, "c": c}, "b": b, "r": rows}
+
+    def judged(mixed: bool) -> Any:
+        lists: list[list[Any]] = [
+            [*fields],
+            [*values],
+            [*tolerance.items()],
+            [*arrays.items()],
+            [*types.items()],
+        ]
+        for one in lists if mixed else ():
+            shuffle.shuffle(one)
+        rules = {
+            "ignore_fields": lists[0],
+            "ignore_values": lists[1],
+            "tolerance": dict(lists[2]),
+            "arrays": dict(lists[3]),
+            "fields": dict(lists[4]),
+        }
+        try:
+            found = ruled.compare(DOCUMENT, came, rules)
+        except InvalidInput as error:
+            return sorted(problem.what for problem in error.problems)
+        return found.passed, ruled.shown(found)
+
+    assert judged(False) == judged(True)
