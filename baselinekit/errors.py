@@ -98,6 +98,12 @@ def cannot(code: str, what: str, mend: str = "") -> CannotReplay:
     return CannotReplay(Problem(code, what, mend))
 
 
+def fault_of_ours(error: Exception) -> CannotReplay:
+    """What nobody expected, as the error of the one thing that met it: whatever else is judged goes on."""
+    what = f"internal error: {type(error).__name__}: {error}".rstrip(": ")
+    return CannotReplay(Problem("BK399", what, "please report it"))
+
+
 class OutOfBudget(CannotReplay):
     """Not asked: the run has reached a limit that its owner set. What it was for is skipped, not wrong."""
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from baselinekit.clipped import clipped
-from baselinekit.errors import BaselinekitError, CannotReplay, OutOfBudget, Problem, Refused
+from baselinekit.errors import BaselinekitError, CannotReplay, OutOfBudget, Refused, fault_of_ours
 from baselinekit.evals.casechecks import Prepared
 from baselinekit.evals.limits import Time
 from baselinekit.grade import dispatch as grading
@@ -81,7 +81,7 @@ class Examiner:
     _line: _Line = field(default_factory=_Line)
 
     def attempt(self, prepared: Prepared, number: int) -> Made:
-        """Nothing that goes wrong here stops the others."""
+        """What goes wrong with one is its error; what nobody expected is for the caller to tell (`fault`)."""
         began = self.seconds()
         try:
             made = self._made(prepared, number, began)
@@ -90,16 +90,20 @@ class Examiner:
         except BaselinekitError as error:
             verdict = "refused" if isinstance(error, Refused) else None
             made = Made(_without_output(number, "error", error, verdict))
-        except Exception as error:  # a fault of ours must not take the other results with it
-            fault = Problem("BK399", f"internal error: {type(error).__name__}: {error}", "please report it")
-            made = Made(_without_output(number, "error", CannotReplay(fault)))
         took = self.seconds() - began
         redactor = self.here.project.redactor
         if made.observation is not None:
             redactor = redactor.knowing(made.observation.output)
         return replace(made, attempt=_masked(replace(made.attempt, seconds=took), redactor.mask_value))
 
+    def fault(self, number: int, error: Exception) -> Attempt:
+        """The attempt that met what nobody expected."""
+        attempt = _without_output(number, "error", fault_of_ours(error))
+        return _masked(attempt, self.here.project.redactor.mask_value)
+
     def _made(self, prepared: Prepared, number: int, began: float) -> Made:
+        if prepared.fault is not None:
+            raise prepared.fault
         case, project = prepared.case, self.here.project
         time = Time(case.timeout, self.seconds, began)
         setting = project.setting(os.path.dirname(case.source.file), time.within(self.here.doors))

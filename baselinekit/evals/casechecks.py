@@ -36,13 +36,15 @@ _ANYTHING = Recipe(None, SkillExecution("skill", "part"))
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A case that can be run: its matchers and schemas by the number of the grader that needs them. `files`:
-    16 hex digits over what stands in the files that its verdict hangs on; "" where it names none."""
+    16 hex digits over what stands in the files that its verdict hangs on; "" where it names none. `fault`:
+    what nobody expected, met when it was made ready."""
 
     case: Case
     matchers: dict[int, tuple[Matcher, ...]] = field(default_factory=dict)
     schemas: dict[int, Json] = field(default_factory=dict)
     baseline: Baseline | None = None
     files: str = ""
+    fault: Exception | None = None
 
 
 def prepare_cases(
@@ -69,6 +71,8 @@ def checked_cases(
             found.append(_prepared(here, case, runnable))
         except BaselinekitError as error:
             (refused if isinstance(error, Refused) else wrong).append((case, error.problems))
+        except Exception as error:  # told as the error of this case, where it is examined
+            found.append(Prepared(case, fault=error))
     root = here.project.root
     return found, list(_placed(wrong, root)), list(_placed(refused, root))
 

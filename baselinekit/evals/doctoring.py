@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from baselinekit.errors import BaselinekitError, Problem
+from baselinekit.errors import BaselinekitError, Problem, fault_of_ours
 from baselinekit.evals.calibrating import facts_of
 from baselinekit.evals.casechecks import checked_cases
 from baselinekit.evals.evalfiles import folders
@@ -68,7 +68,8 @@ def _with_evals(
     gates = [file for file, has in forms.items() if "gate" in has]
     passed_over = {*gates, *(file for file, has in forms.items() if has == {"report"} and file not in paths)}
     suite, problems = load_partly([file for file in forms if file not in passed_over], project.root)
-    _, wrong, refused = checked_cases(Here(project, doors), suite.cases, runnable)
+    ready, wrong, refused = checked_cases(Here(project, doors), suite.cases, runnable)
+    wrong += [fault_of_ours(one.fault).problems[0] for one in ready if one.fault is not None]
     for file in gates:
         problems += _said(partial(load_gates, file, project.root))
     problems += _said(partial(facts_of, project.root, suite.cases))

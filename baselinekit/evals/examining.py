@@ -50,7 +50,10 @@ class Examining:
         known = self.memory.known(prepared.case, number)
         if known is not None:
             return known
-        told = self._told(prepared, self.examiner.attempt(prepared, number))
+        try:
+            told = self._told(prepared, self.examiner.attempt(prepared, number))
+        except Exception as error:  # the error of this case: the others are examined
+            told = Told(self.examiner.fault(number, error))
         attempt = told.attempt
         cut_off = (
             attempt.outcome == "error" and self.way.stop.is_set()

@@ -96,12 +96,13 @@ def compare(
         return policy.maxfail is None or failures < policy.maxfail
 
     def work(pair: tuple[Baseline, Matcher | None]) -> Result:
-        tried = repeated(partial(judge.tried, *pair), policy.repeating, pause)
-        tried.keep()
+        result = judge.settled(
+            pair[0], lambda: repeated(partial(judge.tried, *pair), policy.repeating, pause)
+        )
         if policy.record != "never":
-            noise = tried.result.verdict == "noise"  # which says nothing of the target
-            recorder.add(pair[0].source, None if noise else _VERDICTS.get(tried.result.outcome))
-        return tried.result
+            noise = result.verdict == "noise"  # which says nothing of the target
+            recorder.add(pair[0].source, None if noise else _VERDICTS.get(result.outcome))
+        return result
 
     with way.stop.heard(), at_once:
         try:
@@ -237,11 +238,15 @@ def _compiled(
             asked.append((number, baseline))
         except BaselinekitError as error:
             wrong[number] = baseline, error
+        except Exception:  # met again where it is judged, and told as the error of this one
+            prepared.append((baseline, None))
     for number, baseline in asked:
         try:
             check(baseline, project.setting_of(baseline, here.doors))
         except BaselinekitError as error:
             wrong[number] = baseline, error
+        except Exception:  # likewise
+            continue
     return prepared, [wrong[number] for number in sorted(wrong)]
 
 

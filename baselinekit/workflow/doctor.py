@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from baselinekit.compare.dispatch import DEFAULT_SIMILARITY, compile_baseline
-from baselinekit.errors import BaselinekitError, Problem, Refused
+from baselinekit.errors import BaselinekitError, Problem, Refused, fault_of_ours
 from baselinekit.model.baselines import Baseline, FieldRule, Rules
 from baselinekit.model.recipes import PromptInput, Recipe, Scores
 from baselinekit.model.values import ABSENT, Json, Path
@@ -62,6 +62,8 @@ def _told(project: Project, baseline: Baseline, doors: Doors) -> Iterator[tuple[
                 compile_baseline(one, project.words_of(baseline))
             except BaselinekitError as error:
                 yield from ((p, False) for p in error.problems if p.code not in ASKED_OF_OPERATOR)
+            except Exception as error:  # what nobody expected is said of this one
+                yield fault_of_ours(error).problems[0], False
     try:
         check(baseline, project.setting_of(baseline, doors))
     except BaselinekitError as error:
@@ -104,6 +106,8 @@ def _similar(rules: Rules) -> Iterator[tuple[str, str]]:
 def portrait(project: Project, baseline: Baseline, doors: Doors) -> Iterator[str]:
     """How one baseline is read: what is asked, the arrays, where the rules start, the placeholders."""
     ((baseline, matcher),) = prepare(Here(project, doors), [baseline])
+    if matcher is None and baseline.baseline is not None and baseline.baseline.output is not ABSENT:
+        matcher = compile_baseline(baseline, project.words_of(baseline))  # and says what nobody expected
     if matcher is None:
         yield f"{baseline.id} has no stored output yet: baselinekit capture from {baseline.source.file}"
         return

@@ -9,7 +9,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from baselinekit.compare.dispatch import Matcher, compile_baseline, is_limit
-from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, OutOfBudget, Problem, Refused
+from baselinekit.errors import (
+    BaselinekitError,
+    CannotReplay,
+    InvalidInput,
+    OutOfBudget,
+    Problem,
+    Refused,
+    fault_of_ours,
+)
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.comparison import Comparison, Difference
 from baselinekit.model.observation import Observation
@@ -53,9 +61,33 @@ class Judge:
         self._lock = threading.Lock()
         self.warnings: set[str] = set()
 
+    def settled(self, baseline: Baseline, judged: Callable[[], Tried]) -> Result:
+        """What is said of a baseline, and what goes with that is done. What nobody expected is the error of
+        this baseline, with its file: the others are judged."""
+        try:
+            tried = judged()
+        except Exception as error:
+            return self._fault(baseline, error)
+        try:
+            tried.keep()
+        except BaselinekitError as error:
+            self._warn(error.problems[0].what)
+        except Exception as error:  # the verdict stands
+            self._warn(str(fault_of_ours(error)))
+        return tried.result
+
+    def _warn(self, what: str) -> None:
+        with self._lock:
+            self.warnings.add(f"what came back could not be kept for a refresh: {what}")
+
+    def _fault(self, baseline: Baseline, error: Exception) -> Result:
+        """Without whom it asks: to word that may be what went wrong."""
+        problem = fault_of_ours(error).problems[0]
+        reason = self._project.redactor.mask(f"{problem.what}: {problem.mend}")
+        return self._result(baseline, outcome="error", reason=reason, code=problem.code)
+
     def tried(self, baseline: Baseline, matcher: Matcher | None, turn: int = 0) -> Tried:
-        """One replay of one baseline, which of several is told by its turn. Nothing that goes wrong here
-        stops the others, and nothing is kept yet."""
+        """One replay of one baseline, which of several is told by its turn. Nothing is kept yet."""
         result = self._settled_at_once(baseline)
         return Tried(result) if result is not None else self._replayed(baseline, matcher, turn)
 
@@ -85,9 +117,6 @@ class Judge:
             return Tried(self._result(baseline, outcome="skipped", reason=reason, code=problem.code))
         except BaselinekitError as error:
             return Tried(self._error(baseline, error))
-        except Exception as error:  # a fault of ours must not take the other results with it
-            fault = Problem("BK399", f"internal error: {type(error).__name__}: {error}", "please report it")
-            return Tried(self._error(baseline, CannotReplay(fault)))
         shown = ("stale", "hid", "aged", *(("uncompared",) if self._explain else ()))
         notes = tuple(report.what for report in comparison.reports if report.kind in shown)
         if comparison.passed:
@@ -202,12 +231,9 @@ class Judge:
         written is no reason to fail."""
         from baselinekit.workflow.keeping import seen_of  # where all passes, nothing is kept
 
-        try:
-            seen = seen_of(self._here, baseline, comparison, observation, self._timestamp())
-            pending.save(self._project.root, seen)
-        except BaselinekitError as error:
-            with self._lock:
-                self.warnings.add(f"what came back could not be kept for a refresh: {error.problems[0].what}")
+        pending.save(
+            self._project.root, seen_of(self._here, baseline, comparison, observation, self._timestamp())
+        )
 
 
 def target_of(recipe: Recipe, project: Project) -> str:

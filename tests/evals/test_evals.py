@@ -401,6 +401,18 @@ def test_a_fault_of_ours_takes_nobody_else_along(tmp_path: Path) -> None:
     assert report.results[0].code == "BK399"
 
 
+class Unprepared(World):
+    def check(self, name: str) -> None:
+        raise RuntimeError("nobody thought of it")
+
+
+def test_nor_does_one_that_is_met_before_anything_is_asked(tmp_path: Path) -> None:
+    judged = case("a", "yes", Grader("judge", "model", ModelJudge("is it kind?")))
+    report = Unprepared(tmp_path).run(suite(judged, case("b")))
+    assert outcomes(report) == {"a": "error", "b": "passed"}
+    assert (report.results[0].code, report.exit_code) == ("BK399", 3)
+
+
 def test_our_own_share_of_the_time_is_small(tmp_path: Path) -> None:
     count = 5000 if os.environ.get("BASELINEKIT_THOROUGH") else 200
     cases = suite(*(case(f"c{n}", "yes" if n % 2 else "no") for n in range(count)))
