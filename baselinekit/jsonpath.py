@@ -6,13 +6,13 @@ read can fail later on."""
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from enum import Enum
 from operator import ge, gt, le, lt
 
 from baselinekit.model.values import Json
+from baselinekit.segments import Key, OneOf, Segment, Slice, Where, Wild, fits
 
 MOST_INDEX = 2**53 - 1
 _DEEPEST = 20
@@ -28,32 +28,6 @@ _COMPARISON = re.compile(r"==|!=|<=|>=|<|>")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _CONSTANTS: dict[str, Json] = {"true": True, "false": False, "null": None}
 _EXPONENT = 400
-
-
-class Wild(Enum):
-    ANY = "*"
-    """Any key, any index."""
-    DEEP = "**"
-    """Any number of steps, none included."""
-
-
-@dataclass(frozen=True, slots=True)
-class Slice:
-    start: int | None
-    stop: int | None
-    step: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A name that looks like a number: the key of an object, and never an index."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    keys: "tuple[Segment, ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +74,8 @@ Term = Compare | Exists | Not | Every | Either
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
-    """Elements, or the members of an object, for which a filter holds."""
+class Asked:
+    """A filter as it was read."""
 
     term: Term
 
@@ -109,33 +83,7 @@ class Where:
         return _holds(self.term, value)
 
     def reads(self, value: Json) -> Iterator[Json]:
-        """The values that the answer depends on."""
         return _read_by(self.term, value)
-
-
-Segment = str | int | Wild | Slice | Key | OneOf | Where
-Unknown = Callable[[Json], bool]
-"""Whether a value that a filter reads says nothing yet, as a placeholder does."""
-
-
-def fits(segment: Segment, key: str | int, value: Json, size: int, unknown: Unknown | None = None) -> bool:
-    """Whether a step leads to `key`, which holds `value` and has `size - 1` siblings."""
-    if isinstance(segment, str):
-        return segment == str(key)
-    if isinstance(segment, int):
-        return key == (segment if segment >= 0 else segment + size) and isinstance(key, int)
-    if segment is Wild.ANY:
-        return True
-    if isinstance(segment, OneOf):
-        return any(fits(one, key, value, size, unknown) for one in segment.keys)
-    if isinstance(segment, Slice):
-        picked = range(*slice(segment.start, segment.stop, segment.step).indices(size))
-        return isinstance(key, int) and key in picked
-    if isinstance(segment, Key):
-        return key == segment.name
-    if isinstance(segment, Where):
-        return segment.holds(value) or (unknown is not None and any(map(unknown, segment.reads(value))))
-    return False
 
 
 def _holds(term: Term, value: Json) -> bool:
@@ -323,7 +271,7 @@ class _Reader:
             return Wild.ANY
         if self.took("?"):
             self.space()
-            return Where(self._either())
+            return Where(Asked(self._either()))
         if sign in ("/", "\\"):
             raise self.wrong("a path does not sort", "take the element by a filter: [?(@.id == 1)]")
         if sign == "(":

@@ -11,9 +11,9 @@ from itertools import islice
 from typing import Any
 
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.jsonpath import (
+from baselinekit.model.values import Json, Path
+from baselinekit.segments import (
     Key as Key,
-    NotJsonPath,
     OneOf as OneOf,
     Segment as Segment,
     Slice as Slice,
@@ -21,9 +21,7 @@ from baselinekit.jsonpath import (
     Where as Where,
     Wild as Wild,
     fits as fits,
-    read,
 )
-from baselinekit.model.values import Json, Path
 
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
 _DOTTED = re.compile(
@@ -162,6 +160,8 @@ def _unquoted(quoted: str, text: str) -> str:
 def _jsonpath(text: str) -> tuple[Segment, ...]:
     if text.count("..") > 1:
         raise _bad(text, "has more than one `..`", "name the keys in between")
+    from baselinekit.jsonpath import NotJsonPath, read
+
     try:
         return read(text)
     except NotJsonPath as error:

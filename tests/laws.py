@@ -19,7 +19,8 @@ STOREYS = {
     "codes": 0,
     "plural": 0.5,
     "model": 1,
-    "jsonpath": 1.5,
+    "segments": 1.5,
+    "jsonpath": 1.8,
     "paths": 2,
     "secretlike": 1.5,
     "variables": 2,
@@ -66,7 +67,18 @@ WITHIN = {
 """The storeys of the rooms inside a room, for those rooms that have grown a house of their own."""
 
 EDGES = {"models", "replay", "store", "report"}
-RULES = {"jsonpath", "paths", "variables", "trust", "escape", "documents", "landmarks", "placeholders", "metrics"}
+RULES = {
+    "segments",
+    "jsonpath",
+    "paths",
+    "variables",
+    "trust",
+    "escape",
+    "documents",
+    "landmarks",
+    "placeholders",
+    "metrics",
+}
 RULES |= {"clipped", "addresses", "plural", "responses", "compare", "grade", "refresh"}
 
 OWNERS = {

@@ -75,12 +75,13 @@ class Compiler:
             mode = mode.tolerating(*bounds[0], rule.pattern.specificity, tuple(bounds[1:]))
         return mode
 
-    def below(self, value: Json, mode: Mode, outer: State, side: Side, at: Link) -> Node:
-        """The node of what stands at a place of an object or an array, which is in the outer state."""
-        usual = outer.step(side.key, side.value, side.size)
+    def below(self, value: Json, mode: Mode, outer: State, key: str | int, size: int, at: Link) -> Node:
+        """The node of what stands under a key of an object or an array, which is in the outer state."""
+        usual = outer.step(key, value, size)
         node = self.node(value, mode, usual, at)
-        if not outer.may_leave_out(side.key, side.value, side.size):
+        if not outer.filters or not outer.may_leave_out(key, value, size):
             return node
+        side = Side(key, value, size)
         return Selected(node, usual, outer, side, lambda own: self.again().node(value, mode, own, at))
 
     def again(self) -> "Compiler":
@@ -165,8 +166,7 @@ class Compiler:
             return Object(value, shape, (), data, at)
         mode, state, size = shape.mode, shape.state, len(value)
         nodes = tuple(
-            (key, self.below(value[key], mode, state, Side(key, value[key], size), (at, key)))
-            for key in shape.deeper
+            (key, self.below(value[key], mode, state, key, size, (at, key))) for key in shape.deeper
         )
         return Object(value, shape, nodes, data, at)
 
@@ -188,7 +188,7 @@ class Compiler:
                     self.checked += 1
                     texts.append((key, item, template.alone, template))
         for key in [key for key in value if key in names]:
-            node = self.below(value[key], mode, state, Side(key, value[key], size), (at, key))
+            node = self.below(value[key], mode, state, key, size, (at, key))
             del rest[key]
             if isinstance(node, Ignored):
                 ignored.append((key, value[key].__class__, node.rule, node.keep))
@@ -219,7 +219,7 @@ class Compiler:
             ):
                 rest[key] = item
                 continue
-            node = self.below(item, mode, state, Side(key, item, size), (at, key))
+            node = self.below(item, mode, state, key, size, (at, key))
             if not isinstance(node, Uncompared):
                 nodes[key] = node
         if at is not None and not nodes and not rest:
@@ -291,7 +291,7 @@ class Compiler:
         below, size = state.same_below, len(value)
         if below is not None and below.here is None:
             return lambda n: self._by_kind(value[n], mode, below, (at, n), False)
-        return lambda n: self.below(value[n], mode, state, Side(n, value[n], size), (at, n))
+        return lambda n: self.below(value[n], mode, state, n, size, (at, n))
 
     def _rows(
         self,
