@@ -1,0 +1,626 @@
+"""An oracle for the verdict of a comparison: SPEC §4, evaluated slowly and plainly.
+
+It was written from the specification alone, by somebody who had not seen the matcher, and shares no code with
+it. Every rule is a set of places in the stored output and a set of places in the actual one; the two documents
+are walked together; an array in any order tries every pairing; a set of possible bindings is carried along.
+
+Where the specification can be read in two ways, the evaluation asks `reads(flag)`: the first reading is the
+strict one, and all others of the flags that were asked are tried as well. When they give different verdicts,
+the case is undecided, and the matcher may answer either way. `READINGS` lists them all."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import product
+from typing import Any
+
+import oracle_paths as paths
+from oracle_paths import Place, Undecided, number
+from oracle_placeholders import Placeholder, alone, fits, holds_one, parts_of, text_fits
+
+READINGS: dict[str, tuple[Any, ...]] = {
+    # A pair of values is selected by a rule when both are; or the stored one decides; or, where the pair
+    # stands at two places (in any order, each), the actual one.
+    "side": ("both", "stored", "actual"),
+    # A less exact ignore rule beside a more exact rule of another kind: ignored all the same, or not.
+    "cross": ("ignored", "compared"),
+    # A further key whose value alone is ignored: an additional field, or none.
+    "extra_value": ("extra", "none"),
+    # What a filter or an index ignores in an array in any order may be paired with what it does not.
+    "pair_ignored": (False, True),
+    # A template array with a rule of its own that is not `ordered` or `each`: an ordinary one, or a template.
+    "ruled_template": (False, True),
+    # A value that is ignored and missing, where only numbers count.
+    "numeric_presence": (False, True),
+    # An array where an object was, or a text, where only numbers count and none stands there.
+    "numeric_shape": (False, True),
+    # A wildcard of require_keys that meets no child, and one that meets what has no keys.
+    "require_none": (False, True),
+    "require_scalar": (False, True),
+    # A required key that the stored output has not: still an additional field.
+    "require_extra": (False, True),
+    # `"*"` of tolerance: for what a response answers with as well (its status), or for its body alone.
+    "default_status": (False, True),
+    # The tolerance of `fields` beside a path of `tolerance`: the more exact one, or its own.
+    "field_tolerance": ("exact", "own"),
+    # Options of the whole comparison hold inside `fields`, or not.
+    "inherit": (True, False),
+    # A key that is ignored counts for the order of keys.
+    "ignored_order": (True, False),
+}
+
+
+class Refused(Exception):
+    """The rules cannot be: the file is told so when it is loaded."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A stored output, an actual one, and rules as a file writes them under `comparison:`."""
+
+    expected: Any
+    actual: Any
+    rules: dict[str, Any] = field(default_factory=dict)
+    http: bool = False
+
+
+@dataclass(frozen=True)
+class How:
+    """By which type a subtree is compared, and what the rule that says so brings with it."""
+
+    type: str
+    options: dict[str, bool]
+    tolerance: dict[str, Any] | None = None
+    rank: tuple[int, int, int] = (-99, 0, 0)
+    inner: bool = False
+
+
+@dataclass(frozen=True)
+class Rule:
+    text: str
+    steps: tuple[Any, ...]
+    stored: frozenset[Place]
+    actual: frozenset[Place]
+    value: Any = None
+
+    @property
+    def rank(self) -> tuple[int, int, int]:
+        return paths.rank(self.steps)
+
+
+Env = frozenset[tuple[str, Any]]
+Bounds = dict[str, Any]
+FLAGS = ("additional_fields", "missing_fields", "field_reordering", "empty_arrays")
+TEXT_OPTIONS = ("case_sensitive", "trim_whitespace", "normalize_newlines")
+OPTIONS = (*(f"allow_{flag}" for flag in FLAGS), *TEXT_OPTIONS)
+PARTS = ("status", "headers", "body")
+
+
+def verdicts(case: Case) -> set[str]:
+    """What may be answered: one verdict where the specification decides, more where it does not."""
+    case = Case(plain_headers(case.expected), plain_headers(case.actual), case.rules, True) if case.http else case
+    try:
+        asked: dict[str, None] = {}
+        judge = Judge(case, {}, asked)
+        judge.paired_by_plain_keys()
+        if not judge.leaves_something():
+            return {"pass", "fail", "refused"}
+        found = {verdict_by(case, {}, asked)}
+        tried: set[tuple[Any, ...]] = set()
+        while len(found) == 1:
+            choices = [READINGS[flag] for flag in list(asked)[:5]]
+            fresh = [one for one in product(*choices) if one not in tried]
+            if not fresh:
+                return found
+            for one in fresh:
+                tried.add(one)
+                found.add(verdict_by(case, dict(zip(asked, one, strict=False)), asked))
+    except Refused:
+        return {"refused"}
+    except Undecided:
+        return {"pass", "fail", "refused"}
+    return found
+
+
+def verdict_by(case: Case, reading: dict[str, Any], asked: dict[str, None]) -> str:
+    return "pass" if Judge(case, reading, asked).passes() else "fail"
+
+
+def plain_headers(output: Any) -> Any:
+    """Header names ignore case."""
+    if not isinstance(output, dict) or "headers" not in output:
+        return output
+    headers = {name.lower(): value for name, value in output["headers"].items()}
+    return {key: headers if key == "headers" else value for key, value in output.items()}
+
+
+def rooted(text: str, expected: Any, http: bool) -> tuple[Any, ...]:
+    """The steps of a path from the whole output: a dotted one starts at the body or at the response."""
+    if text.startswith("$"):
+        steps = paths.jsonpath(text)
+        return lowered(steps) if http else steps
+    steps = paths.dotted(text)
+    if not http:
+        return steps
+    body = {("body", *place) for place in reached(steps, expected["body"])} if "body" in expected else set()
+    whole = reached(lowered(steps), expected)
+    at_body = (paths.Name("body"), *steps)
+    if body and whole and body != whole:
+        if isinstance(steps[0], paths.Deep | paths.Each):
+            raise Undecided("a wildcard that begins at both roots")
+        raise Refused(text)
+    if not body and not whole:
+        if steps[0] in [paths.Name(part) for part in PARTS]:
+            raise Undecided("a part that is not stored")
+        return at_body
+    return at_body if body else lowered(steps)
+
+
+def reached(steps: tuple[Any, ...], value: Any) -> set[Place]:
+    """What a path selects, and the empty array whose elements it names."""
+    empty = set()
+    if isinstance(steps[-1], paths.Each):
+        places = paths.select(steps[:-1], value)
+        empty = {place for place in places if paths.value_at(value, place) == []}
+    return paths.select(steps, value) | empty
+
+
+def lowered(steps: tuple[Any, ...]) -> tuple[Any, ...]:
+    if len(steps) > 1 and steps[0] == paths.Name("headers") and isinstance(steps[1], paths.Name):
+        return (steps[0], paths.Name(steps[1].key.lower()), *steps[2:])
+    return steps
+
+
+class Judge:
+    """One evaluation of one case under one reading."""
+
+    def __init__(self, case: Case, reading: dict[str, Any], asked: dict[str, None]):
+        self.case, self.reading, self.asked = case, reading, asked
+        rules = case.rules
+        tolerance = rules.get("tolerance", {})
+        paths_of = {key: value for key, value in tolerance.items() if key not in OPTIONS}
+        self.default = paths_of.pop("*", None)
+        self.kinds = {kind: self.rules(rules.get(kind, ())) for kind in ("ignore_fields", "ignore_values")}
+        self.kinds["require_keys"] = self.rules(rules.get("require_keys", ()))
+        self.kinds["arrays"] = self.rules(rules.get("arrays", {}))
+        self.kinds["fields"] = self.rules(rules.get("fields", {}))
+        self.kinds["tolerance"] = self.rules(paths_of)
+        self.any_elements = [
+            self.rule(rule.text, rule.steps[:-1])
+            for rule in self.kinds["ignore_values"]
+            if isinstance(rule.steps[-1], paths.Each)
+        ]
+        flags = {key: value for key, value in tolerance.items() if key in OPTIONS}
+        self.how = How(rules.get("type", "structural"), {**flags, **rules.get("options", {})})
+
+    def reads(self, flag: str) -> Any:
+        self.asked[flag] = None
+        return self.reading.get(flag, READINGS[flag][0])
+
+    def rules(self, texts: Iterable[str]) -> list[Rule]:
+        values = texts if isinstance(texts, dict) else {}
+        rooted_ = ((text, rooted(text, self.case.expected, self.case.http)) for text in texts)
+        return [self.rule(text, steps, values.get(text)) for text, steps in rooted_]
+
+    def rule(self, text: str, steps: tuple[Any, ...], value: Any = None) -> Rule:
+        stored, actual = (paths.select(steps, one) for one in (self.case.expected, self.case.actual))
+        return Rule(text, steps, frozenset(stored), frozenset(actual), value)
+
+    # Which rule selects a pair of places; None where a side has nothing.
+
+    def selects(self, rule: Rule, stored: Place | None, actual: Place | None) -> bool:
+        one, other = stored in rule.stored, actual in rule.actual
+        if stored is None or actual is None or one == other:
+            return one or other
+        side = self.reads("side")
+        return one if side == "stored" else side == "actual" and stored != actual and other
+
+    def covers(self, rule: Rule, stored: Place, actual: Place) -> bool:
+        """Whether it selects the pair or one that it lies in. The two places have the same length."""
+        return any(self.selects(rule, stored[:n], actual[:n]) for n in range(len(stored) + 1))
+
+    def ignored(self, kind: str, stored: Place | None, actual: Place | None) -> bool:
+        """Whether a rule of this kind selects the pair itself (below one nothing is asked any more)."""
+        found = [rule for rule in self.kinds[kind] if self.selects(rule, stored, actual)]
+        if not found:
+            return False
+        exact = max(rule.rank for rule in found)
+        others = [rule for other in self.kinds if other != kind for rule in self.kinds[other]]
+        for rule in others:
+            if rule.rank > exact and any(
+                (stored is None or stored[:n] in rule.stored) and (actual is None or actual[:n] in rule.actual)
+                for n in range(len(stored or actual or ()) + 1)
+            ):
+                return bool(self.reads("cross") == "ignored")
+        return True
+
+    def best(self, kind: str, stored: Place, actual: Place, covering: bool = False) -> Rule | None:
+        """The most exact rule that selects a pair. Between equals that differ nothing decides."""
+        test = self.covers if covering else self.selects
+        found = [rule for rule in self.kinds[kind] if test(rule, stored, actual)]
+        top = max((rule.rank for rule in found), default=None)
+        best = [rule for rule in found if rule.rank == top]
+        if any(rule.value != best[0].value for rule in best):
+            raise Undecided("two equally exact rules")
+        unions = any(isinstance(step, paths.Union) for rule in found for step in rule.steps)
+        if unions and any(rule.value != best[0].value for rule in found):
+            raise Undecided("how exact a union is")
+        return best[0] if best else None
+
+    # The walk.
+
+    def passes(self) -> bool:
+        expected, actual = self.case.expected, self.case.actual
+        if not all(self.required(rule.steps, actual, ()) for rule in self.kinds["require_keys"]):
+            return False
+        return bool(self.match(expected, actual, (), (), self.how, frozenset()))
+
+    def how_at(self, stored: Place, actual: Place, how: How) -> How:
+        rule = self.best("fields", stored, actual)
+        if rule is None or rule.rank < how.rank:
+            return how
+        value = rule.value
+        flags = {key: one for key, one in (value.get("tolerance") or {}).items() if key in OPTIONS}
+        bounds = {key: one for key, one in (value.get("tolerance") or {}).items() if key not in OPTIONS}
+        own = {**flags, **value.get("options", {})}
+        if any(flag not in own for flag in self.how.options):
+            own = {**self.how.options, **own} if self.reads("inherit") else own
+        return How(value.get("type", self.how.type), own, bounds or None, rule.rank, True)
+
+    def match(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
+        """All bindings under which the actual value is what the stored one describes; none: it is not."""
+        how = self.how_at(se, sa, how)
+        if self.ignored("ignore_fields", se, sa) or self.ignored("ignore_values", se, sa):
+            return {env}
+        if how.type == "numeric":
+            return {env} if self.numbers_hold(e, a, se, sa, how) else set()
+        if isinstance(e, str):
+            return self.text(e, a, how, env)
+        if number(e):
+            return {env} if number(a) and self.number_holds(e, a, se, sa, how) else set()
+        if e is None or isinstance(e, bool):
+            return {env} if e is a else set()
+        if isinstance(e, dict):
+            return self.object(e, a, se, sa, how, env) if isinstance(a, dict) else set()
+        return self.array(e, a, se, sa, how, env) if isinstance(a, list) else set()
+
+    def object(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
+        parts = self.case.http and se == ()
+        headers = self.case.http and se == ("headers",)
+        envs = {env}
+        for key in e:
+            here, there = (*se, key), (*sa, key)
+            if key not in a:
+                if not self.may_miss(e[key], here, how):
+                    return set()
+            elif headers and media_type(key, e[key], a[key]):
+                continue
+            else:
+                envs = {new for old in envs for new in self.match(e[key], a[key], here, there, how, old)}
+        extra = [] if parts or headers else [key for key in a if key not in e]
+        if not all(self.may_be_extra((*sa, key), how) for key in extra):
+            return set()
+        return envs if parts or headers or self.order_holds(e, a, se, sa, how) else set()
+
+    def order_holds(self, e: Any, a: Any, se: Place, sa: Place, how: How) -> bool:
+        if how.options.get("allow_field_reordering", True):
+            return True
+        if how.type == "exact":
+            raise Undecided("the order of keys where the type is exact")
+        if [key for key in e if key in a] == [key for key in a if key in e]:
+            return True
+        kept = [key for key in e if key in a and not self.ignored("ignore_fields", (*se, key), (*sa, key))]
+        in_order = kept == [key for key in a if key in kept]
+        return in_order and not self.reads("ignored_order")
+
+    def may_miss(self, e: Any, here: Place, how: How) -> bool:
+        placeholder = alone(e)
+        if (placeholder and placeholder.maybe) or self.ignored("ignore_fields", here, None):
+            return True
+        if how.options.get("allow_missing_fields", False):
+            if how.type == "exact":
+                raise Undecided("allow_missing_fields where the type is exact")
+            return True
+        return False
+
+    def may_be_extra(self, there: Place, how: How) -> bool:
+        if self.ignored("ignore_fields", None, there):
+            return True
+        if how.options.get("allow_additional_fields", False):
+            if how.type == "exact":
+                raise Undecided("allow_additional_fields where the type is exact")
+            return True
+        if self.ignored("ignore_values", None, there) and self.reads("extra_value") == "none":
+            return True
+        required = any(there in rule.actual for rule in self.kinds["require_keys"])
+        return required and bool(self.reads("require_extra"))
+
+    # Texts, placeholders, numbers.
+
+    def text(self, e: str, a: Any, how: How, env: Env) -> set[Env]:
+        parts = parts_of(e)
+        if all(isinstance(part, str) for part in parts):
+            same = isinstance(a, str) and plain("".join(map(str, parts)), how) == plain(a, how)
+            return {env} if same else set()
+        one = alone(e)
+        if one is None:
+            if not isinstance(a, str):
+                return set()
+            if how.options.keys() & set(TEXT_OPTIONS):
+                raise Undecided("the options of texts with placeholders in them")
+            return {env} if text_fits(parts, a) else set()
+        return bound(one, a, env) if fits(one, a) else set()
+
+    def number_holds(self, e: Any, a: Any, se: Place, sa: Place, how: How) -> bool:
+        if how.type == "exact":
+            if how.tolerance or (self.bounds(se, sa, how) and type(e) is type(a) and e != a):
+                raise Undecided("a tolerance where the type is exact")
+            return type(e) is type(a) and e == a
+        bounds = self.bounds(se, sa, how)
+        return e == a if bounds is None else near(Decimal(repr(e)), Decimal(repr(a)), bounds)
+
+    def bounds(self, se: Place, sa: Place, how: How) -> Bounds | None:
+        """The tolerance of a number: the most exact one over it, the default where there is none."""
+        rule = self.best("tolerance", se, sa, covering=True)
+        if how.tolerance is not None:
+            more_exact = rule is not None and rule.rank > how.rank
+            if rule is None or self.reads("field_tolerance") == "own" or not more_exact:
+                return how.tolerance
+        if rule is None:
+            if how.inner and self.default is not None:
+                raise Undecided("whether the default holds inside of fields")
+            outside = self.case.http and se[:1] != ("body",)
+            if self.default is not None and outside and not self.reads("default_status"):
+                return None
+            return self.default
+        if how.inner and how.tolerance is None and rule.rank < how.rank:
+            raise Undecided("whether a less exact tolerance holds inside of fields")
+        return dict(rule.value)
+
+    def numbers_hold(self, e: Any, a: Any, se: Place, sa: Place, how: How) -> bool:
+        """The numbers of the stored output alone; arrays by place."""
+        if isinstance(e, str) and holds_one(e):
+            raise Undecided("a placeholder where the type is numeric")
+        if number(e):
+            return number(a) and self.number_holds(e, a, se, sa, how)
+        if isinstance(e, list) and any(self.selects(rule, se, sa) for rule in self.kinds["arrays"]):
+            raise Undecided("a rule for arrays where the type is numeric")
+        if isinstance(e, dict | list) and any(self.selects(rule, se, sa) for rule in self.any_elements):
+            return True
+        if isinstance(e, dict | list) and type(a) is not type(e) and not self.reads("numeric_shape"):
+            return False
+        found = dict(paths.children(a)) if type(a) is type(e) else {}
+        for key, child in paths.children(e):
+            here, there = (*se, key), (*sa, key)
+            if key in found:
+                if not self.match(child, found[key], here, there, how, frozenset()):
+                    return False
+            elif not self.numbers_may_miss(child, here):
+                return False
+        return True
+
+    def numbers_may_miss(self, e: Any, here: Place) -> bool:
+        if self.ignored("ignore_fields", here, None):
+            return True
+        if any(here in rule.stored for rule in self.kinds["fields"]):
+            raise Undecided("another type below what is missing")
+        if self.ignored("ignore_values", here, None):
+            return bool(self.reads("numeric_presence"))
+        if number(e):
+            if self.how.options.get("allow_missing_fields"):
+                raise Undecided("allow_missing_fields where the type is numeric")
+            return False
+        return all(self.numbers_may_miss(child, (*here, key)) for key, child in paths.children(e))
+
+    # Arrays.
+
+    def array(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
+        if any(self.selects(rule, se, sa) for rule in self.any_elements):
+            return {env}
+        rule = self.best("arrays", se, sa)
+        template = len(e) == 1 and holds_one(e)
+        if how.type == "exact" and (template or (rule and rule.value != "ordered")):
+            raise Undecided("arrays where the type is exact")
+        mode = rule.value if rule else "each" if template else "ordered"
+        if template and mode not in ("each", "ordered") and self.reads("ruled_template"):
+            mode = "each"
+        if mode == "each":
+            return self.each(e, a, se, sa, how, env)
+        if isinstance(mode, dict):
+            return self.by(mode["by"], e, a, se, sa, how, env)
+        return self.ordered(e, a, se, sa, how, env) if mode == "ordered" else self.pairings(
+            e, a, se, sa, how, env, mode == "subset"
+        )
+
+    def ordered(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
+        envs = {env}
+        for at in range(max(len(e), len(a))):
+            here, there = (*se, at), (*sa, at)
+            if at >= len(a):
+                self.no_optional(e[at])
+                envs = envs if self.ignored("ignore_fields", here, None) else set()
+            elif at >= len(e):
+                envs = envs if self.extra_element(there) else set()
+            else:
+                envs = {new for old in envs for new in self.match(e[at], a[at], here, there, how, old)}
+        return envs
+
+    def no_optional(self, e: Any) -> None:
+        one = alone(e)
+        if one and one.maybe:
+            raise Undecided("an element that may be absent")
+
+    def extra_element(self, there: Place) -> bool:
+        if self.ignored("ignore_fields", None, there):
+            return True
+        return self.ignored("ignore_values", None, there) and self.reads("extra_value") == "none"
+
+    def each(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
+        """Every actual element is what one of the stored ones describes."""
+        if not e or (len(e) > 1 and bindings(e)):
+            raise Undecided("each of nothing, or several with bindings")
+        if not a:
+            return {env} if how.options.get("allow_empty_arrays", False) else set()
+        envs = {env}
+        for at, value in enumerate(a):
+            there = (*sa, at)
+            envs = {
+                new
+                for old in envs
+                for which, one in enumerate(e)
+                for new in self.match(one, value, (*se, which), there, how, old)
+            }
+        return envs
+
+    def pairings(
+        self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env, subset: bool
+    ) -> set[Env]:
+        """Every pairing is tried: which of the actual elements are taken, under which bindings."""
+        loose = {i for i in range(len(e)) if self.ignored("ignore_fields", (*se, i), None)}
+        free = {j for j in range(len(a)) if self.extra_element((*sa, j))}
+        pair_ignored = bool(loose or free) and self.reads("pair_ignored")
+        states: set[tuple[frozenset[int], Env]] = {(frozenset(), env)}
+        for i, one in enumerate(e):
+            self.no_optional(one)
+            following = set(states) if i in loose else set()
+            for taken, old in states if i not in loose or pair_ignored else ():
+                for j in range(len(a)):
+                    if j in taken or (j in free and i not in loose and not pair_ignored):
+                        continue
+                    news = self.match(one, a[j], (*se, i), (*sa, j), how, old)
+                    following |= {(taken | {j}, new) for new in news}
+            states = following
+        needed = frozenset() if subset else frozenset(range(len(a))) - free
+        return {new for taken, new in states if needed <= taken}
+
+    def by(self, key: str, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
+        """Rows paired by the value of a key; what has no partner is missing or extra."""
+        ids = self.ids(key, e)
+        envs, taken = {env}, set()
+        for i, row in enumerate(e):
+            partners = [j for j in range(len(a)) if isinstance(a[j], dict) and self.same_id(ids[i], a[j], key)]
+            if len(partners) > 1:
+                raise Undecided("actual rows with the same key")
+            taken.update(partners)
+            if partners:
+                j = partners[0]
+                envs = {new for old in envs for new in self.match(row, a[j], (*se, i), (*sa, j), how, old)}
+            elif not self.ignored("ignore_fields", (*se, i), None):
+                envs = set()
+        extra = [j for j in range(len(a)) if j not in taken]
+        return envs if all(self.extra_element((*sa, j)) for j in extra) else set()
+
+    def ids(self, key: str, e: Any) -> list[Any]:
+        if not isinstance(e, list):
+            return []
+        keyed = all(isinstance(row, dict) and not holds_one(row.get(key)) for row in e)
+        ids = [row.get(key, paths.NOTHING) if keyed else None for row in e]
+        if not keyed or any(known is paths.NOTHING or isinstance(known, dict | list) for known in ids):
+            raise Undecided("stored rows without a plain key")
+        if any(paths.equal(one, other) for n, one in enumerate(ids) for other in ids[:n]):
+            raise Undecided("stored rows with the same key")
+        return ids
+
+    def same_id(self, known: Any, row: Any, key: str) -> bool:
+        found = row.get(key, paths.NOTHING)
+        if paths.equal(known, found) and type(known) is not type(found):
+            raise Undecided("whether a key of 1 is one of 1.0")
+        return paths.equal(known, found)
+
+    # Rules that the file may be refused for.
+
+    def leaves_something(self) -> bool:
+        """Whether a leaf of the stored output is left to compare: rules that ignore everything are an error."""
+        kinds = ("ignore_fields", "ignore_values")
+        ignored = frozenset().union(*(rule.stored for kind in kinds for rule in self.kinds[kind]))
+        for place, value in paths.below(self.case.expected):
+            leaf = not paths.children(value)
+            if leaf and not any(place[:n] in ignored for n in range(len(place) + 1)):
+                if any(place in rule.stored for rule in self.any_elements):
+                    continue
+                if self.how.type != "numeric" or number(value):
+                    return True
+        return False
+
+    def paired_by_plain_keys(self) -> None:
+        """What is paired by a key has it in each stored row, as a plain value; nothing is said of others."""
+        for rule in self.kinds["arrays"]:
+            for place in rule.stored if isinstance(rule.value, dict) else ():
+                self.ids(rule.value["by"], paths.value_at(self.case.expected, place))
+
+    # Keys that must be there.
+
+    def required(self, steps: tuple[Any, ...], value: Any, place: Place) -> bool:
+        if not steps:
+            return True
+        step, rest = steps[0], steps[1:]
+        if isinstance(step, paths.Deep):
+            return any(paths.select(rest, node) for _, node in paths.below(value))
+        found = paths.stepped(step, place, value, self.case.actual)
+        if isinstance(step, paths.Name | paths.Index):
+            if not isinstance(value, dict | list) and place and self.reads("require_scalar"):
+                return True
+            return bool(found) and all(self.required(rest, node, where) for where, node in found)
+        if not found:
+            return bool(self.reads("require_none"))
+        return all(self.required(rest, node, where) for where, node in found)
+
+
+def plain(text: str, how: How) -> str:
+    """A text as the options want it compared. Line ends are normalised by default where the type is exact."""
+    options = how.options
+    if options.get("normalize_newlines", how.type == "exact"):
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if options.get("trim_whitespace", False):
+        text = text.strip()
+    return text if options.get("case_sensitive", True) else text.casefold()
+
+
+def media_type(key: str, e: Any, a: Any) -> bool:
+    """A media type without parameters matches any parameters."""
+    texts = key == "content-type" and isinstance(e, str) and isinstance(a, str)
+    return texts and ";" not in e and a.split(";")[0].strip().lower() == e.strip().lower()
+
+
+def near(e: Decimal, a: Decimal, bounds: Bounds) -> bool:
+    """Of `abs` and `rel` the wider one does; each of the others is a bound by itself."""
+    given = {key: Decimal(repr(value)) for key, value in bounds.items() if value is not None}
+    delta = a - e
+    around = [given["abs"]] if "abs" in given else []
+    around += [given["rel"] * abs(e)] if "rel" in given else []
+    return (
+        ("min_delta" not in given or delta >= given["min_delta"])
+        and ("max_delta" not in given or delta <= given["max_delta"])
+        and (not around or abs(delta) <= max(around))
+    )
+
+
+def bound(one: Placeholder, value: Any, env: Env) -> set[Env]:
+    """The bindings with this one added; none where the key stands for something else."""
+    if one.key is None:
+        return {env}
+    known = dict(env)
+    if one.key not in known:
+        return {env | {(one.key, frozen(value))}}
+    if known[one.key] == frozen(value):
+        return {env}
+    if number(value) and known[one.key][0] in ("int", "float") and known[one.key][1] == value:
+        raise Undecided("whether a binding to 1 is one to 1.0")
+    return set()
+
+
+def frozen(value: Any) -> tuple[str, Any]:
+    if isinstance(value, dict):
+        return "dict", frozenset((key, frozen(child)) for key, child in value.items())
+    return (type(value).__name__, tuple(map(frozen, value)) if isinstance(value, list) else value)
+
+
+def bindings(value: Any) -> bool:
+    return any(isinstance(part, Placeholder) and part.key for part in all_parts(value))
+
+
+def all_parts(value: Any) -> Iterator[str | Placeholder]:
+    if isinstance(value, str):
+        yield from parts_of(value)
+    for _, child in paths.children(value):
+        yield from all_parts(child)
