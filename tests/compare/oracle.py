@@ -22,25 +22,28 @@ READINGS: dict[str, tuple[Any, ...]] = {
     # A pair of values is selected by a rule when both are; or the stored one decides; or, where the pair
     # stands at two places (in any order, each), the actual one.
     "side": ("both", "stored", "actual"),
-    # A less exact ignore rule beside a more exact rule of another kind: ignored all the same, or not.
+    # An ignore rule beside an equally exact rule of another kind, or below a more exact one: ignored, or not.
     "cross": ("ignored", "compared"),
     # A further key whose value alone is ignored: an additional field, or none.
     "extra_value": ("extra", "none"),
+    # A comparison in a filter with what is not there: as RFC 9535 says (`!=` holds), or it never holds.
+    "absent": ("never", "rfc"),
+    # A filter selects the elements of arrays alone, or the members of objects as well.
+    "members": (False, True),
+    # In an ordered array, beside elements that are ignored: all by place, or in order without those.
+    "in_step": (True, False),
+    # A required path with `**` in it: each place before it has one, or there is one.
+    "require_deep": ("each", "one"),
     # What a filter or an index ignores in an array in any order may be paired with what it does not.
     "pair_ignored": (False, True),
-    # A template array with a rule of its own that is not `ordered` or `each`: an ordinary one, or a template.
-    "ruled_template": (False, True),
     # A value that is ignored and missing, where only numbers count.
     "numeric_presence": (False, True),
     # An array where an object was, or a text, where only numbers count and none stands there.
     "numeric_shape": (False, True),
     # A wildcard of require_keys that meets no child, and one that meets what has no keys.
     "require_none": (False, True),
-    "require_scalar": (False, True),
     # A required key that the stored output has not: still an additional field.
     "require_extra": (False, True),
-    # `"*"` of tolerance: for what a response answers with as well (its status), or for its body alone.
-    "default_status": (False, True),
     # The tolerance of `fields` beside a path of `tolerance`: the more exact one, or its own.
     "field_tolerance": ("exact", "own"),
     # Options of the whole comparison hold inside `fields`, or not.
@@ -145,8 +148,10 @@ def rooted(text: str, expected: Any, http: bool) -> tuple[Any, ...]:
     body = {("body", *place) for place in reached(steps, expected["body"])} if "body" in expected else set()
     whole = reached(lowered(steps), expected)
     at_body = (paths.Name("body"), *steps)
+    if body and whole and isinstance(steps[0], paths.Each):
+        raise Undecided("a wildcard that begins at both roots")
     if body and whole and body != whole:
-        if isinstance(steps[0], paths.Deep | paths.Each):
+        if isinstance(steps[0], paths.Deep):
             raise Undecided("a wildcard that begins at both roots")
         raise Refused(text)
     if not body and not whole:
@@ -203,7 +208,9 @@ class Judge:
         return [self.rule(text, steps, values.get(text)) for text, steps in rooted_]
 
     def rule(self, text: str, steps: tuple[Any, ...], value: Any = None) -> Rule:
-        stored, actual = (paths.select(steps, one) for one in (self.case.expected, self.case.actual))
+        look = paths.Look(self.reading.get("absent", "never"), self.reading.get("members", False))
+        stored, actual = (paths.select(steps, one, look=look) for one in (self.case.expected, self.case.actual))
+        self.asked |= dict.fromkeys(sorted(look.met))
         return Rule(text, steps, frozenset(stored), frozenset(actual), value)
 
     # Which rule selects a pair of places; None where a side has nothing.
@@ -225,9 +232,15 @@ class Judge:
         if not found:
             return False
         exact = max(rule.rank for rule in found)
-        others = [rule for other in self.kinds if other != kind for rule in self.kinds[other]]
+        kinds = ["arrays", "fields"]
+        if stored is not None and actual is not None and number(paths.value_at(self.case.expected, stored)):
+            kinds.append("tolerance")
+        own = [rule for other in kinds for rule in self.kinds[other]]
+        if any(rule.rank > exact and self.selects(rule, stored, actual) for rule in own):
+            return False
+        others = [rule for other in self.kinds if other not in (kind, "require_keys") for rule in self.kinds[other]]
         for rule in others:
-            if rule.rank > exact and any(
+            if rule.rank >= exact and any(
                 (stored is None or stored[:n] in rule.stored) and (actual is None or actual[:n] in rule.actual)
                 for n in range(len(stored or actual or ()) + 1)
             ):
@@ -251,8 +264,12 @@ class Judge:
 
     def passes(self) -> bool:
         expected, actual = self.case.expected, self.case.actual
-        if not all(self.required(rule.steps, actual, ()) for rule in self.kinds["require_keys"]):
-            return False
+        for rule in self.kinds["require_keys"]:
+            deep = any(isinstance(step, paths.Deep) for step in rule.steps)
+            if not self.required(rule.steps, actual, ()) and not (
+                deep and rule.actual and self.reads("require_deep") == "one"
+            ):
+                return False
         return bool(self.match(expected, actual, (), (), self.how, frozenset()))
 
     def how_at(self, stored: Place, actual: Place, how: How) -> How:
@@ -369,10 +386,7 @@ class Judge:
         if rule is None:
             if how.inner and self.default is not None:
                 raise Undecided("whether the default holds inside of fields")
-            outside = self.case.http and se[:1] != ("body",)
-            if self.default is not None and outside and not self.reads("default_status"):
-                return None
-            return self.default
+            return None if self.case.http and se[:1] != ("body",) else self.default
         if how.inner and how.tolerance is None and rule.rank < how.rank:
             raise Undecided("whether a less exact tolerance holds inside of fields")
         return dict(rule.value)
@@ -406,9 +420,13 @@ class Judge:
             raise Undecided("another type below what is missing")
         if self.ignored("ignore_values", here, None):
             return bool(self.reads("numeric_presence"))
+        if isinstance(e, str) and holds_one(e):
+            raise Undecided("a placeholder where the type is numeric")
         if number(e):
             if self.how.options.get("allow_missing_fields"):
                 raise Undecided("allow_missing_fields where the type is numeric")
+            return False
+        if isinstance(e, dict | list) and not self.reads("numeric_shape"):
             return False
         return all(self.numbers_may_miss(child, (*here, key)) for key, child in paths.children(e))
 
@@ -422,8 +440,6 @@ class Judge:
         if how.type == "exact" and (template or (rule and rule.value != "ordered")):
             raise Undecided("arrays where the type is exact")
         mode = rule.value if rule else "each" if template else "ordered"
-        if template and mode not in ("each", "ordered") and self.reads("ruled_template"):
-            mode = "each"
         if mode == "each":
             return self.each(e, a, se, sa, how, env)
         if isinstance(mode, dict):
@@ -433,6 +449,10 @@ class Judge:
         )
 
     def ordered(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
+        some = any(self.ignored("ignore_fields", (*se, i), None) for i in range(len(e)))
+        some = some or any(self.extra_element((*sa, j)) for j in range(len(a)))
+        if some and not self.reads("in_step"):
+            return self.in_order(e, a, se, sa, how, env)
         envs = {env}
         for at in range(max(len(e), len(a))):
             here, there = (*se, at), (*sa, at)
@@ -444,6 +464,25 @@ class Judge:
             else:
                 envs = {new for old in envs for new in self.match(e[at], a[at], here, there, how, old)}
         return envs
+
+    def in_order(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
+        """In order, where elements that are ignored may be there or not."""
+        loose = {i for i in range(len(e)) if self.ignored("ignore_fields", (*se, i), None)}
+        free = {j for j in range(len(a)) if self.extra_element((*sa, j))}
+        states = {(0, 0, env)}
+        ends: set[Env] = set()
+        while states:
+            following = set()
+            for i, j, old in states:
+                if i == len(e) and j == len(a):
+                    ends.add(old)
+                following |= {(i + 1, j, old)} if i in loose else set()
+                following |= {(i, j + 1, old)} if j in free else set()
+                if i < len(e) and j < len(a):
+                    news = {old} if i in loose else self.match(e[i], a[j], (*se, i), (*sa, j), how, old)
+                    following |= {(i + 1, j + 1, new) for new in news}
+            states = following
+        return ends
 
     def no_optional(self, e: Any) -> None:
         one = alone(e)
@@ -543,8 +582,13 @@ class Judge:
         return False
 
     def paired_by_plain_keys(self) -> None:
-        """What is paired by a key has it in each stored row, as a plain value; nothing is said of others."""
+        """What is paired by a key has it in each stored row, as a plain value; nothing is said of others.
+        Nor of rules for arrays where the type is exact."""
+        exact = [rule for rule in self.kinds["fields"] if rule.value.get("type") == "exact"]
         for rule in self.kinds["arrays"]:
+            within = (self.covers(one, place, place) for one in exact for place in rule.stored)
+            if self.how.type == "exact" or any(within):
+                raise Undecided("arrays where the type is exact")
             for place in rule.stored if isinstance(rule.value, dict) else ():
                 self.ids(rule.value["by"], paths.value_at(self.case.expected, place))
 
@@ -554,15 +598,14 @@ class Judge:
         if not steps:
             return True
         step, rest = steps[0], steps[1:]
+        look = paths.Look(self.reading.get("absent", "never"), self.reading.get("members", False))
         if isinstance(step, paths.Deep):
-            return any(paths.select(rest, node) for _, node in paths.below(value))
-        found = paths.stepped(step, place, value, self.case.actual)
+            return any(paths.select(rest, node, self.case.actual, look) for _, node in paths.below(value))
+        found = paths.stepped(step, place, value, self.case.actual, look)
         if isinstance(step, paths.Name | paths.Index):
-            if not isinstance(value, dict | list) and place and self.reads("require_scalar"):
-                return True
             return bool(found) and all(self.required(rest, node, where) for where, node in found)
         if not found:
-            return bool(self.reads("require_none"))
+            return isinstance(value, dict | list) and bool(self.reads("require_none"))
         return all(self.required(rest, node, where) for where, node in found)
 
 

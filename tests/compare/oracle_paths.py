@@ -47,6 +47,15 @@ class Undecided(Exception):
     """The specification does not say."""
 
 
+class Look:
+    """How a filter reads a comparison with what is not there (`rfc`), and whether it selects the members of an
+    object; and which of these were met."""
+
+    def __init__(self, absent: str = "rfc", members: bool = True):
+        self.absent, self.members = absent, members
+        self.met: set[str] = set()
+
+
 NOTHING = object()
 BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
@@ -235,28 +244,32 @@ def less(one: Any, other: Any) -> bool:
     return alike and bool(one < other)
 
 
-def value_of(operand: Any, node: Any, root: Any) -> Any:
+def value_of(operand: Any, node: Any, root: Any, look: Look) -> Any:
     """The value of one side of a comparison, NOTHING when its path selects nothing."""
     if operand[0] == "literal":
         return operand[1]
     start = node if operand[0] == "@" else root
     if any(not isinstance(step, Name | Index) for step in operand[1]):
         raise Undecided("a comparison in a filter takes one value")
-    places = select(operand[1], start, root)
+    places = select(operand[1], start, root, look)
     return value_at(start, min(places)) if places else NOTHING
 
 
-def holds(test: Any, node: Any, root: Any) -> bool:
+def holds(test: Any, node: Any, root: Any, look: Look) -> bool:
     sign = test[0]
     if sign == "or":
-        return holds(test[1], node, root) or holds(test[2], node, root)
+        return holds(test[1], node, root, look) or holds(test[2], node, root, look)
     if sign == "and":
-        return holds(test[1], node, root) and holds(test[2], node, root)
+        return holds(test[1], node, root, look) and holds(test[2], node, root, look)
     if sign == "not":
-        return not holds(test[1], node, root)
+        return not holds(test[1], node, root, look)
     if sign == "exists":
-        return bool(select(test[1][1], node if test[1][0] == "@" else root, root))
-    one, other = value_of(test[1], node, root), value_of(test[2], node, root)
+        return bool(select(test[1][1], node if test[1][0] == "@" else root, root, look))
+    one, other = value_of(test[1], node, root, look), value_of(test[2], node, root, look)
+    if NOTHING in (one, other):
+        look.met.add("absent")
+        if look.absent == "never":
+            return False
     same = one is other if NOTHING in (one, other) else equal(one, other)
     if sign in ("==", "!="):
         return same is (sign == "==")
@@ -286,18 +299,22 @@ def below(value: Any, place: Place = ()) -> list[tuple[Place, Any]]:
     return found
 
 
-def stepped(step: Any, place: Place, value: Any, root: Any) -> list[tuple[Place, Any]]:
+def stepped(step: Any, place: Place, value: Any, root: Any, look: Look) -> list[tuple[Place, Any]]:
     """Where one step leads from one node."""
     if isinstance(step, Deep):
         return below(value, place)
     if isinstance(step, Each):
         return [((*place, key), child) for key, child in children(value)]
     if isinstance(step, Union):
-        return [found for one in step.of for found in stepped(one, place, value, root)]
+        return [found for one in step.of for found in stepped(one, place, value, root, look)]
     if isinstance(step, Name):
         return [((*place, step.key), value[step.key])] if isinstance(value, dict) and step.key in value else []
     if isinstance(step, Filter):
-        kept = [(key, child) for key, child in children(value) if holds(step.holds, child, root)]
+        if isinstance(value, dict) and value:
+            look.met.add("members")
+            if not look.members:
+                return []
+        kept = [(key, child) for key, child in children(value) if holds(step.holds, child, root, look)]
         return [((*place, key), child) for key, child in kept]
     if not isinstance(value, list):
         return []
@@ -309,12 +326,15 @@ def stepped(step: Any, place: Place, value: Any, root: Any) -> list[tuple[Place,
     return [((*place, at), value[at]) for at in range(*slice(*step).indices(len(value)))]
 
 
-def select(steps: tuple[Any, ...], value: Any, root: Any = NOTHING) -> set[Place]:
+def select(
+    steps: tuple[Any, ...], value: Any, root: Any = NOTHING, look: Look | None = None
+) -> set[Place]:
     """All places that a path selects in a document."""
+    look = look or Look()
     root = value if root is NOTHING else root
     nodes: list[tuple[Place, Any]] = [((), value)]
     for step in steps:
-        following = [found for place, node in nodes for found in stepped(step, place, node, root)]
+        following = [found for place, node in nodes for found in stepped(step, place, node, root, look)]
         nodes = list(dict(following).items()) if len(nodes) > 1 else following
     return {place for place, _ in nodes}
 

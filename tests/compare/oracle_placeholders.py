@@ -32,6 +32,8 @@ def argument(text: str) -> Any:
         return text[1:-1].replace("''", "'")
     if re.fullmatch(r"-?\d+", text):
         return int(text)
+    if text in ("true", "false", "null"):
+        return {"true": True, "false": False, "null": None}[text]
     return float(text) if re.fullmatch(r"-?\d+\.\d+", text) else text
 
 
