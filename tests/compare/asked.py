@@ -8,8 +8,9 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from oracle import Case, verdicts
+from oracle import verdicts
 from oracle_paths import Place, below, value_at
+from oracle_rules import Case
 from pydantic import TypeAdapter
 
 from baselinekit.compare.dispatch import compile_baseline
@@ -53,7 +54,9 @@ def disagrees(case: Case) -> str | None:
     """How the matcher's answer is none of those that the specification allows, if so."""
     allowed = verdicts(case)
     said, why = answer(case)
-    return None if said in allowed else f"{' or '.join(sorted(allowed))} by the specification, but {said}: {why}"
+    return (
+        None if said in allowed else f"{' or '.join(sorted(allowed))} by the specification, but {said}: {why}"
+    )
 
 
 def smaller(value: Any) -> Iterator[Any]:

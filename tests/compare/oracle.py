@@ -1,107 +1,49 @@
 """An oracle for the verdict of a comparison: SPEC §4, evaluated slowly and plainly.
 
-It was written from the specification alone, by somebody who had not seen the matcher, and shares no code with
-it. Every rule is a set of places in the stored output and a set of places in the actual one; the two documents
-are walked together; an array in any order tries every pairing; a set of possible bindings is carried along.
+It was written from the specification alone, by somebody who had not seen the matcher, and shares no code
+with it. Every rule is a set of places in the stored output and a set of places in the actual one; the two are
+walked together; an array in any order tries every pairing; a set of possible bindings is carried along.
 
 Where the specification can be read in two ways, the evaluation asks `reads(flag)`: the first reading is the
 strict one, and all others of the flags that were asked are tried as well. When they give different verdicts,
 the case is undecided, and the matcher may answer either way. `READINGS` lists them all."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from decimal import Decimal
 from itertools import product
 from typing import Any
 
 import oracle_paths as paths
 from oracle_paths import Place, Undecided, number
-from oracle_placeholders import Placeholder, alone, fits, holds_one, parts_of, text_fits
-
-READINGS: dict[str, tuple[Any, ...]] = {
-    # A pair of values is selected by a rule when both are; or the stored one decides; or, where the pair
-    # stands at two places (in any order, each), the actual one.
-    "side": ("both", "stored", "actual"),
-    # An ignore rule beside an equally exact rule of another kind, or below a more exact one: ignored, or not.
-    "cross": ("ignored", "compared"),
-    # A further key whose value alone is ignored: an additional field, or none.
-    "extra_value": ("extra", "none"),
-    # A comparison in a filter with what is not there: as RFC 9535 says (`!=` holds), or it never holds.
-    "absent": ("never", "rfc"),
-    # A filter selects the elements of arrays alone, or the members of objects as well.
-    "members": (False, True),
-    # In an ordered array, beside elements that are ignored: all by place, or in order without those.
-    "in_step": (True, False),
-    # A required path with `**` in it: each place before it has one, or there is one.
-    "require_deep": ("each", "one"),
-    # What a filter or an index ignores in an array in any order may be paired with what it does not.
-    "pair_ignored": (False, True),
-    # A value that is ignored and missing, where only numbers count.
-    "numeric_presence": (False, True),
-    # An array where an object was, or a text, where only numbers count and none stands there.
-    "numeric_shape": (False, True),
-    # A wildcard of require_keys that meets no child, and one that meets what has no keys.
-    "require_none": (False, True),
-    # A required key that the stored output has not: still an additional field.
-    "require_extra": (False, True),
-    # The tolerance of `fields` beside a path of `tolerance`: the more exact one, or its own.
-    "field_tolerance": ("exact", "own"),
-    # Options of the whole comparison hold inside `fields`, or not.
-    "inherit": (True, False),
-    # A key that is ignored counts for the order of keys.
-    "ignored_order": (True, False),
-}
-
-
-class Refused(Exception):
-    """The rules cannot be: the file is told so when it is loaded."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """A stored output, an actual one, and rules as a file writes them under `comparison:`."""
-
-    expected: Any
-    actual: Any
-    rules: dict[str, Any] = field(default_factory=dict)
-    http: bool = False
-
-
-@dataclass(frozen=True)
-class How:
-    """By which type a subtree is compared, and what the rule that says so brings with it."""
-
-    type: str
-    options: dict[str, bool]
-    tolerance: dict[str, Any] | None = None
-    rank: tuple[int, int, int] = (-99, 0, 0)
-    inner: bool = False
-
-
-@dataclass(frozen=True)
-class Rule:
-    text: str
-    steps: tuple[Any, ...]
-    stored: frozenset[Place]
-    actual: frozenset[Place]
-    value: Any = None
-
-    @property
-    def rank(self) -> tuple[int, int, int]:
-        return paths.rank(self.steps)
-
-
-Env = frozenset[tuple[str, Any]]
-Bounds = dict[str, Any]
-FLAGS = ("additional_fields", "missing_fields", "field_reordering", "empty_arrays")
-TEXT_OPTIONS = ("case_sensitive", "trim_whitespace", "normalize_newlines")
-OPTIONS = (*(f"allow_{flag}" for flag in FLAGS), *TEXT_OPTIONS)
-PARTS = ("status", "headers", "body")
+from oracle_placeholders import alone, fits, holds_one, parts_of, text_fits
+from oracle_rules import (
+    OPTIONS,
+    READINGS,
+    TEXT_OPTIONS,
+    Bounds,
+    Case,
+    Env,
+    How,
+    Refused,
+    Rule,
+    bindings,
+    bound,
+    ids_of,
+    media_type,
+    near,
+    plain,
+    plain_headers,
+    rooted,
+)
 
 
 def verdicts(case: Case) -> set[str]:
     """What may be answered: one verdict where the specification decides, more where it does not."""
-    case = Case(plain_headers(case.expected), plain_headers(case.actual), case.rules, True) if case.http else case
+    case = (
+        Case(plain_headers(case.expected), plain_headers(case.actual), case.rules, True)
+        if case.http
+        else case
+    )
     try:
         asked: dict[str, None] = {}
         judge = Judge(case, {}, asked)
@@ -129,53 +71,6 @@ def verdict_by(case: Case, reading: dict[str, Any], asked: dict[str, None]) -> s
     return "pass" if Judge(case, reading, asked).passes() else "fail"
 
 
-def plain_headers(output: Any) -> Any:
-    """Header names ignore case."""
-    if not isinstance(output, dict) or "headers" not in output:
-        return output
-    headers = {name.lower(): value for name, value in output["headers"].items()}
-    return {key: headers if key == "headers" else value for key, value in output.items()}
-
-
-def rooted(text: str, expected: Any, http: bool) -> tuple[Any, ...]:
-    """The steps of a path from the whole output: a dotted one starts at the body or at the response."""
-    if text.startswith("$"):
-        steps = paths.jsonpath(text)
-        return lowered(steps) if http else steps
-    steps = paths.dotted(text)
-    if not http:
-        return steps
-    body = {("body", *place) for place in reached(steps, expected["body"])} if "body" in expected else set()
-    whole = reached(lowered(steps), expected)
-    at_body = (paths.Name("body"), *steps)
-    if body and whole and isinstance(steps[0], paths.Each):
-        raise Undecided("a wildcard that begins at both roots")
-    if body and whole and body != whole:
-        if isinstance(steps[0], paths.Deep):
-            raise Undecided("a wildcard that begins at both roots")
-        raise Refused(text)
-    if not body and not whole:
-        if steps[0] in [paths.Name(part) for part in PARTS]:
-            raise Undecided("a part that is not stored")
-        return at_body
-    return at_body if body else lowered(steps)
-
-
-def reached(steps: tuple[Any, ...], value: Any) -> set[Place]:
-    """What a path selects, and the empty array whose elements it names."""
-    empty = set()
-    if isinstance(steps[-1], paths.Each):
-        places = paths.select(steps[:-1], value)
-        empty = {place for place in places if paths.value_at(value, place) == []}
-    return paths.select(steps, value) | empty
-
-
-def lowered(steps: tuple[Any, ...]) -> tuple[Any, ...]:
-    if len(steps) > 1 and steps[0] == paths.Name("headers") and isinstance(steps[1], paths.Name):
-        return (steps[0], paths.Name(steps[1].key.lower()), *steps[2:])
-    return steps
-
-
 class Judge:
     """One evaluation of one case under one reading."""
 
@@ -185,10 +80,8 @@ class Judge:
         tolerance = rules.get("tolerance", {})
         paths_of = {key: value for key, value in tolerance.items() if key not in OPTIONS}
         self.default = paths_of.pop("*", None)
-        self.kinds = {kind: self.rules(rules.get(kind, ())) for kind in ("ignore_fields", "ignore_values")}
-        self.kinds["require_keys"] = self.rules(rules.get("require_keys", ()))
-        self.kinds["arrays"] = self.rules(rules.get("arrays", {}))
-        self.kinds["fields"] = self.rules(rules.get("fields", {}))
+        kinds = ("ignore_fields", "ignore_values", "require_keys", "arrays", "fields")
+        self.kinds = {kind: self.rules(rules.get(kind, ())) for kind in kinds}
         self.kinds["tolerance"] = self.rules(paths_of)
         self.any_elements = [
             self.rule(rule.text, rule.steps[:-1])
@@ -209,7 +102,9 @@ class Judge:
 
     def rule(self, text: str, steps: tuple[Any, ...], value: Any = None) -> Rule:
         look = paths.Look(self.reading.get("absent", "never"), self.reading.get("members", False))
-        stored, actual = (paths.select(steps, one, look=look) for one in (self.case.expected, self.case.actual))
+        stored, actual = (
+            paths.select(steps, one, look=look) for one in (self.case.expected, self.case.actual)
+        )
         self.asked |= dict.fromkeys(sorted(look.met))
         return Rule(text, steps, frozenset(stored), frozenset(actual), value)
 
@@ -238,10 +133,13 @@ class Judge:
         own = [rule for other in kinds for rule in self.kinds[other]]
         if any(rule.rank > exact and self.selects(rule, stored, actual) for rule in own):
             return False
-        others = [rule for other in self.kinds if other not in (kind, "require_keys") for rule in self.kinds[other]]
+        others = [
+            rule for other in self.kinds if other not in (kind, "require_keys") for rule in self.kinds[other]
+        ]
         for rule in others:
             if rule.rank >= exact and any(
-                (stored is None or stored[:n] in rule.stored) and (actual is None or actual[:n] in rule.actual)
+                (stored is None or stored[:n] in rule.stored)
+                and (actual is None or actual[:n] in rule.actual)
                 for n in range(len(stored or actual or ()) + 1)
             ):
                 return bool(self.reads("cross") == "ignored")
@@ -444,8 +342,10 @@ class Judge:
             return self.each(e, a, se, sa, how, env)
         if isinstance(mode, dict):
             return self.by(mode["by"], e, a, se, sa, how, env)
-        return self.ordered(e, a, se, sa, how, env) if mode == "ordered" else self.pairings(
-            e, a, se, sa, how, env, mode == "subset"
+        return (
+            self.ordered(e, a, se, sa, how, env)
+            if mode == "ordered"
+            else self.pairings(e, a, se, sa, how, env, mode == "subset")
         )
 
     def ordered(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
@@ -511,9 +411,7 @@ class Judge:
             }
         return envs
 
-    def pairings(
-        self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env, subset: bool
-    ) -> set[Env]:
+    def pairings(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env, subset: bool) -> set[Env]:
         """Every pairing is tried: which of the actual elements are taken, under which bindings."""
         loose = {i for i in range(len(e)) if self.ignored("ignore_fields", (*se, i), None)}
         free = {j for j in range(len(a)) if self.extra_element((*sa, j))}
@@ -534,10 +432,12 @@ class Judge:
 
     def by(self, key: str, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
         """Rows paired by the value of a key; what has no partner is missing or extra."""
-        ids = self.ids(key, e)
+        ids = ids_of(key, e)
         envs, taken = {env}, set()
         for i, row in enumerate(e):
-            partners = [j for j in range(len(a)) if isinstance(a[j], dict) and self.same_id(ids[i], a[j], key)]
+            partners = [
+                j for j in range(len(a)) if isinstance(a[j], dict) and self.same_id(ids[i], a[j], key)
+            ]
             if len(partners) > 1:
                 raise Undecided("actual rows with the same key")
             taken.update(partners)
@@ -549,17 +449,6 @@ class Judge:
         extra = [j for j in range(len(a)) if j not in taken]
         return envs if all(self.extra_element((*sa, j)) for j in extra) else set()
 
-    def ids(self, key: str, e: Any) -> list[Any]:
-        if not isinstance(e, list):
-            return []
-        keyed = all(isinstance(row, dict) and not holds_one(row.get(key)) for row in e)
-        ids = [row.get(key, paths.NOTHING) if keyed else None for row in e]
-        if not keyed or any(known is paths.NOTHING or isinstance(known, dict | list) for known in ids):
-            raise Undecided("stored rows without a plain key")
-        if any(paths.equal(one, other) for n, one in enumerate(ids) for other in ids[:n]):
-            raise Undecided("stored rows with the same key")
-        return ids
-
     def same_id(self, known: Any, row: Any, key: str) -> bool:
         found = row.get(key, paths.NOTHING)
         if paths.equal(known, found) and type(known) is not type(found):
@@ -569,7 +458,7 @@ class Judge:
     # Rules that the file may be refused for.
 
     def leaves_something(self) -> bool:
-        """Whether a leaf of the stored output is left to compare: rules that ignore everything are an error."""
+        """Whether a stored leaf is left to compare: rules that ignore everything are an error."""
         kinds = ("ignore_fields", "ignore_values")
         ignored = frozenset().union(*(rule.stored for kind in kinds for rule in self.kinds[kind]))
         for place, value in paths.below(self.case.expected):
@@ -590,7 +479,7 @@ class Judge:
             if self.how.type == "exact" or any(within):
                 raise Undecided("arrays where the type is exact")
             for place in rule.stored if isinstance(rule.value, dict) else ():
-                self.ids(rule.value["by"], paths.value_at(self.case.expected, place))
+                ids_of(rule.value["by"], paths.value_at(self.case.expected, place))
 
     # Keys that must be there.
 
@@ -607,63 +496,3 @@ class Judge:
         if not found:
             return isinstance(value, dict | list) and bool(self.reads("require_none"))
         return all(self.required(rest, node, where) for where, node in found)
-
-
-def plain(text: str, how: How) -> str:
-    """A text as the options want it compared. Line ends are normalised by default where the type is exact."""
-    options = how.options
-    if options.get("normalize_newlines", how.type == "exact"):
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if options.get("trim_whitespace", False):
-        text = text.strip()
-    return text if options.get("case_sensitive", True) else text.casefold()
-
-
-def media_type(key: str, e: Any, a: Any) -> bool:
-    """A media type without parameters matches any parameters."""
-    texts = key == "content-type" and isinstance(e, str) and isinstance(a, str)
-    return texts and ";" not in e and a.split(";")[0].strip().lower() == e.strip().lower()
-
-
-def near(e: Decimal, a: Decimal, bounds: Bounds) -> bool:
-    """Of `abs` and `rel` the wider one does; each of the others is a bound by itself."""
-    given = {key: Decimal(repr(value)) for key, value in bounds.items() if value is not None}
-    delta = a - e
-    around = [given["abs"]] if "abs" in given else []
-    around += [given["rel"] * abs(e)] if "rel" in given else []
-    return (
-        ("min_delta" not in given or delta >= given["min_delta"])
-        and ("max_delta" not in given or delta <= given["max_delta"])
-        and (not around or abs(delta) <= max(around))
-    )
-
-
-def bound(one: Placeholder, value: Any, env: Env) -> set[Env]:
-    """The bindings with this one added; none where the key stands for something else."""
-    if one.key is None:
-        return {env}
-    known = dict(env)
-    if one.key not in known:
-        return {env | {(one.key, frozen(value))}}
-    if known[one.key] == frozen(value):
-        return {env}
-    if number(value) and known[one.key][0] in ("int", "float") and known[one.key][1] == value:
-        raise Undecided("whether a binding to 1 is one to 1.0")
-    return set()
-
-
-def frozen(value: Any) -> tuple[str, Any]:
-    if isinstance(value, dict):
-        return "dict", frozenset((key, frozen(child)) for key, child in value.items())
-    return (type(value).__name__, tuple(map(frozen, value)) if isinstance(value, list) else value)
-
-
-def bindings(value: Any) -> bool:
-    return any(isinstance(part, Placeholder) and part.key for part in all_parts(value))
-
-
-def all_parts(value: Any) -> Iterator[str | Placeholder]:
-    if isinstance(value, str):
-        yield from parts_of(value)
-    for _, child in paths.children(value):
-        yield from all_parts(child)

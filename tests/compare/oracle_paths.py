@@ -1,7 +1,7 @@
 """The paths of SPEC §4 for the oracle: read from their text, and selected in the plainest way.
 
-Written from the text alone; it shares nothing with the package. A path is a tuple of steps, a place a tuple of
-keys and indexes, and `select` walks a document and collects the places. A filter follows RFC 9535."""
+Written from the text alone; it shares nothing with the package. A path is a tuple of steps, a place a tuple
+of keys and indexes, and `select` walks a document and collects the places. A filter follows RFC 9535."""
 
 import re
 from typing import Any, NamedTuple
@@ -48,8 +48,8 @@ class Undecided(Exception):
 
 
 class Look:
-    """How a filter reads a comparison with what is not there (`rfc`), and whether it selects the members of an
-    object; and which of these were met."""
+    """How a filter reads a comparison with what is not there (`rfc`), and whether it selects the members of
+    an object; and which of these were met."""
 
     def __init__(self, absent: str = "rfc", members: bool = True):
         self.absent, self.members = absent, members
@@ -308,7 +308,9 @@ def stepped(step: Any, place: Place, value: Any, root: Any, look: Look) -> list[
     if isinstance(step, Union):
         return [found for one in step.of for found in stepped(one, place, value, root, look)]
     if isinstance(step, Name):
-        return [((*place, step.key), value[step.key])] if isinstance(value, dict) and step.key in value else []
+        return (
+            [((*place, step.key), value[step.key])] if isinstance(value, dict) and step.key in value else []
+        )
     if isinstance(step, Filter):
         if isinstance(value, dict) and value:
             look.met.add("members")
@@ -326,9 +328,7 @@ def stepped(step: Any, place: Place, value: Any, root: Any, look: Look) -> list[
     return [((*place, at), value[at]) for at in range(*slice(*step).indices(len(value)))]
 
 
-def select(
-    steps: tuple[Any, ...], value: Any, root: Any = NOTHING, look: Look | None = None
-) -> set[Place]:
+def select(steps: tuple[Any, ...], value: Any, root: Any = NOTHING, look: Look | None = None) -> set[Place]:
     """All places that a path selects in a document."""
     look = look or Look()
     root = value if root is NOTHING else root

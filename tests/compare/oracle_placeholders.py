@@ -1,7 +1,7 @@
 r"""Placeholders for the oracle: a small evaluator of the forms that the generator writes.
 
-A text is literal, one placeholder alone, or a text with placeholders in it. `{{any_x}}` means `<<any_x>>`, and
-one `\` before either makes it literal."""
+A text is literal, one placeholder alone, or a text with placeholders in it. `{{any_x}}` means `<<any_x>>`,
+and one `\` before either makes it literal."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,8 @@ from typing import Any
 from oracle_paths import Undecided, number
 
 FORM = re.compile(
-    r"<<(?P<name>[a-z][a-z0-9_]*)(?:\((?P<args>[^()]*)\))?(?P<maybe>\?)?(?P<null>\|null)?(?: as (?P<key>\w+))?>>"
+    r"<<(?P<name>[a-z][a-z0-9_]*)(?:\((?P<args>[^()]*)\))?"
+    r"(?P<maybe>\?)?(?P<null>\|null)?(?: as (?P<key>\w+))?>>"
     r"|\{\{(?P<old>any_[a-z_]+)\}\}"
 )
 UUID = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import oracle_paths as paths
-from oracle import Case
 from oracle_paths import Place, number
+from oracle_rules import Case
 
 UUIDS = ("1b4e28ba-2fa1-41d2-883f-0016d3cca427", "9b2f7c1e-3c4d-4e5f-8a6b-7c8d9e0f1a2b")
 ROLES = ("admin", "guest", "user")
@@ -56,7 +56,11 @@ def document(pick: Pick) -> Any:
     for key in pick.sample(ARRAYS, pick.choice((1, 1, 1, 2))):
         made[key] = rows(pick)
     if pick.random() < 0.5:
-        made["meta"] = {"n": PLAIN["n"](pick), "price": PLAIN["price"](pick), "deep": {"id": 1, "role": "admin"}}
+        made["meta"] = {
+            "n": PLAIN["n"](pick),
+            "price": PLAIN["price"](pick),
+            "deep": {"id": 1, "role": "admin"},
+        }
     if pick.random() < 0.3:
         made["tags"] = [pick.choice(TAGS) for _ in range(pick.randint(0, 4))]
     if pick.random() < 0.3:
@@ -89,7 +93,9 @@ def placeholder(pick: Pick, value: Any) -> str:
         found = ["<<any_string>>", "{{any_string}}", "<<any_nonempty_string>>", "<<any_string as s>>"]
         found += ["<<any_uuid>>", "id <<any_uuid>>"] if value in UUIDS else ["<<any_string(0,3)>>"]
         found += [f"<<one_of({', '.join(ROLES)})>>", f"<<length({len(value)})>>", "<<regex('[a-z]*')>>"]
-        found += [f"<<starts_with('{value[:1]}')>>", f"<<contains('{value[-1:]}')>>"] if value.isalpha() else []
+        found += (
+            [f"<<starts_with('{value[:1]}')>>", f"<<contains('{value[-1:]}')>>"] if value.isalpha() else []
+        )
     elif isinstance(value, list):
         found = ["<<any_array>>", f"<<length({len(value)})>>"]
     elif value is None:
@@ -149,7 +155,9 @@ def comparison(pick: Pick, row_: Any, root: Any) -> str:
         other = pick.choice([*keys, "id", "n"])
         return f"@.{key} {pick.choice(('==', '!=', '<', '>='))} @.{other}"
     if pick.random() < 0.06 and isinstance(root, dict):
-        return f"@.{key} {pick.choice(('==', '!='))} $.{pick.choice(list(root)) if root else 'n'}".replace("x-y z", "n")
+        return f"@.{key} {pick.choice(('==', '!='))} $.{pick.choice(list(root)) if root else 'n'}".replace(
+            "x-y z", "n"
+        )
     if pick.random() < 0.25:
         value = PLAIN[key](pick) if key in PLAIN else value
     sign = pick.choice(("==", "==", "!=", "!=", "<", ">", "<=", ">="))
@@ -168,7 +176,9 @@ def filter_(pick: Pick, row_: Any, root: Any) -> str:
 def bracket(pick: Pick, at: int, array: list[Any], root: Any) -> str:
     """A selector of elements, in JSONPath, that selects the one at `at`."""
     size = len(array)
-    kind = pick.choice(("index", "negative", "any", "any", "slice", "slice", "union", "filter", "filter", "filter"))
+    kind = pick.choice(
+        ("index", "negative", "any", "any", "slice", "slice", "union", "filter", "filter", "filter")
+    )
     if kind == "index":
         return f"[{at}]"
     if kind == "negative":
@@ -178,7 +188,9 @@ def bracket(pick: Pick, at: int, array: list[Any], root: Any) -> str:
     if kind == "union":
         return f"[{at},{pick.randint(0, size)}]"
     if kind == "slice":
-        return pick.choice((f"[{at}:]", f"[:{at + 1}]", f"[{at}:{at + 2}]", "[::2]", "[-2:]", "[::-1]", "[:-1]"))
+        return pick.choice(
+            (f"[{at}:]", f"[:{at + 1}]", f"[{at}:{at + 2}]", "[::2]", "[-2:]", "[::-1]", "[:-1]")
+        )
     return filter_(pick, array[at], root)
 
 
@@ -230,7 +242,9 @@ def path_to(pick: Pick, wanted: Callable[[Any], bool], case: Case) -> str | None
         return None
     place = pick.choice(found)[0]
     if pick.random() < 0.5:
-        return jsonpath(pick, ("body", *place) if case.http and body is not case.expected else place, case.expected)
+        return jsonpath(
+            pick, ("body", *place) if case.http and body is not case.expected else place, case.expected
+        )
     root = ("body", *place) if case.http and pick.random() < 0.15 else place
     return dotted(pick, root)
 
@@ -248,7 +262,9 @@ def is_array(value: Any) -> bool:
 
 def is_keyed(value: Any) -> bool:
     """Rows that can be paired by their id: each has one, and each another."""
-    ids = [row_.get("id") if isinstance(row_, dict) else None for row_ in value] if is_array(value) else [None]
+    ids = (
+        [row_.get("id") if isinstance(row_, dict) else None for row_ in value] if is_array(value) else [None]
+    )
     return bool(ids) and all(isinstance(one, int) for one in ids) and len(set(ids)) == len(ids)
 
 
@@ -283,7 +299,9 @@ def add_rules(pick: Pick, case: Case, kind: str) -> None:
                 rules.setdefault("tolerance", {})[path] = bounds(pick)
     if structural:
         for _ in range(pick.choices((0, 1, 2), (35, 50, 15))[0]):
-            mode = pick.choice(("unordered", "unordered", "ordered", "each", "subset", {"by": "id"}, {"by": "id"}))
+            mode = pick.choice(
+                ("unordered", "unordered", "ordered", "each", "subset", {"by": "id"}, {"by": "id"})
+            )
             if path := path_to(pick, is_keyed if isinstance(mode, dict) else is_array, case):
                 rules.setdefault("arrays", {})[path] = mode
     if pick.random() < 0.12 and (path := path_to(pick, anything, case)):

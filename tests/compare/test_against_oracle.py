@@ -1,0 +1,229 @@
+"""The matcher against an oracle that was written from the specification alone (oracle.py), on random
+documents and rules; and laws that need no oracle. 3,000 pairs; BASELINEKIT_THOROUGH=1 has 200,000."""
+
+import copy
+import os
+import random
+import re
+from collections import Counter
+from functools import cache
+from typing import Any
+
+import pytest
+from asked import answer, disagrees, pasteable, shrunken
+from oracle import verdicts
+from oracle_paths import below, value_at
+from oracle_rules import Case
+from randomrules import KINDS, document, random_case, shuffled
+
+THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
+SIZE = 1_000 if THOROUGH else 300
+CHUNKS = range(200 if THOROUGH else 10)
+LAWFUL = range(10_000 if THOROUGH else 700)
+SHOWN = 3
+
+
+def report(found: list[tuple[int, Case]], wrong: Any) -> str:
+    """The first few wrong cases, made small, so that they can be pasted into a test."""
+    lines = [f"{len(found)} wrong"]
+    for seed, case in found[:SHOWN]:
+        small = shrunken(case, wrong)
+        lines.append(f"random_case({seed}): {wrong(small)}\n{pasteable(small)}")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("chunk", CHUNKS)
+def test_the_matcher_answers_as_the_specification_says(chunk: int) -> None:
+    cases = ((seed, random_case(seed)) for seed in range(chunk * SIZE, (chunk + 1) * SIZE))
+    found = [(seed, case) for seed, case in cases if disagrees(case)]
+    assert not found, report(found, disagrees)
+
+
+SELECTORS = {
+    "wildcard": r"\*",
+    "deep": r"\*\*|\.\.",
+    "index": r"\[\d+\]",
+    "negative index": r"\[-\d+\]",
+    "slice": r"\[[-\d]*:",
+    "union": r"\[\d+,",
+    "quoted name": r"\['|\"",
+    "filter": r"\[\?",
+    "filter ==": r"\?[^\]]*==",
+    "filter !=": r"\?[^\]]*!=",
+    "filter <": r"\?[^\]]*[<>]",
+    "filter existence or negation": r"\?\(?!?@\.\w+[\])]",
+    "filter && ||": r"\?[^\]]*(&&|\|\|)",
+}
+PLACED = ("?>>", "|null", " as ", "any_", "one_of", "number(", "regex", "length", "{{any_")
+
+
+@cache
+def counted() -> tuple[Counter[str], int]:
+    seeds = range(2_000)
+    found: Counter[str] = Counter()
+    for case in map(random_case, seeds):
+        allowed = verdicts(case)
+        found[allowed.pop() if len(allowed) == 1 else "undecided"] += 1
+        paths = [path for kind in KINDS for path in case.rules.get(kind, ())]
+        kinds = {*case.rules, f"type {case.rules.get('type')}"} - {"type"}
+        kinds |= {f"arrays {mode}" for mode in case.rules.get("arrays", {}).values()}
+        kinds |= {name for name, form in SELECTORS.items() if any(re.search(form, path) for path in paths)}
+        kinds |= {form for form in PLACED if form in repr(case.expected)}
+        kinds |= {"tolerance *"} if "*" in case.rules.get("tolerance", {}) else set()
+        kinds |= {"http"} if case.http else set()
+        found.update(kinds)
+    return found, len(seeds)
+
+
+def test_the_cases_are_worth_asking() -> None:
+    found, size = counted()
+    assert min(found["pass"], found["fail"]) >= 0.25 * size, found
+    assert found["undecided"] <= 0.12 * size, found
+    assert {form: found[form] for form in PLACED if found[form] < 0.01 * size} == {}
+    wanted = {*KINDS, *SELECTORS, "options", "tolerance *", "http"}
+    wanted |= {f"type {name}" for name in ("exact", "structural", "numeric", None)}
+    wanted |= {f"arrays {mode}" for mode in ("unordered", "ordered", "each", "subset", {"by": "id"})}
+    assert {name: found[name] for name in wanted if found[name] < 0.02 * size} == {}
+
+
+USERS = [{"id": 1, "role": "admin", "mfa": True}, {"id": 2, "role": "guest", "mfa": False}]
+SLACK = {"users": USERS}
+NO_MFA = {"users": [{**USERS[0], "mfa": False}, USERS[1]]}
+NO_GUEST_MFA = {"users": [USERS[0], {**USERS[1], "mfa": True}]}
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "rules", "verdict"),
+    [
+        ({"a": 1}, {"a": 1.0}, {}, "pass"),
+        ({"a": 1}, {"a": True}, {}, "fail"),
+        ({"a": 1}, {"a": 1.0}, {"type": "exact"}, "fail"),
+        ({"a": 1}, {"a": 1, "b": 2}, {}, "fail"),
+        ({"a": 1}, {"a": 1, "b": 2}, {"tolerance": {"allow_additional_fields": True}}, "pass"),
+        ({"a": "x\r\n"}, {"a": "x\n"}, {"type": "exact"}, "pass"),
+        ({"a": [1, 1, 2]}, {"a": [2, 1, 1]}, {"arrays": {"a": "unordered"}}, "pass"),
+        ({"a": [1, 1, 2]}, {"a": [2, 2, 1]}, {"arrays": {"a": "unordered"}}, "fail"),
+        ({"a": [1]}, {"a": [1, 2]}, {"arrays": {"a": "subset"}}, "pass"),
+        ({"a": ["<<any_integer>>"]}, {"a": [1, 2]}, {}, "pass"),
+        ({"a": ["<<any_integer>>"]}, {"a": []}, {}, "fail"),
+        ({"a": ["<<any_integer>>"]}, {"a": []}, {"options": {"allow_empty_arrays": True}}, "pass"),
+        (
+            {"a": "<<any_integer|null as k>>", "b": "<<any_integer|null as k>>"},
+            {"a": None, "b": 1},
+            {},
+            "fail",
+        ),
+        ({"a": 4.2}, {"a": 3.9}, {"type": "numeric", "tolerance": {"a": {"min_delta": -0.3}}}, "pass"),
+        ([0.93, 7], ["cpu", 0.93, 7], {"type": "numeric"}, "fail"),
+        (
+            {"price": 1.0},
+            {"price": 50.0},
+            {"tolerance": {"*": {"abs": 100}, "**.price": {"abs": 0.01}}},
+            "fail",
+        ),
+        (SLACK, NO_MFA, {"ignore_fields": ["$.users[?(@.role != 'admin')]"]}, "fail"),
+        (SLACK, NO_GUEST_MFA, {"ignore_fields": ["$.users[?(@.role != 'admin')]"]}, "pass"),
+        (SLACK, {"users": []}, {"ignore_values": ["$.users[?(@.role != 'admin')]"]}, "fail"),
+        (SLACK, {"users": USERS[::-1]}, {"arrays": {"users": {"by": "id"}}}, "pass"),
+        (SLACK, {"users": USERS[:1]}, {"ignore_fields": ["users[1]"]}, "pass"),
+        (SLACK, SLACK, {"require_keys": ["users.*.email"]}, "fail"),
+    ],
+)
+def test_the_oracle_says_what_the_specification_says(
+    expected: Any, actual: Any, rules: dict[str, Any], verdict: str
+) -> None:
+    assert verdicts(Case(expected, actual, rules)) == {verdict}
+
+
+@pytest.mark.parametrize("path", ["x", "users.*.id"])
+def test_a_path_that_begins_at_both_roots_is_refused(path: str) -> None:
+    inner = {"x": 1, "users": [{"id": 1}]}
+    stored = {"status": 200, "body": {**inner, "status": 1, "body": inner}}
+    assert verdicts(Case(stored, stored, {"ignore_fields": [f"body.{path}"]}, True)) == {"refused"}
+
+
+# Laws that hold whatever the specification says of a case.
+
+
+def lawful(wrong: Any) -> None:
+    cases = [(seed, random_case(seed)) for seed in LAWFUL]
+    found = [(seed, case) for seed, case in cases if wrong(case)]
+    assert not found, report(found, wrong)
+
+
+def passes(case: Case) -> str:
+    return answer(case)[0]
+
+
+def test_an_output_is_what_it_is() -> None:
+    """Whatever the rules, but for those that an output may break by itself: required keys, each."""
+
+    def wrong(case: Case) -> str | None:
+        rules = {kind: rule for kind, rule in case.rules.items() if kind != "require_keys"}
+        if "each" in case.rules.get("arrays", {}).values():
+            return None
+        said = passes(Case(case.actual, case.actual, rules, case.http))
+        return None if said in ("pass", "refused") else f"the actual output is not itself: {said}"
+
+    lawful(wrong)
+
+
+def turned(value: Any) -> Any:
+    return dict(reversed(value.items())) if isinstance(value, dict) else value[::-1]
+
+
+def test_the_order_in_which_rules_are_written_never_counts() -> None:
+    def wrong(case: Case) -> str | None:
+        rules = {kind: turned(rule) if kind in KINDS else rule for kind, rule in case.rules.items()}
+        one, other = passes(case), passes(Case(case.expected, case.actual, rules, case.http))
+        return None if one == other else f"{one} as they are written, {other} the other way round"
+
+    lawful(wrong)
+
+
+def test_the_order_of_keys_never_counts() -> None:
+    def wrong(case: Case) -> str | None:
+        options = {**case.rules.get("tolerance", {}), **case.rules.get("options", {})}
+        if options.get("allow_field_reordering") is False:
+            return None
+        pick, outputs = random.Random(7), copy.deepcopy([case.expected, case.actual])
+        for place, value in below(outputs):
+            if isinstance(value, dict):
+                shuffled(pick, value_at(outputs, place))
+        one, other = passes(case), passes(Case(outputs[0], outputs[1], case.rules, case.http))
+        return None if one == other else f"{one} with these keys, {other} with the same in another order"
+
+    lawful(wrong)
+
+
+def test_ignoring_less_never_makes_a_failure_pass() -> None:
+    """Of one kind at a time: an exact `ignore_values` says that what is ignored must be there."""
+
+    def wrong(case: Case) -> str | None:
+        kinds = [kind for kind in ("ignore_fields", "ignore_values") if case.rules.get(kind)]
+        if len(kinds) != 1 or passes(case) != "fail":
+            return None
+        paths = case.rules[kinds[0]]
+        for at in range(len(paths)):
+            rules = {**case.rules, kinds[0]: paths[:at] + paths[at + 1 :]}
+            if passes(Case(case.expected, case.actual, rules, case.http)) == "pass":
+                return f"fail with {paths[at]} ignored, pass without"
+        return None
+
+    lawful(wrong)
+
+
+@pytest.mark.parametrize(
+    "rules", [{}, {"type": "exact"}, {"arrays": {"**.rows": "unordered", "**.tags": "unordered"}}]
+)
+def test_a_row_more_or_less_never_passes(rules: dict[str, Any]) -> None:
+    for seed in LAWFUL:
+        pick = random.Random(seed)
+        stored = document(pick)
+        for place, value in below(stored):
+            if isinstance(value, list):
+                actual = copy.deepcopy(stored)
+                rows = value_at(actual, place)
+                rows.insert(pick.randint(0, len(rows)), {"new": 1})
+                assert passes(Case(stored, actual, rules)) == "fail", (stored, actual)
+                assert passes(Case(actual, stored, rules)) == "fail", (actual, stored)
