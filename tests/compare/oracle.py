@@ -31,6 +31,7 @@ from oracle_rules import (
     ids_of,
     media_type,
     near,
+    no_optional,
     plain,
     plain_headers,
     rooted,
@@ -232,6 +233,11 @@ class Judge:
         placeholder = alone(e)
         if (placeholder and placeholder.maybe) or self.ignored("ignore_fields", here, None):
             return True
+        numeric = any(
+            here in rule.stored and rule.value.get("type") == "numeric" for rule in self.kinds["fields"]
+        )
+        if numeric and not any(number(value) for _, value in paths.below(e)):
+            return bool(self.reads("numeric_shape"))
         if how.options.get("allow_missing_fields", False):
             if how.type == "exact":
                 raise Undecided("allow_missing_fields where the type is exact")
@@ -299,6 +305,8 @@ class Judge:
             raise Undecided("a rule for arrays where the type is numeric")
         if isinstance(e, dict | list) and any(self.selects(rule, se, sa) for rule in self.any_elements):
             return True
+        if isinstance(e, dict) and not how.options.get("allow_field_reordering", True):
+            raise Undecided("the order of keys where the type is numeric")
         if isinstance(e, dict | list) and type(a) is not type(e) and not self.reads("numeric_shape"):
             return False
         found = dict(paths.children(a)) if type(a) is type(e) else {}
@@ -357,7 +365,7 @@ class Judge:
         for at in range(max(len(e), len(a))):
             here, there = (*se, at), (*sa, at)
             if at >= len(a):
-                self.no_optional(e[at])
+                no_optional(e[at])
                 envs = envs if self.ignored("ignore_fields", here, None) else set()
             elif at >= len(e):
                 envs = envs if self.extra_element(there) else set()
@@ -383,11 +391,6 @@ class Judge:
                     following |= {(i + 1, j + 1, new) for new in news}
             states = following
         return ends
-
-    def no_optional(self, e: Any) -> None:
-        one = alone(e)
-        if one and one.maybe:
-            raise Undecided("an element that may be absent")
 
     def extra_element(self, there: Place) -> bool:
         if self.ignored("ignore_fields", None, there):
@@ -418,7 +421,7 @@ class Judge:
         pair_ignored = bool(loose or free) and self.reads("pair_ignored")
         states: set[tuple[frozenset[int], Env]] = {(frozenset(), env)}
         for i, one in enumerate(e):
-            self.no_optional(one)
+            no_optional(one)
             following = set(states) if i in loose else set()
             for taken, old in states if i not in loose or pair_ignored else ():
                 for j in range(len(a)):

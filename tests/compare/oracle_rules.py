@@ -8,7 +8,7 @@ from typing import Any
 
 import oracle_paths as paths
 from oracle_paths import Place, Undecided, number
-from oracle_placeholders import Placeholder, holds_one, parts_of
+from oracle_placeholders import Placeholder, alone, holds_one, parts_of
 
 READINGS: dict[str, tuple[Any, ...]] = {
     # A pair of values is selected by a rule when both are; or the stored one decides; or, where the pair
@@ -30,7 +30,7 @@ READINGS: dict[str, tuple[Any, ...]] = {
     "pair_ignored": (False, True),
     # A value that is ignored and missing, where only numbers count.
     "numeric_presence": (False, True),
-    # An array where an object was, or a text, where only numbers count and none stands there.
+    # Where only numbers count: nothing, or another type, where a value without any number was.
     "numeric_shape": (False, True),
     # A wildcard of require_keys that meets no child, and one that meets what has no keys.
     "require_none": (False, True),
@@ -209,3 +209,9 @@ def ids_of(key: str, e: Any) -> list[Any]:
     if any(paths.equal(one, other) for n, one in enumerate(ids) for other in ids[:n]):
         raise Undecided("stored rows with the same key")
     return ids
+
+
+def no_optional(e: Any) -> None:
+    one = alone(e)
+    if one and one.maybe:
+        raise Undecided("an element that may be absent")

@@ -19,7 +19,7 @@ from randomrules import KINDS, document, random_case, shuffled
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
 SIZE = 1_000 if THOROUGH else 300
 CHUNKS = range(200 if THOROUGH else 10)
-LAWFUL = range(10_000 if THOROUGH else 700)
+LAWFUL = range(10_000 if THOROUGH else 400)
 SHOWN = 3
 
 
