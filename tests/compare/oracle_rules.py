@@ -22,12 +22,16 @@ READINGS: dict[str, tuple[Any, ...]] = {
     "absent": ("never", "rfc"),
     # A filter selects the elements of arrays alone, or the members of objects as well.
     "members": (False, True),
+    # A dotted path that begins with a wildcard is in the body and in the response: the body, or an error.
+    "refused": (False, True),
     # In an ordered array, beside elements that are ignored: all by place, or in order without those.
     "in_step": (True, False),
     # A required path with `**` in it: each place before it has one, or there is one.
     "require_deep": ("each", "one"),
     # What a filter or an index ignores in an array in any order may be paired with what it does not.
     "pair_ignored": (False, True),
+    # `<<name?>>` where `ignore_values` wants the key to be there.
+    "optional": (False, True),
     # A value that is ignored and missing, where only numbers count.
     "numeric_presence": (False, True),
     # Where only numbers count: nothing, or another type, where a value without any number was.
@@ -111,7 +115,7 @@ def rooted(text: str, expected: Any, http: bool) -> tuple[Any, ...]:
     whole = reached(lowered(steps), expected)
     at_body = (paths.Name("body"), *steps)
     if body and whole and isinstance(steps[0], paths.Each):
-        raise Undecided("a wildcard that begins at both roots")
+        return at_body  # it may be refused as well, which Judge.rules asks: `refused`
     if body and whole and body != whole:
         if isinstance(steps[0], paths.Deep):
             raise Undecided("a wildcard that begins at both roots")
@@ -215,3 +219,10 @@ def no_optional(e: Any) -> None:
     one = alone(e)
     if one and one.maybe:
         raise Undecided("an element that may be absent")
+
+
+def same_id(known: Any, row: Any, key: str) -> bool:
+    found = row.get(key, paths.NOTHING)
+    if paths.equal(known, found) and type(known) is not type(found):
+        raise Undecided("whether a key of 1 is one of 1.0")
+    return paths.equal(known, found)

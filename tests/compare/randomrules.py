@@ -294,9 +294,11 @@ def add_rules(pick: Pick, case: Case, kind: str) -> None:
                 rules.setdefault(which, []).append(path)
     if kind != "exact":
         for _ in range(pick.choices((0, 1, 2, 3), (50, 30, 15, 5))[0]):
-            path = "*" if pick.random() < 0.15 else path_to(pick, lambda one: one == one, case)
+            path = "*" if pick.random() < 0.15 else path_to(pick, anything, case)
             if path:
                 rules.setdefault("tolerance", {})[path] = bounds(pick)
+            if path == "*" and pick.random() < 0.5:
+                rules["tolerance"][f"**.{pick.choice(('price', 'n', 'id'))}"] = bounds(pick)
     if structural:
         for _ in range(pick.choices((0, 1, 2), (35, 50, 15))[0]):
             mode = pick.choice(
@@ -309,6 +311,8 @@ def add_rules(pick: Pick, case: Case, kind: str) -> None:
         rules["fields"] = {path: {"type": other}}
         if other == "numeric" and pick.random() < 0.7:
             rules["fields"][path]["tolerance"] = bounds(pick)
+    if case.http and case.expected.get("body") == [] and pick.random() < 0.5:
+        rules["ignore_values"] = ["*"]
     add_options(pick, rules, kind)
 
 

@@ -1,0 +1,468 @@
+"""One evaluation of one case of the oracle, under one reading of the specification."""
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any
+
+import oracle_paths as paths
+from oracle_paths import Place, Undecided, number
+from oracle_placeholders import alone, fits, holds_one, parts_of, text_fits
+from oracle_rules import (
+    OPTIONS,
+    READINGS,
+    TEXT_OPTIONS,
+    Bounds,
+    Case,
+    Env,
+    How,
+    Rule,
+    bindings,
+    bound,
+    ids_of,
+    media_type,
+    near,
+    no_optional,
+    plain,
+    rooted,
+    same_id,
+)
+
+
+class Judge:
+    """One evaluation of one case under one reading."""
+
+    def __init__(self, case: Case, reading: dict[str, Any], asked: dict[str, None]):
+        self.case, self.reading, self.asked = case, reading, asked
+        rules = case.rules
+        tolerance = rules.get("tolerance", {})
+        paths_of = {key: value for key, value in tolerance.items() if key not in OPTIONS}
+        self.default = paths_of.pop("*", None)
+        kinds = ("ignore_fields", "ignore_values", "require_keys", "arrays", "fields")
+        self.kinds = {kind: self.rules(rules.get(kind, ())) for kind in kinds}
+        self.kinds["tolerance"] = self.rules(paths_of)
+        self.any_elements = [
+            self.rule(rule.text, rule.steps[:-1])
+            for rule in self.kinds["ignore_values"]
+            if isinstance(rule.steps[-1], paths.Each)
+        ]
+        flags = {key: value for key, value in tolerance.items() if key in OPTIONS}
+        self.how = How(rules.get("type", "structural"), {**flags, **rules.get("options", {})})
+
+    def reads(self, flag: str) -> Any:
+        self.asked[flag] = None
+        return self.reading.get(flag, READINGS[flag][0])
+
+    def rules(self, texts: Iterable[str]) -> list[Rule]:
+        values = texts if isinstance(texts, dict) else {}
+        if self.case.http and any(text.startswith("*") for text in texts):
+            self.reads("refused")
+        rooted_ = ((text, rooted(text, self.case.expected, self.case.http)) for text in texts)
+        return [self.rule(text, steps, values.get(text)) for text, steps in rooted_]
+
+    def rule(self, text: str, steps: tuple[Any, ...], value: Any = None) -> Rule:
+        look = paths.Look(self.reading.get("absent", "never"), self.reading.get("members", False))
+        stored, actual = (
+            paths.select(steps, one, look=look) for one in (self.case.expected, self.case.actual)
+        )
+        self.asked |= dict.fromkeys(sorted(look.met))
+        return Rule(text, steps, frozenset(stored), frozenset(actual), value)
+
+    # Which rule selects a pair of places; None where a side has nothing.
+
+    def selects(self, rule: Rule, stored: Place | None, actual: Place | None) -> bool:
+        one, other = stored in rule.stored, actual in rule.actual
+        if stored is None or actual is None or one == other:
+            return one or other
+        side = self.reads("side")
+        return one if side == "stored" else side == "actual" and stored != actual and other
+
+    def covers(self, rule: Rule, stored: Place, actual: Place) -> bool:
+        """Whether it selects the pair or one that it lies in. The two places have the same length."""
+        return any(self.selects(rule, stored[:n], actual[:n]) for n in range(len(stored) + 1))
+
+    def ignored(self, kind: str, stored: Place | None, actual: Place | None) -> bool:
+        """Whether a rule of this kind selects the pair itself (below one nothing is asked any more)."""
+        found = [rule for rule in self.kinds[kind] if self.selects(rule, stored, actual)]
+        if not found:
+            return False
+        exact = max(rule.rank for rule in found)
+        kinds = ["arrays", "fields"]
+        if stored is not None and actual is not None and number(paths.value_at(self.case.expected, stored)):
+            kinds.append("tolerance")
+        own = [rule for other in kinds for rule in self.kinds[other]]
+        if any(rule.rank > exact and self.selects(rule, stored, actual) for rule in own):
+            return False
+        others = [
+            rule for other in self.kinds if other not in (kind, "require_keys") for rule in self.kinds[other]
+        ]
+        if any(rule.rank >= exact and self.over(rule, stored, actual) for rule in others):
+            return bool(self.reads("cross") == "ignored")
+        return True
+
+    def over(self, rule: Rule, stored: Place | None, actual: Place | None) -> bool:
+        if stored is None or actual is None:
+            place, chosen = (stored, rule.stored) if actual is None else (actual, rule.actual)
+            return any((place or ())[:n] in chosen for n in range(len(place or ()) + 1))
+        return self.covers(rule, stored, actual)
+
+    def takes_any(self, e: Any, a: Any, se: Place, sa: Place) -> bool:
+        """Whether `ignore_values` on `array.*` lets any elements pass, and any number of them."""
+        found = [rule for rule in self.any_elements if self.selects(rule, se, sa)]
+        if not found:
+            return False
+        exact = max((*rule.rank[:2], rule.rank[2] + 1) for rule in found)
+        children = {(*se, n) for n in range(len(e))} | {(*sa, n) for n in range(len(a))}
+        others = [rule for kind in ("tolerance", "fields", "arrays") for rule in self.kinds[kind]]
+        if any(rule.rank >= exact and (rule.stored | rule.actual) & children for rule in others):
+            return bool(self.reads("cross") == "ignored")
+        return True
+
+    def best(self, kind: str, stored: Place, actual: Place, covering: bool = False) -> Rule | None:
+        """The most exact rule that selects a pair. Between equals that differ nothing decides."""
+        test = self.covers if covering else self.selects
+        found = [rule for rule in self.kinds[kind] if test(rule, stored, actual)]
+        top = max((rule.rank for rule in found), default=None)
+        best = [rule for rule in found if rule.rank == top]
+        if any(rule.value != best[0].value for rule in best):
+            raise Undecided("two equally exact rules")
+        unions = any(isinstance(step, paths.Union) for rule in found for step in rule.steps)
+        if unions and any(rule.value != best[0].value for rule in found):
+            raise Undecided("how exact a union is")
+        return best[0] if best else None
+
+    # The walk.
+
+    def passes(self) -> bool:
+        expected, actual = self.case.expected, self.case.actual
+        for rule in self.kinds["require_keys"]:
+            deep = any(isinstance(step, paths.Deep) for step in rule.steps)
+            if not self.required(rule.steps, actual, ()) and not (
+                deep and rule.actual and self.reads("require_deep") == "one"
+            ):
+                return False
+        return bool(self.match(expected, actual, (), (), self.how, frozenset()))
+
+    def how_at(self, stored: Place, actual: Place, how: How) -> How:
+        rule = self.best("fields", stored, actual)
+        if rule is None or rule.rank < how.rank:
+            return how
+        value = rule.value
+        flags = {key: one for key, one in (value.get("tolerance") or {}).items() if key in OPTIONS}
+        bounds = {key: one for key, one in (value.get("tolerance") or {}).items() if key not in OPTIONS}
+        own = {**flags, **value.get("options", {})}
+        if any(flag not in own for flag in self.how.options):
+            own = {**self.how.options, **own} if self.reads("inherit") else own
+        return How(value.get("type", self.how.type), own, bounds or None, rule.rank, True)
+
+    def match(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
+        """All bindings under which the actual value is what the stored one describes; none: it is not."""
+        how = self.how_at(se, sa, how)
+        if self.ignored("ignore_fields", se, sa) or self.ignored("ignore_values", se, sa):
+            return {env}
+        if how.type == "numeric":
+            return {env} if self.numbers_hold(e, a, se, sa, how) else set()
+        if isinstance(e, str):
+            return self.text(e, a, how, env)
+        if number(e):
+            return {env} if number(a) and self.number_holds(e, a, se, sa, how) else set()
+        if e is None or isinstance(e, bool):
+            return {env} if e is a else set()
+        if isinstance(e, dict):
+            return self.object(e, a, se, sa, how, env) if isinstance(a, dict) else set()
+        return self.array(e, a, se, sa, how, env) if isinstance(a, list) else set()
+
+    def object(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
+        parts = self.case.http and se == ()
+        headers = self.case.http and se == ("headers",)
+        envs = {env}
+        for key in e:
+            here, there = (*se, key), (*sa, key)
+            if key not in a:
+                if not self.may_miss(e[key], here, how):
+                    return set()
+            elif headers and media_type(key, e[key], a[key]):
+                continue
+            else:
+                envs = {new for old in envs for new in self.match(e[key], a[key], here, there, how, old)}
+        extra = [] if parts or headers else [key for key in a if key not in e]
+        if not all(self.may_be_extra((*sa, key), how) for key in extra):
+            return set()
+        return envs if parts or headers or self.order_holds(e, a, se, sa, how) else set()
+
+    def order_holds(self, e: Any, a: Any, se: Place, sa: Place, how: How) -> bool:
+        if how.options.get("allow_field_reordering", True):
+            return True
+        if how.type == "exact":
+            raise Undecided("the order of keys where the type is exact")
+        if [key for key in e if key in a] == [key for key in a if key in e]:
+            return True
+        kept = [key for key in e if key in a and not self.ignored("ignore_fields", (*se, key), (*sa, key))]
+        in_order = kept == [key for key in a if key in kept]
+        return in_order and not self.reads("ignored_order")
+
+    def may_miss(self, e: Any, here: Place, how: How) -> bool:
+        placeholder = alone(e)
+        if self.ignored("ignore_fields", here, None):
+            return True
+        if placeholder and placeholder.maybe:
+            return not self.ignored("ignore_values", here, None) or bool(self.reads("optional"))
+        numeric = any(
+            here in rule.stored and rule.value.get("type") == "numeric" for rule in self.kinds["fields"]
+        )
+        if numeric and not any(number(value) for _, value in paths.below(e)):
+            return bool(self.reads("numeric_shape"))
+        if how.options.get("allow_missing_fields", False):
+            if how.type == "exact":
+                raise Undecided("allow_missing_fields where the type is exact")
+            return True
+        return False
+
+    def may_be_extra(self, there: Place, how: How) -> bool:
+        if self.ignored("ignore_fields", None, there):
+            return True
+        if how.options.get("allow_additional_fields", False):
+            if how.type == "exact":
+                raise Undecided("allow_additional_fields where the type is exact")
+            return True
+        if self.ignored("ignore_values", None, there) and self.reads("extra_value") == "none":
+            return True
+        required = any(there in rule.actual for rule in self.kinds["require_keys"])
+        return required and bool(self.reads("require_extra"))
+
+    # Texts, placeholders, numbers.
+
+    def text(self, e: str, a: Any, how: How, env: Env) -> set[Env]:
+        parts = parts_of(e)
+        if all(isinstance(part, str) for part in parts):
+            same = isinstance(a, str) and plain("".join(map(str, parts)), how) == plain(a, how)
+            return {env} if same else set()
+        one = alone(e)
+        if one is None:
+            if not isinstance(a, str):
+                return set()
+            if how.options.keys() & set(TEXT_OPTIONS):
+                raise Undecided("the options of texts with placeholders in them")
+            return {env} if text_fits(parts, a) else set()
+        return bound(one, a, env) if fits(one, a) else set()
+
+    def number_holds(self, e: Any, a: Any, se: Place, sa: Place, how: How) -> bool:
+        if how.type == "exact":
+            if how.tolerance or (self.bounds(se, sa, how) and number(a)):
+                raise Undecided("a tolerance where the type is exact")
+            return type(e) is type(a) and e == a
+        bounds = self.bounds(se, sa, how)
+        return e == a if bounds is None else near(Decimal(repr(e)), Decimal(repr(a)), bounds)
+
+    def bounds(self, se: Place, sa: Place, how: How) -> Bounds | None:
+        """The tolerance of a number: the most exact one over it, the default where there is none."""
+        rule = self.best("tolerance", se, sa, covering=True)
+        if how.tolerance is not None:
+            more_exact = rule is not None and rule.rank > how.rank
+            if rule is None or self.reads("field_tolerance") == "own" or not more_exact:
+                return how.tolerance
+        if rule is None:
+            if how.inner and self.default is not None:
+                raise Undecided("whether the default holds inside of fields")
+            return None if self.case.http and se[:1] != ("body",) else self.default
+        if how.inner and how.tolerance is None and rule.rank < how.rank:
+            raise Undecided("whether a less exact tolerance holds inside of fields")
+        return dict(rule.value)
+
+    def numbers_hold(self, e: Any, a: Any, se: Place, sa: Place, how: How) -> bool:
+        """The numbers of the stored output alone; arrays by place."""
+        if isinstance(e, str) and holds_one(e):
+            raise Undecided("a placeholder where the type is numeric")
+        if number(e):
+            return number(a) and self.number_holds(e, a, se, sa, how)
+        if isinstance(e, list) and any(self.selects(rule, se, sa) for rule in self.kinds["arrays"]):
+            raise Undecided("a rule for arrays where the type is numeric")
+        if isinstance(e, list) and isinstance(a, list) and self.takes_any(e, a, se, sa):
+            return True
+        if isinstance(e, dict) and not how.options.get("allow_field_reordering", True):
+            raise Undecided("the order of keys where the type is numeric")
+        if isinstance(e, dict | list) and type(a) is not type(e) and not self.reads("numeric_shape"):
+            return False
+        found = dict(paths.children(a)) if type(a) is type(e) else {}
+        for key, child in paths.children(e):
+            here, there = (*se, key), (*sa, key)
+            if key in found:
+                if not self.match(child, found[key], here, there, how, frozenset()):
+                    return False
+            elif not self.numbers_may_miss(child, here):
+                return False
+        return True
+
+    def numbers_may_miss(self, e: Any, here: Place) -> bool:
+        if self.ignored("ignore_fields", here, None):
+            return True
+        if any(here in rule.stored for rule in self.kinds["fields"]):
+            raise Undecided("another type below what is missing")
+        if self.ignored("ignore_values", here, None):
+            return bool(self.reads("numeric_presence"))
+        if isinstance(e, str) and holds_one(e):
+            raise Undecided("a placeholder where the type is numeric")
+        if number(e):
+            if self.how.options.get("allow_missing_fields"):
+                raise Undecided("allow_missing_fields where the type is numeric")
+            return False
+        if isinstance(e, dict | list) and not self.reads("numeric_shape"):
+            return False
+        return all(self.numbers_may_miss(child, (*here, key)) for key, child in paths.children(e))
+
+    # Arrays.
+
+    def array(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
+        if self.takes_any(e, a, se, sa):
+            return {env}
+        rule = self.best("arrays", se, sa)
+        template = len(e) == 1 and holds_one(e)
+        if how.type == "exact" and (template or (rule and rule.value != "ordered")):
+            raise Undecided("arrays where the type is exact")
+        mode = rule.value if rule else "each" if template else "ordered"
+        if mode == "each":
+            return self.each(e, a, se, sa, how, env)
+        if isinstance(mode, dict):
+            return self.by(mode["by"], e, a, se, sa, how, env)
+        return (
+            self.ordered(e, a, se, sa, how, env)
+            if mode == "ordered"
+            else self.pairings(e, a, se, sa, how, env, mode == "subset")
+        )
+
+    def ordered(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
+        some = any(self.ignored("ignore_fields", (*se, i), None) for i in range(len(e)))
+        some = some or any(self.extra_element((*sa, j)) for j in range(len(a)))
+        if some and not self.reads("in_step"):
+            return self.in_order(e, a, se, sa, how, env)
+        envs = {env}
+        for at in range(max(len(e), len(a))):
+            here, there = (*se, at), (*sa, at)
+            if at >= len(a):
+                no_optional(e[at])
+                envs = envs if self.ignored("ignore_fields", here, None) else set()
+            elif at >= len(e):
+                envs = envs if self.extra_element(there) else set()
+            else:
+                envs = {new for old in envs for new in self.match(e[at], a[at], here, there, how, old)}
+        return envs
+
+    def in_order(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
+        """In order, where elements that are ignored may be there or not."""
+        loose = {i for i in range(len(e)) if self.ignored("ignore_fields", (*se, i), None)}
+        free = {j for j in range(len(a)) if self.extra_element((*sa, j))}
+        states = {(0, 0, env)}
+        ends: set[Env] = set()
+        while states:
+            following = set()
+            for i, j, old in states:
+                if i == len(e) and j == len(a):
+                    ends.add(old)
+                following |= {(i + 1, j, old)} if i in loose else set()
+                following |= {(i, j + 1, old)} if j in free else set()
+                if i < len(e) and j < len(a):
+                    news = {old} if i in loose else self.match(e[i], a[j], (*se, i), (*sa, j), how, old)
+                    following |= {(i + 1, j + 1, new) for new in news}
+            states = following
+        return ends
+
+    def extra_element(self, there: Place) -> bool:
+        if self.ignored("ignore_fields", None, there):
+            return True
+        return self.ignored("ignore_values", None, there) and self.reads("extra_value") == "none"
+
+    def each(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
+        """Every actual element is what one of the stored ones describes."""
+        if not e or (len(e) > 1 and bindings(e)):
+            raise Undecided("each of nothing, or several with bindings")
+        if not a:
+            return {env} if how.options.get("allow_empty_arrays", False) else set()
+        envs = {env}
+        for at, value in enumerate(a):
+            there = (*sa, at)
+            envs = {
+                new
+                for old in envs
+                for which, one in enumerate(e)
+                for new in self.match(one, value, (*se, which), there, how, old)
+            }
+        return envs
+
+    def pairings(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env, subset: bool) -> set[Env]:
+        """Every pairing is tried: which of the actual elements are taken, under which bindings."""
+        loose = {i for i in range(len(e)) if self.ignored("ignore_fields", (*se, i), None)}
+        free = {j for j in range(len(a)) if self.extra_element((*sa, j))}
+        pair_ignored = bool(loose or free) and self.reads("pair_ignored")
+        states: set[tuple[frozenset[int], Env]] = {(frozenset(), env)}
+        for i, one in enumerate(e):
+            no_optional(one)
+            following = set(states) if i in loose else set()
+            for taken, old in states if i not in loose or pair_ignored else ():
+                for j in range(len(a)):
+                    if j in taken or (j in free and i not in loose and not pair_ignored):
+                        continue
+                    news = self.match(one, a[j], (*se, i), (*sa, j), how, old)
+                    following |= {(taken | {j}, new) for new in news}
+            states = following
+        needed = frozenset() if subset else frozenset(range(len(a))) - free
+        return {new for taken, new in states if needed <= taken}
+
+    def by(self, key: str, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
+        """Rows paired by the value of a key; what has no partner is missing or extra."""
+        ids = ids_of(key, e)
+        envs, taken = {env}, set()
+        for i, row in enumerate(e):
+            partners = [j for j in range(len(a)) if isinstance(a[j], dict) and same_id(ids[i], a[j], key)]
+            if len(partners) > 1:
+                raise Undecided("actual rows with the same key")
+            taken.update(partners)
+            if partners:
+                j = partners[0]
+                envs = {new for old in envs for new in self.match(row, a[j], (*se, i), (*sa, j), how, old)}
+            elif not self.ignored("ignore_fields", (*se, i), None):
+                envs = set()
+        extra = [j for j in range(len(a)) if j not in taken]
+        return envs if all(self.extra_element((*sa, j)) for j in extra) else set()
+
+    # Rules that the file may be refused for.
+
+    def leaves_something(self) -> bool:
+        """Whether a stored leaf is left to compare: rules that ignore everything are an error."""
+        kinds = ("ignore_fields", "ignore_values")
+        ignored = frozenset().union(*(rule.stored for kind in kinds for rule in self.kinds[kind]))
+        for place, value in paths.below(self.case.expected):
+            leaf = not paths.children(value)
+            if leaf and not any(place[:n] in ignored for n in range(len(place) + 1)):
+                if any(place in rule.stored for rule in self.any_elements):
+                    continue
+                numeric = [rule for rule in self.kinds["fields"] if rule.value.get("type") == "numeric"]
+                inside = any(self.covers(rule, place, place) for rule in numeric)
+                if number(value) or not (inside or self.how.type == "numeric"):
+                    return True
+        return False
+
+    def paired_by_plain_keys(self) -> None:
+        """What is paired by a key has it in each stored row, as a plain value; nothing is said of others.
+        Nor of rules for arrays where the type is exact."""
+        exact = [rule for rule in self.kinds["fields"] if rule.value.get("type") == "exact"]
+        for rule in self.kinds["arrays"]:
+            within = (self.covers(one, place, place) for one in exact for place in rule.stored)
+            if self.how.type == "exact" or any(within):
+                raise Undecided("arrays where the type is exact")
+            for place in rule.stored if isinstance(rule.value, dict) else ():
+                ids_of(rule.value["by"], paths.value_at(self.case.expected, place))
+
+    # Keys that must be there.
+
+    def required(self, steps: tuple[Any, ...], value: Any, place: Place) -> bool:
+        if not steps:
+            return True
+        step, rest = steps[0], steps[1:]
+        look = paths.Look(self.reading.get("absent", "never"), self.reading.get("members", False))
+        if isinstance(step, paths.Deep):
+            return any(paths.select(rest, node, self.case.actual, look) for _, node in paths.below(value))
+        found = paths.stepped(step, place, value, self.case.actual, look)
+        if isinstance(step, paths.Name | paths.Index):
+            return bool(found) and all(self.required(rest, node, where) for where, node in found)
+        if not found:
+            return isinstance(value, dict | list) and bool(self.reads("require_none"))
+        return all(self.required(rest, node, where) for where, node in found)
