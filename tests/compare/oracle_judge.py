@@ -54,7 +54,7 @@ class Judge:
 
     def rules(self, texts: Iterable[str]) -> list[Rule]:
         values = texts if isinstance(texts, dict) else {}
-        if self.case.http and any(text.startswith("*") for text in texts):
+        if self.case.http and any(text[0] == "*" != text[1:2] for text in texts):
             self.reads("refused")
         rooted_ = ((text, rooted(text, self.case.expected, self.case.http)) for text in texts)
         return [self.rule(text, steps, values.get(text)) for text, steps in rooted_]
