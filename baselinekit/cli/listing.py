@@ -16,12 +16,14 @@ from baselinekit.programs.sandbox import Sandbox
 from baselinekit.workflow.project import Project
 
 
-def show(project: Project, suite: Suite, wanted: Choice, policy: Policy, as_json: bool) -> int:
+def show(
+    project: Project, suite: Suite, wanted: Choice, policy: Policy, as_json: bool, verbose: bool = False
+) -> int:
     found = looked_at(project, suite, wanted, policy, models.Kept())
     if as_json:
         screen.show_json(json.dumps([_document(one) for one in found], indent=2, default=str) + "\n")
     else:
-        _print(found, len(suite.cases))
+        _print(found, len(suite.cases), verbose)
     return 0
 
 
@@ -35,13 +37,16 @@ def looked_at(
         return planned(project, suite, wanted, policy, way.doors, Outside(check=sandbox.check))
 
 
-def _print(found: Sequence[Planned], of: int) -> None:
+def _print(found: Sequence[Planned], of: int, verbose: bool) -> None:
     widest = max(len(one.case.id) for one in found)
     for one in found:
         graders = ", ".join(f"{each.name} ({each.kind})" for each in one.case.graders)
         told = [f"{one.case.id:<{widest}}", f"{one.case.recipe.kind:<7}", one.place]
         told.append(f"skipped: {one.case.skip}" if one.case.skip is not None else f"by {graders}")
         screen.line(screen.safe_line("  ".join(told)))
+        for name, criteria in one.criteria.items() if verbose else ():
+            for line in criteria:
+                screen.line(screen.safe_line(f"    {name}: {line}"))
     calls, attempts = sum(one.calls for one in found), sum(one.attempts for one in found)
     cases = f"{len(found):,} of {of:,} cases" if len(found) < of else many(len(found), "case")
     more = ", and more where an attempt is tried again" if calls else ""
@@ -59,7 +64,13 @@ def _document(one: Planned) -> dict[str, Any]:
         "eval_type": case.kind,
         "tags": list(case.tags),
         "graders": [
-            {"name": each.name, "kind": each.kind, "required": each.required} for each in case.graders
+            {
+                "name": each.name,
+                "kind": each.kind,
+                "required": each.required,
+                **({"criteria": one.criteria[each.name]} if each.name in one.criteria else {}),
+            }
+            for each in case.graders
         ],
         "skip": case.skip,
         "attempts": one.attempts,

@@ -45,7 +45,9 @@ from baselinekit.workflow.project import Project
 @click.option("--exclude-tag", "exclude_tags", multiple=True, help="Without these tags.")
 @click.option("-k", "expression", metavar="EXPR", help='Words of id, name or tag: "strings and not slow".')
 @click.option("--lf", "--last-failed", "last_failed", is_flag=True, help="Only what did not pass last time.")
-@click.option("--list", "only_list", is_flag=True, help="Say what would be run, and ask nobody.")
+@click.option(
+    "--list", "only_list", is_flag=True, help="Say what would be run (-v: by which criteria), and ask nobody."
+)
 @click.option("-x", "--exitfirst", "first", is_flag=True, help="Stop at the first that does not pass.")
 @click.option("--grader-type", type=click.Choice(["code", "model", "human"]), help="Only such graders.")
 @click.option(
@@ -101,9 +103,8 @@ def run(paths: tuple[str, ...], color: str, **given: Any) -> int:
     given |= own
     suite = load(project, paths, given["suite"])
     if given["only_list"]:
-        return listing.show(
-            project, suite, choice_of(project, given), policy_of(project, given), given["as_json"]
-        )
+        chosen, policy = choice_of(project, given), policy_of(project, given)
+        return listing.show(project, suite, chosen, policy, given["as_json"], given["verbose"])
     before = _earlier(project, suite, given)
     report = executed(project, suite, wanted, given)
     if before is not None:

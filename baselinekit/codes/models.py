@@ -102,7 +102,16 @@ CODES = {
         "a judge's reply that cannot be used",
         "A model that grades or compares texts must reply with one JSON object of the form that it was shown,\n"
         "with the nonce of the question, and with every score in its range. Anything else is an error, never a\n"
-        "verdict: the judge may have followed the text instead of its task.",
+        "verdict: the judge may have followed the text instead of its task. A judge of an eval case has been\n"
+        "asked once more by then, with what was wrong (`retries_on_unreadable`, 0 to 5); the model under test\n"
+        "is never asked again.",
+    ),
+    "BK641": Code(
+        "a judge that contradicts itself",
+        "A judge gives a score for each criterion and says whether the output passes. Where its `passed` is not\n"
+        "what its scores amount to, nobody can say which of the two is meant, and the grade is an error: it is\n"
+        "neither a pass nor a failure. It has been asked once more by then (`retries_on_unreadable`). Ask a\n"
+        "stronger model, or write a rubric that says more exactly what each score means.",
     ),
     "BK650": Code(
         "no model for `method: embedding`",

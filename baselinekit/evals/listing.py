@@ -1,11 +1,12 @@
 """run --list: what a run would do. All that can be wrong is said as it would be; nobody is asked."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from baselinekit.evals.attempts import Outside
 from baselinekit.evals.casechecks import prepare_cases
 from baselinekit.evals.casechoice import Choice, choose
 from baselinekit.evals.evals import Policy
+from baselinekit.grade import dispatch as grading
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.graders import Grader, ModelJudge
 from baselinekit.model.recipes import SkillExecution
@@ -17,12 +18,14 @@ from baselinekit.workflow.project import Project
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One case: how many attempts are made of it, and how often models are asked for that, if none fails."""
+    """One case: how many attempts are made of it, and how often models are asked for that, if none fails.
+    `criteria`: of each judge by its name, those that it is asked by, as they were read."""
 
     case: Case
     place: str
     attempts: int
     calls: int
+    criteria: dict[str, list[str]] = field(default_factory=dict)
 
 
 def planned(
@@ -37,7 +40,12 @@ def planned(
     for case, (place,) in zip(chosen, places, strict=True):
         made = 0 if case.skip is not None else attempts
         each = int(_is_asked_of_a_model(case, project)) + sum(map(_questions, case.graders))
-        found.append(Planned(case, f"{place.file}:{place.line}", made, made * each))
+        criteria = {
+            grader.name: grading.in_words(grader.method)
+            for grader in case.graders
+            if isinstance(grader.method, ModelJudge)
+        }
+        found.append(Planned(case, f"{place.file}:{place.line}", made, made * each, criteria))
     return found
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from baselinekit.grade.by_code import text_of, values_of
 from baselinekit.grade.criteria import criteria_of, scale_of
-from baselinekit.grade.judging import nonce_of, question, reply, unusable
+from baselinekit.grade.judging import contradiction, nonce_of, question, reply, unusable
 from baselinekit.model.asking import Ask
 from baselinekit.model.evals import Case
 from baselinekit.model.graders import (
@@ -87,6 +87,7 @@ def _task(how: ModelJudge) -> str:
         parts.append(rubric)
     if how.scoring.type == "numeric":
         parts.append("\n".join(_asked_for(criterion, how) for criterion in criteria))
+        parts.append(_what_passes(criteria, how))
     elif how.scoring.type == "categorical":
         parts.append(f"Choose one category: {', '.join(how.scoring.categories)}")
     parts += [f"An example of a judgement that was right: {_sample(sample)}" for sample in how.examples]
@@ -106,6 +107,16 @@ def _in_words(criterion: Criterion) -> str:
 def _asked_for(criterion: Criterion, how: ModelJudge) -> str:
     low, high = scale_of(criterion, how)
     return f"Score {criterion.name} from {low:g} (worst) to {high:g} (best)."
+
+
+def _what_passes(criteria: Sequence[Criterion], how: ModelJudge) -> str:
+    """When `passed` is true: who is not told can only guess, and would contradict the scores."""
+    low, high = (float(bound) for bound in how.scoring.range)
+    least = low + passing_share(how) * (high - low)
+    mean = "weighted mean" if len({criterion.weight for criterion in criteria}) > 1 else "mean"
+    told = f"`overall_score` is the {mean} of the scores, and `passed` is true if it is {least:g} or more"
+    must = [criterion.name for criterion in criteria if criterion.required]
+    return f"{told}, and {', '.join(must)} too." if must else f"{told}."
 
 
 def _sample(sample: object) -> str:
@@ -131,7 +142,8 @@ def _form(how: ModelJudge) -> dict[str, Json]:
 
 
 def read_judgement(answer: str, how: ModelJudge, case: Case, output: Json) -> Judgement:
-    """What a reply amounts to; CannotReplay for one that is not exactly what was asked for."""
+    """What a reply amounts to; CannotReplay for one that is not exactly what was asked for, or whose verdict
+    is not that of its own scores: nobody could say which of them is meant."""
     nonce = nonce_of(*_texts(how, case, output).values())
     given = reply(answer, _form(how), nonce)
     if not isinstance(given["justification"], str):
@@ -182,7 +194,12 @@ def _by_scores(given: Mapping[str, Json], how: ModelJudge, answer: str) -> Judge
     }
     if unmet:
         details["unmet"] = list(unmet)
-    disagrees = _disagreement(given, overall, passed, (high - low) / 20)
+    if given["passed"] is not passed:
+        least = low + passing_share(how) * (high - low)
+        scored = f"its scores make {overall:.3g} of {high:g}, and {least:g} passes"
+        scored += f", with {', '.join(unmet)} too low" if unmet else ""
+        raise contradiction(f"says passed: {json.dumps(given['passed'])}, but {scored}")
+    disagrees = _disagreement(given, overall, (high - low) / 20)
     reason = given["justification"] if passed else f"{overall:.3g} of {high:g}: {given['justification']}"
     return Judgement(passed, share, reason, details, disagrees)
 
@@ -193,12 +210,11 @@ def passing_share(how: ModelJudge) -> float:
     return _PASSING_SHARE if stated is None else (float(stated) - low) / (high - low)
 
 
-def _disagreement(given: Mapping[str, Json], overall: float, passed: bool, slack: float) -> str:
+def _disagreement(given: Mapping[str, Json], overall: float, slack: float) -> str:
+    """A slip in the sum, which is made here anyway."""
     claimed = given["overall_score"]
     if not is_number(claimed) or abs(decimal(claimed) - decimal(overall)) > decimal(slack):
         return f"the judge says {claimed!r} overall, its scores make {overall:.3g}"
-    if given["passed"] is not passed:
-        return f"the judge says passed: {json.dumps(given['passed'])}, its scores say otherwise"
     return ""
 
 

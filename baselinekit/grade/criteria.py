@@ -1,7 +1,13 @@
-"""The criteria of a rubric: stated one by one, or read from a numbered text."""
+"""The criteria of a rubric: stated one by one, or read from a text.
+
+A text states them as a numbered list, a table, headings, bullets or lines with a weight each. The form counts
+that states weights; without any, a numbered list. What looks like a weight and was not read is a problem: a
+weight that is lost changes verdicts, and nobody sees it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 from baselinekit.errors import Problem
 from baselinekit.model.graders import (
@@ -9,40 +15,267 @@ from baselinekit.model.graders import (
     ModelJudge,
 )
 
-_ITEM = re.compile(r"^[ \t]*(?:#+[ \t]*)?\d+[.)][ \t]+(?P<line>\S.*)$", re.MULTILINE)
-_NAME = re.compile(r"\*\*(?P<bold>[^*]+)\*\*|(?P<plain>[^:(]+?)[ \t]*(?=[:(]|$)")
-_WEIGHT = re.compile(r"\([ \t]*weight:?[ \t]*(?P<weight>\d+(?:\.\d+)?)[ \t]*\)", re.IGNORECASE)
-_SAID = re.compile(r"\([ \t]*weight[ \t]*:[^)\n]*\)", re.IGNORECASE)
+_NUMBER = r"\d+(?:\.\d+)?|\.\d+"
+_WORD = r"(?:weight(?:ing|age)?|wt\.?)"
+_UNIT = r"%|per[ ]?cent|points?|pts?\.?"
+_WEIGHTS = (
+    # (40%), (weight 0.4), [weight: 0.6], (weight=2), (w: 3), (40% weight), (worth 40%), (20 points)
+    rf"[(\[{{]\s*(?:{_WORD}|w|worth)\s*(?:[:=]|of|is)?\s*(?P<n1>{_NUMBER})\s*(?P<u1>{_UNIT})?\s*[)\]}}]",
+    rf"[(\[{{]\s*(?P<n2>{_NUMBER})\s*(?P<u2>{_UNIT})\s*(?:{_WORD}|of\s+(?:the\s+)?(?:total|score|grade))?\s*[)\]}}]",
+    rf"[(\[{{]\s*(?P<n3>{_NUMBER})\s*(?P<u3>){_WORD}\s*[)\]}}]",
+    rf"[(\[{{]\s*(?:[x×]\s*(?P<n4>{_NUMBER})|(?P<n5>{_NUMBER})\s*[x×])(?P<u4>)(?P<u5>)\s*[)\]}}]",
+    # weight: 0.4
+    rf"(?:[,;|–—-]\s*)?\b{_WORD}\s*[:=]?\s*(?P<n6>{_NUMBER})\s*(?P<u6>%)?(?![\w.%/]|,\d)",
+    # Accuracy — 40 %; 40% Accuracy
+    rf"[:,|–—-]\s*\**\s*(?P<n7>{_NUMBER})\s*(?P<u7>%|per[ ]?cent)(?=\s*\**\s*(?:[:.,;|)]|[–—-]\s|$))",
+    rf"^\s*\**\s*(?P<n8>{_NUMBER})\s*(?P<u8>%)\s*(?:[:–—-])?(?!\s*of\b)",
+)
+_WEIGHT = re.compile("|".join(f"(?:{one})" for one in _WEIGHTS), re.IGNORECASE)
+_LOOKS = re.compile(
+    rf"[(\[{{][ \t]*(?:[\w.,]{{1,20}}[ \t]+)?{_WORD}\b[^)\]}}\n]{{0,80}}[)\]}}]"
+    rf"|\b{_WORD}s?[ \t]*[:=][ \t]*\S+"
+    r"|[(\[{][ \t]*[\d.,]+[ \t]*(?:%|per[ ]?cent)(?=[ \t]*[,;)\]}])[^)\]}\n]{0,80}[)\]}]?",
+    re.IGNORECASE,
+)
 _RANGE = re.compile(r"\([ \t]*(?P<low>-?\d+(?:\.\d+)?)[ \t]*(?:-|–|to)[ \t]*(?P<high>\d+(?:\.\d+)?)[ \t]*\)")
+_MARK = re.compile(
+    r"(?P<indent>[ \t]*)(?:(?P<head>#{1,6})[ \t]+)?(?:(?P<number>\d+)[.)][ \t]+|(?P<bullet>[-*+•])[ \t]+)?"
+    r"(?P<line>\S.*)"
+)
+_BOLD = re.compile(r"\s*(?:\*\*|__)(?P<name>[^*_]+?):?(?:\*\*|__)")
+_NAME_ENDS = re.compile(r"[:(|]|\s[-–—]+(?:\s|$)|[,;]\s*$")
+_SCALE_WORDS = re.compile(
+    r"\W*(?:(?:very|quite|mostly|completely|totally|fully|partly|partially|barely|somewhat|not|below|above|strongly)\s+)*"
+    r"(?:poor|fair|good|excellent|bad|terrible|awful|average|outstanding|perfect|great|weak|strong|unacceptable|"
+    r"acceptable|inadequate|adequate|unsatisfactory|satisfactory|wrong|incorrect|correct|right|fails?|useless|"
+    r"mediocre|decent|exceptional|agree|disagree|neutral|incoherent|unusable|none|low|medium|high|worst|best)\b",
+    re.IGNORECASE,
+)
 _LONGEST_NAME = 60
+_KINDS = ("numbered heading", "number", "table", "heading", "bullet", "line")
 
 OVERALL = "overall"
 """The one criterion of a rubric that names none."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """A line that may state a criterion. `weights`: those that it states, with their unit."""
+
+    kind: str
+    row: int
+    indent: int
+    number: int
+    name: str
+    weights: tuple[tuple[float, str], ...]
+    range: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What a text amounts to: its criteria, and what is wrong with them."""
+
+    criteria: tuple[Criterion, ...]
+    problems: tuple[Problem, ...]
+
+
 def criteria_of(how: ModelJudge) -> list[Criterion]:
-    """What a judge is asked to score. Weights and ranges that a text states in brackets count."""
+    """What a judge is asked to score. Weights and ranges that a text states count."""
     if not isinstance(how.rubric, str):
         return list(how.rubric)
-    found = list(_items(how.rubric))
-    if len({criterion.name for criterion in found}) != len(found):
-        found = []  # numbered lines that are no criteria
-    return found or [Criterion(OVERALL)]
+    return list(_read(how.rubric).criteria) or [Criterion(OVERALL)]
 
 
-def _items(rubric: str) -> Iterator[Criterion]:
-    for item in _ITEM.finditer(rubric):
-        line = item["line"]
-        named = _NAME.match(line)
-        name = (named["bold"] or named["plain"] or "").strip().rstrip(":") if named else ""
-        if not name or len(name) > _LONGEST_NAME:
-            return
-        weight, scale = _WEIGHT.search(line), _RANGE.search(line)
-        yield Criterion(
-            _key(name),
-            weight=float(weight["weight"]) if weight else 1,
-            range=[float(scale["low"]), float(scale["high"])] if scale else None,
+@lru_cache(maxsize=256)
+def _read(text: str) -> _Read:
+    """Criteria are asked for with each reply, and the text is the same."""
+    lines = text.splitlines()
+    items = _chosen(_table(lines) + [item for row, line in enumerate(lines) for item in _items(row, line)])
+    read = {item.row for item in items}
+    items, below = _with_those_below(items, lines)
+    problems = [*_unread(lines, read | below), *_flaws(items)]
+    weighted = any(item.weights for item in items)
+    if not weighted and (not all(map(_is_named, items)) or _repeated(items)):
+        return _Read((), tuple(problems))  # numbered lines that are no criteria
+    criteria = tuple(
+        Criterion(
+            _key(item.name),
+            weight=_amount(item.weights[0]) if item.weights else 1,
+            range=list(item.range) if item.range else None,
         )
+        for item in items
+    )
+    return _Read(criteria, tuple(problems))
+
+
+def _items(row: int, line: str) -> Iterator[_Item]:
+    mark = _MARK.fullmatch(line)
+    if mark is None or line.lstrip().startswith("|"):
+        return
+    kind = "number" if mark["number"] else "bullet" if mark["bullet"] else "line"
+    kind = {"number": "numbered heading", "line": "heading"}.get(kind, kind) if mark["head"] else kind
+    indent = len(mark["indent"].expandtabs(4))
+    yield _item(kind, row, mark["line"], indent, int(mark["number"] or 0))
+
+
+def _item(kind: str, row: int, line: str, indent: int = 0, number: int = 0) -> _Item:
+    weights = tuple(_stated(match) for match in _WEIGHT.finditer(line))
+    scale = _RANGE.search(line)
+    rest = _RANGE.sub(" ", _WEIGHT.sub(" \0 ", line))
+    bold = _BOLD.match(rest.replace("\0", " "))
+    rest = rest.strip(" \0\t").partition("\0")[0]
+    plain = rest[: ends.start()] if (ends := _NAME_ENDS.search(rest)) else rest
+    name = (bold["name"] if bold else plain).strip(" \t*_:.,;-–—`")
+    bounds = (float(scale["low"]), float(scale["high"])) if scale else None
+    return _Item(kind, row, indent, number, name, weights, bounds)
+
+
+def _stated(match: re.Match[str]) -> tuple[float, str]:
+    groups = match.groupdict()
+    place = next(number for number in range(1, 9) if groups[f"n{number}"] is not None)
+    unit = (groups[f"u{place}"] or "").lower()
+    return float(groups[f"n{place}"]), "%" if unit.startswith(("%", "per")) else ""
+
+
+def _amount(weight: tuple[float, str]) -> float:
+    return weight[0] / 100 if weight[1] == "%" else weight[0]
+
+
+def _table(lines: Sequence[str]) -> list[_Item]:
+    """The rows of a table: the first cell is the name, the weight is in its column or has a per-cent sign."""
+    items, header = [], None
+    for row, line in enumerate(lines):
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if not line.lstrip().startswith("|") or len(cells) < 2:
+            header = None
+            continue
+        if header is None or all(re.fullmatch(r":?-+:?", cell) for cell in cells):
+            header = header or [cell.lower().strip("* ") for cell in cells]
+            continue
+        column = next((n for n, name in enumerate(header) if re.match(rf"{_WORD}|%|points", name)), None)
+        told = cells[column] if column is not None and column < len(cells) else ""
+        if column is None:
+            told = next((cell for cell in cells[1:] if re.fullmatch(r"[\d.]+\s*%", cell)), "")
+        if column is not None and "%" in header[column] and re.fullmatch(_NUMBER, told):
+            told += "%"
+        name = next(cell for cell in cells if not re.fullmatch(r"\d*", cell)) if any(cells) else ""
+        amount = re.fullmatch(rf"\**\s*(?P<n>{_NUMBER})\s*(?P<u>{_UNIT})?\s*\**", told)
+        about = f"{name} (weight: {amount['n']}{'%' if amount['u'] == '%' else ''})" if amount else name
+        if re.match(r"\W*(?:total|sum)\b", name, re.IGNORECASE) or (told and not amount):
+            continue  # which is told where it looks like a weight
+        items.append(_item("table", row, about))
+    return items if any(item.weights for item in items) else []
+
+
+def _chosen(items: Sequence[_Item]) -> list[_Item]:
+    """The items of the first form that states weights; without any, the numbered ones. Those of a scale, or
+    further in than the others, are no criteria."""
+    by_kind = {kind: _outermost([item for item in items if item.kind == kind]) for kind in _KINDS}
+    for kind in ("bullet", "line"):  # a weight on a line of its own belongs to what stands above it
+        by_kind[kind] = [item for item in by_kind[kind] if _key(item.name)]
+    by_kind["number"] = _outermost([item for group in _groups(by_kind["number"]) for item in group])
+    for kind in _KINDS:
+        found = by_kind[kind]
+        if any(item.weights for item in found):
+            whole = kind in ("number", "numbered heading", "table", "bullet")
+            return _siblings(found) if whole else [item for item in found if item.weights]
+    return by_kind["numbered heading"] or by_kind["number"]
+
+
+def _siblings(items: Sequence[_Item]) -> list[_Item]:
+    """Of bullets those from the first to the last with a weight: others are remarks before or after them."""
+    places = [place for place, item in enumerate(items) if item.weights]
+    return list(items[places[0] : places[-1] + 1]) if items[0].kind == "bullet" else list(items)
+
+
+def _outermost(items: Sequence[_Item]) -> list[_Item]:
+    depth = min((item.indent for item in items), default=0)
+    return [item for item in items if item.indent <= depth + 1]
+
+
+def _groups(items: Sequence[_Item]) -> Iterator[list[_Item]]:
+    """Numbered lists that state no scale."""
+    groups: list[list[_Item]] = []
+    for item in items:
+        last = groups[-1] if groups else []
+        step = item.number - last[-1].number if last else 0
+        same_way = len(last) < 2 or step == last[1].number - last[0].number
+        if last and step in (1, -1) and same_way:
+            last.append(item)
+        else:
+            groups.append([item])
+    for group in groups:
+        falls = len(group) > 1 and group[1].number < group[0].number
+        words = sum(_SCALE_WORDS.match(item.name) is not None for item in group)
+        if any(item.weights for item in group) or not (falls or (len(group) > 1 and words * 2 > len(group))):
+            yield group
+
+
+def _with_those_below(items: Sequence[_Item], lines: Sequence[str]) -> tuple[list[_Item], set[int]]:
+    """A weight on a line of its own below its criterion is that criterion's."""
+    found, rows = [], set()
+    for place, item in enumerate(items):
+        end = items[place + 1].row if place + 1 < len(items) else len(lines)
+        for row in range(item.row + 1, end if not item.weights and item.kind != "line" else 0):
+            bare = lines[row].strip(" \t-*+•()[]_.")
+            match = re.fullmatch(rf"{_WORD}\W*(?P<n>{_NUMBER})\s*(?P<u>%)?", bare, re.IGNORECASE)
+            if match:
+                weight = (float(match["n"]), match["u"] or "")
+                item = _Item(item.kind, item.row, item.indent, item.number, item.name, (weight,), item.range)
+                rows.add(row)
+                break
+        found.append(item)
+    return found, rows
+
+
+def _is_named(item: _Item) -> bool:
+    return bool(_key(item.name)) and len(item.name) <= _LONGEST_NAME
+
+
+def _repeated(items: Sequence[_Item]) -> str:
+    names = [_key(item.name) for item in items]
+    return next((name for name in names if names.count(name) > 1), "")
+
+
+def _unread(lines: Sequence[str], read: set[int]) -> Iterator[Problem]:
+    """What looks like a weight, and is none that was read."""
+    for row, line in enumerate(lines):
+        left = _WEIGHT.sub(" ", line) if row in read else line
+        for match in _LOOKS.finditer(left):
+            what = (
+                f"line {row + 1} of the rubric: {match[0].strip()[:60]!r} looks like a weight and is not read"
+            )
+            mend = "write it behind the name of its criterion: 1. Accuracy (weight: 0.6)"
+            yield Problem("BK702", what, mend)
+    rows = [row for row, line in enumerate(lines) if line.lstrip().startswith("|")]
+    if rows and not any(row in read for row in rows) and re.search(rf"\b{_WORD}\b|%", lines[rows[0]], re.I):
+        what = f"line {rows[0] + 1} of the rubric: a table with a column of weights, none of which is read"
+        yield Problem("BK702", what, "a number in each row: | Accuracy | 40% |")
+
+
+def _flaws(items: Sequence[_Item]) -> Iterator[Problem]:
+    """What is wrong with criteria that have weights."""
+    if not any(item.weights for item in items):
+        return
+    for item in items:
+        where = f"line {item.row + 1} of the rubric: "
+        if not _is_named(item):
+            mend = f"a name of at most {_LONGEST_NAME} characters before the weight, then a colon"
+            yield Problem("BK702", f"{where}a weight, and no name of a criterion", mend)
+        if not item.weights:
+            mend = "give each criterion a weight, or none of them"
+            yield Problem("BK702", f"{where}{item.name} has no weight, and others have", mend)
+        if len({_amount(weight) for weight in item.weights}) > 1:
+            yield Problem("BK702", f"{where}{item.name} has more than one weight", "state one")
+    if twice := _repeated(items):
+        yield Problem("BK702", f"two criteria are called {twice}", "give each a name of its own")
+    units = {weight[1] for item in items for weight in item.weights[:1]}
+    total = sum(item.weights[0][0] for item in items if item.weights)
+    if len(units) > 1:
+        yield Problem("BK702", "some weights are per cent and others are not", "write all in one way")
+    elif units == {"%"} and abs(total - 100) > 1:
+        mend = "let them make 100 %, or leave the sign out: (weight: 2) counts in proportion"
+        yield Problem("BK702", f"the weights make {total:g} %", mend)
 
 
 def _key(name: str) -> str:
@@ -53,6 +286,26 @@ def _key(name: str) -> str:
 def scale_of(criterion: Criterion, how: ModelJudge) -> tuple[float, float]:
     low, high = criterion.range or how.scoring.range
     return float(low), float(high)
+
+
+def in_words(how: ModelJudge) -> list[str]:
+    """The criteria as they are read, a line each: the name, its share of the score, its scale."""
+    if how.scoring.type != "numeric":
+        return [how.scoring.type]
+    criteria = criteria_of(how)
+    total = sum(criterion.weight for criterion in criteria) or 1
+    lines = []
+    for criterion in criteria:
+        low, high = scale_of(criterion, how)
+        weight = (
+            f"weight {criterion.weight:g} ({criterion.weight / total:.0%})"
+            if len(criteria) > 1
+            else "all of it"
+        )
+        lines.append(
+            f"{criterion.name}: {weight}, {low:g} to {high:g}{', required' if criterion.required else ''}"
+        )
+    return lines
 
 
 def problems_of(how: ModelJudge) -> Iterator[Problem]:
@@ -73,11 +326,15 @@ def problems_of(how: ModelJudge) -> Iterator[Problem]:
             yield Problem("BK702", f"{bounds} is no range", "the least and the greatest score: [1, 5]")
         if criterion.weight < 0:
             yield Problem("BK702", f"{criterion.name} has a negative weight", "0 or more")
-    lines = _ITEM.finditer(how.rubric) if isinstance(how.rubric, str) else ()
-    for said in (one for line in lines for one in _SAID.findall(line["line"])):
-        if not _WEIGHT.fullmatch(said):
-            yield Problem("BK702", f"{said} says no weight", "a number of 0 or more: (weight: 0.6)")
+    if isinstance(how.rubric, str):
+        yield from _read(how.rubric).problems
     if not any(criterion.weight for criterion in criteria_of(how)):
         yield Problem("BK702", "no criterion has any weight", "leave `weight` out, or state one above 0")
     if how.samples < 1:
         yield Problem("BK702", f"{how.samples} samples of a judgement", "1 or more; an odd number decides")
+    if not 0 <= how.retries_on_unreadable <= _MOST_RETRIES:
+        what = f"`retries_on_unreadable` is {how.retries_on_unreadable}"
+        yield Problem("BK702", what, f"from 0 to {_MOST_RETRIES}")
+
+
+_MOST_RETRIES = 5

@@ -18,6 +18,8 @@ from baselinekit.grade.calibration import (
     rubric_hash as rubric_hash,
 )
 from baselinekit.grade.combine import combined as combined
+from baselinekit.grade.criteria import in_words as in_words
+from baselinekit.grade.judging import Unreadable, asked_again
 from baselinekit.grade.looking import keys_of as keys_of, looks_at_whole as looks_at_whole, seen as seen
 from baselinekit.grade.meaning import meaning_question as meaning_question, read_similarity as read_similarity
 from baselinekit.grade.probes import (
@@ -220,13 +222,29 @@ def _by_model(grader: Grader, case: Case, observation: Observation, doors: Doors
     method = grader.method
     assert isinstance(method, ModelJudge)
     output = observation.output
-    usage, judgements = Usage(), []
+    usage, judgements, complaints = Usage(), [], []
     for turn in range(method.samples):
-        answer = doors.ask(by_model.judge_question(method, case, output, turn))
-        usage = usage + answer.usage
-        judgements.append(by_model.read_judgement(answer.text, method, case, output))
+        asked = question = by_model.judge_question(method, case, output, turn)
+        for left in range(method.retries_on_unreadable, -1, -1):
+            answer = doors.ask(asked)
+            usage = usage + answer.usage
+            try:
+                judgements.append(by_model.read_judgement(answer.text, method, case, output))
+                break
+            except Unreadable as error:
+                problem = error.problems[0]
+                complaints.append(problem.what)
+                if not left:
+                    details: dict[str, Json] = {"replies_that_could_not_be_read": list(complaints)}
+                    reason = f"{problem.what}: {problem.mend}"
+                    return grader.graded(
+                        "error", None, reason, code=problem.code, details=details, usage=usage
+                    )
+                asked = asked_again(question, error.why)
     chosen, flips = by_model.middle(judgements)
     details = dict(chosen.details)
+    if complaints:
+        details["replies_that_could_not_be_read"] = list(complaints)
     if method.samples > 1:
         details["samples"] = {"scores": [round(each.score, 6) for each in judgements], "flip_rate": flips}
     if chosen.disagrees:

@@ -158,6 +158,7 @@ class ModelJudge:
     samples: int = 1
     prompt: str | None = None
     calibration: str | None = None
+    retries_on_unreadable: int = 1
 
 
 @dataclass(frozen=True, slots=True)

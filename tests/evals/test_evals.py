@@ -81,9 +81,17 @@ def test_of_several_attempts_all_have_to_pass(
 
 def test_each_attempt_asks_its_judge_anew(tmp_path: Path) -> None:
     world = World(tmp_path)
-    judged = case("a", "yes", Grader("judge", "model", ModelJudge("is it kind?")))
+    judged = case("a", "yes", Grader("judge", "model", ModelJudge("is it kind?", retries_on_unreadable=0)))
     world.run(suite(judged), attempts=3)
     assert sorted(ask.turn for ask in world.asked) == [0, 1000, 2000]
+
+
+def test_an_unreadable_judge_is_asked_once_more_and_the_tested_program_is_not(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.one(case("a", "yes", Grader("judge", "model", ModelJudge("is it kind?"))))
+    assert [len(world.asked), len(world.calls)] == [2, 1]
+    assert world.asked[0].turn == world.asked[1].turn
+    assert world.asked[0].messages != world.asked[1].messages  # so that a recording keeps both
 
 
 def test_a_judge_that_cannot_be_read_is_an_error_and_no_score(tmp_path: Path) -> None:

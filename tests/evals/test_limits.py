@@ -30,6 +30,7 @@ class Slow(World):
         super().__init__(root)
         self.takes = takes
         self.limits: list[float] = []
+        self.said = b"yes"
 
     def _through(self, timeout: float | None, late: str) -> None:
         assert timeout is not None
@@ -44,7 +45,7 @@ class Slow(World):
 
     def execute(self, asked: Run) -> Finished:
         self._through(asked.timeout, "BK321")
-        return Finished(0, b"yes", b"", self.takes)
+        return Finished(0, self.said, b"", self.takes)
 
     def ask(self, ask: Ask) -> Answer:
         self._through(ask.timeout, "BK603")
@@ -78,6 +79,8 @@ def test_h61_all_that_a_case_asks_shares_its_limit(
         execute(Run(("python",), timeout=60))
         return Ran(())
 
+    if CALLS in known.graders:
+        world.said = b"def f(n): return n + n"
     report = world.run(suite(replace(known, timeout=10)), outside=Outside(run=sandbox))
     (result,) = report.results
     assert world.limits == limits

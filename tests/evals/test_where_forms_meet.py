@@ -43,11 +43,11 @@ class Judged(World):
         return Answer(json.dumps({"nonce": nonce, **self.says, "justification": ""}))
 
 
-def scores(number: float) -> dict[str, Any]:
+def scores(number: float, passed: bool = False) -> dict[str, Any]:
     return {
         "scores": {"overall": number},
         "overall_score": number,
-        "passed": True,
+        "passed": passed,
         "specific_feedback": [],
     }
 
@@ -56,8 +56,8 @@ def scores(number: float) -> dict[str, Any]:
     ("scoring", "says", "score", "raw"),
     [
         (Scoring(), scores(1), 0.0, 1),
-        (Scoring(), scores(5), 1.0, 5),
-        (Scoring(), scores(4), 0.75, 4),
+        (Scoring(), scores(5, True), 1.0, 5),
+        (Scoring(), scores(4, True), 0.75, 4),
         (Scoring(range=[0, 5]), scores(1), 0.2, 1),
         (Scoring(range=[0, 10]), scores(0), 0.0, 0),
         (Scoring("boolean"), {"passed": True}, 1.0, None),

@@ -42,7 +42,7 @@ def judge(reply: Callable[[str, Ask], Any]) -> Doors:
     """A model that is given the nonce of what it is asked, and the question."""
 
     def ask(asked: Ask) -> Answer:
-        shown = asked.messages[-1].content
+        shown = asked.messages[1].content
         nonce = shown.rpartition('{"nonce": "')[2][:16]
         said = reply(nonce, asked)
         return Answer(said if isinstance(said, str) else json.dumps(said), usage=Usage(10, 5))

@@ -88,22 +88,88 @@ def test_h33_criteria_are_read_from_a_numbered_text(rubric: Any, criteria: list[
 def test_h33_the_overall_score_is_computed_from_the_weights(
     scores: dict[str, float], score: float, passed: bool
 ) -> None:
-    found = graded("out", TWO, doors=judge(lambda nonce, _: reply(nonce, scores=scores)), kind="model")
+    doors = judge(lambda nonce, _: reply(nonce, scores=scores, passed=passed))
+    found = graded("out", TWO, doors=doors, kind="model")
     assert found.score == pytest.approx(score)
     assert found.outcome == ("passed" if passed else "failed")
 
 
-def test_h33_a_judge_that_contradicts_its_scores_is_not_believed_and_told() -> None:
-    low = {"right": 1, "kind": 1}
-    found = graded("out", TWO, doors=judge(lambda nonce, _: reply(nonce, scores=low)), kind="model")
-    assert found.outcome == "failed"
-    assert "the judge says 5 overall" in found.details["disagrees"]
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({"scores": {"right": 1, "kind": 1}}, "passed: true, but its scores make 1 of 5, and 4 passes"),
+        ({"passed": False}, "passed: false, but its scores make 5 of 5, and 4 passes"),
+        ({"scores": {"right": 3, "kind": 4}}, "passed: true, but its scores make 3.25 of 5, and 4 passes"),
+    ],
+)
+def test_h33_a_judge_that_contradicts_its_scores_has_judged_nothing(said: dict[str, Any], told: str) -> None:
+    found = graded("out", TWO, doors=judge(lambda nonce, _: reply(nonce, **said)), kind="model")
+    assert (found.outcome, found.score, found.code) == ("error", None, "BK641")
+    assert f"the judge contradicts itself: it says {told}" in found.reason
+
+
+def test_h33_a_slip_in_the_sum_is_told_and_decides_nothing() -> None:
+    doors = judge(lambda nonce, _: reply(nonce, overall_score=3))
+    found = graded("out", TWO, doors=doors, kind="model")
+    assert (found.outcome, found.score) == ("passed", 1.0)
+    assert found.details["disagrees"] == "the judge says 3 overall, its scores make 5"
+
+
+def test_a_judge_is_told_what_passes() -> None:
+    assert (
+        "`overall_score` is the weighted mean of the scores, and `passed` is true if it is 4 or more."
+        in asked(TWO)
+    )
+    how = ModelJudge([Criterion("a", required=True), Criterion("b")], scoring=Scoring(threshold=2.5))
+    assert "is the mean of the scores, and `passed` is true if it is 2.5 or more, and a too." in asked(how)
+
+
+@pytest.mark.parametrize("bad", ["no JSON", "", '{"nonce": "0"}', "contradiction"])
+def test_an_unreadable_reply_is_asked_once_more_with_the_complaint(bad: str) -> None:
+    questions: list[Ask] = []
+
+    def says(nonce: str, ask: Ask) -> Any:
+        questions.append(ask)
+        nonce = ask.messages[1].content.rpartition('{"nonce": "')[2][:16]
+        if len(questions) == 1:
+            return reply(nonce, passed=False) if bad == "contradiction" else bad
+        return reply(nonce)
+
+    found = graded("out", TWO, doors=judge(says), kind="model")
+    assert found.outcome == "passed"
+    assert found.usage.tokens_in == 20  # both were paid for
+    first, second = questions
+    assert second.messages[0] == first.messages[0]
+    more = second.messages[1].content.removeprefix(first.messages[1].content)
+    assert more.startswith("\n\nAn earlier reply could not be used: it ")
+    assert "no JSON'" not in more  # what it said is not repeated: it may be what the text wants to say
+    assert len(found.details["replies_that_could_not_be_read"]) == 1
+
+
+@pytest.mark.parametrize(("retries", "calls"), [(0, 1), (1, 2), (3, 4)])
+def test_how_often_an_unreadable_reply_is_asked_again_is_a_setting(retries: int, calls: int) -> None:
+    questions: list[Ask] = []
+
+    def says(nonce: str, ask: Ask) -> str:
+        questions.append(ask)
+        return "no JSON"
+
+    how = ModelJudge(TWO.rubric, retries_on_unreadable=retries)
+    found = graded("out", how, doors=judge(says), kind="model")
+    assert (found.outcome, found.code, len(questions)) == ("error", "BK640", calls)
+    assert found.usage.tokens_in == 10 * calls
+    assert len(found.details["replies_that_could_not_be_read"]) == calls
+    assert "`retries_on_unreadable` is -1" in "; ".join(
+        problem.what
+        for problem in problems_of(Grader("g", "model", ModelJudge("x", retries_on_unreadable=-1)), case())
+    )
 
 
 def test_a_required_criterion_that_is_not_met_fails_whatever_the_mean() -> None:
     how = ModelJudge([Criterion("right", weight=1, required=True), Criterion("kind", weight=9)])
     scores = {"right": 2, "kind": 5}
-    found = graded("out", how, doors=judge(lambda nonce, _: reply(nonce, scores=scores)), kind="model")
+    doors = judge(lambda nonce, _: reply(nonce, scores=scores, passed=False))
+    found = graded("out", how, doors=doors, kind="model")
     assert found.outcome == "failed"
     assert found.details["unmet"] == ["right"]
 
@@ -111,7 +177,7 @@ def test_a_required_criterion_that_is_not_met_fails_whatever_the_mean() -> None:
 @pytest.mark.parametrize(("threshold", "passed"), [(3, True), (4.0, True), (4.1, False), (None, True)])
 def test_h33_a_threshold_that_is_just_reached_passes(threshold: float | None, passed: bool) -> None:
     how = ModelJudge([Criterion("right")], scoring=Scoring(threshold=threshold))
-    doors = judge(lambda nonce, _: reply(nonce, scores={"right": 4}))
+    doors = judge(lambda nonce, _: reply(nonce, scores={"right": 4}, passed=passed))
     assert (graded("out", how, doors=doors, kind="model").outcome == "passed") == passed
 
 
@@ -218,7 +284,9 @@ def test_h3_the_judge_sees_every_alternative() -> None:
 )
 def test_of_several_samples_the_middle_one_counts(scores: list[int], score: float, flips: float) -> None:
     how = ModelJudge([Criterion("right")], samples=3)
-    doors = judge(lambda nonce, ask: reply(nonce, scores={"right": scores[ask.turn]}))
+    doors = judge(
+        lambda nonce, ask: reply(nonce, scores={"right": scores[ask.turn]}, passed=scores[ask.turn] == 5)
+    )
     found = graded("out", how, doors=doors, kind="model")
     assert found.score == score
     assert found.details["samples"]["flip_rate"] == pytest.approx(flips)
@@ -262,8 +330,11 @@ def test_f37_no_text_can_contain_the_nonce_that_it_is_judged_with(text: str) -> 
         (ModelJudge("x", scoring=Scoring(range=[5, 1])), "is no range"),
         (ModelJudge([Criterion("a", weight=0)]), "no criterion has any weight"),
         (ModelJudge([Criterion("a", weight=-1)]), "negative weight"),
-        (ModelJudge("1. Tone (weight: -1): kind?\n2. Form: short?"), "(weight: -1) says no weight"),
-        (ModelJudge("1. Tone (weight: 60%): kind?"), "(weight: 60%) says no weight"),
+        (
+            ModelJudge("1. Tone (weight: -1): kind?\n2. Form: short?"),
+            "'(weight: -1)' looks like a weight and is not read",
+        ),
+        (ModelJudge("1. Tone (weight: 60%): kind?"), "the weights make 60 %"),
         (ModelJudge("x", samples=0), "0 samples"),
     ],
 )

@@ -102,7 +102,8 @@ def scored(scores: Any, **more: Any) -> str:
 def test_f36_no_score_that_is_none_makes_a_pass(score: Any) -> None:
     assert scored({"right": score, "kind": 5}) == "error"
     assert scored({"right": 5, "kind": score}) == "error"
-    assert scored({"right": 1, "kind": 1}, overall_score=score) == "failed"
+    assert scored({"right": 1, "kind": 1}, overall_score=score) == "error"  # which says passed: true
+    assert scored({"right": 1, "kind": 1}, overall_score=score, passed=False) == "failed"
 
 
 @pytest.mark.parametrize("raw", RAW_SCORES)
@@ -136,12 +137,9 @@ def test_f36_all_criteria_and_no_others(scores: Any) -> None:
 @pytest.mark.parametrize("overall", [5, 4.9, 1, None, "5", 500])
 def test_f36_whatever_is_claimed_the_scores_decide(passed: Any, overall: Any) -> None:
     low, high = {"right": 1, "kind": 5}, {"right": 5, "kind": 5}
-    assert scored(low, passed=passed, overall_score=overall) == (
-        "failed" if isinstance(passed, bool) else "error"
-    )
-    assert scored(high, passed=passed, overall_score=overall) == (
-        "passed" if isinstance(passed, bool) else "error"
-    )
+    """A verdict that is not that of the scores is none: nobody could say which of them is meant."""
+    assert scored(low, passed=passed, overall_score=overall) == ("failed" if passed is False else "error")
+    assert scored(high, passed=passed, overall_score=overall) == ("passed" if passed is True else "error")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from baselinekit.report.terminal.fitting import wrapped
 from baselinekit.report.terminal.style import Style
 from baselinekit.report.values.shown import cut_line
 
+_NOTES = {"disagrees": "note:", "replies_that_could_not_be_read": "asked again:", "taken": "taken:"}
+"""Details that are told as well, with the words before them."""
 _MOST_GRADES = 10
 _MOST_LINES = 20
 _MOST_WORDS = 2_000
@@ -58,6 +60,11 @@ def _below(grade: Grade, style: Style, known: str) -> Iterator[str]:
     criteria = grade.details.get("scores")
     if isinstance(criteria, dict) and criteria:
         yield from _folded([f"{name} {value}" for name, value in criteria.items()], style, "   ")
+    for name, before in _NOTES.items():
+        note = grade.details.get(name)
+        for each in note if isinstance(note, list) else [note] if note else ():
+            if str(each) not in grade.reason:
+                yield from _folded([*before.split(), *str(each).split()], style)
     if grade.code and grade.outcome == "error":
         yield from _folded([grade.code, *grade.reason.split()], style)
     elif grade.reason not in known:
