@@ -1,31 +1,49 @@
 # Everything sets itself up: a machine needs Python 3.11 or newer, and make.
 
 PYTHON ?=
+export PYTHON
+# What a developer's own Python needs may end ours.
+unexport PYTHONHOME PYTHONPATH PYTHONWARNINGS
 BIN = .venv/bin
 READY = .venv/ready
 
 .DEFAULT_GOAL = help
-.PHONY: help demo test bench bench-peers lowest format clean
+.PHONY: help demo test anyday bench bench-peers lowest format clean
 
 help:
 	@echo "make demo     see it work: a small service, its baselines, and an upgrade that breaks them"
 	@echo "make test     format, lint, types, tests, our own baselines: all that CI does"
+	@echo "make anyday   the tests that start commands, on other days and in other zones: ten minutes"
 	@echo "make bench    how fast it is, beside its peers: ten minutes (ONLY=matcher picks, LONG=1 does more)"
 	@echo "make lowest   the tests against the oldest versions that setup.cfg allows (Python 3.11)"
 	@echo "make format   put the code into its form"
 	@echo "make clean    remove what the other targets made"
 
 demo: $(READY)
-	@$(BIN)/baselinekit demo
+	@$(BIN)/python -P -m baselinekit demo
 
 test: $(READY)
 	@echo "== format and lint"
-	@$(BIN)/ruff format --check --quiet . || { echo "run: make format"; exit 1; }
-	@$(BIN)/ruff check --quiet .
+	@$(BIN)/python -m ruff format --check --quiet . || { echo "run: make format"; exit 1; }
+	@$(BIN)/python -m ruff check --quiet .
 	@echo "== types"
-	@$(BIN)/mypy
+	@$(BIN)/python -m mypy
 	@echo "== tests, the documents and our own baselines among them"
-	@$(BIN)/pytest -n auto --maxprocesses 4
+	@$(BIN)/python -m pytest -n auto --maxprocesses 4
+
+# AT and ZONE pick one moment of your own: make anyday AT=2030-01-01T00:00:00Z ZONE=Asia/Tokyo
+EUROPE = CET-1CEST,M3.5.0,M10.5.0/3
+MOMENTS = 2028-02-29T23:59:30Z|<+14>-14 2026-12-31T23:59:30Z|<-12>12 2027-03-28T00:59:30Z|$(EUROPE) \
+    2027-10-31T00:59:30Z|$(EUROPE) 2038-01-19T03:13:40Z|UTC0
+ON_ANY_DAY = tests/test_golden.py tests/test_readme.py tests/test_any_day.py tests/test_own_baselines.py \
+    tests/test_own_evals.py tests/cli tests/workflow tests/hostile/test_surroundings_of_a_run.py
+
+anyday: $(READY)
+	@for moment in $(if $(AT),'$(AT)|$(or $(ZONE),UTC0)',$(foreach one,$(MOMENTS),'$(one)')); do \
+	    echo "== $$moment"; \
+	    $(BIN)/python -m pytest -n auto --maxprocesses 4 --at "$${moment%%|*}" --zone "$${moment#*|}" \
+	        $(ON_ANY_DAY) || exit 1; \
+	done
 
 bench: $(READY)
 	@$(BIN)/python -c 'import jsondiff' 2>/dev/null || \
@@ -46,36 +64,38 @@ LOWEST = $(shell sed -n '/^install_requires/,/^\[/s/^ *\([A-Za-z-]*\)>=\([0-9.]*
 lowest:
 	@python3.11 -m venv --clear .venv-lowest
 	@.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' $(LOWEST)
-	@.venv-lowest/bin/pytest -n auto --maxprocesses 4
+	@.venv-lowest/bin/python -m pytest -n auto --maxprocesses 4
 
 format: $(READY)
-	@$(BIN)/ruff format .
-	@$(BIN)/ruff check --fix .
+	@$(BIN)/python -m ruff format .
+	@$(BIN)/python -m ruff check --fix .
 
 clean:
 	@rm -rf .venv .venv-lowest benchmarks/peers build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .baselinekit .coverage*
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): setup.cfg pyproject.toml
-	@python=""; \
-	for candidate in $(or $(PYTHON),python3.13 python3.12 python3.11 python3 python); do \
-	    if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+	@set -- python3.13 python3.12 python3.11 python3 python; \
+	if [ -n "$$PYTHON" ]; then set -- "$$PYTHON"; fi; \
+	python=""; \
+	for candidate; do \
+	    if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
 	        python=$$candidate; break; \
 	    fi; \
 	done; \
 	if [ -z "$$python" ]; then \
-	    echo "baselinekit needs Python 3.11 or newer: found none$(if $(PYTHON), at $(PYTHON))."; \
+	    echo "baselinekit needs Python 3.11 or newer: found none$${PYTHON:+ at $$PYTHON}."; \
 	    echo "Install one (for example: apt install python3 python3-venv, or brew install python),"; \
 	    echo "or say where it is: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)"; \
 	    exit 1; \
 	fi >&2; \
-	if ! $$python -c 'import venv, ensurepip' >/dev/null 2>&1; then \
+	if ! "$$python" -c 'import venv, ensurepip' >/dev/null 2>&1; then \
 	    echo "$$python has no venv or ensurepip module; Debian and Ubuntu keep them in a package of their own:"; \
-	    $$python -c 'import sys; print("    apt install python%d.%d-venv" % sys.version_info[:2])'; \
+	    "$$python" -c 'import sys; print("    apt install python%d.%d-venv" % sys.version_info[:2])'; \
 	    exit 1; \
 	fi >&2; \
-	echo "== setting up .venv with $$($$python --version) (once, about a minute)"; \
-	$$python -m venv --clear .venv || exit 1; \
+	echo "== setting up .venv with $$("$$python" --version) (once, about a minute)"; \
+	"$$python" -m venv --clear .venv || exit 1; \
 	if ! $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input -e '.[dev]'; then \
 	    echo "The packages could not be installed: is the package index reachable? Then try again." >&2; \
 	    exit 1; \

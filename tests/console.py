@@ -61,6 +61,7 @@ class Console:
     bin: Path
     clock: Clock
     service: Any = None
+    zone: str = ""
 
     def run(self, command: str, together: bool = False) -> Ran:
         """One command line, as a shell takes it; standard error apart, or where a terminal shows it."""
@@ -127,7 +128,7 @@ class Console:
             "LANG": "C.UTF-8",
             "TERM": "dumb",
             "COLUMNS": "100",
-            "TZ": os.environ["TZ"],
+            "TZ": self.zone,
             "PYTHONWARNINGS": "error",
             **known.GIT,
         }
@@ -160,14 +161,15 @@ def _warmly() -> Iterator[Warm | None]:
 
 
 @contextmanager
-def console(folder: Path, service: str = "", at: str = "") -> Iterator[Console]:
-    """A console in a folder, with a service of that name beside it. `at`: when it begins."""
+def console(folder: Path, service: str = "", at: str = "", zone: str = "") -> Iterator[Console]:
+    """A console in a folder, with a service of that name beside it. `at`, `zone`: when it begins, and
+    where."""
     folder.mkdir(parents=True, exist_ok=True)
     bin = folder.parent / f"{folder.name}-bin"
     bin.mkdir()
     by = clock(at)
     with _service(service, by.now) as running:
-        yield Console(folder.resolve(), bin.resolve(), by, running)
+        yield Console(folder.resolve(), bin.resolve(), by, running, zone or os.environ["TZ"])
 
 
 def _service(name: str, now: Callable[[], float]) -> Any:

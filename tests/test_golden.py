@@ -26,12 +26,12 @@ CASES = sorted(path.parent for path in GOLDEN.glob("*/cmd"))
 WRITE = os.environ.get("BASELINEKIT_GOLDEN") == "write"
 
 
-def play(case: Path, folder: Path, write: bool = False) -> None:
+def play(case: Path, folder: Path, write: bool = False, at: str = "", zone: str = "") -> None:
     """Run a case in a folder, and compare what it did with what is on file, or put that on file."""
     lines = (case / "cmd").read_text("utf-8").splitlines()
     service = next((line.split(":")[1].strip() for line in lines if line.startswith("# service:")), "")
-    begins = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("# clock:")), "")
-    with console(folder, service, begins) as terminal:
+    begins = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("# clock:")), at)
+    with console(folder, service, begins, zone) as terminal:
         copy_filled(case / "files", terminal)
         transcript = "\n".join(_told(line, terminal) for line in lines if line and not line.startswith("#"))
         before = tree(case / "files")

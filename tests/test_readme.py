@@ -71,13 +71,13 @@ def _tidy(text: str) -> list[str]:
     return [line.rstrip() for line in text.strip("\n").split("\n")] if text.strip("\n") else []
 
 
-def play(document: str, folder: Path) -> int:
+def play(document: str, folder: Path, at: str = "", zone: str = "") -> int:
     """Run a document; how many commands that were."""
     parts = blocks(document)
     served = [part for part in parts if "serve" in part.words[1:]]
     service = "demo" if any("demo" in part.words[1:] for part in parts if part.runs) and not served else ""
     number = 0
-    with console(folder, service) as terminal, _serving(served, terminal) as terminal:
+    with console(folder, service, at, zone) as terminal, _serving(served, terminal) as terminal:
         own = {time[0] for time in TIMES.finditer(document)}
         for part in parts:
             if name := part.value("file"):

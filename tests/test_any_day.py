@@ -1,0 +1,67 @@
+"""Any day, any zone: a few golden cases that write times, and the document that shows them.
+
+`make anyday` runs everything that starts commands of ours at each of these moments."""
+
+import re
+from pathlib import Path
+
+import pytest
+import test_golden
+import test_readme
+from clocks import Clock
+from console import ROOT
+
+_EUROPE = "CET-1CEST,M3.5.0,M10.5.0/3"
+MOMENTS = {
+    "a leap day ends, half a world ahead": ("2028-02-29T23:59:59Z", "<+14>-14"),
+    "a year ends, half a world behind": ("2026-12-31T23:59:59Z", "<-12>12"),
+    "clocks go forward": ("2027-03-28T00:59:59Z", _EUROPE),
+    "clocks go back": ("2027-10-31T00:59:59Z", _EUROPE),
+    "the seconds of 32 bits are over": ("2038-01-19T03:14:07Z", "UTC0"),
+}
+CASES = ("compare-passes", "grade-queue")
+
+
+@pytest.mark.parametrize("when", MOMENTS)
+@pytest.mark.parametrize("case", CASES)
+def test_a_golden_case_holds_whenever_it_is(case: str, when: str, tmp_path: Path) -> None:
+    at, zone = MOMENTS[when]
+    test_golden.play(test_golden.GOLDEN / case, tmp_path / "project", at=at, zone=zone)
+
+
+@pytest.mark.parametrize("when", MOMENTS)
+def test_a_document_holds_whenever_it_is_and_whatever_day_it_shows(when: str, tmp_path: Path) -> None:
+    document = (ROOT / "docs/runs.md").read_text("utf-8")
+    at, zone = MOMENTS[when]
+    shown = re.sub(r"\d{4}-\d\d-\d\dT", "2019-04-01T", document)
+    assert shown != document
+    test_readme.play(shown, tmp_path / "project", at=at, zone=zone)
+
+
+def test_a_time_that_did_not_move_fails(tmp_path: Path) -> None:
+    """What is normalised can still be wrong: the record of a pass is of the run, and of no other day."""
+    case = tmp_path / "case"
+    (case / "files").mkdir(parents=True)
+    (case / "files/a.txt").write_text("2024-01-20T14:00:00Z\n")
+    clock = "2028-02-29T23:59:59Z"
+    (case / "cmd").write_text(f"# clock: {clock}\ntrue\n")
+    test_golden.play(case, tmp_path / "one", write=True)
+    (case / "after").mkdir()
+    (case / "after/a.txt").write_text("{now}\n")
+    with pytest.raises(AssertionError):
+        test_golden.play(case, tmp_path / "two")
+    (case / "files/a.txt").write_text(f"{clock}\n")
+    test_golden.play(case, tmp_path / "three")
+
+
+def test_a_document_shows_no_time_of_another_run(tmp_path: Path) -> None:
+    stale = "```console\n$ printf '%s-01-01T00:00:00Z\\n' 2001\n2026-11-21T10:00:00Z\n```\n"
+    with pytest.raises(AssertionError):
+        test_readme.play(stale, tmp_path / "stale")
+    test_readme.play(stale + "<!-- 2001-01-01T00:00:00Z -->\n", tmp_path / "own")
+
+
+def test_the_moments_are_the_edges_that_they_say() -> None:
+    for at, _ in MOMENTS.values():
+        clock = Clock(at)
+        assert clock.word_for(at) == "{now}"
