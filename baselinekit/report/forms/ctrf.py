@@ -4,7 +4,7 @@ CTRF knows passed, failed, skipped, pending and other. What could not be replaye
 it is `other` there, and the raw status keeps all five apart. Where a baseline that was weakened fails the run
 it is a test as well: a page of tests that are all green would not be true."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from baselinekit.escape import visible
 from baselinekit.model.results import OUTCOMES, Report, Result
@@ -120,7 +120,9 @@ def _trace(result: Result) -> str:
 
 
 def _milliseconds(started: str) -> int:
+    """Since 1970; a time without a zone counts as UTC."""
     try:
-        return round(datetime.fromisoformat(started).timestamp() * 1000)
+        moment = datetime.fromisoformat(started)
     except ValueError:
         return 0
+    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

@@ -6,6 +6,7 @@ import re
 from typing import Any
 from urllib.parse import unquote
 
+import pytest
 from hypothesis import given, strategies as st
 from report.reports import FILE, NASTY, report, result, spot
 
@@ -132,6 +133,15 @@ def test_ctrf_keeps_the_five_outcomes_apart() -> None:
         "type",
         "line",
     }
+
+
+@pytest.mark.parametrize(
+    "started", ["2024-01-20T14:00:00", "2024-01-20T19:45:00+05:45", "2024-01-20T14:00:00Z"]
+)
+def test_ctrf_of_a_run_begins_at_the_same_moment_in_every_zone(started: str) -> None:
+    """A time without a zone is in UTC, and not where this machine is."""
+    summary = ctrf(report(result("a", "passed"), started=started))["results"]["summary"]
+    assert summary["start"] == 1705759200000
 
 
 def test_ctrf_of_a_run_whose_start_cannot_be_read_begins_in_1970() -> None:
