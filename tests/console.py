@@ -66,7 +66,6 @@ class Console:
     def run(self, command: str, together: bool = False) -> Ran:
         """One command line, as a shell takes it; standard error apart, or where a terminal shows it."""
         line, environment = self.filled(command), self._environment()
-        self._put_the_program()
         if words := _words(line):
             with _warmly() as runs:
                 if runs:
@@ -110,8 +109,9 @@ class Console:
     def later(self, days: float) -> None:
         """Commands from now on run so many days later."""
         self.clock.later(days)
+        self.put_the_program()
 
-    def _put_the_program(self) -> None:
+    def put_the_program(self) -> None:
         """What `baselinekit` means to a shell: the one of this checkout, by our clock."""
         script = self.bin / "baselinekit"
         script.write_text(f'#!/bin/sh\nexec {shlex.join(at(self.clock.ahead))} "$0" "$@"\n', "utf-8")
@@ -169,7 +169,9 @@ def console(folder: Path, service: str = "", at: str = "", zone: str = "") -> It
     bin.mkdir()
     by = clock(at)
     with _service(service, by.now) as running:
-        yield Console(folder.resolve(), bin.resolve(), by, running, zone or os.environ["TZ"])
+        terminal = Console(folder.resolve(), bin.resolve(), by, running, zone or os.environ["TZ"])
+        terminal.put_the_program()
+        yield terminal
 
 
 def _service(name: str, now: Callable[[], float]) -> Any:

@@ -80,7 +80,7 @@ def test_history_tells_when_it_broke_and_at_which_commit(project: Console) -> No
     assert "8 baselines always passed" in told.stdout
     one = json.loads(
         subprocess.run(
-            [str(Path(sys.executable).with_name("baselinekit")), "history", "case-3", "--json"],
+            [str(project.bin / "baselinekit"), "history", "case-3", "--json"],
             cwd=project.folder,
             capture_output=True,
             text=True,
