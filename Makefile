@@ -2,8 +2,9 @@
 
 PYTHON ?=
 export PYTHON
-# What a developer's own Python needs may end ours.
+# What a developer's own Python needs may end ours; and our files are UTF-8 in every locale.
 unexport PYTHONHOME PYTHONPATH PYTHONWARNINGS
+export PYTHONUTF8 = 1
 BIN = .venv/bin
 READY = .venv/ready
 
