@@ -5,6 +5,7 @@
 import re
 from pathlib import Path
 
+import laws
 import pytest
 import test_golden
 import test_readme
@@ -59,6 +60,23 @@ def test_a_document_shows_no_time_of_another_run(tmp_path: Path) -> None:
     with pytest.raises(AssertionError):
         test_readme.play(stale, tmp_path / "stale")
     test_readme.play(stale + "<!-- 2001-01-01T00:00:00Z -->\n", tmp_path / "own")
+
+
+KNOW_THE_TIME = {
+    "clocks": "the clock of the tests",
+    "at": "hands it on",
+    "warm": "hands it on",
+    "hostile.test_surroundings_of_a_run": "a run by the machine's clock, as a user starts it",
+}
+
+
+def test_no_test_knows_what_day_it_is() -> None:
+    here = ROOT / "tests"
+    sources = {
+        ".".join(path.relative_to(here).with_suffix("").parts): path.read_text("utf-8")
+        for path in here.rglob("*.py")
+    }
+    assert {line.split(":")[0] for line in laws.clocks(sources)} == set(KNOW_THE_TIME)
 
 
 def test_the_moments_are_the_edges_that_they_say() -> None:
