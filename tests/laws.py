@@ -33,6 +33,7 @@ STOREYS = {
     "trust": 2.5,  # the rules that know what a variable is stand on those that do not
     "placeholders": 2.5,
     "responses": 2.5,
+    "methods": 2.5,
     "programs": 2.8,
     "models": 3,
     "replay": 3,
@@ -78,6 +79,7 @@ RULES = {
     "landmarks",
     "placeholders",
     "metrics",
+    "methods",
 }
 RULES |= {"clipped", "addresses", "plural", "responses", "compare", "grade", "refresh"}
 

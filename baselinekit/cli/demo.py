@@ -53,7 +53,7 @@ _ASKED: tuple[list[str], ...] = (
         *("--input", "message=My order 4711 never arrived, says ada@example.org"),
     ],
     [
-        *("capture", "skill", "release-note", "--type", "semantic"),
+        *("capture", "skill", "release-note", "--method", "words"),
         *("--input", "Prompts are compared by what they say. It took a while."),
     ],
 )

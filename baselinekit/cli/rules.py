@@ -8,10 +8,12 @@ import click
 
 from baselinekit.cli import options
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.methods import OLD_NAMES, PURPOSE
 from baselinekit.model.values import Json
 
 _TYPES = ("exact", "structural", "numeric", "semantic")
 _MODES = ("ordered", "unordered", "subset", "each")
+_METHODS = "; ".join(f"{name} ({purpose})" for name, purpose in PURPOSE.items())
 _NUMBER = re.compile(r"(?P<sign>[+-]?)(?P<digits>\d+(?:\.\d+)?)(?P<percent>%?)")
 
 
@@ -31,7 +33,11 @@ def rule_options(command: click.decorators.FC) -> click.decorators.FC:
                 help="How far a number may move; -0.3: only so far down, +2: only so far up, 5%: by a part.",
             ),
             click.option(
-                "--field", "fields", metavar="PATH=TYPE", multiple=True, help="Another type below a path."
+                "--field",
+                "fields",
+                metavar="PATH=TYPE",
+                multiple=True,
+                help="Another type below a path; semantic:METHOD for texts.",
             ),
             click.option(
                 "--array",
@@ -42,8 +48,8 @@ def rule_options(command: click.decorators.FC) -> click.decorators.FC:
             ),
             click.option(
                 "--method",
-                type=click.Choice(["lexical", "embedding", "judge"]),
-                help="How texts are compared by what they say; makes the type semantic.",
+                type=click.Choice(["judge", "words", "embedding", "lexical"]),
+                help="Texts by what they say: judge (facts), words (near-verbatim), embedding (topic).",
             ),
             click.option(
                 "--min-similarity",
@@ -74,9 +80,12 @@ def rules_of(given: dict[str, Any]) -> dict[str, Json]:
     rules: dict[str, Json] = {}
     if kind := _type(given):
         rules["type"] = kind
-    for key in ("method", "min_similarity"):
-        if given[key] is not None:
-            rules[key] = given[key]
+    if given["method"] is not None:
+        rules["method"] = OLD_NAMES.get(given["method"], given["method"])
+    elif kind == "semantic":
+        raise InvalidInput(Problem("BK206", "nothing says how texts are compared", f"--method: {_METHODS}"))
+    if given["min_similarity"] is not None:
+        rules["min_similarity"] = given["min_similarity"]
     if given["ignore"]:
         rules["ignore_fields"] = list(given["ignore"])
     if given["tolerance"]:
@@ -84,7 +93,7 @@ def rules_of(given: dict[str, Any]) -> dict[str, Json]:
         rules["tolerance"] = {path: _bound(text) for path, text in bounds.items()}
     if given["fields"]:
         pairs = options.pairs("--field", given["fields"], "PATH=TYPE")
-        rules["fields"] = {path: {"type": _known(kind)} for path, kind in pairs.items()}
+        rules["fields"] = {path: _field(text, given["method"]) for path, text in pairs.items()}
     if given["arrays"]:
         modes = options.pairs("--array", given["arrays"], "PATH=MODE")
         rules["arrays"] = {path: _mode(text) for path, text in modes.items()}
@@ -130,10 +139,21 @@ def _mode(text: str) -> Json:
     return text
 
 
-def _known(kind: str) -> str:
-    if kind not in _TYPES:
-        raise InvalidInput(Problem("BK508", f"--field: {kind!r} is no type", f"one of {', '.join(_TYPES)}"))
-    return kind
+def _field(text: str, method: str | None) -> dict[str, Json]:
+    """`exact`, or `semantic:judge`."""
+    kind, _, how = text.partition(":")
+    if kind not in _TYPES or (how and kind != "semantic"):
+        raise InvalidInput(Problem("BK508", f"--field: {text!r} is no type", f"one of {', '.join(_TYPES)}"))
+    if kind != "semantic":
+        return {"type": kind}
+    how = OLD_NAMES.get(how, how)
+    if how and how not in PURPOSE:
+        mend = f"one of {', '.join(PURPOSE)}"
+        raise InvalidInput(Problem("BK508", f"--field: there is no method {how!r}", mend))
+    if not how and method is None:
+        what = "--field: nothing says how texts are compared"
+        raise InvalidInput(Problem("BK206", what, f"semantic:METHOD, one of {_METHODS}"))
+    return {"type": kind, "method": how} if how else {"type": kind}
 
 
 def _limit(option: str, text: str, absolute: str) -> tuple[str, Json]:

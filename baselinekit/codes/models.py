@@ -123,7 +123,7 @@ CODES = {
         "folder with config.json, tokenizer.json and model.safetensors:\n\n"
         "    models:\n"
         "      embedding: {folder: ~/models/all-MiniLM-L6-v2}\n\n"
-        "`method: lexical` needs no model at all.",
+        "`method: words` needs no model at all.",
     ),
     "BK651": Code(
         "a sentence model that cannot be used",
@@ -136,7 +136,7 @@ CODES = {
         "a text that is too long for `method: embedding`",
         "The model sees 256 tokens at once. Longer texts are read in up to 16 such parts, about 3,000 words:\n"
         "beyond that one sentence more or less is not felt in the mean, and the comparison would mean nothing.\n"
-        "Compare the parts of such an output by rules of their own (`fields:`), or choose `method: lexical` or\n"
+        "Compare the parts of such an output by rules of their own (`fields:`), or choose `method: words` or\n"
         "`judge`.",
     ),
 }

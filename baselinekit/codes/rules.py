@@ -29,7 +29,7 @@ CODES = {
         "`min_similarity` is how alike two texts must be under `type: semantic`. Another type compares\n"
         "texts exactly and would never look at it. Set the type, for all or for one field:\n\n"
         "    fields:\n"
-        "      summary: {type: semantic, min_similarity: 0.8}\n\n"
+        "      summary: {type: semantic, method: judge, min_similarity: 0.8}\n\n"
         "`cost` is for prompts and skills: nothing else says what it cost.",
     ),
     "BK204": Code(
@@ -45,6 +45,19 @@ CODES = {
         "    tolerance:\n"
         "      scores: {min_delta: -0.3, max_delta: null}   # may fall by 0.3, and rise without limit\n"
         "      price: {abs: 0.05}",
+    ),
+    "BK206": Code(
+        "texts compared by what they say, and nobody says how",
+        "`type: semantic` needs a `method`, for all or for each field:\n\n"
+        "    comparison: {type: semantic, method: judge}\n\n"
+        "`judge` asks a model of each fact whether it is kept, changed or missing. `words` counts the words that\n"
+        "both texts have in the same order: for text that stays nearly as it is. `embedding` lets a small model on\n"
+        "this machine say whether the topic is the same: it tells nothing of facts.",
+    ),
+    "BK207": Code(
+        "an old name of a method",
+        "`lexical` is read as before and is called `words` now, since that is what it compares:\n\n"
+        "    comparison: {type: semantic, method: words}",
     ),
     "BK211": Code(
         "a placeholder that cannot be read",

@@ -14,6 +14,7 @@ from baselinekit.compare.rules import Rule, automaton_of
 from baselinekit.compare.walk import Node, Walk
 from baselinekit.compare.weakened import weakened as weakened
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.methods import TOPIC_ONLY, renamed
 from baselinekit.model.baselines import Baseline, Known, Rules, Type, known_path
 from baselinekit.model.comparison import Answers, Comparison, Difference, RuleReport
 from baselinekit.model.observation import Observation
@@ -95,6 +96,10 @@ class Matcher:
         if number := self.compiler.uncompared:
             what = f"{many(number, 'value')} other than numbers: not compared (type: numeric)"
             yield RuleReport("numeric", "uncompared", what, ("comparison", "type"))
+        for at, what in renamed(self.rules):
+            yield RuleReport("method", "advice", what, at)
+        if not walk.count and any(question.method == "embedding" for question in walk.answers):
+            yield RuleReport("embedding", "advice", TOPIC_ONLY, ("comparison", "method"))
         yield from taken.not_on_file(self.rules, self.known)
         yield from age.to_be_said(self.rules, self.known, self.compiler.words.now)
 

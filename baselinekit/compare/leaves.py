@@ -67,6 +67,8 @@ class Meaning:
         if same_scalar(self.value, actual, self.mode):
             return self.expected
         note = semantic.disagreement(self.value, actual)
+        if note is None and self.mode.method != "judge":
+            note = semantic.replacement(self.value, actual)
         if note is None:
             likeness = self._likeness(actual, walk)
             if likeness is None:
@@ -80,7 +82,7 @@ class Meaning:
 
     def _likeness(self, actual: str, walk: Walk) -> tuple[float, str] | None:
         """How alike the texts are, and a word about it; None while somebody else has to say."""
-        if self.mode.method == "lexical":
+        if self.mode.method == "words":
             return semantic.similarity(self.value, actual), ""
         question = Question(self.value, actual, self.mode.method)
         if question in walk.answers:

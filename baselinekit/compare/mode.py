@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+from baselinekit.methods import OLD_NAMES
 from baselinekit.model.baselines import FLAGS, Method, Options, Tolerance, Type
 from baselinekit.paths import Specificity
 
@@ -22,7 +23,7 @@ class Mode:
     trim_whitespace: bool = False
     normalize_newlines: bool = False
     min_similarity: float = DEFAULT_SIMILARITY
-    method: Method = "lexical"
+    method: Method = "words"
     tolerance: Tolerance | None = None
     tolerance_rule: str | None = None
     tolerance_specificity: Specificity = ANYWHERE
@@ -94,7 +95,7 @@ class Mode:
         if min_similarity is not None:
             stated["min_similarity"] = min_similarity
         if method is not None:
-            stated["method"] = method
+            stated["method"] = OLD_NAMES.get(method, method)
         for source in sources:
             if isinstance(source, Options):
                 source = {name: value for name in FLAGS if (value := getattr(source, name)) is not None}

@@ -7,6 +7,7 @@ from baselinekit.compare.mode import Mode
 from baselinekit.compare.outputs import RESPONSE, Form, is_response, spelled
 from baselinekit.compare.rules import Rule
 from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.methods import method_problems
 from baselinekit.model.baselines import BOUNDS, FLAGS, FieldRule, Rules, Tolerance, Type
 from baselinekit.model.values import Json, Path
 from baselinekit.paths import Pattern, Wild, parse, roots
@@ -36,6 +37,7 @@ def base_mode(rules: Rules, output: Json, kind: str, problems: list[Problem]) ->
             what = f"{name} belongs to type: semantic"
             mend = "set the type, or leave it out"
             problems.append(Problem("BK203", what, mend, at=("comparison", name)))
+    problems += method_problems(rules)
     similarity = _similarity(rules.min_similarity)
     return Mode().changed(type, rules.options, flags, min_similarity=similarity, method=rules.method)
 

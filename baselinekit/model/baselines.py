@@ -102,8 +102,9 @@ class By:
         return f"by {self.by}"
 
 
-Method = Literal["lexical", "embedding", "judge"]
-"""How texts are compared by what they say: by their words, by a local model, or by a model that is asked."""
+Method = Literal["words", "embedding", "judge", "lexical"]
+"""How texts are compared by what they say: by their words (once called `lexical`), by a local model, or by a
+model that is asked."""
 
 ArrayMode = Literal["ordered", "unordered", "each", "subset"] | By
 

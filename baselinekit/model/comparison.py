@@ -27,10 +27,10 @@ class Difference(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class RuleReport:
     """A rule that matched nothing (`stale`), hid more than a value (`hid`), says less than it could
-    (`uncompared`), or warns of an age (`aged`). `at` leads to the rule."""
+    (`uncompared`), warns of an age (`aged`), or leads to better ones (`advice`). `at` leads to the rule."""
 
     rule: str
-    kind: Literal["stale", "hid", "uncompared", "aged"]
+    kind: Literal["stale", "hid", "uncompared", "aged", "advice"]
     what: str
     at: Path
 

@@ -160,5 +160,5 @@ def _missing(what: str) -> InvalidInput:
 
 
 def _too_long(what: str) -> CannotReplay:
-    mend = "compare its parts by rules of their own, or by `method: lexical` or `judge`"
+    mend = "compare its parts by rules of their own, or by `method: words` or `judge`"
     return CannotReplay(Problem("BK652", f"a text is too long for `method: embedding`: {what}", mend))

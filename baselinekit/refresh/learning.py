@@ -124,7 +124,7 @@ def _refusal(one: Volatile, wholes: Collection[Path]) -> Refusal | None:
     """Why a placeholder would hide too much: all of an output, or what a long text says."""
     path, text = one.places[0], one.proposal.text
     shown = render(one.path)
-    meaning = "compare what it says: `type: semantic` (--type)"
+    meaning = "compare what it says: --method judge"
     is_root = path == () or path in wholes
     if is_root and (is_alone(text) or not _keeps_enough(text, one.values)):
         what = "all of it varies: a placeholder for it would accept anything"
@@ -132,7 +132,7 @@ def _refusal(one: Volatile, wholes: Collection[Path]) -> Refusal | None:
     long = any(isinstance(v, str) and (len(v) > _LONGEST_UNKNOWN or "\n" in v) for v in one.values)
     if one.proposal.says_little and long:
         what = "a text of which only the length would be known"
-        mend = f"`ignore_values: [{shown}]`, or `fields: {{{shown}: {{type: semantic}}}}`"
+        mend = f"`ignore_values: [{shown}]`, or `fields: {{{shown}: {{type: semantic, method: judge}}}}`"
         return Refusal(path, "too_broad", what, mend)
     return None
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from urllib.parse import urlsplit
 
 from baselinekit.errors import Problem, nearest
+from baselinekit.methods import method_problems
 from baselinekit.model.baselines import (
     BOUNDS,
     FLAGS,
@@ -75,6 +76,7 @@ def check_rules(rules: Rules) -> Iterator[Problem]:
     for name, bound in rules.tolerance.items():
         if isinstance(bound, bool):
             yield from _check_flag(name, (*at, "tolerance", name))
+    yield from method_problems(rules)
     yield from _check_similarity(rules.min_similarity, (*at, "min_similarity"))
     yield from _check_age(rules.max_age, (*at, "max_age"))
     for path, rule in rules.fields.items():

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from baselinekit.compare.dispatch import DEFAULT_SIMILARITY, compile_baseline
 from baselinekit.errors import BaselinekitError, Problem, Refused, fault_of_ours
+from baselinekit.methods import OLD_NAMES, PURPOSE, renamed
 from baselinekit.model.baselines import Baseline, FieldRule, Rules
 from baselinekit.model.recipes import PromptInput, Recipe, Scores
 from baselinekit.model.values import ABSENT, Json, Path
@@ -53,6 +54,8 @@ def examine(project: Project, paths: Sequence[str], doors: Doors) -> Findings:
 
 def _told(project: Project, baseline: Baseline, doors: Doors) -> Iterator[tuple[Problem, bool]]:
     """What there is to say about one baseline, and whether it is a note."""
+    for at, what in renamed(baseline.comparison):
+        yield Problem("BK207", what, "write the new name", at=at), True
     if baseline.baseline is None:
         mend = f"baselinekit capture from {baseline.source.file}"
         yield Problem("BK223", "no stored output yet", mend), True
@@ -100,7 +103,13 @@ def _similar(rules: Rules) -> Iterator[tuple[str, str]]:
     for text, rule in stated:
         if rule.type == "semantic" or rule.method:
             least = DEFAULT_SIMILARITY if rule.min_similarity is None else rule.min_similarity
-            yield text, f"{least:g} at least, {rule.method or 'lexical'}"
+            yield text, f"{least:g} at least, {_method(rule.method or rules.method)}"
+
+
+def _method(name: str | None) -> str:
+    """The method and what it is for."""
+    name = OLD_NAMES.get(name or "words", name or "words")
+    return f"{name} ({PURPOSE[name]})"
 
 
 def portrait(project: Project, baseline: Baseline, doors: Doors) -> Iterator[str]:

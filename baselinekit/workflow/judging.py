@@ -117,7 +117,7 @@ class Judge:
             return Tried(self._result(baseline, outcome="skipped", reason=reason, code=problem.code))
         except BaselinekitError as error:
             return Tried(self._error(baseline, error))
-        shown = ("stale", "hid", "aged", *(("uncompared",) if self._explain else ()))
+        shown = ("stale", "hid", "aged", "advice", *(("uncompared",) if self._explain else ()))
         notes = tuple(report.what for report in comparison.reports if report.kind in shown)
         if comparison.passed:
             drop = partial(pending.drop, self._project.root, baseline.id)

@@ -33,8 +33,17 @@ def typed(words: str, **more: Any) -> dict[str, Any]:
         ("--tolerance a=+2", {"tolerance": {"a": {"max_delta": 2}}}),
         ("--tolerance a=5%", {"tolerance": {"a": {"rel": 0.05}}}),
         ("--method judge", {"type": "semantic", "method": "judge"}),
-        ("--min-similarity 0.9", {"type": "semantic", "min_similarity": 0.9}),
-        ("--type semantic --method lexical", {"type": "semantic", "method": "lexical"}),
+        (
+            "--method words --min-similarity 0.9",
+            {"type": "semantic", "method": "words", "min_similarity": 0.9},
+        ),
+        ("--type semantic --method lexical", {"type": "semantic", "method": "words"}),
+        ("--field a=semantic:judge", {"fields": {"a": {"type": "semantic", "method": "judge"}}}),
+        ("--field a=semantic:lexical", {"fields": {"a": {"type": "semantic", "method": "words"}}}),
+        (
+            "--method judge --field a=semantic",
+            {"type": "semantic", "method": "judge", "fields": {"a": {"type": "semantic"}}},
+        ),
         (
             "--field a=exact --field b.*=numeric",
             {"fields": {"a": {"type": "exact"}, "b.*": {"type": "numeric"}}},

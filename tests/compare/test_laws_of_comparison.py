@@ -36,7 +36,7 @@ WAYS: list[dict[str, Any]] = [
     {},
     {"type": "exact"},
     {"type": "numeric"},
-    {"type": "semantic"},
+    {"type": "semantic", "method": "words"},
     {"options": {"allow_field_reordering": False}},
     {"options": {"case_sensitive": False, "trim_whitespace": True}},
     {"tolerance": {"*": {"abs": 0}}},

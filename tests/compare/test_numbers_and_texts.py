@@ -136,7 +136,11 @@ def test_similarity_is_between_0_and_1_and_whole_for_the_same(left: str, right: 
 
 
 def test_a_difference_of_meaning_says_how_alike() -> None:
-    found = ruled.compare("red green blue grey", "red green pink teal", {"type": "semantic"})
+    found = ruled.compare(
+        "red green blue grey", "red green pink teal", {"type": "semantic", "method": "words"}
+    )
     assert found.differences[0].note == "similarity 0.50, at least 0.8 is asked for"
-    found = ruled.compare("it is on", "it is not on", {"type": "semantic", "min_similarity": 0})
+    found = ruled.compare(
+        "it is on", "it is not on", {"type": "semantic", "method": "words", "min_similarity": 0}
+    )
     assert found.differences[0].note == "one of them negates what the other does not"

@@ -29,7 +29,7 @@ def reports(rules: dict[str, Any], actual: Json = STORED, stored: Json = STORED)
         {"ignore_fields": ["**.nothing"]},
         {"tolerance": {"meta.size": {"abs": 1}}},
         {"arrays": {"userz": "unordered"}},
-        {"fields": {"users.*.bio": {"type": "semantic"}}},
+        {"fields": {"users.*.bio": {"type": "semantic", "method": "words"}}},
     ],
 )
 def test_a_rule_that_matched_nothing_is_reported(rules: dict[str, Any]) -> None:
@@ -46,7 +46,7 @@ def test_a_rule_that_matched_nothing_is_reported(rules: dict[str, Any]) -> None:
         {"tolerance": {"meta.total": {"abs": 1}, "**.total": {"abs": 2}, "*": {"abs": 3}}},
         {"tolerance": {"users": {"abs": 1}}},
         {"arrays": {"users": "unordered"}},
-        {"fields": {"users.*.name": {"type": "semantic"}}},
+        {"fields": {"users.*.name": {"type": "semantic", "method": "words"}}},
         {"require_keys": ["users"]},
     ],
 )
@@ -199,7 +199,7 @@ def test_the_type_follows_the_output() -> None:
     assert [ruled.matcher(stored).type for stored in ("text", {"a": 1}, ["x"], None)] == [
         "exact", "structural", "structural", "structural",
     ]  # fmt: skip
-    assert ruled.matcher("text", {"type": "semantic"}).type == "semantic"
+    assert ruled.matcher("text", {"type": "semantic", "method": "words"}).type == "semantic"
 
 
 @pytest.mark.parametrize("output", [{}, {"headers": {}}])

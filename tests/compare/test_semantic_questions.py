@@ -92,11 +92,14 @@ def test_only_texts_are_asked_about() -> None:
 
 
 def test_a_field_has_a_method_of_its_own() -> None:
-    fields = {"b": {"type": "semantic", "method": "embedding"}, "c": {"type": "semantic"}}
+    fields = {
+        "b": {"type": "semantic", "method": "embedding"},
+        "c": {"type": "semantic", "method": "lexical"},
+    }
     matcher = ruled.matcher({"a": RED, "b": SEA, "c": SEA}, {"fields": fields})
     comparison = matcher.compare(Observation({"a": RED, "b": OCEANS, "c": OCEANS}, 0.0))
     assert comparison.questions == (Question(SEA, OCEANS, "embedding"),)
-    assert ruled.shown(comparison) == [["c", "similarity"]], "lexical by itself"
+    assert ruled.shown(comparison) == [["c", "similarity"]], "which is called words now"
 
 
 def test_an_ordered_array_asks_about_its_pairs_alone() -> None:
