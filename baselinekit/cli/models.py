@@ -148,7 +148,7 @@ class Asked:
             journal = self._journal()
             if not wanted.resume:
                 journal.clear()
-            source = Recording(source, journal, "cache" if wanted.resume else "journal")
+            source = Recording(source, journal, "resume" if wanted.resume else "journal")
         if wanted.cache:
             source = Recording(source, Cassettes(project.root, f"{state.NAME}/{_CACHE}"), "cache")
         if wanted.record_calls is not None:

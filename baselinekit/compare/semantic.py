@@ -1,8 +1,8 @@
 """The similarity of two texts, without a model. Numbers, identifiers and negations must agree before any
 score counts: no score tells `allowed` from `not allowed`, or user 17 from user 18.
 
-Where no model reads the texts, a word that carries a fact by itself must not be replaced by another of its kind
-either: a unit, a name, a day, `all` by `some`, `rose` by `fell`. What else changed is not noticed:
+Where no model reads the texts, a word that carries a fact by itself must not be replaced by another of its
+kind either: a unit, a name, a day, `all` by `some`, `rose` by `fell`. What else changed is not noticed:
 tests/compare/test_fact_pairs.py counts it."""
 
 import re
@@ -24,35 +24,39 @@ _KINDS = {
     for kind, words in {
         "amount": "once twice thrice half third quarter double doubled triple tripled halved dozen",
         "unit": (
-            "mg g kg t gram grams kilogram kilograms ton tons tonnes mm cm m km inch inches foot feet yard yards"
-            " mile miles meter meters metre metres kilometer kilometers kilometre kilometres ml l litre litres"
-            " liter liters gallon gallons ms s sec min h second seconds minute minutes hour hours day days week"
-            " weeks month months year years b kb mb gb tb pb kib mib gib tib bit bits byte bytes w kw mw kwh mwh"
-            " v mv kv hz khz mhz ghz celsius fahrenheit kelvin degrees percent euro euros dollar dollars pound"
-            " pounds yen franc francs cent cents eur usd gbp jpy chf"
+            "mg g kg t gram grams kilogram kilograms ton tons tonnes mm cm m km inch inches foot feet"
+            " yard yards mile miles meter meters metre metres kilometer kilometers kilometre kilometres"
+            " ml l litre litres liter liters gallon gallons ms s sec min h second seconds minute minutes"
+            " hour hours day days week weeks month months year years b kb mb gb tb pb kib mib gib tib"
+            " bit bits byte bytes w kw mw kwh mwh v mv kv hz khz mhz ghz celsius fahrenheit kelvin"
+            " degrees percent euro euros dollar dollars pound pounds yen franc francs cent cents eur usd"
+            " gbp jpy chf"
         ),
         "day": (
-            "monday mondays tuesday tuesdays wednesday wednesdays thursday thursdays friday fridays saturday"
-            " saturdays sunday sundays january february march april may june july august september october"
-            " november december today tomorrow yesterday tonight morning noon afternoon evening midnight night"
-            " spring summer autumn fall winter am pm daily weekly monthly yearly hourly"
+            "monday mondays tuesday tuesdays wednesday wednesdays thursday thursdays friday fridays"
+            " saturday saturdays sunday sundays january february march april may june july august"
+            " september october november december today tomorrow yesterday tonight morning noon"
+            " afternoon evening midnight night spring summer autumn fall winter am pm daily weekly"
+            " monthly yearly hourly"
         ),
         "scope": (
-            "all every each both some any most many few several one only even just always often sometimes"
-            " rarely never usually must may might can should shall could optional required mandatory"
+            "all every each both some any most many few several one only even just always often"
+            " sometimes rarely never usually must may might can should shall could optional required"
+            " mandatory"
         ),
         "direction": (
-            "rose fell rise rises rising risen falling fallen fall falls up down upward downward increase"
-            " increases increased increasing decrease decreases decreased decreasing grow grew grown shrink"
-            " shrank shrunk gain gained lose lost before after earlier later left right above below over under"
-            " in out into inside outside north south east west on off open opened opens close closed closes"
-            " start started starts stop stopped stops begin began end ended higher lower high low more less"
-            " most least faster slower fast slow better worse best worst first last new old max min maximum"
-            " minimum allow allowed allows deny denied refuse refused enable enabled disable disabled include"
-            " included includes exclude excluded excludes cover covers covered accept accepted reject rejected"
-            " add added remove removed send sent receive received buy bought sell sold win won pass passed pass"
-            " passes fail failed fails succeed succeeded true false yes no valid invalid available unavailable"
-            " safe unsafe possible impossible able unable known unknown to from"
+            "rose fell rise rises rising risen falling fallen fall falls up down upward downward"
+            " increase increases increased increasing decrease decreases decreased decreasing grow grew"
+            " grown shrink shrank shrunk gain gained lose lost before after earlier later left right"
+            " above below over under in out into inside outside north south east west on off open opened"
+            " opens close closed closes start started starts stop stopped stops begin began end ended"
+            " higher lower high low more less most least faster slower fast slow better worse best worst"
+            " first last new old max min maximum minimum allow allowed allows deny denied refuse refused"
+            " enable enabled disable disabled include included includes exclude excluded excludes cover"
+            " covers covered accept accepted reject rejected add added remove removed send sent receive"
+            " received buy bought sell sold win won pass passed passes fail failed fails succeed"
+            " succeeded true false yes no valid invalid available unavailable safe unsafe possible"
+            " impossible able unable known unknown to from"
         ),
     }.items()
 }
@@ -83,8 +87,8 @@ def disagreement(expected: str, actual: str) -> str | None:
 
 
 def replacement(expected: str, actual: str) -> str | None:
-    """A word that carries a fact, in the place of another of its kind. (One that only came or only went may be
-    another way to say the same.)"""
+    """A word that carries a fact, in the place of another of its kind. (One that only came or only went may
+    be another way to say the same.)"""
     before, after = _folded(expected), _folded(actual)
     for kind, members in _KINDS.items():
         gone, come = ((one - other) & members for one, other in ((before, after), (after, before)))

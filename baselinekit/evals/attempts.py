@@ -107,7 +107,7 @@ class Examiner:
         case, project = prepared.case, self.here.project
         time = Time(case.timeout, self.seconds, began)
         setting = project.setting(os.path.dirname(case.source.file), time.within(self.here.doors))
-        setting = replace(setting, turn=number - 1)
+        setting = replace(setting, turn=number - 1, asker=case.id)
         observation, again = self._observed(_within(case.recipe, case.timeout), setting)
         time.left()
         found: list[Comparison] = []
@@ -155,7 +155,8 @@ class Examiner:
         self, prepared: Prepared, position: int, bench: "_Bench", found: list[Comparison]
     ) -> grading.Doors:
         def ask(asked: Ask) -> Answer:
-            return bench.ask(replace(asked, turn=asked.turn + bench.setting.turn * _TURNS))
+            turn = asked.turn + bench.setting.turn * _TURNS
+            return bench.ask(replace(asked, turn=turn, asker=bench.setting.asker))
 
         def compare(case: Case, grader: Grader, observation: Observation) -> tuple[Comparison, int]:
             comparison, alternative = _nearest(prepared, position, observation, bench.judged)

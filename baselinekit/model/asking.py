@@ -103,7 +103,8 @@ class Tool:
 @dataclass(frozen=True, slots=True)
 class Ask:
     """One question to one model: everything expanded. What is None, and a system message that is not there,
-    is as the model's own entry says. `turn` tells repetitions of the same question apart."""
+    is as the model's own entry says. `turn` tells repetitions of the same question apart; `asker` (the id of
+    a baseline or a case) is no part of the question: it is for whoever keeps answers."""
 
     model: str
     messages: tuple[Message, ...]
@@ -113,6 +114,7 @@ class Ask:
     json: bool = False
     turn: int = 0
     timeout: float | None = None
+    asker: str = ""
 
 
 @dataclass(frozen=True, slots=True)

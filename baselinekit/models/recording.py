@@ -1,9 +1,18 @@
 """Answers that are kept, to be given again: one idea behind cassettes (`record` once, then `offline`), the
-cache, and a run that goes on where it was stopped (both `cache`). Errors are never kept."""
+cache, and a run that goes on where it was stopped (`journal`, then `resume`). Errors are never kept.
 
+A model may answer the same question twice, and not alike. So an answer is kept under its question, under
+whoever asked (a baseline or a case, which asks one thing after the other) and under how often that one had
+asked it before: that is the same in every run, in whatever order its threads come. Only the cache keeps one
+answer a question. What was never asked by this one so often is answered by a cassette only if all its answers
+to the question say the same."""
+
+import threading
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from decimal import Decimal
+from hashlib import sha256
 from typing import Any, Literal, Protocol
 
 from baselinekit.documents import strictjson
@@ -12,23 +21,27 @@ from baselinekit.model.asking import Answer, Ask, Spent, ToolCall, Usage
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.models.cost import count, dollars
 from baselinekit.models.parts import Parts, differences, key_of, masked
+from baselinekit.plural import many
 from baselinekit.variables import Redactor
 
 FORMAT = "baselinekit.call/1"
 _ALIKE = Redactor({})
-Mode = Literal["record", "offline", "cache", "journal"]
+Mode = Literal["record", "offline", "cache", "journal", "resume"]
 """`record` asks and keeps; `offline` asks nobody; `cache` asks for what is not kept yet; `journal` records,
-where it can."""
+where it can; `resume` asks for what is not in the journal yet."""
 
 
 class Shelf(Protocol):
-    """Where records are kept, each under its model and its key."""
+    """Where records are kept, each under its model and a name that begins with the key of its question.
+    `names`: those that were there when it was first asked."""
 
     @property
     def name(self) -> str: ...
     def find(self, model: str, key: str) -> Json: ...
     def keep(self, model: str, key: str, record: Json) -> None: ...
     def every(self) -> list[Json]: ...
+    def names(self, model: str, key: str) -> list[str]: ...
+    def drop(self, model: str, name: str) -> None: ...
 
 
 class Source(Protocol):
@@ -47,6 +60,8 @@ class Recording:
 
     def __init__(self, source: Source, shelf: Shelf, mode: Mode):
         self._source, self._shelf, self._mode = source, shelf, mode
+        self._answered: Counter[tuple[str, str, str]] = Counter()
+        self._lock = threading.Lock()
 
     @property
     def spent(self) -> Spent:
@@ -64,22 +79,63 @@ class Recording:
     def ask(self, ask: Ask) -> Answer:
         parts = self.parts(ask)
         key = key_of(parts)
-        if self._mode in ("offline", "cache"):
-            found = self._found(ask.model, key)
-            if found is not None:
-                return found
+        name = key if self._mode == "cache" else self._name(ask, key)
+        found = self._kept(ask, key, name)
+        if found is not None:
+            self._count(ask, key)
+            return found
         if self._mode == "offline":
-            raise CannotReplay(self._missing(ask.model, parts))
+            raise CannotReplay(self._missing(ask, key, parts))
         answer = self._source.ask(ask)
+        self._keep(ask, key, name, answer, parts)
+        self._count(ask, key)
+        return answer
+
+    def _name(self, ask: Ask, key: str) -> str:
+        """What the next answer to this question is kept under, for the one who asks it."""
+        with self._lock:
+            before = self._answered[ask.model, key, ask.asker]
+        own = _of_asker(ask.asker)
+        return f"{key}.{own}.{before}" if before or ask.asker else key
+
+    def _count(self, ask: Ask, key: str) -> None:
+        with self._lock:
+            self._answered[ask.model, key, ask.asker] += 1
+
+    def _kept(self, ask: Ask, key: str, name: str) -> Answer | None:
+        if self._mode in ("record", "journal"):
+            return None
+        found = self._found(ask.model, name)
+        if found is not None or self._mode != "offline":
+            return found
+        others = [self._found(ask.model, other) for other in self._shelf.names(ask.model, key)]
+        said = [other for other in others if other is not None]
+        return said[0] if said and all(_same(other, said[0]) for other in said) else None
+
+    def _keep(self, ask: Ask, key: str, name: str, answer: Answer, parts: Parts) -> None:
         said = _as_json(answer)
         kept = self._without_secrets(said)
-        spare = self._mode in ("cache", "journal")  # a cache that is full is none
+        spare = self._mode != "record"  # a cache that is full is none
         if spare and kept != said:
-            return answer  # a run that goes on must see what this one saw: it asks again
+            return  # a run that goes on must see what this one saw: it asks again
+        if self._mode == "record":
+            self._forget(ask, key, name)
         record = {"format": FORMAT, "asked": self._without_secrets(parts), "answer": kept}
+        if ask.asker and self._mode != "cache":
+            record["asker"] = self._without_secrets(ask.asker)
         with suppress(*((NotRecorded,) if spare else ())):
-            self._shelf.keep(ask.model, key, record)
-        return answer
+            self._shelf.keep(ask.model, name, record)
+
+    def _forget(self, ask: Ask, key: str, name: str) -> None:
+        """What an earlier recording holds in the place of this one: the first answer takes that of all. What
+        was kept for nobody in particular goes too, unless this run has kept it."""
+        before = self._shelf.names(ask.model, key)
+        own = f"{key}.{_of_asker(ask.asker)}."
+        if name in (key, f"{own}0"):
+            shared = name == key or self._answered[ask.model, key, ""]
+            for other in before:
+                if other.startswith(own) or (other == key and not shared):
+                    self._shelf.drop(ask.model, other)
 
     def _without_secrets(self, value: Json) -> Json:
         """What may stand in a file: what merely looks like a secret is masked as well. (The key is made of
@@ -91,13 +147,22 @@ class Recording:
             record = self._shelf.find(model, key)
             return None if record is None else answer_in(record)
         except (BaselinekitError, ValueError, LookupError, TypeError, AttributeError) as error:
-            if self._mode == "cache":  # what cannot be read is not there
+            if self._mode in ("cache", "resume"):  # what cannot be read is not there
                 return None
             why = f": {error.problems[0]}" if isinstance(error, BaselinekitError) else ""
             what = f"the answer of the model {model!r} kept in {self._shelf.name} cannot be used{why}"
             raise CannotReplay(Problem("BK631", what, "record it again: --record-calls")) from None
 
-    def _missing(self, model: str, parts: Parts) -> Problem:
+    def _missing(self, ask: Ask, key: str, parts: Parts) -> Problem:
+        model = ask.model
+        if recorded := len(self._shelf.names(model, key)):
+            where, times = self._shelf.name, self._answered[model, key, ask.asker] + 1
+            who = f"{self.mask(ask.asker)} asks" if ask.asker else "somebody asks"
+            what = (
+                f"{who} the model {model!r} the same thing {many(times, 'time')}; in {where} there is no such"
+            )
+            what += f" answer, and the {many(recorded, 'answer')} to it there say different things"
+            return Problem("BK630", what, f"record it, once and without --offline: --record-calls {where}")
         known = [record["asked"] for record in self._shelf.every() if _is_record(record)]
         where = self._shelf.name
         mend = f"record it, once and without --offline: --record-calls {where}"
@@ -109,6 +174,15 @@ class Recording:
             return Problem("BK630", f"no answer of the model {model!r} is recorded in {where}", mend)
         what = f"no answer to this question of the model {model!r} is recorded in {where}"
         return Problem("BK630", f"{what}: the nearest one differs in {', '.join(differing[:4])}", mend)
+
+
+def _of_asker(asker: str) -> str:
+    return sha256(asker.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _same(one: Answer, other: Answer) -> bool:
+    """Whether two answers say the same, whatever they took."""
+    return one.text == other.text and one.tool_calls == other.tool_calls
 
 
 def answer_in(record: Any) -> Answer:

@@ -35,6 +35,7 @@ def replay_prompt(recipe: Recipe, setting: Setting) -> Observation:
             json=execution.json,
             turn=setting.turn,
             timeout=execution.timeout,
+            asker=setting.asker,
         )
     )
     output, flaw = _output(answer, execution)

@@ -71,6 +71,8 @@ class Setting:
     ceilings: Ceilings = field(default_factory=Ceilings)
     turn: int = 0
     """Tells repetitions of the same question apart."""
+    asker: str = ""
+    """The id of the baseline or the case that is replayed."""
 
 
 def invalid(code: str, what: str, mend: str = "", at: Path | None = None) -> InvalidInput:

@@ -139,7 +139,8 @@ def _asked_of_a_model(
     text = instructions(folder, setting)
     timeout = skill.timeout if execution.timeout is None else execution.timeout
     messages = messages_for(text, asked, execution.parameters)
-    answer = setting.doors.models.ask(Ask(skill.model, messages, turn=setting.turn, timeout=timeout))
+    asked_of = Ask(skill.model, messages, turn=setting.turn, timeout=timeout, asker=setting.asker)
+    answer = setting.doors.models.ask(asked_of)
     found = json_in(answer.text)
     return Observation(
         answer.text if found is ABSENT else found,

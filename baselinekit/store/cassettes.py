@@ -1,8 +1,10 @@
-"""Answers of models on file, one file each: `FOLDER/<model>/<key>.json`."""
+"""Answers of models on file, one file each: `FOLDER/<model>/<name>.json`. A name begins with the key of its
+question, up to its first dot."""
 
 import os
 import shutil
 import threading
+from contextlib import suppress
 from urllib.parse import quote
 
 from baselinekit.documents import jsonfile
@@ -25,6 +27,7 @@ class Cassettes:
         self._is_state = self._folder.split("/")[0] == state.NAME
         self._lock = threading.Lock()
         self._every: list[Json] | None = None
+        self._names: dict[str, dict[str, list[str]]] = {}
 
     @property
     def name(self) -> str:
@@ -43,6 +46,27 @@ class Cassettes:
         self._make(os.path.dirname(name))
         data = jsonfile.dump(record).encode("utf-8", "backslashreplace")
         atomic.replace_file(self._root, name, data, sync=not self._is_state)
+
+    def names(self, model: str, key: str) -> list[str]:
+        """The names that began with a key when this folder was first looked into."""
+        with self._lock:
+            if model not in self._names:
+                self._names[model] = self._listed(os.path.join(self._folder, _as_folder(model)))
+            return self._names[model].get(key, [])
+
+    def drop(self, model: str, name: str) -> None:
+        """Forget a record. One that cannot be removed stays."""
+        with suppress(OSError):
+            os.unlink(os.path.join(self._root, self._file(model, name)))
+
+    def _listed(self, folder: str) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        with suppress(OSError):
+            for file in sorted(os.listdir(os.path.join(self._root, folder))):
+                name, extension = os.path.splitext(file)
+                if extension == ".json":
+                    found.setdefault(name.partition(".")[0], []).append(name)
+        return found
 
     def clear(self) -> None:
         """Forget what is kept in the state folder, unless a checkout has put a link in its place."""

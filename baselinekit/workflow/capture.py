@@ -151,7 +151,7 @@ def _standing(root: str, name: str) -> Iterator[None]:
 
 
 def _observed(project: Project, draft: Baseline, wishes: Wishes, way: Way, folder: str) -> Found:
-    setting = project.setting(folder, way.doors)
+    setting = replace(project.setting(folder, way.doors), asker=draft.id)
     for text, placeholder in wishes.placeholders.items():
         _check_placeholder(text, placeholder, project.words_of(draft))
     observations = observe_each(draft.current, setting, wishes.repeat, way)

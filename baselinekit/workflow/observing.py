@@ -45,7 +45,7 @@ def _graded(observation: Observation, scores: Scores, setting: Setting) -> Obser
     output = observation.output
     text = _text_of(output)
     rubric = replaying.rubric_of(scores, setting)
-    question = replace(rubric_question(text, rubric, scores), turn=setting.turn)
+    question = replace(rubric_question(text, rubric, scores), turn=setting.turn, asker=setting.asker)
     answer = setting.doors.models.ask(question)
     graded = read_scores(answer.text, text, rubric, scores)
     parts: dict[str, Json] = dict(output) if isinstance(output, dict) else {"text": output}
@@ -95,7 +95,11 @@ def _judged(questions: list[Question], setting: Setting) -> list[tuple[float, st
 
     ask = setting.doors.models.ask
     asks = [
-        replace(meaning_question(question.expected, question.actual, _JUDGE), turn=setting.turn)
+        replace(
+            meaning_question(question.expected, question.actual, _JUDGE),
+            turn=setting.turn,
+            asker=setting.asker,
+        )
         for question in questions
     ]
     answers = setting.doors.together([partial(ask, one) for one in asks])

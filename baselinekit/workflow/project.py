@@ -80,7 +80,8 @@ class Project:
         )
 
     def setting_of(self, baseline: Baseline, doors: Doors) -> Setting:
-        return self.setting(os.path.dirname(baseline.source.file), doors)
+        setting = self.setting(os.path.dirname(baseline.source.file), doors)
+        return replace(setting, asker=baseline.id)
 
     def words_of(self, baseline: Baseline) -> Words:
         """What placeholders mean for one baseline: `<<var(base_url)>>` is the address that it asks."""

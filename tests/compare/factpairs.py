@@ -1,5 +1,5 @@
-"""Pairs of texts with a known answer: what was on file, what came, and whether a reader is told the same. Written
-for this suite; no two are taken from a published set."""
+"""Pairs of texts with a known answer: what was on file, what came, and whether a reader is told the same.
+Written for this suite; no two are taken from a published set."""
 
 KEPT = [
     ("The request succeeded.", "The request was successful."),

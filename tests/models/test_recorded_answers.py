@@ -396,6 +396,12 @@ class Remembering:
     def every(self) -> list[Json]:
         return list(self._kept.values())
 
+    def names(self, model: str, key: str) -> list[str]:
+        return [name for known, name in self._kept if known == model and name.partition(".")[0] == key]
+
+    def drop(self, model: str, name: str) -> None:
+        self._kept.pop((model, name), None)
+
 
 class Answering:
     """A source with one answer."""
