@@ -13,6 +13,7 @@ from baselinekit.model.baselines import Baseline, Known
 from baselinekit.model.observation import Observation
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.paths import find, parse, render, roots, suggest
+from baselinekit.methods import SUGGESTION
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import compile_text
 from baselinekit.replay import dispatch as replaying
@@ -84,7 +85,14 @@ def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: W
         f"{path} holds one element and stays so; without its `ordered`, that describes every element"
         for path in singles
     ]
+    notes += _suggestions(project, draft, comparison)
     return captured(project, draft.id, file, replace(found, notes=(*found.notes, *notes)))
+
+
+def _suggestions(project: Project, draft: Baseline, comparison: Mapping[str, Json]) -> list[str]:
+    """What a model says is worded otherwise from time to time: where there is a judge, it can tell the facts."""
+    is_text = draft.current.kind == "prompt" and comparison["type"] == "exact"
+    return [SUGGESTION] if is_text and draft.comparison.type is None and "judge" in project.models else []
 
 
 def capture_all(
