@@ -1,10 +1,14 @@
-"""The beginning of a long text, and how much of it that leaves out.
+"""The beginning of a long text, and how much of it that leaves out. It is masked first and cut afterwards:
+half a secret is found by nobody.
 
 A text may be cut more than once: an answer where it is kept, and what was kept where it is shown. What was
 cut off before counts as well, so that the number is that of the whole text."""
 
 import re
+from collections.abc import Callable
+from dataclasses import replace
 
+from baselinekit.errors import BaselinekitError
 from baselinekit.plural import many
 
 _LONGEST_NUMBER = 40
@@ -12,11 +16,40 @@ _LONGEST_NOTE = 60
 _NOTE = re.compile(r" … and ([0-9]{1,3}(?:,[0-9]{3})*) more characters?\Z")
 
 
-def clipped(text: str, limit: int) -> str:
-    """At most so many characters of a text, and a count of the others."""
-    text, gone = whole(text)
+Mask = Callable[[str], str]
+
+LONGEST_MESSAGE = 1_000
+
+
+def clipped(text: str, limit: int, mask: Mask, counted: bool = True) -> str:
+    """At most so many characters of a text without its secrets, and a count of the others, or where there is
+    no room for that a mark."""
+    text, gone = whole(mask(text))
     end = end_at(text, limit)
-    return text[:end] + note(gone + len(text) - end)
+    left_out = gone + len(text) - end
+    if counted:
+        return text[:end] + note(left_out)
+    return text[:end] + "…" if left_out else text
+
+
+def already_masked(text: str) -> str:
+    """For a text in which the secrets have been masked where it was taken in, or into which none can come:
+    the law has a list of the modules that may say so."""
+    return text
+
+
+def shown(error: BaselinekitError, mask: Mask) -> BaselinekitError:
+    """The error without the secrets that its messages have picked up on their way, and none of them longer
+    than anybody reads. What raises an error quotes as it is, and leaves the rest to this."""
+    problems = (
+        replace(
+            problem,
+            what=clipped(problem.what, LONGEST_MESSAGE, mask),
+            mend=clipped(problem.mend, LONGEST_MESSAGE, mask),
+        )
+        for problem in error.problems
+    )
+    return type(error)(*problems)
 
 
 def whole(text: str) -> tuple[str, int]:

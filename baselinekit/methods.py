@@ -13,7 +13,9 @@ PURPOSE = {
     "embedding": "the same topic; it tells nothing of facts",
 }
 _CHOICE = "; ".join(f"`method: {name}` ({purpose})" for name, purpose in PURPOSE.items())
-SUGGESTION = "texts of a model are worded otherwise from time to time: `--method judge` compares what they say"
+SUGGESTION = (
+    "texts of a model are worded otherwise from time to time: `--method judge` compares what they say"
+)
 TOPIC_ONLY = "topic alike; facts not compared (method: embedding). Where facts matter: `method: judge`"
 
 

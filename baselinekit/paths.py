@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
+from baselinekit.clipped import already_masked, clipped
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json, Path
 from baselinekit.segments import (
@@ -31,6 +32,7 @@ _DOTTED = re.compile(
     re.VERBOSE,
 )
 _LONGEST = 1024
+_LONGEST_SHOWN = 80
 _MOST_KNOWN = 2_000
 
 Specificity = tuple[int, int, int, int]
@@ -119,7 +121,11 @@ def parse(text: str) -> Pattern:
 
 
 def _bad(text: str, why: str, mend: str = "") -> InvalidInput:
-    return InvalidInput(Problem("BK201", f"the path {text[:80]!r} {why}", mend))
+    return InvalidInput(
+        Problem(
+            "BK201", f"the path {clipped(text, _LONGEST_SHOWN, already_masked, counted=False)!r} {why}", mend
+        )
+    )
 
 
 def _dotted(text: str) -> Iterator[Segment]:

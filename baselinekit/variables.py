@@ -16,7 +16,7 @@ from typing import Any
 
 from baselinekit.errors import InvalidInput, Place, Problem, nearest
 from baselinekit.model.values import Json, Path
-from baselinekit.secretlike.declared import Declared, Found, covering, merged
+from baselinekit.secretlike.declared import Declared, Found, covering
 from baselinekit.secretlike.finding import covered, long_runs, says_secret
 from baselinekit.secretlike.values import holding, says_secrets, suspects, texts_in
 
@@ -178,18 +178,10 @@ class Redactor:
         judged in its place stays."""
         return covered(self.mask_declared(text), (), MASK, self._plain)
 
-    def mask_cut(self, text: str, start: bool = False, end: bool = True) -> str:
-        """As `mask`, for a text that came cut at its start or its end: where it begins with the end of a
-        secret, or ends with the beginning of one, that is masked as well."""
-        found = merged((*self._declared.find(text), *self._declared.at_edges(text, start, end)))
-        return covered(covering(text, found, MASK), (), MASK)
-
     def mask_lines(self, lines: Sequence[str]) -> list[str]:
         """As `mask_said` for each line, and a secret that lies across several of them is masked in each."""
         places = holding(lines, self._declared) if self._declared else {}
-        return [
-            covered(covering(line, places.get(line, ()), MASK), (), MASK, self._plain) for line in lines
-        ]
+        return [covered(covering(line, places.get(line, ()), MASK), (), MASK, self._plain) for line in lines]
 
     def mask_value(self, value: Any, path: Path = ()) -> Any:
         """The value with every secret in its texts, keys and numbers masked; itself, if there is none."""
@@ -220,9 +212,7 @@ class Redactor:
             }
             return value if _is_same(found, value) else found
         if isinstance(value, list | tuple):
-            items = type(value)(
-                self._masked(item, (*path, n), dirty, places) for n, item in enumerate(value)
-            )
+            items = type(value)(self._masked(item, (*path, n), dirty, places) for n, item in enumerate(value))
             return value if all(map(operator.is_, items, value)) else items
         if self._numeric and isinstance(value, int | float | Decimal) and not isinstance(value, bool):
             return MASK if self._declared.find(str(value)) else value

@@ -151,6 +151,51 @@ READS_THE_TIME = {
     "store.verdictlog": "part of a name that occurs once",
     "store.atomic": "part of a name that occurs once",
 }
+CUTTERS = {"clipped", "report.values.shown"}
+"""Where texts are cut: by the function that masks them first, and where a report shows what was masked."""
+
+CUT_ELSEWHERE = {
+    "programs.confined": "runs beside generated code: what a cut would tear is left out",
+    "programs.process": "keeps the end of a pipe, from the beginning of a line or a word",
+    "compare.arrays": "rows of an array",
+    "cli.demo": "lines of the demo's own page",
+    "report.approval.reviewing": "lines of a page",
+    "report.differences.textdiff": "lines and words of a text that was masked",
+    "models.folder": "of a file of the folder that holds a model",
+    "cli.recipes": "a name for a file, of the recipe as it is written, with the names of secrets",
+    "replay.cookies": "what is read of a date",
+    "store.cassettes": "a folder, by the name that the configuration gives to a model",
+    "store.atomic": "a name for a file, by that of the machine",
+    "report.forms.sarif": "of a checksum",
+    "report.evals.rating": "the end of a note while it is typed",
+}
+"""Who cuts a text besides them, and why half a secret cannot come of it."""
+
+MASKED_ALREADY = {
+    "report": "a report is masked before it is shown",
+    "evals.caseresults": "attempts are masked when they are made",
+    "evals.attempts": "the output behind the mask",
+    "evals.notifying": "tells what the report tells",
+    "evals.grading": "a name that was typed",
+    "workflow.judging": "the lines behind the mask",
+    "workflow.resultfiles": "the environment that a report tells",
+    "cli.learnt": "values are masked when they are learnt",
+    "models.parts": "the parts of a question are masked when they are taken apart",
+    "programs.children": "the line behind the mask",
+    "programs.sandbox": "what the sandbox says before it runs anything",
+    "grade.by_function": "the line behind the mask",
+    "grade.judging": "a complaint about a reply, which goes to the judge that gave it",
+    "grade.briefing": "of a case in which secrets are masked",
+    "grade.dispatch": "without clients there are no secrets",
+    "compare.expectation": "of a file of the project",
+    "paths": "of a file of the project",
+    "placeholders.pattern": "of a file of the project",
+    "store.complaints": "of a file of the project",
+}
+"""Who may say that a text has been masked already, and why that is so."""
+
+_LEAST_CUT = 20
+_A_LENGTH = re.compile(r"_?(LONGEST|SHOWN|PRINTED)\w*|limit|columns|room")
 
 MOST_LINES = 500
 MOST_LINES_OF_A_FUNCTION = 60
@@ -365,3 +410,39 @@ def sizes(package: Package) -> Iterator[str]:
                 length = (node.end_lineno or node.lineno) - node.lineno + 1
                 if length > MOST_LINES_OF_A_FUNCTION:
                     yield f"{module}:{node.lineno} {node.name} has {length} lines"
+
+
+def cuts(package: Package) -> Iterator[str]:
+    """Law 8: text is shortened only by the function that masks first."""
+    for module, source in package.items():
+        for node in ast.walk(_tree(source)):
+            how = _cuts(node)
+            if how and module not in CUTTERS and module not in CUT_ELSEWHERE:
+                yield f"{module}:{getattr(node, 'lineno', 0)} cuts a text: {how}"
+            said = isinstance(node, ast.Name) and node.id == "already_masked"
+            if said and not {module, room(module)} & {*MASKED_ALREADY, "clipped"}:
+                yield f"{module}:{getattr(node, 'lineno', 0)} says that a text is masked already"
+
+
+def _cuts(node: ast.AST) -> str:
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        written = ast.unparse(node)
+        bounds = filter(None, (node.slice.lower, node.slice.upper))
+        of_text = not written.partition("[")[0].endswith(("digest()", ".splitlines()"))
+        return written if of_text and any(map(_is_length, bounds)) else ""
+    if isinstance(node, ast.Call) and re.search(r"\btextwrap\.|^shorten$", ast.unparse(node.func)):
+        return ast.unparse(node)
+    if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
+        return ast.unparse(node) if re.search(r"\.\d+s?'$", ast.unparse(node.format_spec)) else ""
+    return ""
+
+
+def _is_length(bound: ast.expr) -> bool:
+    """Whether a bound of a slice says how long a text may be. How many things of a list are shown has a name
+    with `MOST` in it."""
+    for node in ast.walk(bound):
+        if isinstance(node, ast.Constant) and isinstance(node.value, int) and abs(node.value) >= _LEAST_CUT:
+            return True
+        if isinstance(node, ast.Name) and _A_LENGTH.fullmatch(node.id):
+            return True
+    return False

@@ -12,7 +12,7 @@ from urllib.parse import quote, quote_plus
 _LETTERS = string.ascii_letters + string.digits
 _ODD = "+/=_-.~!$&'()*,;:@ %#?[]{}|\\\"<>`^"
 _WIDE = "äöüßéñçøЖДлю日本語秘密鍵한글€£😀🔑"
-_WORDS = "correct horse battery staple winter garden silver river".split()
+_WORDS = ["correct", "horse", "battery", "staple", "winter", "garden", "silver", "river"]
 
 
 def _made() -> Iterator[str]:
@@ -49,7 +49,16 @@ def _made() -> Iterator[str]:
     for n in range(10):
         inner = some(9 + n)
         yield from (inner, f"{some(3)}{inner}{some(3)}")
-    yield from ("<<any_string>>x", "{{name}}x", "a<<b", "{{{{x9", "%41%42%43x", "\\\\n\\u0041x", "end\\", "\\start9")
+    yield from (
+        "<<any_string>>x",
+        "{{name}}x",
+        "a<<b",
+        "{{{{x9",
+        "%41%42%43x",
+        "\\\\n\\u0041x",
+        "end\\",
+        "\\start9",
+    )
     yield from ("a b\tc\nd-e-f-g", "9f8e7d9f8e7d", "aaaaaaaaaaaa", "ababababab", "***secret***", "x=1&y=2;z")
 
 
@@ -64,7 +73,9 @@ def _percent(digits: str) -> Callable[[str], str]:
 def _units(written: str) -> Callable[[str], str]:
     def one(character: str) -> str:
         raw = character.encode("utf-16-be")
-        return "".join(written.format(int.from_bytes(raw[at : at + 2], "big")) for at in range(0, len(raw), 2))
+        return "".join(
+            written.format(int.from_bytes(raw[at : at + 2], "big")) for at in range(0, len(raw), 2)
+        )
 
     return one
 
@@ -120,16 +131,22 @@ _LONG = "The quick brown fox jumps over the lazy dog, twice and then once more. 
 IN_BULK: dict[str, tuple[Callable[[str], str], float]] = {
     "hex": (_as_hex, 2),
     "HEX": (lambda secret: _as_hex(secret).upper(), 2),
-    "HeX": (lambda secret: "".join(map(str.upper, _as_hex(secret)[::2])) and _swapped(_as_hex(secret)), 2),
+    "HeX": (lambda secret: _swapped(_as_hex(secret)), 2),
     "hex:hex": (lambda secret: secret.encode().hex(":"), 3),
     "HEX HEX": (lambda secret: secret.encode().hex(" ").upper(), 3),
     "hex-hex": (lambda secret: secret.encode().hex("-"), 3),
     "base64": (_b64, 4 / 3),
-    "base64, for URLs": (lambda secret: base64.urlsafe_b64encode(secret.encode()).decode().rstrip("="), 4 / 3),
+    "base64, for URLs": (
+        lambda secret: base64.urlsafe_b64encode(secret.encode()).decode().rstrip("="),
+        4 / 3,
+    ),
     "base64, escaped": (lambda secret: quote(_b64(secret), safe=""), 4 / 3),
     "base64, slashes": (lambda secret: _b64(secret).replace("/", "\\/"), 4 / 3),
     **{
-        f"base64 of more, {shift}": (lambda secret, shift=shift: _b64("u" * shift + secret + ":!" + "v" * shift), 4 / 3)
+        f"base64 of more, {shift}": (
+            lambda secret, shift=shift: _b64("u" * shift + secret + ":!" + "v" * shift),
+            4 / 3,
+        )
         for shift in range(3)
     },
     **{
@@ -198,11 +215,10 @@ def windows(secret: str, name: str, only: str = "") -> set[str]:
     size = max(4, -(-int(count * wide * each * 10) // 10) + 2)
     text = spell(secret)
     if "more" in name or "wrapped" in name:
-        other = spell("".join(chr(ord("z") - (ord(one) % 7)) if one.isascii() else one for one in secret))
-        same = len(text) == len(other)
-        start = next((at for at, (a, b) in enumerate(zip(text, other)) if a != b), 0) if same else 0
-        stop = len(text) - next((at for at, (a, b) in enumerate(zip(text[::-1], other[::-1])) if a != b), 0)
-        text = text[start : stop if same else None]
+        other = spell("".join(chr(ord("z") - ord(one) % 7) if one.isascii() else one for one in secret))
+        if len(other) == len(text):
+            parts = [at for at, (one, another) in enumerate(zip(text, other, strict=True)) if one != another]
+            text = text[parts[0] : parts[-1] + 1]
     return {text[at : at + size] for at in range(len(text) - size + 1)}
 
 

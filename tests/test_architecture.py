@@ -24,6 +24,7 @@ LAWS: list[Law] = [
     laws.doors,
     laws.dispatches,
     laws.sizes,
+    laws.cuts,
 ]
 
 
@@ -92,6 +93,14 @@ ROOMS = {
         (laws.doors, "report.x", "import sys\nsys.stderr.write('x')"),
         (laws.dispatches, "workflow.x", "from baselinekit.replay import flow"),
         (laws.dispatches, "cli.x", "from baselinekit.replay.flow import Flow"),
+        (laws.cuts, "workflow.x", "x = text[:80]"),
+        (laws.cuts, "models.x", "x = f'{said[:300]}'"),
+        (laws.cuts, "replay.x", "x = text[-_LONGEST_TAIL:]"),
+        (laws.cuts, "report.x", "x = text[: _LONGEST - 1] + '…'"),
+        (laws.cuts, "grade.x", "def f(text, limit):\n    return text[:limit]"),
+        (laws.cuts, "cli.x", "import textwrap\nx = textwrap.shorten(text, 9)"),
+        (laws.cuts, "cli.x", "x = f'{text:.80}'"),
+        (laws.cuts, "replay.x", "x = clipped(text, 80, already_masked)"),
         (laws.sizes, "store.utils", ""),
         (laws.sizes, "store.x", "x = 1\n" * 501),
         (laws.sizes, "store.x", "def f():\n" + "    x = 1\n" * 60),
@@ -117,6 +126,10 @@ def test_each_law_can_be_broken(law: Law, module: str, source: str) -> None:
         (laws.rules, "store.files", "import time"),
         (laws.clocks, "replay.http", "import time\nx = time.monotonic()"),
         (laws.clocks, "cli.clock", "import time\nx = time.time"),
+        (laws.cuts, "workflow.x", "x = clipped(text, 80, redactor.mask)"),
+        (laws.cuts, "workflow.x", "x = names[:_MOST_NAMED] + names[:3] + sha256(b'').hexdigest()[:32]"),
+        (laws.cuts, "clipped", "def clipped(text, limit):\n    return text[:limit]"),
+        (laws.cuts, "workflow.x", "x = f'{share:.2f}'"),
         (laws.owners, "cli.main", "import click"),
         (laws.owners, "replay.http", "import httpx, ssl"),
         (laws.doors, "cli.main", "from baselinekit.replay.http import Client\nprint(1)"),

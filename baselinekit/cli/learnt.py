@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from baselinekit.cli import screen
+from baselinekit.clipped import already_masked, clipped
 from baselinekit.errors import BaselinekitError, CannotReplay
 from baselinekit.model.results import Outcome
 from baselinekit.model.values import Json
@@ -52,7 +53,7 @@ def _told(learnt: Learnt) -> Iterator[str]:
 
 def _shown(value: Json) -> str:
     text = value if isinstance(value, str) else json.dumps(value, default=str)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+    return clipped(text, _LONGEST_VALUE, already_masked, counted=False)
 
 
 def refused(captured: Sequence[Captured]) -> list[BaselinekitError]:

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from baselinekit.cli import screen
 from baselinekit.cli.doors import real_way
 from baselinekit.cli.models import Kept, with_models
+from baselinekit.clipped import Mask, clipped
 from baselinekit.evals.probing import Probed, judges_of, probe
 from baselinekit.workflow.project import Project
+
+_LONGEST_REASON = 200
 
 
 def probe_judges(project: Project, paths: Sequence[str], as_json: bool) -> int:
@@ -21,11 +24,11 @@ def probe_judges(project: Project, paths: Sequence[str], as_json: bool) -> int:
     if as_json:
         screen.show_json(json.dumps([_document(one) for one in found], indent=2, ensure_ascii=False) + "\n")
     else:
-        _print(found, judges)
+        _print(found, judges, project.redactor.mask)
     return 0 if all(one.holds for one in found) else 3
 
 
-def _print(found: Sequence[Probed], judges: Sequence[str]) -> None:
+def _print(found: Sequence[Probed], judges: Sequence[str], mask: Mask) -> None:
     widest = max(len(one.probe) for one in found)
     for judge in judges:
         own = [one for one in found if one.judge == judge]
@@ -37,7 +40,11 @@ def _print(found: Sequence[Probed], judges: Sequence[str]) -> None:
             word = "ok  " if one.holds else "FAIL"
             said = "unreadable" if one.grade.code == "BK640" else one.grade.outcome
             line = f"  {word}  {one.probe:<{widest}}  wanted {one.wanted:<10}  got {said}"
-            why = "" if one.holds or not one.grade.reason else f"  ({one.grade.reason[:200]})"
+            why = (
+                ""
+                if one.holds or not one.grade.reason
+                else f"  ({clipped(one.grade.reason, _LONGEST_REASON, mask)})"
+            )
             screen.line(screen.safe_line(line) + screen.safe_line(why))
         if wrong:
             screen.line(screen.safe_line(f"  do not trust what {judge} says: ask a stronger model"))

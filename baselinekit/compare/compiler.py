@@ -212,11 +212,7 @@ class Compiler:
         nodes: dict[str, Node] = {}
         rest: dict[str, Json] = {}
         for key, item in value.items():
-            if (
-                is_number(item)
-                and not mode.asks_for_change
-                and state.step(key, item, size).here is None
-            ):
+            if is_number(item) and not mode.asks_for_change and state.step(key, item, size).here is None:
                 rest[key] = item
                 continue
             node = self.below(item, mode, state, key, size, (at, key))

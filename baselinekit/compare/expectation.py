@@ -6,6 +6,7 @@ for more; every other change of what is expected lets something else pass."""
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from baselinekit.clipped import already_masked, clipped
 from baselinekit.compare.outputs import Form
 from baselinekit.compare.rules import State
 from baselinekit.documents.jsonfile import compact
@@ -130,4 +131,4 @@ def _elements(value: list[Json]) -> str:
 
 def _short(value: Json) -> str:
     text = compact(value)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return clipped(text, _LONGEST, already_masked, counted=False)

@@ -16,11 +16,11 @@ from baselinekit.plural import many
 _MOST_VALUES = 5_000
 _MOST_VALUES_IN_ALL = 20_000
 _MOST_LINES = 40
-_LONGEST_LINE = 300
 
 
 def explain(expected: Json, comparison: Comparison) -> list[str]:
-    """Lines that say in words what changed, bounded in size and therefore in time; what was cut is said."""
+    """Lines that say in words what changed, bounded in number and therefore in time; what was cut is said.
+    The lines themselves are as long as what they quote: whoever shows them masks them first."""
     lines: list[str] = []
     unsaid = 0
     budget = _MOST_VALUES_IN_ALL
@@ -37,7 +37,7 @@ def explain(expected: Json, comparison: Comparison) -> list[str]:
         lines[_MOST_LINES:] = [f"… and {len(lines) - _MOST_LINES} more lines"]
     if unsaid:
         lines.append(f"… and {many(unsaid, 'more place')} not explained")
-    return [line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE] + " …" for line in lines]
+    return lines
 
 
 def _failing(expected: Json, resolved: Json, path: Path) -> Iterator[tuple[Path, Json, Json]]:

@@ -7,8 +7,8 @@ from decimal import Decimal
 
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.values import Json
-from baselinekit.placeholders.kinds import EXACT, decimal
 from baselinekit.placeholders.bindings import Bindings
+from baselinekit.placeholders.kinds import EXACT, decimal
 
 _MOST_TRIES = 20_000
 _END = -1

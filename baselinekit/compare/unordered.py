@@ -19,9 +19,9 @@ from baselinekit.compare.walk import Link, Mismatch, Node, Walk, unroll
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.values import Json
 from baselinekit.paths import render
+from baselinekit.placeholders.bindings import Bindings
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.kinds import is_number
-from baselinekit.placeholders.bindings import Bindings
 
 MOST_PAIRS = 2_000_000
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from baselinekit.clipped import clipped
+from baselinekit.clipped import LONGEST_MESSAGE, already_masked, clipped
 from baselinekit.errors import BaselinekitError, CannotReplay, OutOfBudget, Refused, fault_of_ours
 from baselinekit.evals.casechecks import Prepared
 from baselinekit.evals.limits import Time
@@ -19,7 +19,7 @@ from baselinekit.model.recipes import HttpExecution, Recipe, Seconds
 from baselinekit.model.running import Ran
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replay.dispatch import Execute, Setting
-from baselinekit.variables import MASK, Secret
+from baselinekit.variables import MASK, Redactor, Secret
 from baselinekit.workflow.here import Here
 from baselinekit.workflow.observing import observe, settled
 
@@ -94,12 +94,12 @@ class Examiner:
         redactor = self.here.project.redactor
         if made.observation is not None:
             redactor = redactor.knowing(made.observation.output)
-        return replace(made, attempt=_masked(replace(made.attempt, seconds=took), redactor.mask_value))
+        return replace(made, attempt=_masked(replace(made.attempt, seconds=took), redactor))
 
     def fault(self, number: int, error: Exception) -> Attempt:
         """The attempt that met what nobody expected."""
         attempt = _without_output(number, "error", fault_of_ours(error))
-        return _masked(attempt, self.here.project.redactor.mask_value)
+        return _masked(attempt, self.here.project.redactor)
 
     def _made(self, prepared: Prepared, number: int, began: float) -> Made:
         if prepared.fault is not None:
@@ -130,7 +130,7 @@ class Examiner:
             verdict,
             again,
             usage=sum((grade.usage for grade in grades), observation.usage),
-            output=None if outcome == "passed" else _kept(observation.output),
+            output=None if outcome == "passed" else observation.output,
             environment=bench.environment(observation),
         )
         return Made(attempt, found[0] if found else None, observation)
@@ -169,6 +169,7 @@ class Examiner:
             compare=compare,
             schema=lambda case, path: prepared.schemas[position],
             rated=self.outside.rated,
+            mask=bench.setting.redactor.mask,
         )
 
 
@@ -241,22 +242,23 @@ def _without_output(
     return Attempt(number, outcome, None, (), reason, problem.code, verdict)
 
 
-def _kept(output: Json) -> Json:
-    """The output as far as a report needs it."""
-    if isinstance(output, str) and len(output) > _LONGEST_OUTPUT:
-        return clipped(output, _LONGEST_OUTPUT)
-    return output
-
-
-def _masked(attempt: Attempt, mask: Callable[..., Json]) -> Attempt:
+def _masked(attempt: Attempt, redactor: Redactor) -> Attempt:
+    """Without secrets, and then as far as a report needs it."""
+    mask = redactor.mask_value
     grades = tuple(
-        replace(grade, reason=mask(grade.reason), details=mask(grade.details)) for grade in attempt.grades
+        replace(
+            grade,
+            reason=clipped(grade.reason, LONGEST_MESSAGE, redactor.mask),
+            details=mask(grade.details),
+        )
+        for grade in attempt.grades
     )
+    output = mask(attempt.output)
     return replace(
         attempt,
         grades=grades,
-        reason=mask(attempt.reason),
-        output=mask(attempt.output),
+        reason=clipped(attempt.reason, LONGEST_MESSAGE, redactor.mask),
+        output=clipped(output, _LONGEST_OUTPUT, already_masked) if isinstance(output, str) else output,
         environment=mask(attempt.environment),
     )
 

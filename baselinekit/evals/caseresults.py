@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from baselinekit.clipped import clipped
+from baselinekit.clipped import already_masked, clipped
 from baselinekit.documents.strictjson import encode
 from baselinekit.evals.attempts import used_by
 from baselinekit.evals.casechecks import Prepared
@@ -187,7 +187,7 @@ def _explained(telling: Attempt) -> Iterator[str]:
 
 
 def _shown(value: Json) -> str:
-    return clipped(value if isinstance(value, str) else encode(value), _LONGEST_SHOWN)
+    return clipped(value if isinstance(value, str) else encode(value), _LONGEST_SHOWN, already_masked)
 
 
 def _alike(attempts: Sequence[Attempt]) -> bool:

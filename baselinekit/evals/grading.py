@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 
+from baselinekit.clipped import already_masked, clipped
 from baselinekit.errors import InvalidInput, NothingSelected, NotRecorded, Problem, nearest
 from baselinekit.grade import dispatch as grading
 from baselinekit.model.evals import Case
@@ -173,7 +174,11 @@ def check_rater(name: str) -> str:
     """A name that can stand in a list; InvalidInput for any other."""
     name = " ".join(name.split())
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
-        what = f"{name[:_LONGEST_NAME]!r} is no name" if name else "nobody has said who rates"
+        what = (
+            f"{clipped(name, _LONGEST_NAME, already_masked, counted=False)!r} is no name"
+            if name
+            else "nobody has said who rates"
+        )
         raise InvalidInput(Problem("BK744", what, "as in --as ada"))
     return name
 

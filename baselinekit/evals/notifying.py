@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from baselinekit import __version__
+from baselinekit.clipped import already_masked, clipped, shown
 from baselinekit.documents.strictjson import to_bytes
 from baselinekit.errors import BaselinekitError, CannotReplay, Problem, cannot
 from baselinekit.model.config import Notify
@@ -50,7 +51,7 @@ def notice(
         "summary": {**counts, "complete": report.complete},
         "gates": [{"name": one.gate.name, "state": one.state, "why": list(one.why)} for one in judged],
         "failures": [
-            {"id": one.id, "outcome": one.outcome, "reason": one.reason[:_LONGEST]}
+            {"id": one.id, "outcome": one.outcome, "reason": clipped(one.reason, _LONGEST, already_masked)}
             for one in wrong[:_MOST_FAILURES]
         ],
         "more_failures": max(0, len(wrong) - _MOST_FAILURES),
@@ -94,7 +95,7 @@ def notify(project: Project, told: dict[str, Json], doors: Doors) -> str:
     try:
         _run(project, wanted, data, doors) if wanted.command else _send(project, wanted, data, doors)
     except BaselinekitError as error:
-        return project.redactor.mask(f"nobody could be notified: {error.problems[0]}")
+        return f"nobody could be notified: {shown(error, project.redactor.mask).problems[0]}"
     return ""
 
 
@@ -103,15 +104,16 @@ def _run(project: Project, wanted: Notify, data: bytes, doors: Doors) -> None:
     command = project.scope.expand(wanted.command, ("notify", "command"))
     argv = configured_argv(command, project.root, "correct `notify: command:` in baselinekit.yaml")
     environment = child_environment(wanted.env)
-    shown = shlex.join(wanted.command or [])
+    typed = shlex.join(wanted.command or [])
     try:
-        finished = doors.execute(Run(tuple(argv), data, environment, project.root, _PATIENCE))
+        run = Run(tuple(argv), data, environment, project.root, _PATIENCE, mask=project.redactor.mask)
+        finished = doors.execute(run)
     except CannotReplay as error:
         mend = "let it end sooner, or work on in the background" if error.problems[0].code == "BK321" else ""
         raise cannot("BK735", error.problems[0].what, mend or error.problems[0].mend) from None
     if finished.exit_code:
-        what = f"{shown} ended with exit code {finished.exit_code}{said_last(finished.stderr)}"
-        raise cannot("BK735", what)
+        what = f"{typed} ended with exit code {finished.exit_code}"
+        raise cannot("BK735", what + said_last(finished.stderr, run.mask))
 
 
 def _send(project: Project, wanted: Notify, data: bytes, doors: Doors) -> None:

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Mapping
 from hashlib import sha256
 
+from baselinekit.clipped import already_masked, clipped
 from baselinekit.documents.languages import canonical
 from baselinekit.errors import cannot
 from baselinekit.grade.by_code import text_of, values_of
@@ -137,5 +138,4 @@ def _known(case: Case, how: HumanRating) -> dict[str, str]:
 
 def _cut(text: str) -> str:
     """A text in passing: on one line, and not all of a long one."""
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_SUMMARY else f"{line[: _LONGEST_SUMMARY - 1]}…"
+    return clipped(" ".join(text.split()), _LONGEST_SUMMARY, already_masked, counted=False)

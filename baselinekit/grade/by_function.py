@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
+from baselinekit.clipped import Mask, already_masked, clipped
 from baselinekit.documents.strictjson import encode
 from baselinekit.errors import Problem, nearest
 from baselinekit.model.graders import (
@@ -20,6 +21,7 @@ from baselinekit.placeholders.pattern import compiled, full_match
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOLERANCE = 1e-9
 _LONGEST_SHOWN = 2_000
+_LONGEST_LINE = 300
 
 COMPARATORS = ("equals", "approx", "unordered", "set", "regex")
 
@@ -49,7 +51,7 @@ class Verdict:
     flaw: str = ""
 
 
-def judged(method: FunctionOutput, ran: Ran, patience: Patience) -> Verdict:
+def judged(method: FunctionOutput, ran: Ran, patience: Patience, mask: Mask) -> Verdict:
     """Nothing that the program says of itself counts: its values are compared out here."""
     contained: dict[str, Json] = {"contained": list(ran.contained)} if ran.contained else {}
     if ran.not_contained:
@@ -59,7 +61,7 @@ def judged(method: FunctionOutput, ran: Ran, patience: Patience) -> Verdict:
     results: list[Json] = []
     for number, call in enumerate(method.test_cases):
         got = ran.calls[number] if number < len(ran.calls) else Returned(error="was not reached")
-        results.append({"case": number, **_result(call, got, patience)})
+        results.append({"case": number, **_result(call, got, patience, mask)})
     count = sum(result["passed"] for result in results)
     details = {
         "test_results": results,
@@ -68,35 +70,35 @@ def judged(method: FunctionOutput, ran: Ran, patience: Patience) -> Verdict:
         **contained,
     }
     first = next((result for result in results if not result["passed"]), None)
-    return Verdict(count == len(results), count / len(results), _reason(first, count, results), details)
+    return Verdict(count == len(results), count / len(results), _reason(first, count, results, mask), details)
 
 
-def _result(call: Call, got: Returned, patience: Patience) -> dict[str, Json]:
+def _result(call: Call, got: Returned, patience: Patience, mask: Mask) -> dict[str, Json]:
     printed: dict[str, Json] = {"printed": got.printed} if got.printed else {}
     if got.error:
         return {"passed": False, "error": got.error, **printed}
-    shown = got.inexact or _shown(got.value)
+    shown = got.inexact or _shown(got.value, mask)
     if equal(call, got, patience):
         return {"passed": True, "output": shown, **printed}
     return {"passed": False, "output": shown, "expected": call.expected, **printed}
 
 
-def _shown(value: Json) -> Json:
+def _shown(value: Json, mask: Mask) -> Json:
     """As much of it as a report needs."""
     text = encode(value)
-    return value if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}… ({len(text):,} characters)"
+    return value if len(text) <= _LONGEST_SHOWN else clipped(text, _LONGEST_SHOWN, mask)
 
 
-def _reason(first: Json, count: int, results: list[Json]) -> str:
+def _reason(first: Json, count: int, results: list[Json], mask: Mask) -> str:
     if first is None:
         return ""
     said = first.get("error") or f"gave {first.get('output')!r}, not {first.get('expected')!r}"
-    return f"{count} of {len(results)} calls passed; call {first['case']} {_one_line(said)}"
+    return f"{count} of {len(results)} calls passed; call {first['case']} {_one_line(mask(said))}"
 
 
 def _one_line(text: str) -> str:
     lines = [line for line in text.strip().splitlines() if line.strip()]
-    return lines[-1][:300] if lines else text
+    return clipped(lines[-1] if lines else text, _LONGEST_LINE, already_masked)
 
 
 def equal(call: Call, got: Returned, patience: Patience) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from baselinekit.clipped import Mask, already_masked, clipped
 from baselinekit.errors import BaselinekitError, CannotReplay, OutOfBudget, Problem
 from baselinekit.grade import by_code, by_function, by_model, by_schema, criteria, looking, vacuous
 from baselinekit.grade.agreement import cohen_kappa as cohen_kappa, krippendorff as krippendorff
@@ -62,6 +63,7 @@ from baselinekit.paths import render
 from baselinekit.placeholders.patience import Patience
 from baselinekit.plural import many
 
+_LONGEST_SHOWN = 200
 _MOST_DIFFERENCES = 50
 
 
@@ -72,8 +74,8 @@ def _nobody(*_: object) -> Any:
 @dataclass(frozen=True, slots=True)
 class Doors:
     """What grading needs of the world: a model to ask, a place to run a program in, the comparison of a
-    case's output by the matcher (and with which alternative, from 0), schemas from files, and what people
-    have said so far."""
+    case's output by the matcher (and with which alternative, from 0), schemas from files, what people have
+    said so far, and how what is quoted is shown without secrets."""
 
     ask: Callable[[Ask], Answer] = _nobody
     run: Callable[[FunctionOutput, str], Ran] = _nobody
@@ -81,6 +83,7 @@ class Doors:
     schema: Callable[[Case, str], Json] = _nobody
     rated: Callable[[Case, Grader, Observation], Grade] = _nobody
     patience: Callable[[], Patience] = field(default=Patience)
+    mask: Mask = already_masked
 
 
 def grade(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
@@ -172,7 +175,7 @@ def _by_schema(grader: Grader, case: Case, observation: Observation, doors: Door
     part = looking.part_seen(observation.output, grader, case, keys)
     value = by_code.parsed(output)
     if value is ABSENT:
-        shown = by_code.text_of(output)[:200]
+        shown = clipped(by_code.text_of(output), _LONGEST_SHOWN, doors.mask)
         return _of_part(_decided(grader, (False, "it is no JSON", {"actual": shown})), part)
     found = by_schema.violations(value, schema, doors.patience())
     judged = not found, "; ".join(found), {"violations": found} if found else {}
@@ -209,7 +212,7 @@ def _by_function(grader: Grader, case: Case, observation: Observation, doors: Do
     if taken.problem:
         reason = f"no program can be taken from the reply: {taken.problem}"
         return grader.graded("failed", 0.0, reason, details={"taken": "nothing"})
-    found = by_function.judged(method, doors.run(method, taken.code), doors.patience())
+    found = by_function.judged(method, doors.run(method, taken.code), doors.patience(), doors.mask)
     outcome: Outcome = "error" if found.flaw else "passed" if found.passed else "failed"
     score = None if found.flaw else found.score
     reason = found.flaw or found.reason

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 
+from baselinekit.clipped import already_masked, clipped
 from baselinekit.documents.fenced import json_in
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.asking import Ask, Message
@@ -66,7 +67,8 @@ class Unreadable(CannotReplay):
 def asked_again(asked: Ask, why: str) -> Ask:
     """The same question once more, with what was wrong with the reply to it. The reply is not repeated: it
     may hold what the text under judgement wants to say."""
-    wish = f"An earlier reply could not be used: it {why[:_LONGEST_COMPLAINT]}. Reply in exactly that form."
+    complaint = clipped(why, _LONGEST_COMPLAINT, already_masked, counted=False)
+    wish = f"An earlier reply could not be used: it {complaint}. Reply in exactly that form."
     *before, last = asked.messages
     return replace(asked, messages=(*before, replace(last, content=f"{last.content}\n\n{wish}")))
 
@@ -77,7 +79,7 @@ def contradiction(how: str) -> Unreadable:
 
 
 def unusable(why: str, text: str) -> Unreadable:
-    shown = " ".join(text.split())[:200]
+    shown = " ".join(text.split())
     return Unreadable(
         why,
         Problem("BK640", f"the judge's reply {why}: {shown!r}", "ask again, or ask a stronger model"),

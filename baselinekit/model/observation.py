@@ -72,6 +72,8 @@ class Run:
     timeout: float = 60.0
     max_stdout: int = 1_000_000
     max_stderr: int = 64_000
+    mask: Callable[[str], str] | None = field(default=None, compare=False, repr=False)
+    """Takes the secrets out of its last words, where an error quotes them."""
 
 
 @dataclass(frozen=True, slots=True)

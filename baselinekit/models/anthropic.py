@@ -89,7 +89,7 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
         return Reply(answer)
     if ended == "refusal":
         return Reply(answer, Problem("BK614", f"{question.name} declined to answer", "change the question"))
-    what = f"{question.name}: the answer was cut off ({str(ended)[:100]})"
+    what = f"{question.name}: the answer was cut off ({ended})"
     return Reply(answer, Problem("BK613", what, "raise `max_tokens`, or ask for less"))
 
 

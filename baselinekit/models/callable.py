@@ -32,7 +32,7 @@ def ask(question: Question) -> Reply:
     said: Any = json_in(text_of(question, finished.stdout))
     if isinstance(said, dict) and "error" in said:
         where = f" at {said['at']}" if isinstance(said.get("at"), str) else ""
-        raise cannot("BK615", f"{question.name} raised {' '.join(str(said['error']).split())[:300]}{where}")
+        raise cannot("BK615", f"{question.name} raised {' '.join(str(said['error']).split())}{where}")
     succeed(question, finished)
     result = said.get("result", ABSENT) if isinstance(said, dict) else ABSENT
     if isinstance(result, str):

@@ -27,13 +27,14 @@ def run_of(question: Question, argv: list[str], stdin: bytes | None = None) -> R
         child_environment(question.model.env),
         question.world.root,
         question.seconds,
+        mask=question.world.mask,
     )
 
 
 def succeed(question: Question, finished: Finished) -> None:
     if finished.exit_code:
-        what = f"{question.name} ended with exit code {finished.exit_code}{said_last(finished.stderr)}"
-        raise cannot("BK615", what)
+        what = f"{question.name} ended with exit code {finished.exit_code}"
+        raise cannot("BK615", what + said_last(finished.stderr, question.world.mask))
 
 
 def refuse_tools(question: Question) -> None:

@@ -61,7 +61,7 @@ def _claude(question: Question, finished: Finished) -> Reply:
     known = isinstance(said, dict)
     if known and said.get("is_error"):  # it may also end with an exit code then, and says less
         why = said.get("result") or said.get("subtype") or "an error"
-        raise cannot("BK615", f"{question.name} failed: {' '.join(str(why).split())[:300]}")
+        raise cannot("BK615", f"{question.name} failed: {' '.join(str(why).split())}")
     succeed(question, finished)
     if not known or not isinstance(said.get("result"), str):
         why = f" ({said['subtype']})" if known and isinstance(said.get("subtype"), str) else ""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
+from baselinekit.clipped import shown
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NeverSent, Problem
 from baselinekit.model.asking import Answer, Ask, Limits, Model, Spent
 from baselinekit.model.values import Json
@@ -148,8 +149,7 @@ class Models:
         def mask(text: str) -> str:
             return self._world.mask(own.mask(text))
 
-        problems = (replace(p, what=mask(p.what), mend=mask(p.mend)) for p in error.problems)
-        raise type(error)(*problems) from None
+        raise shown(error, mask) from None
 
 
 def _value(secret: Callable[[str], str], name: str) -> str:

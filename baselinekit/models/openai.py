@@ -95,7 +95,7 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
         fault = Problem("BK613", f"{question.name}: the answer was broken off ({why})", "ask again")
     elif ended == "content_filter" or refusal:
         why = refusal if isinstance(refusal, str) else "its content filter held the answer back"
-        fault = Problem("BK614", f"{question.name} did not answer: {why[:300]}", "change the question")
+        fault = Problem("BK614", f"{question.name} did not answer: {why}", "change the question")
     else:
         return Reply(answer)
     return Reply(answer, fault)

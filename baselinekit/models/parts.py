@@ -3,12 +3,13 @@
 import hashlib
 from collections.abc import Callable, Iterator
 
+from baselinekit.clipped import already_masked, clipped
 from baselinekit.documents.strictjson import to_bytes
 from baselinekit.model.asking import Ask, Model
 from baselinekit.model.values import Json
 
 Parts = dict[str, Json]
-_SHOWN = 60
+_LONGEST_SHOWN = 60
 
 
 def parts_of(ask: Ask, model: Model, kind: str, mask: Callable[[str], str]) -> Parts:
@@ -99,4 +100,4 @@ def _sorted(value: Json) -> Json:
 
 def _shown(value: Json) -> str:
     text = "nothing" if value is None else str(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    return clipped(text, _LONGEST_SHOWN, already_masked, counted=False)

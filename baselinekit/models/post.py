@@ -27,7 +27,6 @@ _LESS = "ask less at once (`concurrency`, `per_minute`), or later"
 _WORTH_ANOTHER = frozenset((408, 409, 500, 502, 504)) | _UNHEARD
 _BROKEN_OFF = {"BK301": True, "BK304": False}
 _DEMO = "demo"
-_SHOWN = 300
 _UNKNOWN = re.compile(r"(?i)invalid model|\bmodel\b.{0,80}(?:not found|not exist|not supported)")
 _TOO_LONG = re.compile(r"(?i)context[ _]?(?:length|window)|prompt is too long|maximum context")
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -172,8 +171,8 @@ def message_in(error: Json) -> str:
         text = message if isinstance(message, str) else ""
         if kind.isdigit():  # the status once more
             kind = ""
-        return _short(f"{text} ({kind})" if text and kind else text or kind)
-    return _short(error) if isinstance(error, str) else ""
+        return _on_one_line(f"{text} ({kind})" if text and kind else text or kind)
+    return _on_one_line(error) if isinstance(error, str) else ""
 
 
 def _status_in(error: Json) -> int:
@@ -182,9 +181,8 @@ def _status_in(error: Json) -> int:
 
 
 def _beginning(response: Response) -> str:
-    return _short(response.body[: 4 * _SHOWN].decode("utf-8", "replace"))
+    return _on_one_line(response.body.decode("utf-8", "replace"))
 
 
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -10,11 +10,13 @@ from typing import Any
 
 import regex
 
+from baselinekit.clipped import already_masked, clipped
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
 from baselinekit.placeholders.patience import SECONDS, Patience
 
 _LONGEST_PATTERN = 1_000
 _LONGEST_TEXT = 1_000_000
+_LONGEST_SHOWN = 80
 _MOST_STEPS = 10_000
 
 _PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(?P<times>\d+)(?:,\d*)?\}|.", re.DOTALL)
@@ -22,6 +24,10 @@ _REFERS_TO_ITSELF = re.compile(r"(?<!\\)(?:\\\\)*\(\?(?:R|[+-]?\d|&|P>)")
 
 
 FLAGS = {"dotall": regex.DOTALL, "ignorecase": regex.IGNORECASE, "multiline": regex.MULTILINE}
+
+
+def _shown(pattern: str) -> str:
+    return clipped(pattern, _LONGEST_SHOWN, already_masked, counted=False)
 
 
 @lru_cache(maxsize=1024)
@@ -35,15 +41,17 @@ def compiled(
         )
     if _REFERS_TO_ITSELF.search(pattern):
         raise InvalidInput(
-            Problem("BK214", f"{pattern[:80]!r} refers to itself", "write out what it repeats")
+            Problem("BK214", f"{_shown(pattern)!r} refers to itself", "write out what it repeats")
         )
     if _steps(pattern) > _MOST_STEPS:
-        what = f"{pattern[:80]!r} repeats its parts more than {_MOST_STEPS:,} times"
+        what = f"{_shown(pattern)!r} repeats its parts more than {_MOST_STEPS:,} times"
         raise InvalidInput(Problem("BK214", what, "with + or * for what may occur often"))
     try:
         return regex.compile(pattern, sum(FLAGS[flag] for flag in set(flags)))
     except (regex.error, RecursionError, OverflowError) as error:
-        raise InvalidInput(Problem("BK214", f"{pattern[:80]!r} is no regular expression: {error}")) from None
+        raise InvalidInput(
+            Problem("BK214", f"{_shown(pattern)!r} is no regular expression: {error}")
+        ) from None
 
 
 def _steps(pattern: str) -> int:
@@ -98,5 +106,5 @@ def unanchored(pattern: str) -> str:
 
 
 def _limit(pattern: Any, why: str) -> CannotReplay:
-    shown = str(pattern.pattern)[:80]
+    shown = _shown(str(pattern.pattern))
     return CannotReplay(Problem("BK215", f"the regular expression {shown!r} {why}", "make it simpler"))

@@ -5,8 +5,10 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
+from baselinekit.clipped import Mask, already_masked, clipped
 from baselinekit.errors import cannot
 
+_LONGEST_QUOTE = 300
 _PASSED = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "SYSTEMROOT")
 
 
@@ -47,7 +49,8 @@ def _from_root(word: str, root: str) -> str:
     return path if names_a_file and not os.path.isabs(word) and os.path.isfile(path) else word
 
 
-def said_last(stderr: bytes) -> str:
-    """The last line that a program wrote to its standard error, as the end of a message."""
-    lines = stderr.decode("utf-8", "replace").strip().splitlines()
-    return f"; it said last: {lines[-1].strip()[:300]}" if lines else ""
+def said_last(stderr: bytes, mask: Mask | None) -> str:
+    """The last line that a program wrote to its standard error, as the end of a message: of the text without
+    secrets, as one of them may have several lines. Where nobody knows them, nothing is quoted."""
+    lines = mask(stderr.decode("utf-8", "replace")).strip().splitlines() if mask else []
+    return f"; it said last: {clipped(lines[-1].strip(), _LONGEST_QUOTE, already_masked)}" if lines else ""

@@ -19,6 +19,8 @@ from contextlib import suppress
 from typing import Any
 
 _PRINTED = 4_000
+_LONGEST = 2_000
+_TORN = 1_000
 _ANSWER = 1_000_000
 _MEGABYTE = 1_000_000
 _FILES = 64
@@ -105,7 +107,7 @@ def _called(job: Any, call: Any) -> Any:
         os.close(answer_from)
         os.close(printed_from)
         status = _end(child, job["alone"])
-    found = {"printed": printed[-_PRINTED:].decode("utf-8", "replace")}
+    found: dict[str, Any] = {"printed": _end_of(printed).decode("utf-8", "replace")}
     found["seconds"] = round(time.monotonic() - began, 6)
     if fault:
         return {"error": fault, **found}
@@ -160,6 +162,23 @@ def _heard(answer_from: int, printed_from: int, deadline: float, child: int, job
             break
         heard[printed_from] = (heard[printed_from] + data)[-2 * _PRINTED :]
     return heard[answer_from], heard[printed_from], ""
+
+
+def _end_of(printed: bytes) -> bytes:
+    """The last of what was printed, without what is torn at its beginning: nobody finds half a secret."""
+    place = len(printed) - _PRINTED
+    if place <= 0:
+        return printed
+    place += _TORN
+    ends = (printed.find(end, place, place + _TORN) for end in (b"\n", b" "))
+    return printed[next((end + 1 for end in ends if end >= 0), place) :]
+
+
+def _beginning(text: str) -> str:
+    """The first of a text, and no part of a word at its end."""
+    if len(text) <= _LONGEST:
+        return text
+    return text[: max(text.rfind(" ", 0, _LONGEST), _LONGEST - _TORN)] + " …"
 
 
 def _too_much(job: Any) -> str:
@@ -241,7 +260,7 @@ def _said(job: Any, call: Any, dumps: Any, as_text: Any) -> Any:
         try:
             return dumps({"value": value}, allow_nan=False).encode() + b"\n"
         except (TypeError, ValueError, RecursionError):
-            looks = as_text(value)[:2_000]
+            looks = _beginning(as_text(value))
             parts = list(value) if type(value) in (set, frozenset) else looks
             try:
                 return dumps({"value": parts, "inexact": looks}, allow_nan=False).encode() + b"\n"
@@ -249,7 +268,7 @@ def _said(job: Any, call: Any, dumps: Any, as_text: Any) -> Any:
                 return dumps({"value": looks, "inexact": looks}).encode() + b"\n"
     except BaseException as error:
         with suppress(BaseException):
-            told = f"{type(error).__name__}: {error}"[:2_000]
+            told = _beginning(f"{type(error).__name__}: {error}")
     return dumps({"error": told}).encode() + b"\n"
 
 

@@ -21,6 +21,8 @@ _GLANCE = 0.05
 _GRACE = 2.0
 _AFTER_EXIT = 1.0
 _CHUNK = 65_536
+_TORN = 2_048
+"""How much at a torn end could belong to one secret, in any spelling but those of a whole file."""
 
 
 class Processes:
@@ -139,7 +141,13 @@ class _Talk:
             self._move(key.fileobj)  # type: ignore[arg-type]  # only pipes are registered
 
     def tail(self) -> bytes:
-        return bytes(self._err[-self._run.max_stderr :])
+        """Its last words. What is torn at their beginning is left out, with the lines after it that could
+        belong to it: nobody finds half a secret."""
+        most = self._run.max_stderr
+        cut = len(self._err) - most
+        return bytes(
+            self._err[_after_torn(self._err, cut + min(_TORN, most // 4)) :] if cut > 0 else self._err
+        )
 
     def _move(self, pipe: IO[bytes]) -> None:
         if pipe is self._process.stdin:
@@ -177,7 +185,13 @@ class _Talk:
         patience = time.monotonic() + _GRACE
         while not _has_ended(self._process) and time.monotonic() < patience:
             time.sleep(0.01)
-        return cannot(code, f"{self._run.argv[0]} {what}{said_last(self.tail())}", mend)
+        return cannot(code, f"{self._run.argv[0]} {what}{said_last(self.tail(), self._run.mask)}", mend)
+
+
+def _after_torn(data: bytearray, place: int) -> int:
+    """Where the next line begins, or the next word where there is no other line."""
+    ends = (data.find(end, place, place + _TORN) for end in (b"\n", b" "))
+    return next((end + 1 for end in ends if end >= 0), place)
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:

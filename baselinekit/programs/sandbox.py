@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from baselinekit.clipped import already_masked
 from baselinekit.documents.strictjson import NotJson, decode, to_bytes
 from baselinekit.errors import CannotReplay, Problem, Refused
 from baselinekit.model.graders import FunctionOutput
@@ -78,8 +79,8 @@ class Sandbox:
             )
         ready, *lines = _lines(finished.stdout)
         if ready.get("ready") is not True:
-            why = f"the sandbox did not start (exit code {finished.exit_code}){said_last(finished.stderr)}"
-            return Ran((), flaw=why)
+            why = f"the sandbox did not start (exit code {finished.exit_code})"
+            return Ran((), flaw=why + said_last(finished.stderr, already_masked))
         return Ran(tuple(map(_returned, lines)), *_kept_from(bubblewrap is not None, bool(ready["filtered"])))
 
     def check(self, method: FunctionOutput) -> None:

@@ -97,7 +97,7 @@ def _codec(body: bytes, charset: str) -> str | None:
 def _undecoded(body: bytes, charset: str) -> str:
     codec = _codec(body, charset)
     if codec is None:
-        return f"its charset {charset[:40]!r} is none that JSON may have"
+        return f"its charset {charset!r} is none that JSON may have"
     try:
         body.decode(codec)
     except UnicodeDecodeError as error:

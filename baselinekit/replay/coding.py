@@ -26,7 +26,7 @@ def read(chunks: Iterable[bytes], codings: str, limit: int) -> bytes:
     if coding not in ("gzip", "x-gzip", "deflate"):
         raise cannot(
             "BK306",
-            f"the answer is encoded as {coding[:80]!r}",
+            f"the answer is encoded as {coding!r}",
             "gzip and deflate can be decoded: leave Accept-Encoding to baselinekit",
         )
     return _inflated(_plain(chunks, limit), coding, limit)

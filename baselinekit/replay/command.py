@@ -3,6 +3,7 @@
 import os
 from typing import cast
 
+from baselinekit.clipped import Mask
 from baselinekit.documents.strictjson import NotJson, decode, to_bytes
 from baselinekit.errors import InvalidInput, Problem, Refused, cannot
 from baselinekit.model.observation import Finished, Observation, Run
@@ -28,7 +29,7 @@ def replay_command(recipe: Recipe, setting: Setting) -> Observation:
     finished = setting.doors.execute(run)
     output: dict[str, Json] = {
         "exit_code": finished.exit_code,
-        "stdout": _stdout(finished, execution, asked),
+        "stdout": _stdout(finished, execution, asked, run.mask),
         "stderr": text_or_hash(finished.stderr),
     }
     if asked.files:
@@ -71,6 +72,7 @@ def _run_of(asked: CommandInput, execution: CommandExecution, setting: Setting) 
         env=child_environment(passed, own),
         cwd=cwd,
         timeout=float(execution.timeout if execution.timeout is not None else _TIMEOUT),
+        mask=setting.redactor.mask,
     )
 
 
@@ -104,14 +106,14 @@ def _stdin(value: Json) -> bytes:
     return value.encode("utf-8", "replace") if isinstance(value, str) else to_bytes(value)
 
 
-def _stdout(finished: Finished, execution: CommandExecution, asked: CommandInput) -> Json:
+def _stdout(finished: Finished, execution: CommandExecution, asked: CommandInput, mask: Mask | None) -> Json:
     if execution.parse != "json":
         return text_or_hash(finished.stdout)
     try:
         return decode(finished.stdout.decode())
     except (NotJson, UnicodeDecodeError) as error:
         ended = f"{as_text(asked.argv[0])} (exit code {finished.exit_code})"
-        what = f"{ended} did not write JSON: {error}{said_last(finished.stderr)}"
+        what = f"{ended} did not write JSON: {error}{said_last(finished.stderr, mask)}"
         raise cannot("BK307", what, "leave out `parse: json`, if it writes text") from None
 
 

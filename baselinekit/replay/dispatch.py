@@ -1,10 +1,10 @@
 """Replay: Recipe -> Observation. One row a kind; a new kind is one new file and one new row."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from hashlib import sha256
 from typing import cast
 
+from baselinekit.clipped import Mask, shown
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import CommandInput, HttpFlow, HttpRequest, Recipe, Scores, SkillExecution
@@ -18,7 +18,6 @@ from baselinekit.replay.prompt import asked_for, check_prompt, files_of_prompt, 
 from baselinekit.replay.rubric import rubric_of
 from baselinekit.replay.setting import Doors, Execute, Models, Setting
 from baselinekit.replay.skill import check_skill, files_of_skill, replay_skill
-from baselinekit.variables import Redactor
 
 __all__ = [
     "Ceilings",
@@ -56,7 +55,7 @@ def replay(recipe: Recipe, setting: Setting) -> Observation:
         refuse_above(recipe, setting.ceilings)
         return _KINDS[recipe.kind][0](recipe, setting)
     except BaselinekitError as error:
-        raise _masked(error, setting.redactor) from None
+        raise shown(error, setting.redactor.mask) from None
 
 
 def check(recipe: Recipe, setting: Setting) -> None:
@@ -65,7 +64,7 @@ def check(recipe: Recipe, setting: Setting) -> None:
         refuse_above(recipe, setting.ceilings)
         _KINDS[recipe.kind][1](recipe, setting)
     except BaselinekitError as error:
-        raise _masked(error, setting.redactor) from None
+        raise shown(error, setting.redactor.mask) from None
 
 
 def files_hash(recipe: Recipe, setting: Setting) -> str:
@@ -82,7 +81,7 @@ def files_hash(recipe: Recipe, setting: Setting) -> str:
     return digest([sha256(part).hexdigest() for part in parts]) if parts else ""
 
 
-def target(recipe: Recipe) -> str:
+def target(recipe: Recipe, mask: Mask) -> str:
     """Whom a recipe asks, in a few words and as it is written: `GET /api/v1/users`, `skill code-review`."""
     if isinstance(recipe.input, HttpFlow):
         return " → ".join(_asked(step) for step in recipe.input.steps)
@@ -91,16 +90,9 @@ def target(recipe: Recipe) -> str:
     if isinstance(recipe.input, CommandInput):
         return " ".join(recipe.input.argv)
     if recipe.kind == "prompt":
-        return asked_for(recipe)
+        return asked_for(recipe, mask)
     return f"skill {cast(SkillExecution, recipe.execution).skill_name}"
 
 
 def _asked(request: HttpRequest) -> str:
     return f"{request.method} {request.endpoint or request.path or request.url or '/'}"
-
-
-def _masked(error: BaselinekitError, redactor: Redactor) -> BaselinekitError:
-    """The error without the secrets that a message may have picked up on its way."""
-    return type(error)(
-        *(replace(p, what=redactor.mask(p.what), mend=redactor.mask(p.mend)) for p in error.problems)
-    )

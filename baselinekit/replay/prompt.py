@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import cast
 
+from baselinekit.clipped import Mask, clipped
 from baselinekit.documents.fenced import json_in
 from baselinekit.errors import InvalidInput, Problem, cannot
 from baselinekit.model.asking import Answer, Ask, ToolCall
@@ -16,6 +17,7 @@ from baselinekit.replay.template import Template, template_of
 from baselinekit.replay.undefined import undefined_in
 from baselinekit.variables import as_text
 
+_LONGEST_SHOWN = 40
 _INPUT = ("current", "input")
 _EXECUTION = ("current", "execution")
 
@@ -141,9 +143,9 @@ def calls_as_json(calls: tuple[ToolCall, ...] | None, who: str) -> list[Json]:
     ]
 
 
-def asked_for(recipe: Recipe) -> str:
+def asked_for(recipe: Recipe, mask: Mask) -> str:
     """Whom a recipe asks, in a few words."""
     asked = cast(PromptInput, recipe.input)
     first = asked.text or (asked.messages[0].content if asked.messages else "")
-    shown = asked.prompt or " ".join(as_text(first).split())[:40]
+    shown = asked.prompt or clipped(" ".join(as_text(first).split()), _LONGEST_SHOWN, mask, counted=False)
     return f"prompt {shown} ({cast(PromptExecution, recipe.execution).model})"

@@ -47,5 +47,5 @@ def _target(request: Request, response: Response) -> str:
     try:
         return normal(urljoin(request.url, location.strip()))
     except (InvalidInput, ValueError):
-        what = f"a redirect ({response.status}) to {shown(location)[:200]!r}, which cannot be followed"
+        what = f"a redirect ({response.status}) to {shown(location)!r}, which cannot be followed"
         raise cannot("BK308", what) from None

@@ -11,6 +11,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import cast
 
+from baselinekit.clipped import Mask
 from baselinekit.documents.fenced import json_in
 from baselinekit.documents.strictjson import NotJson, decode, to_bytes
 from baselinekit.errors import InvalidInput, Problem, cannot, nearest
@@ -124,12 +125,15 @@ def _run(skill: Skill, asked: Json, execution: SkillExecution, setting: Setting)
         env=child_environment(skill.env),
         cwd=setting.surroundings.folder,
         timeout=float(timeout),
+        mask=setting.redactor.mask,
     )
     finished = setting.doors.execute(run)
     if finished.exit_code:
         what = f"the skill {execution.skill_name} ended with exit code {finished.exit_code}"
-        raise cannot("BK323", f"{what}{said_last(finished.stderr)}")
-    output = _returned(finished, execution.skill_name) if skill.python else _written(finished.stdout)
+        raise cannot("BK323", f"{what}{said_last(finished.stderr, run.mask)}")
+    output = (
+        _returned(finished, execution.skill_name, run.mask) if skill.python else _written(finished.stdout)
+    )
     return Observation(output, finished.seconds)
 
 
@@ -230,7 +234,7 @@ def _written(stdout: bytes) -> Json:
         return text.removesuffix("\n").removesuffix("\r")
 
 
-def _returned(finished: Finished, name: str) -> Json:
+def _returned(finished: Finished, name: str, mask: Mask | None) -> Json:
     try:
         answer = decode(finished.stdout.decode())
         if "error" in answer:
@@ -238,5 +242,5 @@ def _returned(finished: Finished, name: str) -> Json:
             raise cannot("BK323", f"the skill {name} raised {answer['error']}{where}")
         return answer["result"]
     except (NotJson, UnicodeDecodeError, KeyError, TypeError):
-        what = f"the skill {name} gave no result{said_last(finished.stderr)}"
+        what = f"the skill {name} gave no result{said_last(finished.stderr, mask)}"
         raise cannot("BK323", what) from None

@@ -4,24 +4,17 @@ searched for words that are known beforehand, and only where one of them may sta
 import base64
 import re
 import string
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
 
 from baselinekit.secretlike.look import Look
-from baselinekit.secretlike.spelling import CHUNK, SHORTEST, Needle, Needles, needles_of
-from baselinekit.secretlike.unescaped import Moved, Unescaped, has_escapes, ragged
+from baselinekit.secretlike.spelling import CHUNK, SHORTEST, Needle, needles_of
+from baselinekit.secretlike.unescaped import Moved, Unescaped, has_escapes
 
 Found = tuple[int, int, str]
 """From where to where, and the name of the secret."""
 
-Origin = Callable[[int, int], tuple[int, int]]
-
-Read = tuple[str, Origin]
-Least = Callable[[str], int]
 
 _FOR_URLS = bytes.maketrans(b"-_", b"+/")
-_LOWER = bytes(range(256)).lower()
-_UPPER = bytes(range(256)).upper()
 _SHORT_RUN = re.compile(r"(?:(?<=\\)[nrt])?([A-Za-z0-9+/_-]{6,}={0,2})")
 """Without what is left of a line end that is written as an escape."""
 _LONGEST_LINE = 40
@@ -32,21 +25,10 @@ _WRAP = re.compile(
 """The end of a line of a longer text in base64, also where it is escaped, quoted or a line of a diff."""
 _PAIRS = re.compile(r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{2}(?:[\s:,-]{1,2}(?:0x)?[0-9A-Fa-f]{2}){3,}(?![0-9A-Fa-f])")
 _BETWEEN_PAIRS = re.compile(r"[\s:,-]+(?:0x)?")
-_HEX_AS_H = bytes(
-    104
-    if chr(code) in "0123456789abcdefABCDEF"
-    else 115
-    if chr(code) in " \t\r\n:,-"
-    else 120
-    if chr(code) == "x"
-    else 0
-    for code in range(256)
-)
+_HEX_AS_H = bytes.maketrans(b"0123456789abcdefABCDEF" + b" \t\r\n:,-", b"h" * 22 + b"s" * 7)
+"""Digits become `h`, and what may stand between two bytes `s`. A letter `h` or `s` of the text does no harm:
+it is only a first look."""
 _FOUR_PAIRS = (b"hhshhshhshh", b"hhsshhsshhsshh", b"hhshxhhshxhhshxhh", b"hhsshxhhsshxhhsshxhh")
-_TORN_PAIRS = re.compile(r"(?<=[0-9A-Fa-f]{2})[\s:,-]{1,2}(?:0x)?(?=[0-9A-Fa-f]|\Z)")
-_ENCODED_EDGE = 6
-_LONGEST_ESCAPE = 12
-_BEGIN_ESCAPES = ("%", "\\", "&")
 _DEEPEST = 2
 _FEW = 2_000
 """Of a text that is not longer, a regular expression takes less time than what is prepared for long ones."""
@@ -62,15 +44,12 @@ class Declared:
         least = min(self._needles.shortest_run, _LONGEST_LINE)
         self._runs = re.compile(rf"[A-Za-z0-9+/_-]{{{least},}}")
         self._least = least
-        self._alphabet = frozenset("".join((_IN_RUNS, "%\\&", *(bare for bare, _ in self._needles.unescaped))))
-        self._longest = max((len(needle) for needle, _ in self._all()), default=0)
+        self._alphabet = frozenset(
+            "".join((_IN_RUNS, "%\\&", *(bare for bare, _ in self._needles.unescaped)))
+        )
 
     def __bool__(self) -> bool:
         return bool(self._needles.plain)
-
-    def _all(self) -> Iterator[Needle]:
-        one: Needles = self._needles
-        yield from (*one.plain, *one.unescaped, *one.base64, *one.hex, *one.base32)
 
     def find(self, text: str) -> list[Found]:
         """Every place, in order; those that overlap are one."""
@@ -157,84 +136,11 @@ class Declared:
             if hit is not None:
                 yield *match.span(1), hit[2]
 
-    def at_edges(self, text: str, start: bool, end: bool) -> list[Found]:
-        """Where a text that was cut at its start or its end may begin with the end of a secret, or end with
-        the beginning of one."""
-        found: list[Found] = []
-        if start:
-            head = text[: self._longest * _ENCODED_EDGE]
-            found += ((0, stop, name) for stop, name in self._ends(head))
-        if end:
-            offset = max(0, len(text) - self._longest * _ENCODED_EDGE)
-            found += ((offset + at, len(text), name) for at, name in self._beginnings(text[offset:]))
-        return merged(found)
-
-    def _ends(self, head: str) -> Iterator[tuple[int, str]]:
-        """How far a text begins with the end of a secret. An escape may be torn, too: what is left of it is
-        skipped."""
-        torn = [at for at in range(1, _LONGEST_ESCAPE) if head[at : at + 1] in _BEGIN_ESCAPES]
-        for skipped in (0, *torn):
-            for needles, least, form in self._forms(head[skipped:]):
-                text, origin = form()
-                for needle, name in needles:
-                    size = least(needle)
-                    last = needle[-size:]
-                    at = text.find(last, 0, len(needle))
-                    while at >= 0:
-                        if needle.endswith(text[: at + size]):
-                            yield skipped + origin(0, at + size)[1], name
-                        at = text.find(last, at + 1, len(needle))
-
-    def _beginnings(self, tail: str) -> Iterator[tuple[int, str]]:
-        """From where on a text ends with the beginning of a secret."""
-        for cut in {len(tail), ragged(tail)}:
-            for needles, least, form in self._forms(tail[:cut]):
-                text, origin = form()
-                for needle, name in needles:
-                    first = needle[: least(needle)]
-                    at = text.find(first, max(0, len(text) - len(needle)))
-                    while at >= 0:
-                        if needle.startswith(text[at:]):
-                            yield origin(at, at + 1)[0], name
-                        at = text.find(first, at + 1)
-
-    def _forms(self, text: str) -> Iterator[tuple[Iterable[Needle], Least, Callable[[], Read]]]:
-        """The needles, how much of one is enough, and the text as they are looked for in it."""
-        one = self._needles
-        bare = Unescaped(text)
-        yield one.plain, _some, lambda: (text, _unmoved)
-        yield one.unescaped, _some, lambda: (bare.text, bare.origin)
-        read = [(text, _unmoved), (bare.with_plus, bare.origin)]
-        for written, origin in read[: 1 + (bare.with_plus != text)]:
-            for way, needles in ((_FOR_URLS, one.base64), (_LOWER, one.hex), (_UPPER, one.base32)):
-                yield needles, _some_encoded, partial(_in_one_line, written, origin, _WRAP, way)
-            yield one.hex, _some_encoded, partial(_in_one_line, written, origin, _TORN_PAIRS, _LOWER)
-
-
-def _in_one_line(text: str, before: Origin, gap: re.Pattern[str], way: bytes) -> Read:
-    whole = Moved(text, ((match.start(), match.end(), "") for match in gap.finditer(text)))
-
-    def origin(start: int, end: int) -> tuple[int, int]:
-        return before(*whole.origin(start, end))
-
-    return whole.text.encode("ascii", "replace").translate(way).decode(), origin
-
-
-def _some(needle: str) -> int:
-    return min(SHORTEST, max(2, len(needle) // 2))
-
-
-def _some_encoded(needle: str) -> int:
-    return min(_ENCODED_EDGE, max(4, len(needle) // 2))
-
-
-def _unmoved(start: int, end: int) -> tuple[int, int]:
-    return start, end
-
 
 def covering(text: str, found: Iterable[Found], mask: str) -> str:
     """The text with a mask in each such place."""
-    parts, position = [], 0
+    parts: list[str] = []
+    position = 0
     for start, end, _ in found:
         parts += (text[position:start], mask)
         position = end

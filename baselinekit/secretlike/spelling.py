@@ -51,7 +51,7 @@ def needles_of(secrets: Mapping[str, str]) -> Needles:
         key=lambda one: len(one[0]),
         reverse=True,
     )
-    plain = list(_unique((form, name) for value, name in kept for form in (value, *lines_of(value))))
+    plain = list(_unique((form, name) for value, name in kept for form in _written(value)))
     bare = [(form, name) for value, name in plain for form in _bare(value)]
     raw = [(value.encode("utf-8", "surrogatepass"), name) for value, name in kept]
     once = [(core, name) for value, name in raw for core in _in_base64(value)]
@@ -73,6 +73,14 @@ def needles_of(secrets: Mapping[str, str]) -> Needles:
         tuple((value, name) for value, name in kept if is_short(value)),
         {form[at : at + CHUNK]: name for form, name in long for at in range(0, len(form) - CHUNK + 1, CHUNK)},
     )
+
+
+def _written(secret: str) -> Iterator[str]:
+    """As it is, on one line, and each of its lines alone."""
+    yield secret
+    if len(joined := " ".join(secret.split())) >= SHORTEST:
+        yield joined
+    yield from lines_of(secret)
 
 
 def lines_of(secret: str) -> Iterator[str]:
@@ -98,8 +106,8 @@ def _unique(needles: Iterable[Needle]) -> Iterator[Needle]:
 
 
 def _bare(secret: str) -> Iterator[str]:
-    """The secret as `Unescaped` leaves it. A backslash at its end may be taken for the escape of what follows;
-    and where others are escaped one by one, it cannot be told which of them were its own."""
+    """The secret as `Unescaped` leaves it. A backslash at its end may be taken for the escape of what
+    follows; and where others are escaped one by one, it cannot be told which of them were its own."""
     for form in (secret, secret.replace("\\", "")) if "\\" in secret else (secret,):
         whole = Unescaped(form).text
         bare = whole.rstrip("\\")
@@ -110,7 +118,7 @@ def _bare(secret: str) -> Iterator[str]:
 
 
 def _in_base64(raw: bytes) -> Iterator[str]:
-    """What of a text in base64 the secret alone decides, at each of the three places that it can have there."""
+    """What of a text in base64 the secret alone decides, at each of the three places that it can have."""
     whole = base64.b64encode(raw).decode().rstrip("=")
     if len(whole) >= _SHORTEST_WHOLE:
         yield whole

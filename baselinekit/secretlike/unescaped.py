@@ -1,5 +1,5 @@
-"""A text without its escapes, and where each of its characters stood before: `%41`, `\\u0041`, `\\x41`, `\\101`,
-`&#65;`, `\\"` and the like, also nested in one another. Two spellings of one text become the same text."""
+"""A text without its escapes, and where each of its characters stood before: `%41`, `\\u0041`, `\\x41`,
+`\\101`, `&#65;`, `\\"` and the like, also nested in one another. Two spellings of one text become the same."""
 
 import re
 from bisect import bisect_right
@@ -30,8 +30,6 @@ _ESCAPE = re.compile(
     r"|'(?P<quoted>\"'\"|\\{1,8}')'"
 )
 """Each alternative begins with a character of its own, so that the search for it is quick."""
-_RAGGED = re.compile(rf"(?:%(?:25)*{_H}?|\\+(?:u{_H}{{0,3}}|x{_H}?|[0-3][0-7]?)?|&[#\w]{{0,8}})\Z")
-_LONGEST_RAGGED = 40
 _ONE_PERCENT = re.compile(rf"{_H}{{2}}(?=%|\Z)")
 _ONE_X = re.compile(rf"x({_H}{{2}})")
 _ONE_OCTAL = re.compile(r"[0-7]{3}")
@@ -45,7 +43,8 @@ class Moved:
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._before: list[tuple[int, int]] = []
-        parts, position, length = [], 0, 0
+        parts: list[str] = []
+        position = length = 0
         for start, end, instead in pieces:
             parts += (text[position:start], instead)
             length += start - position
@@ -76,7 +75,7 @@ class Unescaped:
     """A text without escapes, however deep they are nested."""
 
     def __init__(self, text: str, alphabet: Container[str] | None = None):
-        """`alphabet`: the characters that matter; where no escape stands for one of them, the text is left."""
+        """`alphabet`: the characters that matter. Where no escape stands for one of them, the text stays."""
         self._rounds: list[Moved] = []
         self.text = text
         for _ in range(_MOST_ROUNDS):
@@ -109,12 +108,6 @@ def _origin(rounds: Sequence[Moved], start: int, end: int) -> tuple[int, int]:
 
 def has_escapes(text: str) -> bool:
     return "%" in text or "\\" in text or "&" in text or _QUOTED in text
-
-
-def ragged(text: str) -> int:
-    """Where at the end of a text an escape begins that is not whole."""
-    found = _RAGGED.search(text, max(0, len(text) - _LONGEST_RAGGED))
-    return found.start() if found else len(text)
 
 
 def _escapes(text: str) -> Iterator[tuple[int, int, str]]:

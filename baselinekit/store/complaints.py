@@ -9,6 +9,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from baselinekit.clipped import already_masked, clipped
 from baselinekit.documents.splice import value_at
 from baselinekit.errors import Problem, nearest
 from baselinekit.model.values import Json, Path
@@ -63,7 +64,7 @@ def found(value: Json, name: str | int = "") -> str:
     if is_secret_header(str(name)):
         return f"a {kind}" if kind != "integer" else "an integer"
     shown = repr(value) if isinstance(value, str) else str(value).lower()
-    return f"{shown if len(shown) <= _LONGEST_SHOWN else shown[:_LONGEST_SHOWN] + '…'} ({kind})"
+    return f"{clipped(shown, _LONGEST_SHOWN, already_masked, counted=False)} ({kind})"
 
 
 class _Explainer:

@@ -91,7 +91,11 @@ def _acquire(handle: int, file: str, wait: float, hurry: Hurry | None) -> None:
 
 
 def _signature() -> bytes:
-    command = " ".join(sys.argv[:3])[:200]
+    program, *words = sys.argv or [""]
+    verb = [
+        word for word in words[:1] if word.isalpha()
+    ]  # and nothing else that was typed: it may be a secret
+    command = " ".join((os.path.basename(program), *verb))
     started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     line = f"process {os.getpid()} on {socket.gethostname()} ({command}), since {started}"
     return line.encode("utf-8", "replace").ljust(_SIGNATURE)

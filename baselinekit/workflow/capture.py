@@ -9,11 +9,11 @@ from typing import Any
 
 from baselinekit.compare.dispatch import compile_baseline, default_type, is_limit
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NotRecorded, Problem, Refused
+from baselinekit.methods import SUGGESTION
 from baselinekit.model.baselines import Baseline, Known
 from baselinekit.model.observation import Observation
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.paths import find, parse, render, roots, suggest
-from baselinekit.methods import SUGGESTION
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import compile_text
 from baselinekit.replay import dispatch as replaying
@@ -90,7 +90,7 @@ def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: W
 
 
 def _suggestions(project: Project, draft: Baseline, comparison: Mapping[str, Json]) -> list[str]:
-    """What a model says is worded otherwise from time to time: where there is a judge, it can tell the facts."""
+    """A model words what it says otherwise from time to time: where there is a judge, it can tell the facts."""
     is_text = draft.current.kind == "prompt" and comparison["type"] == "exact"
     return [SUGGESTION] if is_text and draft.comparison.type is None and "judge" in project.models else []
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from baselinekit.clipped import Mask, clipped
 from baselinekit.compare.dispatch import DEFAULT_SIMILARITY, compile_baseline
 from baselinekit.errors import BaselinekitError, Problem, Refused, fault_of_ours
 from baselinekit.methods import OLD_NAMES, PURPOSE, renamed
@@ -83,12 +84,12 @@ def _every_output(baseline: Baseline) -> Iterator[Baseline]:
         yield as_variant(baseline, number)
 
 
-def _asked(recipe: Recipe) -> Iterator[str]:
+def _asked(recipe: Recipe, mask: Mask) -> Iterator[str]:
     """What a prompt or a skill is given, and by what it is graded."""
     given = recipe.input.inputs if isinstance(recipe.input, PromptInput) else {}
     for name, value in given.items():
         text = as_text(value)
-        yield f"  input     {name}: {text[:_LONGEST_INPUT]}{'…' if len(text) > _LONGEST_INPUT else ''}"
+        yield f"  input     {name}: {clipped(text, _LONGEST_INPUT, mask, counted=False)}"
     if isinstance(recipe.input, PromptInput) and recipe.input.inputs_from:
         yield f"  inputs    {recipe.input.inputs_from}"
     scores: Scores | None = getattr(recipe.execution, "scores", None)
@@ -130,7 +131,7 @@ def portrait(project: Project, baseline: Baseline, doors: Doors) -> Iterator[str
         yield f"  variant   {', '.join(f'{name}: {as_text(value)}' for name, value in fits.items())}"
     if known is not None and known.captured_at:
         yield f"  captured  {known.captured_at}"
-    yield from _asked(baseline.current)
+    yield from _asked(baseline.current, project.redactor.mask)
     yield f"  type      {matcher.type}"
     for text, how in _similar(baseline.comparison):
         yield f"  similar   {text}: {how}"

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
+from baselinekit.clipped import already_masked, clipped, shown
 from baselinekit.compare.dispatch import Matcher, compile_baseline, is_limit
 from baselinekit.errors import (
     BaselinekitError,
@@ -37,6 +38,7 @@ _VARIABLE = re.compile(r"<<var\(([A-Za-z_][\w.-]*)\)>>")
 
 
 OUT_OF_BUDGET = "BK620"
+_LONGEST_LINE = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,9 @@ class Judge:
             target=target_of(baseline.current, self._project),
             differences=tuple(self._spots(baseline, comparison.differences, redactor)),
             difference_count=count,
-            explanation=tuple(map(redactor.mask_said, lines)),
+            explanation=tuple(
+                clipped(line, _LONGEST_LINE, already_masked) for line in redactor.mask_lines(lines)
+            ),
             notes=notes,
             attempts=observation.attempts,
             seconds=observation.seconds,
@@ -174,12 +178,12 @@ class Judge:
         )
 
     def _error(self, baseline: Baseline, error: BaselinekitError) -> Result:
-        problem = error.problems[0]
+        problem = shown(error, self._project.redactor.mask).problems[0]
         mend = f": {problem.mend}" if problem.mend else ""
         return self._result(
             baseline,
             outcome="error",
-            reason=self._project.redactor.mask(problem.what + mend),
+            reason=problem.what + mend,
             code=problem.code,
             verdict="refused" if isinstance(error, Refused) else None,
             at=problem.at or (),
@@ -238,14 +242,19 @@ class Judge:
 
 def target_of(recipe: Recipe, project: Project) -> str:
     """Whom a recipe asks, in one line, with the address where there is one."""
-    shown = replaying.target(recipe)
+    asked = replaying.target(recipe, partial(_expanded, project))
     if isinstance(recipe.input, HttpRequest) and recipe.input.url is None:
         base = project.override_base_url or getattr(recipe.execution, "base_url", None) or project.base_url
-        method, endpoint = shown.split(" ", 1)
-        shown = f"{method} {(base or '').rstrip('/')}{endpoint}"
+        method, endpoint = asked.split(" ", 1)
+        asked = f"{method} {(base or '').rstrip('/')}{endpoint}"
+    return clipped(_expanded(project, asked), _LONGEST_LINE, already_masked)
+
+
+def _expanded(project: Project, text: str) -> str:
+    """With what the variables stand for, secrets aside."""
     with suppress(InvalidInput):  # a variable of a flow is only known while it runs
-        shown = as_text(project.scope.expand(shown))
-    return project.redactor.mask(shown)
+        text = as_text(project.scope.expand(text))
+    return project.redactor.mask(text)
 
 
 def _in_file(difference: Difference, output_path: Path) -> Path:

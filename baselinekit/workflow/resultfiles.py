@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
+from baselinekit.clipped import already_masked, clipped
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.model.asking import Spent
@@ -22,6 +23,7 @@ Part = tuple[str, Report]
 _APART = re.compile(r"--shard=.*|-o.+")
 _APART_WITH_ITS_VALUE = ("--shard", "-o")
 _MOST_NAMED = 5
+_LONGEST_SHOWN = 60
 
 
 def load(paths: Sequence[str], cwd: str, root: str | None = None) -> list[Part]:
@@ -169,7 +171,8 @@ def _refuse_twice(parts: Sequence[Part]) -> None:
 
 
 def _short(value: Json) -> str:
-    return "none" if value in (None, "") else str(value)[:60]
+    text = "none" if value in (None, "") else str(value)
+    return clipped(text, _LONGEST_SHOWN, already_masked, counted=False)
 
 
 def _results(parts: Sequence[Part]) -> tuple[Result, ...]:

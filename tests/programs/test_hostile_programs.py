@@ -16,6 +16,7 @@ import pytest
 from forged import BENT, ENDLESS, RESULTS, VALUES
 from hostile import BEHIND_WALLS, ENVIRONMENT, FILES, MEMORY, NETWORK, OPENING, PARENT, PROCESSES
 
+from baselinekit.clipped import already_masked
 from baselinekit.grade.by_function import judged
 from baselinekit.model.graders import Call, FunctionOutput
 from baselinekit.model.running import Ran
@@ -86,7 +87,7 @@ def run(walled: bool, rows: dict[str, str], given: dict[str, object], seconds: f
     calls = [Call(HONEST if name == HONEST else WANTED, [name]) for name in names]
     method = FunctionOutput("f", calls, timeout_per_case=seconds, max_memory_mb=256)
     ran = sandbox(walled).run(method, program(rows, given))
-    found = judged(method, ran, Patience())
+    found = judged(method, ran, Patience(), already_masked)
     assert not found.flaw
     for name, one in zip(names, found.details["test_results"], strict=True):
         assert one["passed"] == (name == HONEST), (name, one)

@@ -10,6 +10,7 @@ import pytest
 from replay_world import FakeDoors
 
 from baselinekit import __version__
+from baselinekit.clipped import already_masked
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.observation import Finished, Run
 from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe, SkillExecution
@@ -106,8 +107,8 @@ def test_a_recipe_s_hash_is_of_what_it_says() -> None:
 
 
 def test_a_recipe_s_target_is_as_it_is_written() -> None:
-    assert target(GET) == "GET /users"
-    assert target(Recipe({}, SkillExecution("skill", "x"))) == "skill x"
+    assert target(GET, already_masked) == "GET /users"
+    assert target(Recipe({}, SkillExecution("skill", "x")), already_masked) == "skill x"
 
 
 def test_the_fake_doors_are_not_asked(tmp_path: Path) -> None:

@@ -1,14 +1,14 @@
 """Many texts are looked through together: no faster way may overlook what the slow one finds."""
 
-import re
 import time
 
 from hypothesis import example, given, settings, strategies as st
 
+from baselinekit.secretlike.declared import Declared, merged
 from baselinekit.secretlike.finding import spans
 from baselinekit.secretlike.look import Look
 from baselinekit.secretlike.shapes import _EACH, shapes_in
-from baselinekit.secretlike.values import suspects
+from baselinekit.secretlike.values import holding, suspects
 from baselinekit.variables import Redactor, Secret
 
 GITHUB = "ghp_" + "aB3dE5gH7jK9" * 3
@@ -77,8 +77,11 @@ def test_together_the_same_is_found_as_one_by_one(texts: list[str]) -> None:
 
 @given(st.lists(TEXTS, max_size=6))
 def test_declared_secrets_are_found_in_each_text(texts: list[str]) -> None:
-    holding = {text for text in texts if "user:" in text or "hunter2" in text}
-XX
+    declared = Declared({"a": "user:", "b": "hunter2"})
+    held = {text for text in texts if "user:" in text or "hunter2" in text}
+    found = holding(texts, declared)
+    assert found.keys() >= held
+    assert all(merged(found[text]) == found[text] for text in found)
 
 
 @given(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from baselinekit.clipped import clipped
+from baselinekit.clipped import already_masked, clipped
 from baselinekit.escape import markdown_block, markdown_code, markdown_text
 from baselinekit.model.results import Metric, Report, Result
 from baselinekit.report.evals import evalreport, gradelines
@@ -122,7 +122,7 @@ def _failures(results: Sequence[Result]) -> Iterator[str]:
                 "",
                 f"{markdown_text(cut_line(label))}:",
                 "",
-                markdown_block(clipped(text, _LONGEST_SIDE)).rstrip("\n"),
+                markdown_block(clipped(text, _LONGEST_SIDE, already_masked)).rstrip("\n"),
             )
     if len(results) > _MOST_FAILURES:
         yield from ("", f"… and {len(results) - _MOST_FAILURES:,} more")

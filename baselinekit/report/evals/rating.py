@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from baselinekit.clipped import already_masked, clipped
 from baselinekit.documents import yamlwrite
 from baselinekit.escape import log, one_line, visible
 from baselinekit.model.ratings import Sheet, Standing
@@ -57,8 +58,7 @@ def _text(value: Json) -> str:
 
 
 def _cut(text: str) -> str:
-    more = len(text) - _LONGEST
-    return text if more <= 0 else f"{text[:_LONGEST]}\n… and {more:,} more characters"
+    return clipped(text, _LONGEST, already_masked)
 
 
 def question(sheet: Sheet, number: int, typed: str, said: str, style: Style) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from baselinekit.clipped import already_masked, clipped
 from baselinekit.errors import Problem
 from baselinekit.escape import runner_message, runner_property
 from baselinekit.model.results import Report, Result
@@ -117,7 +118,7 @@ def _remark(folder: str, level: str, result: Result, block: Block | None) -> _Re
 
 
 def _command(remark: _Remark) -> str:
-    text = remark.text if len(remark.text) <= _LONGEST else remark.text[:_LONGEST] + " …"
+    text = clipped(remark.text, _LONGEST, already_masked, counted=False)
     told = {
         "file": remark.file,
         "line": str(remark.line or 1),

@@ -18,6 +18,7 @@ LONGEST = 6_000_000
 """Characters of all details together."""
 
 _MOST_REVISED = 500
+_MOST_WARNINGS = 50
 
 
 def render(report: Report) -> str:
@@ -31,7 +32,7 @@ def render(report: Report) -> str:
         rows.append(results.row(number, result, inside, report.trends.moments.get(result.id, ())))
     body = joined(
         _header(report),
-        _said([*warnings(report)[:50], *_cut(bare, len(ordered) - len(shown))]),
+        _said([*warnings(report)[:_MOST_WARNINGS], *_cut(bare, len(ordered) - len(shown))]),
         element(
             "main",
             _revised(report.against),

@@ -14,6 +14,7 @@ MOST_OPEN = 10
 _BOUNDS = Bounds(blocks=200, lines=400)
 _MOST_EXPLAINED = 40
 _MOST_DRIFTS = 50
+_MOST_NOTES = 20
 
 
 def row(number: int, result: Result, details: Markup | None, moments: tuple[Moment, ...]) -> Markup:
@@ -60,7 +61,7 @@ def inside(result: Result) -> Markup | None:
         element("p", unshown(left_out), class_="dim") if left_out else None,
         cases.behind(result),
         _drift(result),
-        [element("p", f"note: {cut_line(note)}", class_="dim") for note in result.notes[:20]],
+        [element("p", f"note: {cut_line(note)}", class_="dim") for note in result.notes[:_MOST_NOTES]],
         _explained(result),
         _renew(result),
     )

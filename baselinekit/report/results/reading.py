@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
 
+from baselinekit.clipped import already_masked, clipped
 from baselinekit.documents import jsonfile
 from baselinekit.documents.marks import mark
 from baselinekit.documents.text import place
@@ -37,6 +38,7 @@ DEEPER = 16
 """Levels of nesting around an output, which may itself be as deep as any."""
 
 _MEND = "write it anew: baselinekit compare -o results.json, or run -o results.json"
+_LONGEST_PATH = 80
 _STEP = re.compile(r'\[(\d{1,18})\]|(?:\A|(?!\A)\.)(?:("(?:[^"\\]|\\.)*")|([^\W\d][\w-]*))')
 
 
@@ -211,7 +213,9 @@ def _spot(raw: Json, at: Path, wants: Reader) -> Spot | None:
     path = path_of(raw["path"])
     if path is None:
         wants.complain(
-            (*at, "path"), f"{raw['path'][:80]!r} is no path to one place", "as in body.users[1].id"
+            (*at, "path"),
+            f"{clipped(raw['path'], _LONGEST_PATH, already_masked, counted=False)!r} is no path to one place",
+            "as in body.users[1].id",
         )
         return None
     expected, actual = raw.get("expected", ABSENT), raw.get("actual", ABSENT)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+from baselinekit.clipped import already_masked, clipped
 from baselinekit.errors import Problem, nearest
 from baselinekit.model.values import Json, Path, json_type
 
@@ -21,20 +22,27 @@ _NAMES = {
 }
 
 
+_LONGEST_SHOWN = 80
+_LONGEST_PATH = 120
+
 Test = Callable[[str], tuple[str, str] | None]
 """What is wrong with a text, and what it should be; None when nothing is."""
 
 
+def _short(value: str) -> str:
+    return clipped(value, _LONGEST_SHOWN, already_masked, counted=False)
+
+
 def one_of(words: Collection[str]) -> Test:
     def test(value: str) -> tuple[str, str] | None:
-        return None if value in words else (f"is {value[:80]!r}", f"one of {', '.join(words)}")
+        return None if value in words else (f"is {_short(value)!r}", f"one of {', '.join(words)}")
 
     return test
 
 
 def of_form(pattern: re.Pattern[str], words: str) -> Test:
     def test(value: str) -> tuple[str, str] | None:
-        return None if pattern.fullmatch(value) else (f"is {value[:80]!r}", f"it should be {words}")
+        return None if pattern.fullmatch(value) else (f"is {_short(value)!r}", f"it should be {words}")
 
     return test
 
@@ -111,4 +119,4 @@ def _shown(at: Path) -> str:
     text = ""
     for key in at:
         text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else str(key)
-    return text[:120]
+    return clipped(text, _LONGEST_PATH, already_masked, counted=False)

@@ -1,0 +1,114 @@
+"""Declared secrets, in every spelling, whatever is cut where, and what is none of them."""
+
+import base64
+import json
+import random
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given, strategies as st
+from secretdrill import BY_CHARACTER, IN_BULK, SECRETS, left, spellings
+
+from baselinekit.clipped import clipped
+from baselinekit.secretlike.declared import Declared
+from baselinekit.secretlike.unescaped import Unescaped
+from baselinekit.variables import MASK, Redactor, Secret
+
+PARTS = 10
+
+
+def redactor_of(*secrets: str) -> Redactor:
+    return Redactor({f"s{n}": Secret(secret) for n, secret in enumerate(secrets)})
+
+
+def test_there_are_three_hundred_and_they_are_told_apart() -> None:
+    assert len(SECRETS) >= 300
+    assert len(BY_CHARACTER) + len(IN_BULK) >= 60
+    assert left("hunter2hunter2", "base64", base64.b64encode(b"hunter2hunter2").decode())
+    assert left("hunter2hunter2", "percent", "%68%75%6E%74%65%72")
+    assert not left("hunter2hunter2", "plain", "hunte r2hun")
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_spelling_leaves_anything_behind(part: int) -> None:
+    """Not alone, and not beside all the others: one that another one holds is masked as well."""
+    others = redactor_of(*SECRETS)
+    given_away = []
+    for secret in SECRETS[part::PARTS]:
+        alone = redactor_of(secret)
+        for name, text in spellings(secret):
+            for redactor in (alone, others) if name in ("plain", "percent", "base64") else (alone,):
+                if lost := left(secret, name, redactor.mask_declared(f"·· {text} ··")):
+                    given_away.append((secret, name, lost))
+    assert given_away == []
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_cut_after_the_mask_leaves_nothing_behind(part: int) -> None:
+    """The one function that cuts masks first, so that it does not matter where it cuts."""
+    chance = random.Random(part)
+    for secret in SECRETS[part::PARTS]:
+        redactor = redactor_of(secret)
+        for name, text in spellings(secret):
+            limit = chance.randrange(3, len(text) + 4)
+            shown = clipped(f"·· {text} ··", limit, redactor.mask_declared, counted=False)
+            assert not left(secret, name, shown), (secret, name)
+
+
+def test_lines_of_a_secret_are_masked_wherever_they_stand() -> None:
+    secret = next(secret for secret in SECRETS if "BEGIN" in secret)
+    redactor = redactor_of(secret)
+    lines = secret.strip().split("\n")
+    shown = redactor.mask_lines([f"+ {line}" for line in lines])
+    assert shown == ["+ -----BEGIN TEST KEY-----", *["+ ***"] * (len(lines) - 2), "+ -----END TEST KEY-----"]
+    for line in lines[1:-1]:
+        for written in (f"    {line}", f"a\\n{line}\\nb", json.dumps([line]), quote(line), f"> {line[:64]}"):
+            assert line not in redactor.mask(written)
+
+
+def test_what_lies_across_several_texts_is_masked_in_each() -> None:
+    secret = "q7ZxP0vT4mKs9LwB2nRd8YcF"
+    whole = base64.b64encode(("u" * 50 + secret + "v" * 60).encode()).decode()
+    lines = [whole[at : at + 76] for at in range(0, len(whole), 76)]
+    redactor = redactor_of(secret)
+    for masked in (redactor.mask_value({"lines": lines})["lines"], redactor.mask_lines(lines)):
+        assert not left(secret, "base64", "".join(masked).replace(MASK, ""))
+        assert [MASK in line for line in masked[:2]] == [True, True]
+
+
+@given(st.text(max_size=40), st.sampled_from(sorted(BY_CHARACTER)))
+def test_escapes_are_undone_and_the_way_back_is_known(text: str, name: str) -> None:
+    try:
+        written = "".join(BY_CHARACTER[name](text))
+    except UnicodeEncodeError:
+        return
+    bare = Unescaped(written)
+    for at in range(len(bare.text)):
+        start, end = bare.origin(at, at + 1)
+        assert 0 <= start < end <= len(written)
+    if text.isascii() and text.isalnum() and name != "plain":
+        assert bare.text == text
+
+
+ORDINARY = [
+    {"id": n, "url": f"https://api.example.com/v1/users/{n}?q=a%20b&x=%2Fy", "sha": f"{n:064x}"}
+    for n in range(50)
+]
+
+
+def test_nothing_ordinary_is_taken_for_a_spelling() -> None:
+    """300 secrets against what answers hold: texts, addresses, ids, checksums, times."""
+    text = json.dumps(ORDINARY) + " ".join(f"2026-11-{n:02d}T10:20:30Z 0{n}:20:30:40" for n in range(10, 30))
+    secrets = [secret for secret in SECRETS if len(secret) > 5 and not secret.isdigit()]
+    assert Declared({str(n): secret for n, secret in enumerate(secrets)}).find(text) == []
+
+
+def test_what_is_hostile_takes_no_longer() -> None:
+    import time
+
+    declared = Declared({str(n): secret for n, secret in enumerate(SECRETS[40:60])})
+    started = time.process_time()
+    for text in ("\\" * 300_000, "%25" * 100_000, "&amp;" * 60_000, "&" + "amp;" * 60_000, "ab:" * 100_000):
+        assert declared.find(text) == []
+    assert declared.find("QUJD" * 75_000) == []
+    assert time.process_time() - started < 10
