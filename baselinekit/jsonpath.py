@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from operator import ge, gt, le, lt
 
+from baselinekit.clipped import already_masked, clipped
 from baselinekit.model.values import Json
 from baselinekit.segments import Key, OneOf, Segment, Slice, Where, Wild, fits
 
@@ -303,7 +304,8 @@ class _Reader:
         if digits is None:
             return None
         if len(digits) > 17 or abs(int(digits)) > MOST_INDEX:
-            raise self.wrong(f"the index {digits[:20]} is out of range", f"at most {MOST_INDEX}")
+            shown = clipped(digits, 20, already_masked, counted=False)
+            raise self.wrong(f"the index {shown} is out of range", f"at most {MOST_INDEX}")
         return int(digits)
 
     def _string(self) -> str:

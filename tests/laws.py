@@ -166,6 +166,8 @@ CUT_ELSEWHERE = {
     "replay.cookies": "what is read of a date",
     "store.cassettes": "a folder, by the name that the configuration gives to a model",
     "store.atomic": "a name for a file, by that of the machine",
+    "addresses": "what is read of a host",
+    "replay.httpdate": "what is read of a date",
     "report.forms.sarif": "of a checksum",
     "report.evals.rating": "the end of a note while it is typed",
 }
@@ -189,6 +191,9 @@ MASKED_ALREADY = {
     "grade.dispatch": "without clients there are no secrets",
     "compare.expectation": "of a file of the project",
     "paths": "of a file of the project",
+    "jsonpath": "of a file of the project",
+    "grade.criteria": "of a file of the project",
+    "placeholders.splitting": "of a file of the project",
     "placeholders.pattern": "of a file of the project",
     "store.complaints": "of a file of the project",
 }
@@ -430,7 +435,7 @@ def _cuts(node: ast.AST) -> str:
         bounds = filter(None, (node.slice.lower, node.slice.upper))
         of_text = not written.partition("[")[0].endswith(("digest()", ".splitlines()"))
         return written if of_text and any(map(_is_length, bounds)) else ""
-    if isinstance(node, ast.Call) and re.search(r"\btextwrap\.|^shorten$", ast.unparse(node.func)):
+    if isinstance(node, ast.Call) and re.search(r"\btextwrap\.(?!dedent)|^shorten$", ast.unparse(node.func)):
         return ast.unparse(node)
     if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
         return ast.unparse(node) if re.search(r"\.\d+s?'$", ast.unparse(node.format_spec)) else ""

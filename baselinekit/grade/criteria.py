@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from baselinekit.clipped import already_masked, clipped
 from baselinekit.errors import Problem
 from baselinekit.model.graders import (
     Criterion,
@@ -31,6 +32,7 @@ _WEIGHTS = (
     rf"^\s*\**\s*(?P<n8>{_NUMBER})\s*(?P<u8>%)\s*(?:[:–—-])?(?!\s*of\b)",
 )
 _WEIGHT = re.compile("|".join(f"(?:{one})" for one in _WEIGHTS), re.IGNORECASE)
+_LONGEST_SHOWN = 60
 _LOOKS = re.compile(
     rf"[(\[{{][ \t]*(?:[\w.,]{{1,20}}[ \t]+)?{_WORD}\b[^)\]}}\n]{{0,80}}[)\]}}]"
     rf"|\b{_WORD}s?[ \t]*[:=][ \t]*\S+"
@@ -242,9 +244,8 @@ def _unread(lines: Sequence[str], read: set[int]) -> Iterator[Problem]:
     for row, line in enumerate(lines):
         left = _WEIGHT.sub(" ", line) if row in read else line
         for match in _LOOKS.finditer(left):
-            what = (
-                f"line {row + 1} of the rubric: {match[0].strip()[:60]!r} looks like a weight and is not read"
-            )
+            shown = clipped(match[0].strip(), _LONGEST_SHOWN, already_masked, counted=False)
+            what = f"line {row + 1} of the rubric: {shown!r} looks like a weight and is not read"
             mend = "write it behind the name of its criterion: 1. Accuracy (weight: 0.6)"
             yield Problem("BK702", what, mend)
     rows = [row for row, line in enumerate(lines) if line.lstrip().startswith("|")]

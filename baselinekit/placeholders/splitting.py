@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from baselinekit.clipped import already_masked, clipped
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.values import Json
 from baselinekit.placeholders.bindings import Bindings, Piece, bound
@@ -196,7 +197,8 @@ class _Splitting:
             raise self.limit("can be split in too many ways")
 
     def limit(self, why: str) -> CannotReplay:
-        shown = "".join(part if isinstance(part, str) else part.token.text for part in self._parts)[:80]
+        parts = "".join(part if isinstance(part, str) else part.token.text for part in self._parts)
+        shown = clipped(parts, 80, already_masked, counted=False)
         what = f"a text of {len(self._text):,} characters {why} by {shown!r}"
         hint = "put some text between the placeholders, or one placeholder in the place of several"
         return CannotReplay(Problem("BK215", what, hint))

@@ -112,14 +112,13 @@ def compare(
             recorder.close()
         results = with_lines(results, prepared, project.root)
     interrupted = way.stop.is_set()
-    why = "interrupted" if interrupted else f"not run: --maxfail {policy.maxfail} was reached"
     return Report(
         id=f"compare-{started.replace(':', '').replace('-', '')}",
         started=started,
         seconds=way.clock.seconds() - began,
         tool=f"baselinekit {__version__}",
         command=project.redactor.mask(command),
-        results=share.placed(_with_those_not_run(results, prepared, why)),
+        results=share.placed(_with_those_not_run(results, prepared, policy, interrupted)),
         complete=all(result and result.code != OUT_OF_BUDGET for result in results),
         interrupted=interrupted,
         environment=here.seen,
@@ -138,8 +137,9 @@ def _recorder(project: Project, policy: Policy, way: Way, prepared: Sequence[Pre
 
 
 def _with_those_not_run(
-    results: Sequence[Result | None], prepared: Sequence[Prepared], why: str
+    results: Sequence[Result | None], prepared: Sequence[Prepared], policy: Policy, interrupted: bool
 ) -> list[Result]:
+    why = "interrupted" if interrupted else f"not run: --maxfail {policy.maxfail} was reached"
     pairs = zip(results, prepared, strict=True)
     return [result or not_run(baseline, why) for result, (baseline, _) in pairs]
 
