@@ -5,7 +5,7 @@ Pure rules: whoever touches the world asks here first, with paths already resolv
 
 import os.path
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
@@ -50,6 +50,7 @@ _CI = (
 )
 """Each set by one CI system: GitHub, GitLab, Azure Pipelines, Buildkite, TeamCity, Jenkins …"""
 
+_MOST_LINKS = 40
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -173,11 +174,55 @@ def in_ci(environ: Mapping[str, str]) -> bool:
 def check_inside(root: str, path: str, shown: str) -> None:
     """Does a path stay inside the project? Both come resolved (links followed)."""
     if os.path.commonpath([root, path]) != root:
-        raise Refused(
-            Problem("BK404", f"{shown} leads out of the project", "keep what a file names inside it")
-        )
+        raise _outside(shown)
     if ".git" in os.path.relpath(path, root).lower().split(os.sep):
         raise Refused(Problem("BK404", f"{shown} leads into .git", "keep what a file names outside it"))
+
+
+def followed(root: str, start: str, path: str, link: Callable[[str], str | None]) -> str:
+    """Where a path of a data file leads from a folder in the project, links followed; both folders come
+    resolved. Step by step, and refused at the first that is outside, so that nothing outside is looked at:
+    what is said does not tell whether it is there. `link`: what a link holds, None for what is none."""
+    if start != root:
+        check_inside(root, start, path)
+    here, left, links = start, [path], 0
+    while left:
+        step = left.pop()
+        if os.path.isabs(step):
+            here, step = root, _below(root, os.path.normpath(step), path)
+        first, _, rest = step.partition(os.sep)
+        if rest:
+            left.append(rest.lstrip(os.sep))
+        if first in ("", "."):
+            continue
+        if first == "..":
+            if here == root:
+                raise _outside(path)
+            here = os.path.dirname(here)
+            continue
+        there = f"{here}{'' if here == os.sep else os.sep}{first}"
+        if first.lower() == ".git":
+            check_inside(root, there, path)
+        target = link(there)
+        if target is None:
+            here = there
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise Refused(Problem("BK404", f"{path} leads through too many links", "name the file itself"))
+        left.append(target)
+    return here
+
+
+def _below(root: str, path: str, shown: str) -> str:
+    """An absolute path as one from the root."""
+    if path != root and not path.startswith(root.rstrip(os.sep) + os.sep):
+        raise _outside(shown)
+    return path[len(root) :].lstrip(os.sep)
+
+
+def _outside(shown: str) -> Refused:
+    return Refused(Problem("BK404", f"{shown} leads out of the project", "keep what a file names inside it"))
 
 
 def origin(url: str) -> str:

@@ -1,9 +1,19 @@
 """The operator and the configuration grant; a data file never does (F15, F16, F41)."""
 
 import pytest
+from hypothesis import given, strategies as st
 
 from baselinekit.errors import Refused
-from baselinekit.trust import Trust, check_inside, full_grants, host_matches, in_ci, origin, origins_in
+from baselinekit.trust import (
+    Trust,
+    check_inside,
+    followed,
+    full_grants,
+    host_matches,
+    in_ci,
+    origin,
+    origins_in,
+)
 from baselinekit.variables import Secret
 
 TOKEN = ("token", Secret("s3cret-value"))
@@ -196,3 +206,77 @@ FIXED = {
 def test_f15_a_named_interpreter_or_reader_is_told_as_a_full_grant() -> None:
     told = full_grants({**FULL, **FIXED})
     assert set(told) == set(FULL)
+
+
+LINKS = {
+    "/repo/in": "baselines/one",
+    "/repo/up": "../etc/passwd",
+    "/repo/abs": "/etc/passwd",
+    "/repo/back": "/repo/baselines",
+    "/repo/far": "/repo-evil/x",
+    "/repo/loop": "loop",
+    "/repo/baselines/root": "..",
+    "/repo/git": ".git/config",
+    "/repo/chain": "up",
+}
+
+
+def walked(path: str, start: str = "/repo") -> tuple[str, list[str]]:
+    """Where a path leads, and everything that was looked at on the way."""
+    looked: list[str] = []
+
+    def link(at: str) -> str | None:
+        looked.append(at)
+        return LINKS.get(at)
+
+    try:
+        there = followed("/repo", start, path, link)
+    except Refused as error:
+        there = "" if error.problems[0].code == "BK404" else "another error"
+    return there, looked
+
+
+@pytest.mark.parametrize(
+    ("path", "there"),
+    [
+        ("a.yaml", "/repo/a.yaml"),
+        ("./a//b/../c", "/repo/a/c"),
+        ("baselines/../baselines/x", "/repo/baselines/x"),
+        ("in", "/repo/baselines/one"),
+        ("in/../two", "/repo/baselines/two"),
+        ("back/x", "/repo/baselines/x"),
+        ("baselines/root/a", "/repo/a"),
+        ("/repo/a", "/repo/a"),
+        ("", "/repo"),
+        ("..", ""),
+        ("../repo/a", ""),
+        ("baselines/../../etc/passwd", ""),
+        ("/etc/passwd", ""),
+        ("/repo-evil/x", ""),
+        ("/repo/../etc/passwd", ""),
+        ("up", ""),
+        ("up/x", ""),
+        ("abs", ""),
+        ("far", ""),
+        ("chain", ""),
+        ("loop", ""),
+        (".git/config", ""),
+        (".GIT/config", ""),
+        ("git", ""),
+        ("x/.git/../y", ""),
+    ],
+)
+def test_f41_f42_a_path_is_followed_inside_only(path: str, there: str) -> None:
+    assert walked(path)[0] == there
+
+
+@given(
+    st.lists(
+        st.sampled_from([*(k.removeprefix("/repo/") for k in LINKS), "..", ".", "a", "", "/etc", "/repo"])
+    ),
+    st.sampled_from(["/repo", "/repo/baselines"]),
+)
+def test_f41_nothing_outside_is_ever_looked_at(parts: list[str], start: str) -> None:
+    there, looked = walked("/".join(parts), start)
+    assert all(at.startswith("/repo/") for at in looked)
+    assert there == "" or (there + "/").startswith("/repo/")

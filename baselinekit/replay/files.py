@@ -8,7 +8,7 @@ from baselinekit.documents import jsonfile, yamlfile
 from baselinekit.errors import CannotReplay, cannot
 from baselinekit.model.recipes import Surroundings
 from baselinekit.model.values import Json
-from baselinekit.trust import check_inside
+from baselinekit.trust import followed
 
 _LARGEST = 10_000_000
 
@@ -16,9 +16,16 @@ _LARGEST = 10_000_000
 def inside(surroundings: Surroundings, path: str, folder: str = "") -> str:
     """Where a path leads that starts at a folder, else at the baseline's own, links followed; Refused outside
     the project."""
-    found = os.path.realpath(os.path.join(folder or surroundings.folder, path))
-    check_inside(os.path.realpath(surroundings.root), found, path)
-    return found
+    root = os.path.realpath(surroundings.root)
+    return followed(root, os.path.realpath(folder or surroundings.folder), path, link_at)
+
+
+def link_at(path: str) -> str | None:
+    """What a link holds; None where there is none."""
+    try:
+        return os.readlink(path)
+    except OSError:
+        return None
 
 
 def read_if_there(surroundings: Surroundings, path: str, folder: str = "") -> bytes | None:

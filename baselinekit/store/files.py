@@ -7,8 +7,8 @@ import stat
 from functools import lru_cache
 from pathlib import PurePath
 
-from baselinekit.errors import InvalidInput, Place, Problem
-from baselinekit.trust import check_inside
+from baselinekit.errors import InvalidInput, Place, Problem, Refused
+from baselinekit.trust import check_inside, followed
 
 MAX_BYTES = 2_000_000
 MAX_OUTPUT_BYTES = 64_000_000
@@ -19,9 +19,8 @@ _OPENED = "/proc/self/fd/"
 
 def read(root: str, file: str, limit: int = MAX_BYTES) -> bytes:
     """The bytes of a file, named relative to the root."""
-    path = os.path.join(root, file)
     try:
-        handle = os.open(path, _FLAGS)
+        path, handle = _open(root, file)
     except (OSError, ValueError) as error:  # a name with a zero byte in it
         raise InvalidInput(unreadable(file, error)) from None
     try:
@@ -34,16 +33,48 @@ def read(root: str, file: str, limit: int = MAX_BYTES) -> bytes:
         os.close(handle)
 
 
+def _open(root: str, file: str) -> tuple[str, int]:
+    """Links on the way to a file's folder are followed once for all files in it. A file that is a link is
+    rare: what it leads to is looked at only where that is inside."""
+    folder, name = os.path.split(file)
+    if os.path.isabs(file) or name in ("", os.curdir, os.pardir):
+        path = resolve(root, file)
+        return path, os.open(path, _FLAGS)
+    try:
+        path = os.path.join(_folder(root, folder), name)
+    except Refused:  # told of the file, not of its folder
+        path = resolve(root, file)
+    try:
+        return path, os.open(path, _FLAGS | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+    path = resolve(root, file)
+    return path, os.open(path, _FLAGS | os.O_NOFOLLOW)
+
+
+@lru_cache(maxsize=4096)
+def _folder(root: str, folder: str) -> str:
+    return resolve(root, folder)
+
+
 def resolve(root: str, file: str) -> str:
     """The path that a file's name leads to, which must stay inside the project. A file that the operator
     named by an absolute path may stand elsewhere."""
     try:
-        path = os.path.realpath(os.path.join(root, file))
+        if os.path.isabs(file):
+            return os.path.realpath(file)
+        return followed(_real(root), _real(root), file, link_at)
     except ValueError as error:  # a name with a zero byte in it
         raise InvalidInput(unreadable(file, error)) from None
-    if not os.path.isabs(file):
-        _check(_real(root), path, file)
-    return path
+
+
+def link_at(path: str) -> str | None:
+    """What a link holds; None where there is none."""
+    try:
+        return os.readlink(path)
+    except OSError:
+        return None
 
 
 class Resolving:

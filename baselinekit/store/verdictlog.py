@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from baselinekit.documents import strictjson
-from baselinekit.errors import BaselinekitError, InvalidInput
+from baselinekit.errors import BaselinekitError
 from baselinekit.model.baselines import Source
 from baselinekit.model.values import Json
 from baselinekit.store import records, state
@@ -167,7 +167,7 @@ def _done(root: str, file: str, digest: str, states: Sequence[tuple[str, int]]) 
         return sys.maxsize  # which only who runs it may name, and no file of the project
     try:
         now = records.bytes_digest(read(root, file))
-    except InvalidInput:
+    except BaselinekitError:
         return sys.maxsize
     for then, count in reversed(states):
         if then == now:

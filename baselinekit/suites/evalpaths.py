@@ -9,10 +9,10 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.model.evals import Case
 from baselinekit.model.graders import Grader, JsonSchema, ModelJudge
 from baselinekit.model.values import Path
-from baselinekit.store.files import unreadable
+from baselinekit.store.files import link_at, unreadable
 from baselinekit.store.outputs import beside
 from baselinekit.suites import evalresults
-from baselinekit.trust import check_inside
+from baselinekit.trust import followed
 
 RESULTS = "results"
 _NO_PLACE = (".git", ".github", ".baselinekit")
@@ -26,10 +26,10 @@ def named(root: str, file: str, name: str) -> str:
         raise Refused(Problem("BK404", f"{name} leads into somebody's home", mend))
     folder, path = beside(root, file, name)
     try:
-        there = os.path.realpath(os.path.join(folder, path))
+        real = os.path.realpath(folder)
+        followed(real, real, path, link_at)
     except ValueError as error:  # a name with a zero byte in it
         raise InvalidInput(unreadable(path, error)) from None
-    check_inside(os.path.realpath(folder), there, name)
     return path if folder == root else posixpath.join(folder, path)
 
 

@@ -1,7 +1,7 @@
 """--base: what a change does to the baselines themselves. A pull request that edits what is expected is
 green, and should still be seen: what was added, removed, or lets pass what failed before."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import fields, replace
 
 from baselinekit.compare.dispatch import weakened
@@ -9,10 +9,12 @@ from baselinekit.errors import InvalidInput
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.config import Config
 from baselinekit.model.revisions import Against, Revised
+from baselinekit.model.values import Path
 from baselinekit.programs.git import Git
 from baselinekit.store import baselines as store, config as configuration, ofcommit
 from baselinekit.workflow.compare import load_partly
 from baselinekit.workflow.project import Project
+from baselinekit.workflow.since import request_files
 
 _MOST_TOLD = 20
 """Ways in which one baseline was loosened, of which each is told."""
@@ -35,7 +37,7 @@ def against(project: Project, git: Git, ref: str, strict: bool) -> Against:
     stood, unread = ofcommit.baselines(git, start, folders)
     notes += [f"{name} could not be read as it was at {ref}: what it held counts as added" for name in unread]
     found, _ = load_partly(project, ())
-    changes = [*before, *_revised(project, stood, found, old)]
+    changes = [*before, *_revised(project, stood, found, old, git.changed_since(start))]
     return Against(ref, start, tuple(changes), tuple(notes), strict)
 
 
@@ -72,7 +74,11 @@ def _folders(config: Config) -> list[str]:
 
 
 def _revised(
-    project: Project, stood: Iterable[Baseline], found: Iterable[Baseline], old: Config
+    project: Project,
+    stood: Iterable[Baseline],
+    found: Iterable[Baseline],
+    old: Config,
+    changed: Collection[str],
 ) -> Iterator[Revised]:
     before, after = ({one.id: one for one in some} for some in (stood, found))
     words_then = replace(project.words, own=old.placeholders)
@@ -84,13 +90,22 @@ def _revised(
             line = store.locate(other.source, ("id",), project.root).line
             yield Revised(id, other.source.file, line, "added")
         elif one is not None and other is not None:
-            ways = weakened(one, other, words_then, project.words)
+            ways = [(way.at, way.what) for way in weakened(one, other, words_then, project.words)]
+            ways += _other_files(other, project, changed)
             if ways:
-                where = store.locate(other.source, ways[0].at, project.root)
-                told = [_shown(way.at, way.what) for way in ways[:_MOST_TOLD]]
+                where = store.locate(other.source, ways[0][0], project.root)
+                told = [_shown(at, what) for at, what in ways[:_MOST_TOLD]]
                 more = len(ways) - len(told)
                 told += [f"and {more:,} more"] if more else []
                 yield Revised(id, where.file, where.line, "loosened", tuple(told))
+
+
+def _other_files(baseline: Baseline, project: Project, changed: Collection[str]) -> list[tuple[Path, str]]:
+    """Files that it asks with and that are others now: another question, though its own file is the same."""
+    if not changed:
+        return []
+    found = {name: at for at, name in request_files(baseline, project) if name in changed}
+    return [(at, f"another question is asked: {name} is another") for name, at in found.items()]
 
 
 def _shown(at: tuple[str | int, ...], what: str) -> str:

@@ -8,17 +8,20 @@ file that is gone counts as well."""
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import chain
 from typing import Any
 
+from baselinekit.documents.languages import language
+from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.config import Config
-from baselinekit.model.recipes import CommandInput, Recipe, Skill, SkillExecution
-from baselinekit.model.values import Json
+from baselinekit.model.recipes import CommandInput, PromptInput, Recipe, Skill, SkillExecution
+from baselinekit.model.values import Json, Path
 from baselinekit.programs.git import Git
 from baselinekit.store import config as configuration, ofcommit
+from baselinekit.store.files import read
 from baselinekit.workflow.project import Project
 
 _BEARS_ON_NOTHING = {"version", "record", "inline_limit", "evals", "limits"}
@@ -110,6 +113,48 @@ def _led_to(baseline: Baseline, project: Project, used: "_Used") -> tuple[Iterat
     candidates = (name for text in from_folder for name in _named(text, (folder, *used.starts(folder), "")))
     from_root = (name for text in _texts(used.entries) for name in _named(text, ("",)))
     return chain(candidates, from_root, used.modules()), used.folders()
+
+
+def request_files(baseline: Baseline, project: Project) -> Iterator[tuple[Path, str]]:
+    """The files that may be part of what it asks, from the root on, with the place that names each: uploads,
+    templates, inputs and what these name, rubrics, words of a command. The program that is run, and a
+    SKILL.md, are what is tested."""
+    recipe, folder = baseline.current, os.path.dirname(baseline.source.file)
+    starts = (folder, *_Used(baseline, project.config).starts(folder))
+    asked: Json = recipe.input
+    if isinstance(asked, CommandInput):
+        asked = replace(asked, argv=asked.argv[1:], files=[])
+    scores = getattr(recipe.execution, "scores", None)
+    for part, at in ((asked, ("current", "input")), (scores, ("current", "execution", "scores"))):
+        for path, text in _texts_at(part, at):
+            for value in _expanded([text], project):
+                yield from ((path, name) for name in _named(value, starts))
+    for name in _named_in_inputs(recipe, project, folder):
+        yield ("current", "input", "inputs_from"), name
+
+
+def _named_in_inputs(recipe: Recipe, project: Project, folder: str) -> Iterator[str]:
+    """What the file of a prompt's inputs names in its turn. Of one that cannot be read others tell."""
+    stated = recipe.input.inputs_from if isinstance(recipe.input, PromptInput) else None
+    for path in _expanded([stated] if stated else [], project):
+        try:
+            data = read(project.root, os.path.normpath(os.path.join(folder, path)))
+            found = language(path).load(decode(data, path).body, path)
+        except BaselinekitError:
+            continue
+        yield from (name for text in _texts(found) for name in _named(text, (folder,)))
+
+
+def _texts_at(value: Json, at: Path) -> Iterator[tuple[Path, str]]:
+    """Every text in a part of a recipe, with its place as far as a record has keys of its own there."""
+    if is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield from _texts_at(getattr(value, field.name), (*at, field.name))
+    elif isinstance(value, list) and any(map(is_dataclass, value)):
+        for number, item in enumerate(value):
+            yield from _texts_at(item, (*at, number))
+    else:
+        yield from ((at, text) for text in _texts(value))
 
 
 class _Used:

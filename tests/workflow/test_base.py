@@ -183,3 +183,58 @@ def test_config_from_a_commit_where_it_is_broken(here: Checkout) -> None:
     here.commit({"baselinekit.yaml": "base_url: http://x\nbasline: a\n"})
     with pytest.raises(InvalidInput, match=r"BK103 baselinekit.yaml at [0-9a-f]{12}:2:1: unknown key"):
         here.project(config_from="HEAD")
+
+
+ASKS = {
+    "an upload": ("input: {method: POST, endpoint: /u, files: {f: more.txt}}", "type: http"),
+    "an upload of a step": (
+        "input: {steps: [{endpoint: /a}, {endpoint: /u, files: {f: more.txt}}]}",
+        "type: http",
+    ),
+    "a template": ("input: {prompt: more.txt}", "type: prompt"),
+    "inputs": ("input: {text: '{{a}}', inputs: {a: {file: more.txt}}}", "type: prompt"),
+    "a file of inputs": ("input: {text: '{{a}}', inputs_from: more.txt}", "type: prompt"),
+    "a file that inputs name": ("input: {text: '{{a}}', inputs_from: in.yaml}", "type: prompt"),
+    "a skill's input": ("input: {code: {file: more.txt}}", "type: skill, skill_name: s"),
+    "a skill's named file": ("input: {code: more.txt}", "type: skill, skill_name: s"),
+    "a body": ("input: {method: POST, endpoint: /u, body: {file: more.txt}}", "type: http"),
+    "a rubric": ("input: {text: x}", "type: prompt, scores: {rubric: more.txt}"),
+    "a command's word": ("input: {argv: [says, more.txt]}", "type: command"),
+    "a command's option": ("input: {argv: [says, --in=more.txt], cwd: .}", "type: command"),
+}
+ASKING = """\
+id: {id}
+baseline: {{output: {{status: 200}}}}
+current:
+  {input}
+  execution: {{{execution}}}
+"""
+
+
+@pytest.mark.parametrize("how", ASKS)
+def test_another_request_file_is_another_question(here: Checkout, how: str) -> None:
+    given, execution = ASKS[how]
+    files = {
+        "baselines/asks.yaml": ASKING.format(id="asks", input=given, execution=execution),
+        "baselines/more.txt": "a: one\n",
+        "baselines/other.txt": "one\n",
+        "baselines/in.yaml": "a: {file: more.txt}\n",
+    }
+    here.commit(files)
+    here.git("branch", "-f", "before")
+    assert told(beside(here, "before")) == {}
+    here.write({"baselines/other.txt": "two\n"})
+    assert told(beside(here, "before")) == {}, "nobody asks with that one"
+    here.write({"baselines/more.txt": "a: two\n"})
+    ((id, (change, ways)),) = told(beside(here, "before")).items()
+    assert (id, change) == ("asks", "loosened")
+    assert len(ways) == 1
+    assert ways[0].endswith(": another question is asked: baselines/more.txt is another")
+
+
+def test_the_program_that_is_tested_may_change(here: Checkout) -> None:
+    asked = ASKING.format(id="runs", input="input: {argv: [./tool.sh, x]}", execution="type: command")
+    here.commit({"baselines/runs.yaml": asked, "baselines/tool.sh": "echo 1\n"})
+    here.git("branch", "-f", "before")
+    here.write({"baselines/tool.sh": "echo 2\n"})
+    assert told(beside(here, "before")) == {}
