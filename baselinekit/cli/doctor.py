@@ -17,7 +17,7 @@ from baselinekit.model.asking import Model
 from baselinekit.plural import many
 from baselinekit.programs.git import Git
 from baselinekit.programs.sandbox import Sandbox
-from baselinekit.trust import full_grants, in_ci
+from baselinekit.trust import full_grants, host_of, in_ci
 from baselinekit.workflow import gitsetup
 from baselinekit.workflow.doctor import Findings
 from baselinekit.workflow.project import Project
@@ -88,7 +88,7 @@ def _allowed(project: Project) -> list[str]:
     by_config += f" as of {project.config_from}" if project.config_from else ""
     hosts = project.trust.allow_hosts
     where = "any origin (no allow_hosts is set)" if hosts is None else ", ".join(hosts)
-    origins = sorted(project.trust.named_origins)
+    origins = project.trust.named_origins
     secrets = ", ".join(sorted(project.scope.secrets)) or "none"
     commands = ", ".join(sorted(project.config.commands)) or "none"
     skills = ", ".join(sorted(project.config.skills)) or "none"
@@ -97,9 +97,15 @@ def _allowed(project: Project) -> list[str]:
     argv = {name: command.argv for name, command in project.commands.items()}
     full = ", ".join(full_grants(argv))
     listed = "; ".join(f"{name}: {', '.join(c.env)}" for name, c in sorted(project.commands.items()) if c.env)
+    hosts_named = {host_of(one) for one in origins | project.trust.configured_origins} | {*(hosts or ())}
+    named = ", ".join(sorted(hosts_named)) or "none"
+    most = project.ceilings
     return [
         f"requests go to {where}",
-        f"secrets ({secrets}) go to {', '.join(origins) or 'no origin'}",
+        f"in CI, in private networks only to what is named, cloud metadata by its address: {named}",
+        f"a file may ask for: timeout {most.timeout} s, max_body {most.max_body:,}, retries {most.retries}, "
+        f"redirects {most.redirects}{'' if most.verify else ', verify: false'}",
+        f"secrets ({secrets}) go to {', '.join(sorted(origins)) or 'no origin'}",
         f"commands named in {by_config}: {commands}; {other}",
         *(
             [f"full grants: with {full} a file runs any code, as it chooses the further words"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import cast
 
-from baselinekit.errors import InvalidInput, Problem
+from baselinekit.errors import InvalidInput, Problem, Refused
 from baselinekit.model.observation import Observation, Request, Response
 from baselinekit.model.recipes import HttpExecution, HttpFlow, HttpRequest, Recipe
 from baselinekit.model.values import Json, Path
@@ -67,11 +67,23 @@ def check_http(recipe: Recipe, setting: Setting) -> None:
                 guard(compose(scope.expand(step, at), scope.expand(execution), setting, at), setting)
             except InvalidInput as error:
                 problems += error.problems
+            except Refused as error:
+                where = _target(step, execution, at)
+                raise Refused(
+                    *(one if one.at else replace(one, at=where) for one in error.problems)
+                ) from None
         for key, path in step.save.items():
             problems += problems_of_path(path, (*at, "save", key))
             saved[key] = ""
     if problems:
         raise InvalidInput(*problems)
+
+
+def _target(step: HttpRequest, execution: HttpExecution, at: Path) -> Path:
+    """Where a recipe says whom it asks."""
+    if step.url is None and execution.base_url is not None:
+        return (*_EXECUTION, "base_url")
+    return (*at, next((name for name in ("url", "endpoint", "path") if getattr(step, name) is not None), ""))
 
 
 def files_of_http(recipe: Recipe, setting: Setting) -> Iterator[bytes]:
