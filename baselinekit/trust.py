@@ -50,7 +50,7 @@ _CI = (
 )
 """Each set by one CI system: GitHub, GitLab, Azure Pipelines, Buildkite, TeamCity, Jenkins …"""
 
-_MOST_LINKS = 40
+_MOST_LINKS = 40  # as for the system
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -179,17 +179,20 @@ def check_inside(root: str, path: str, shown: str) -> None:
         raise Refused(Problem("BK404", f"{shown} leads into .git", "keep what a file names outside it"))
 
 
-def followed(root: str, start: str, path: str, link: Callable[[str], str | None]) -> str:
+def followed(
+    root: str, start: str, path: str, link: Callable[[str], str | None], shown: str | None = None
+) -> str:
     """Where a path of a data file leads from a folder in the project, links followed; both folders come
     resolved. Step by step, and refused at the first that is outside, so that nothing outside is looked at:
     what is said does not tell whether it is there. `link`: what a link holds, None for what is none."""
+    shown = path if shown is None else shown
     if start != root:
-        check_inside(root, start, path)
+        check_inside(root, start, shown)
     here, left, links = start, [path], 0
     while left:
         step = left.pop()
         if os.path.isabs(step):
-            here, step = root, _below(root, os.path.normpath(step), path)
+            here, step = root, _below(root, os.path.normpath(step), shown)
         first, _, rest = step.partition(os.sep)
         if rest:
             left.append(rest.lstrip(os.sep))
@@ -197,19 +200,19 @@ def followed(root: str, start: str, path: str, link: Callable[[str], str | None]
             continue
         if first == "..":
             if here == root:
-                raise _outside(path)
+                raise _outside(shown)
             here = os.path.dirname(here)
             continue
         there = f"{here}{'' if here == os.sep else os.sep}{first}"
         if first.lower() == ".git":
-            check_inside(root, there, path)
+            check_inside(root, there, shown)
         target = link(there)
         if target is None:
             here = there
             continue
         links += 1
         if links > _MOST_LINKS:
-            raise Refused(Problem("BK404", f"{path} leads through too many links", "name the file itself"))
+            return there  # in a circle: nobody opens that, the system neither
         left.append(target)
     return here
 
@@ -282,8 +285,8 @@ def host_matches(where: str, allowed: str) -> bool:
 
 
 def full_grants(commands: Mapping[str, Sequence[str]]) -> list[str]:
-    """The named commands with which a data file runs whatever it likes, as it gives them further words. Not
-    all of them: nobody knows every program."""
+    """The named programs with which a data file runs whatever it likes, as it gives them further words or
+    what they read. Not all of them: nobody knows every program."""
     return sorted(name for name, argv in commands.items() if argv and _runs_anything(argv))
 
 

@@ -259,7 +259,7 @@ def walked(path: str, start: str = "/repo") -> tuple[str, list[str]]:
         ("abs", ""),
         ("far", ""),
         ("chain", ""),
-        ("loop", ""),
+        ("loop", "/repo/loop"),
         (".git/config", ""),
         (".GIT/config", ""),
         ("git", ""),

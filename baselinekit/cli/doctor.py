@@ -95,7 +95,8 @@ def _allowed(project: Project) -> list[str]:
     models = dict(sorted(project.models.items()))
     other = "any program (--allow-exec)" if project.trust.allow_exec else "no other program"
     argv = {name: command.argv for name, command in project.commands.items()}
-    full = ", ".join(full_grants(argv))
+    fed = {name: one.command for name, one in project.config.skills.items() if one.command}
+    full = ", ".join(full_grants({**fed, **argv}))
     listed = "; ".join(f"{name}: {', '.join(c.env)}" for name, c in sorted(project.commands.items()) if c.env)
     hosts_named = {host_of(one) for one in origins | project.trust.configured_origins} | {*(hosts or ())}
     named = ", ".join(sorted(hosts_named)) or "none"
@@ -108,7 +109,7 @@ def _allowed(project: Project) -> list[str]:
         f"secrets ({secrets}) go to {', '.join(sorted(origins)) or 'no origin'}",
         f"commands named in {by_config}: {commands}; {other}",
         *(
-            [f"full grants: with {full} a file runs any code, as it chooses the further words"]
+            [f"full grants: with {full} a file runs any code, as it chooses what they are given"]
             if full
             else []
         ),

@@ -27,7 +27,7 @@ def named(root: str, file: str, name: str) -> str:
     folder, path = beside(root, file, name)
     try:
         real = os.path.realpath(folder)
-        followed(real, real, path, link_at)
+        followed(real, real, path, link_at, name)
     except ValueError as error:  # a name with a zero byte in it
         raise InvalidInput(unreadable(path, error)) from None
     return path if folder == root else posixpath.join(folder, path)

@@ -7,6 +7,7 @@ from model_server import ASCII_KEY, models, question, world
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Refused
 from baselinekit.model.asking import Limits, Model, Prices
+from baselinekit.model.observation import Request, Response
 from baselinekit.models.dispatch import Models
 from baselinekit.trust import Trust
 
@@ -105,3 +106,26 @@ def test_a_model_goes_only_where_requests_may_go() -> None:
 def test_a_recorded_answer_needs_no_key_and_no_program() -> None:
     models(Model(openai="x", key="nope"), world()).check("m", asked=False)
     models(Model(command=["no-such-program"]), world()).check("m", asked=False)
+
+
+def test_f16_a_model_is_asked_at_the_address_that_was_judged() -> None:
+    """The configuration names where it is, so that a private network is open to it, in CI too; metadata is
+    not, where only a name leads there."""
+    sent: list[Request] = []
+
+    def send(request: Request) -> Response:
+        sent.append(request)
+        return Response(200, (), b'{"choices": [{"message": {"content": "x"}}]}')
+
+    entry = Model(openai="x", base_url="http://llm.inner.test")
+    models(entry, world(send, trust=Trust(ci=True))).ask(question())
+    admit = sent[0].admit
+    assert admit is not None
+    admit("10.0.0.5")
+    with pytest.raises(Refused):
+        admit("169.254.169.254")
+    literal = Model(openai="x", base_url="http://169.254.10.1:8080")
+    models(literal, world(send)).ask(question())
+    admit = sent[1].admit
+    assert admit is not None
+    admit("169.254.10.1")
