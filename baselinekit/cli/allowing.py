@@ -8,7 +8,7 @@ import click
 
 from baselinekit.cli import screen
 from baselinekit.model.recipes import Recipe
-from baselinekit.replay.http import addresses
+from baselinekit.replay.http import addresses_soon
 from baselinekit.store.naming import name_origin
 from baselinekit.workflow import naming
 from baselinekit.workflow.project import Project
@@ -16,7 +16,7 @@ from baselinekit.workflow.project import Project
 
 def origins(project: Project, recipes: Sequence[Recipe]) -> list[str]:
     """What is not named yet of where they go."""
-    return naming.unnamed(project, recipes, addresses)
+    return naming.unnamed(project, recipes, addresses_soon)
 
 
 def offer(project: Project, recipes: Sequence[Recipe], given: dict[str, Any]) -> None:

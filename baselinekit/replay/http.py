@@ -9,7 +9,6 @@ import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from urllib.parse import SplitResult, urlsplit
 from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, Problem, cannot
 from baselinekit.model.observation import Request, Response
 from baselinekit.replay.answer import Answer, Headers
-from baselinekit.replay.line import Broken, InTime, Line, NoConnection, Resolve, addresses as addresses
+from baselinekit.replay.line import Broken, Line, NoConnection, Resolve, addresses, looked_up
 from baselinekit.replay.proxies import proxies_of_environment, proxy_for
 from baselinekit.replay.retries import IDEMPOTENT
 from baselinekit.replay.urls import shown
@@ -146,10 +145,8 @@ class Client:
         line.admit(None)
         host, port = url.hostname or "", url.port or _PORTS[url.scheme]
         if (host, port) not in self._looked_up:
-            look = InTime(lambda: self._resolve(host, port), lambda found: None)
-            with suppress(OSError):  # a network behind a proxy need not know any name
-                self._looked_up[host, port] = look.get(min(_LOOK, line.left()), line.cancelled) or ()
-            self._looked_up.setdefault((host, port), ())
+            seconds = min(_LOOK, line.left())
+            self._looked_up[host, port] = looked_up(self._resolve, host, port, seconds, line.cancelled)
         for address in self._looked_up[host, port]:
             line.admit(address)
 
@@ -192,6 +189,11 @@ class Client:
             if tls not in self._contexts:
                 self._contexts[tls] = new_context(*tls, usual=create_ssl_context)
             return self._contexts[tls]
+
+
+def addresses_soon(host: str, port: int) -> Sequence[str]:
+    """Where a name leads from here, as far as that is known within a moment."""
+    return looked_up(addresses, host, port, _LOOK, threading.Event())
 
 
 def _tls(scheme: str, request: Request) -> _Tls:

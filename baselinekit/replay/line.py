@@ -176,3 +176,13 @@ class InTime(Generic[T]):
                 self._done.set()
                 return
         self._discard(made)
+
+
+def looked_up(
+    resolve: Resolve, host: str, port: int, seconds: float, cancelled: threading.Event
+) -> list[str]:
+    """The addresses of a host as far as they are known here, and soon: a network behind a proxy need not know
+    any name, and takes its time to say so."""
+    with suppress(OSError):
+        return list(InTime(lambda: resolve(host, port), lambda found: None).get(seconds, cancelled) or ())
+    return []
