@@ -92,6 +92,59 @@ def wilson(share: float, count: float, confidence: float = 0.95) -> tuple[float,
     return low, 1.0 if share == 1 else min(1.0, (middle + wide) / scale)
 
 
+_UNSEEN = 0.25
+"""Of how many cases that always pass, and of as many that never do, a scatter between cases allows for: in a
+few cases the odd one may not have been seen. Chosen by simulation (tests/test_metrics.py)."""
+
+
+def clustered_interval(cases: Sequence[tuple[int, int]], confidence: float = 0.95) -> tuple[float, float]:
+    """The shares of attempts that pass which these cases leave possible; of each its attempts, and how many
+    passed. Attempts of one case are alike, and tell less than as many of different ones: all of them count
+    as so many as the scatter between cases leaves (variance of a ratio by clusters), no fewer than there are
+    cases, in the interval of Clopper and Pearson for that number (Korn and Graubard)."""
+    attempts, passed = sum(made for made, _ in cases), sum(ok for _, ok in cases)
+    if not attempts:
+        return 0.0, 1.0
+    share, count = passed / attempts, float(len(cases))
+    if 0 < passed < attempts and 1 < count < attempts:
+        between = fsum((ok - share * made) ** 2 for made, ok in cases) * count / (count - 1)
+        unseen = _UNSEEN * (attempts / count) ** 2 * (share**2 + (1 - share) ** 2)
+        count = min(attempts, max(count, share * (1 - share) * attempts**2 / (between + unseen)))
+    rare, hits = (1 - confidence) / 2, share * count
+    low = 0.0 if not passed else _crossing(lambda p: beta_share(hits, count - hits + 1, p) < rare)
+    if passed == attempts:
+        return low, 1.0
+    return low, _crossing(lambda p: beta_share(hits + 1, count - hits, p) < 1 - rare)
+
+
+def beta_share(a: float, b: float, x: float) -> float:
+    """The regularised incomplete beta function I_x(a, b), by its continued fraction (Lentz)."""
+    if not 0 < x < 1:
+        return float(x >= 1)
+    if x > (a + 1) / (a + b + 2):
+        return 1 - beta_share(b, a, 1 - x)
+    least = 1e-300
+    c, d = 1.0, 1 / _off_zero(1 - (a + b) * x / (a + 1), least)
+    value = d
+    for m in range(1, 1_000):
+        for term in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d, c = 1 / _off_zero(1 + term * d, least), _off_zero(1 + term / c, least)
+            value *= c * d
+        if abs(c * d - 1) < _SMALL:
+            break
+    return value * exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x)) / a
+
+
+_SMALL = 1e-13
+
+
+def _off_zero(value: float, least: float) -> float:
+    return value if abs(value) > least else least
+
+
 def metric_name(text: str) -> tuple[str, int] | None:
     """`pass@3`, `pass_at_3`, `pass^3` and `pass_hat_3` -> ("@" or "^", 3); None for what is no such name."""
     match = _NAME.fullmatch(text.strip().lower())

@@ -1,5 +1,6 @@
 """The exact figures behind a verdict on repeats."""
 
+import random
 from fractions import Fraction
 from math import comb
 
@@ -8,7 +9,9 @@ from hypothesis import given, strategies as st
 
 from baselinekit.metrics import (
     PRESETS,
+    beta_share,
     chance_of_at_most,
+    clustered_interval,
     metric_name,
     pass_at_k,
     pass_hat_k,
@@ -132,3 +135,71 @@ def test_the_score_interval_ends_where_the_share_is_two_standard_errors_away(cou
 
 def test_of_nothing_every_share_is_possible() -> None:
     assert wilson(0.0, 0) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "x", "share"),
+    [
+        (1, 1, 0.3, 0.3),
+        (2, 3, 0.5, 0.6875),
+        (5, 1, 0.5, 0.03125),
+        (0.5, 0.5, 0.5, 0.5),
+        (3, 4, 0, 0),
+        (3, 4, 1, 1),
+    ],
+)
+def test_the_incomplete_beta_function(a: float, b: float, x: float, share: float) -> None:
+    assert beta_share(a, b, x) == pytest.approx(share, abs=1e-12)
+
+
+@pytest.mark.parametrize("passed", range(8))
+def test_cases_with_one_attempt_have_the_exact_interval(passed: int) -> None:
+    cases = [(1, int(number < passed)) for number in range(7)]
+    assert clustered_interval(cases) == pytest.approx(pass_interval(passed, 7), abs=1e-9)
+
+
+def test_attempts_that_agree_within_each_case_tell_as_much_as_the_cases() -> None:
+    alike = clustered_interval([(10, 10)] * 7 + [(10, 0)] * 3)
+    assert alike == pytest.approx(pass_interval(7, 10), abs=1e-9)
+    assert clustered_interval([(10, 10)] * 5) == pytest.approx(pass_interval(5, 5), abs=1e-9)
+
+
+def test_attempts_that_differ_within_each_case_tell_more_than_the_cases() -> None:
+    low, high = clustered_interval([(10, 7)] * 10)
+    few, many = pass_interval(7, 10), pass_interval(70, 100)
+    assert few[0] < low <= many[0] + 1e-9
+    assert many[1] - 1e-9 <= high < few[1]
+    assert high - low < 2 * (many[1] - many[0])
+
+
+def test_of_nothing_everything_is_possible() -> None:
+    assert clustered_interval([]) == (0, 1)
+    assert clustered_interval([(0, 0)]) == (0, 1)
+
+
+@pytest.mark.parametrize("cases", [5, 12, 50])
+@pytest.mark.parametrize("attempts", [1, 3, 10])
+def test_the_interval_of_attempts_covers_the_rate_however_alike_those_of_a_case_are(
+    cases: int, attempts: int
+) -> None:
+    """The rate of each case is drawn (beta), so that attempts of one correlate by so much."""
+    chance = random.Random(cases * 100 + attempts)
+    known: dict[tuple[tuple[int, int], ...], tuple[float, float]] = {}
+    for alike in (0, 0.3, 0.8):
+        for rate in (0.5, 0.8, 0.98):
+            covered, widths, runs = 0, 0.0, 250
+            for _ in range(runs):
+                drawn = []
+                for _ in range(cases):
+                    own = rate
+                    if alike:
+                        own = chance.betavariate(rate * (1 / alike - 1), (1 - rate) * (1 / alike - 1))
+                    drawn.append((attempts, sum(chance.random() < own for _ in range(attempts))))
+                seen = tuple(sorted(drawn))
+                low, high = known[seen] if seen in known else clustered_interval(seen)
+                known[seen] = (low, high)
+                covered += low <= rate <= high
+                widths += high - low
+            assert covered / runs >= 0.93, (alike, rate)
+            low, high = pass_interval(round(rate * cases), cases)
+            assert widths / runs <= 1.35 * max(high - low, 1 - 0.025 ** (1 / cases)), "no wider than of cases"

@@ -13,6 +13,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Refused
 from baselinekit.evals import evalfiles, gating
 from baselinekit.evals.evalkeeping import keep_reports
 from baselinekit.evals.journalling import Lasting
+from baselinekit.evals.reachable import check_reachable
 from baselinekit.model.evals import Suite
 from baselinekit.model.gates import Gate, Judged
 from baselinekit.model.results import Report
@@ -52,6 +53,7 @@ class Running:
             try:
                 suite, asked = self._asked(gate, None)
                 wanted = choice_of(project, asked)
+                check_reachable(suite, gate.least, asked["attempts"], project.root, gate.name)
                 looked_at(project, suite, wanted, policy_of(project, asked), self._wanted)
             except (InvalidInput, Refused) as error:
                 errors.append(error)

@@ -150,6 +150,13 @@ CODES = {
         "It names a metric and the least share that is good enough, from 0 to 1:\n\n"
         "    thresholds: {pass@1: 0.9, pass@3: 0.95, pass^3: 0.8}",
     ),
+    "BK724": Code(
+        "a threshold that cannot be met",
+        "`pass@3` is about three attempts of each case, and the run makes fewer: nobody could tell it, and it\n"
+        "would not be met whatever comes back. So it is told before anything is asked. Make as many attempts:\n\n"
+        "    config: {attempts: 3}\n"
+        "    thresholds: {pass@3: 0.95}",
+    ),
     "BK730": Code(
         "a file with no gate in it",
         "A gate stands in a plan as an eval step, or as a trigger:\n\n"

@@ -17,6 +17,7 @@ from baselinekit.evals.examining import Examining
 from baselinekit.evals.journalling import Lasting, Memory, key_of
 from baselinekit.evals.measuring import asked_for, measured
 from baselinekit.evals.notifying import unheard
+from baselinekit.evals.reachable import check_reachable
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.store.commit import head
@@ -71,6 +72,7 @@ def run(
     started, began = way.clock.timestamp(), way.clock.seconds()
     thresholds = {**suite.thresholds, **policy.thresholds}
     asked_for(thresholds)
+    check_reachable(suite, policy.thresholds, policy.attempts, project.root)
     jobs = _jobs(suite, policy)
     at_once = AtOnce(way.doors, jobs)
     here = Here(project, at_once.doors)

@@ -15,9 +15,9 @@ from baselinekit.model.evals import Case
 from baselinekit.model.graders import Grader, HumanRating
 from baselinekit.model.grades import Grade
 from baselinekit.model.observation import Observation
-from baselinekit.model.ratings import Item, Queued, Rating, Sheet, Shown, Standing
+from baselinekit.model.ratings import Item, Queued, Rating, Sheet, Shown, Standing, by_role, same_person
 from baselinekit.model.values import Json
-from baselinekit.suites.ratings import Ratings, same_person
+from baselinekit.suites.ratings import Ratings
 from baselinekit.variables import Redactor
 from baselinekit.workflow.project import Project
 
@@ -69,7 +69,7 @@ class Queue:
 
     def waiting(self, wanted: Sequence[str], rater: str) -> list[Standing]:
         """What a person can rate now."""
-        return [one for one in self.standings(wanted) if one.is_open and not rated_by(one, rater)]
+        return [one for one in self.standings(wanted) if one.wants(rater) and not rated_by(one, rater)]
 
     def standing(self, queued: Queued) -> Standing:
         return Standing(queued, grading.human_grade(grader_of(queued.item), queued.item, queued.ratings))
@@ -99,8 +99,10 @@ class Queue:
         by_grader: dict[tuple[str, str], list[Queued]] = {}
         for one in standings:
             scale = one.queued.item.method.rating_scale.type
-            if scale != "ranking" and len(one.queued.ratings) > 1:
-                by_grader.setdefault((one.queued.item.grader, scale), []).append(one.queued)
+            raters, _ = by_role(one.queued.ratings, one.queued.item.method)  # who decides is none of them
+            if scale != "ranking" and len(raters) > 1:
+                queued = replace(one.queued, ratings=tuple(raters))
+                by_grader.setdefault((one.queued.item.grader, scale), []).append(queued)
         return [_agreement(grader, scale, few) for (grader, scale), few in by_grader.items() if len(few) > 1]
 
 

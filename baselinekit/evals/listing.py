@@ -6,6 +6,7 @@ from baselinekit.evals.attempts import Outside
 from baselinekit.evals.casechecks import prepare_cases
 from baselinekit.evals.casechoice import Choice, choose
 from baselinekit.evals.evals import Policy
+from baselinekit.evals.reachable import check_reachable
 from baselinekit.grade import dispatch as grading
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.graders import Grader, ModelJudge
@@ -32,6 +33,7 @@ def planned(
     project: Project, suite: Suite, wanted: Choice, policy: Policy, doors: Doors, outside: Outside
 ) -> list[Planned]:
     """What would be run, in its order."""
+    check_reachable(suite, policy.thresholds, policy.attempts, project.root)
     chosen = choose(suite.cases, wanted)
     prepare_cases(Here(project, doors), chosen, outside.check)
     places = locate_each([(case.source, [()]) for case in chosen], project.root)

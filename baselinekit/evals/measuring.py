@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 from math import fsum
 
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.metrics import metric_name, pass_at_k, pass_hat_k, pass_hat_k_unbiased, wilson
+from baselinekit.metrics import (
+    clustered_interval,
+    metric_name,
+    pass_at_k,
+    pass_hat_k,
+    pass_hat_k_unbiased,
+    wilson,
+)
 from baselinekit.model.results import Metric, Result
 
 RATE = "pass rate"
@@ -103,7 +110,7 @@ def _pooled(name: str, counted: Sequence[_Counted], k: int) -> Metric:
     attempts, passed = sum(one.attempts for one in counted), sum(one.passed for one in counted)
     if not attempts:
         return Metric(name, None, _POOLED, why="no attempt was decided")
-    low, high = wilson(passed / attempts, attempts)
+    low, high = clustered_interval([(one.attempts, one.passed) for one in counted])
     return Metric(name, pass_hat_k(attempts, passed, k), _POOLED, low**k, high**k, attempts)
 
 

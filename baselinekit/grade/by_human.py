@@ -10,7 +10,7 @@ from baselinekit.grade.agreement import concordance, nearness, share_of_most
 from baselinekit.grade.scales import passing_value, places_in, words_for
 from baselinekit.model.graders import Grader, HumanRating
 from baselinekit.model.grades import Grade, Outcome
-from baselinekit.model.ratings import Item, Rating
+from baselinekit.model.ratings import Item, Rating, by_role
 from baselinekit.model.values import Json
 
 _PASSING_SHARE = 0.75
@@ -39,6 +39,8 @@ def human_grade(grader: Grader, item: Item, ratings: Sequence[Rating]) -> Grade:
     """The grade of an item. `grader` says how much it counts; how it was rated stands in the item."""
     how = item.method
     people = how.evaluators
+    everybody = ratings
+    ratings, decided = by_role(ratings, how)
     details: dict[str, Json] = {"item": item.key, "rated": len(ratings), "required": people.min_required}
     if len(ratings) < people.min_required:
         had = f"{len(ratings)} of {people.min_required} people have rated it" if ratings else _nobody(how)
@@ -49,16 +51,37 @@ def human_grade(grader: Grader, item: Item, ratings: Sequence[Rating]) -> Grade:
         "value": round(said.agreement, 6),
         "threshold": people.agreement_threshold,
     }
-    details["ratings"] = [_shown(rating, how) for rating in ratings]
+    details["ratings"] = [_shown(rating, how) for rating in everybody]
     if said.agreement + _SLACK < people.agreement_threshold:
-        why = f"the raters disagree: their agreement is {said.agreement:.2g}, "
-        why += f"and {people.agreement_threshold:g} is wanted; "
+        measured = f"their agreement is {said.agreement:.2g}, and {people.agreement_threshold:g} is wanted"
+        if decided is not None:
+            return _adjudicated(grader, item, decided, measured, details)
+        why = f"the raters disagree: {measured}; "
+        if people.adjudicator is not None:
+            why += f"{people.adjudicator} decides: {command(item)} --as {shlex.quote(people.adjudicator)}"
+            return grader.graded("unscored", None, why, verdict="disputed", details=details)
         room = len(ratings) < people.max_allowed
-        why += f"another may settle it: {command(item)}" if room else "no further rating is allowed"
+        why += (
+            f"another may settle it: {command(item)}"
+            if room
+            else "name who decides (evaluators.adjudicator): no further rating is allowed"
+        )
         return grader.graded("unscored", None, why, verdict="disputed", details=details)
     outcome: Outcome = "passed" if said.passed else "failed"
     reason = "" if said.passed else said.reason
     return grader.graded(outcome, round(said.share, 6), reason, details=details)
+
+
+def _adjudicated(
+    grader: Grader, item: Item, decided: Rating, measured: str, details: dict[str, Json]
+) -> Grade:
+    """What the adjudicator says, alone. That people disagreed stays to be seen, whatever it comes to."""
+    said = _READ[item.method.rating_scale.type](item, [decided])
+    details["adjudicated_by"] = decided.rater
+    outcome: Outcome = "passed" if said.passed else "failed"
+    words = words_for(decided.value, item.method.rating_scale)
+    reason = f"the raters disagreed ({measured}), and {decided.rater} decided: {words}"
+    return grader.graded(outcome, round(said.share, 6), reason, verdict="adjudicated", details=details)
 
 
 def command(item: Item) -> str:

@@ -143,6 +143,8 @@ def scale_problems(how: HumanRating) -> Iterator[Problem]:
     if people.max_allowed < people.min_required:
         what = f"max_allowed is {people.max_allowed}, and {people.min_required} are required"
         yield _wrong(what, "at most as many can be required as are allowed", "evaluators")
+    if people.adjudicator is not None and not people.adjudicator.strip():
+        yield _wrong("the adjudicator has no name", "adjudicator: ada, or leave it out", "evaluators")
     if not 0 <= people.agreement_threshold <= 1:
         yield _wrong(
             f"agreement_threshold is {people.agreement_threshold}", "a share from 0 to 1", "evaluators"

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.graders import Grader
 from baselinekit.model.recipes import Recipe, Seconds
-from baselinekit.model.values import STRICT, Json
+from baselinekit.model.values import STRICT, Json, Path
 
 Kind = Literal["capability", "regression"]
 Form = Literal["json", "markdown", "html", "junit", "sarif", "ctrf"]
@@ -89,3 +89,4 @@ class Suite:
     reporting: Reporting = field(default_factory=Reporting)
     thresholds: dict[str, float] = field(default_factory=dict)
     file: str | None = None
+    at: Path = ()

@@ -163,11 +163,14 @@ class ModelJudge:
 
 @dataclass(frozen=True, slots=True)
 class Evaluators:
+    """Who rates. `adjudicator`: whose rating decides where the others do not agree, and counts only then."""
+
     __pydantic_config__: ClassVar[Any] = STRICT
 
     min_required: int = 2
     max_allowed: int = 5
     agreement_threshold: Number = 0.8
+    adjudicator: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,17 @@
 """Ratings: what people said of an output, and what they are shown before they say it."""
 
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from baselinekit.model.graders import HumanRating
 from baselinekit.model.grades import Grade
 from baselinekit.model.values import Json
+
+
+def same_person(rater: str) -> str:
+    """By what a rater is known: Ada and ada are one."""
+    return " ".join(unicodedata.normalize("NFKC", rater).casefold().split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,17 @@ class Item:
     claims: tuple[tuple[int, int], ...] = ()
 
 
+def is_adjudicator(rater: str, how: HumanRating) -> bool:
+    named = how.evaluators.adjudicator
+    return named is not None and same_person(rater) == same_person(named)
+
+
+def by_role(ratings: Sequence[Rating], how: HumanRating) -> tuple[list[Rating], Rating | None]:
+    """What the raters said, and what the adjudicator did, who is none of them."""
+    raters = [rating for rating in ratings if not is_adjudicator(rating.rater, how)]
+    return raters, next((rating for rating in ratings if is_adjudicator(rating.rater, how)), None)
+
+
 @dataclass(frozen=True, slots=True)
 class Queued:
     """An item with what was said of it so far, the earliest first."""
@@ -67,8 +84,18 @@ class Standing:
     @property
     def is_open(self) -> bool:
         """Whether another rating is wanted and allowed."""
-        most = self.queued.item.method.evaluators.max_allowed
-        return self.grade.outcome == "unscored" and len(self.queued.ratings) < most
+        how = self.queued.item.method
+        raters, decided = by_role(self.queued.ratings, how)
+        if self.grade.verdict == "disputed" and how.evaluators.adjudicator is not None and decided is None:
+            return True
+        return self.grade.outcome == "unscored" and len(raters) < how.evaluators.max_allowed
+
+    def wants(self, rater: str) -> bool:
+        """Whether this person can say something that counts. The adjudicator is asked about disputes only."""
+        how = self.queued.item.method
+        if is_adjudicator(rater, how):
+            return self.grade.verdict == "disputed"
+        return self.is_open and len(by_role(self.queued.ratings, how)[0]) < how.evaluators.max_allowed
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,7 +188,7 @@ class _Document:
         if stated is not None:
             version = None if stated.version is None else str(stated.version)
             made = Suite(stated.name, (), version, stated.description, config, stated.reporting)
-            loading.suites.insert(before, replace(made, thresholds=thresholds, file=self.file))
+            loading.suites.insert(before, replace(made, thresholds=thresholds, file=self.file, at=item.at))
         return problems
 
     def entry(self, at: Path, raw: Json, defaults: Defaults) -> list[Problem]:

@@ -7,7 +7,6 @@ import os
 import sqlite3
 import stat
 import threading
-import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
@@ -15,7 +14,7 @@ from dataclasses import asdict, replace
 from baselinekit.documents import strictjson
 from baselinekit.errors import InvalidInput, NotRecorded, Problem, cannot
 from baselinekit.model.graders import Evaluators, HumanRating, Option, RatingScale
-from baselinekit.model.ratings import Item, Queued, Rating, Shown
+from baselinekit.model.ratings import Item, Queued, Rating, Shown, by_role, is_adjudicator, same_person
 from baselinekit.model.values import Json
 from baselinekit.store import state
 from baselinekit.store.state import cannot_write
@@ -42,11 +41,6 @@ CREATE TABLE ratings (
     PRIMARY KEY (item, who)
 );
 """
-
-
-def same_person(rater: str) -> str:
-    """By what a rater is known: Ada and ada are one."""
-    return " ".join(unicodedata.normalize("NFKC", rater).casefold().split())
 
 
 class Ratings:
@@ -205,7 +199,8 @@ def _problem(queued: Queued, rating: Rating, again: bool = False) -> Problem | N
         what = f"{rating.rater} has rated {case} already"
         return None if again else Problem("BK744", what, "each person rates once; --change replaces it")
     most = queued.item.method.evaluators.max_allowed
-    if len(queued.ratings) >= most:
+    how = queued.item.method
+    if not is_adjudicator(rating.rater, how) and len(by_role(queued.ratings, how)[0]) >= most:
         what = f"{case} has {len(queued.ratings)} ratings already"
         return Problem("BK744", what, f"no more than {most} are allowed (evaluators.max_allowed)")
     return None

@@ -366,7 +366,7 @@ def test_x9_the_model_of_a_document_is_a_name_and_what_it_stands_for_is_configur
     (known,) = load_cases(["f.yaml"], str(tmp_path))
     world = Judged(tmp_path)
     of_each = {"completeness": 5, "accuracy": 5, "relevance": 5}
-    world.says = {**scores(5), "scores": of_each}
+    world.says = {**scores(5, True), "scores": of_each}
     asked = case("a", known.recipe.input.text.replace("\\{{", "{{")).recipe
     found = world.one(replace(known, recipe=asked))
     assert (found.outcome, [ask.model for ask in world.asked]) == ("passed", ["claude-3-5-sonnet"])

@@ -285,3 +285,46 @@ def test_the_order_of_ratings_changes_nothing(values: list[int], random: Any) ->
 def test_h42_too_few_ratings_never_pass_and_never_fail(values: list[bool]) -> None:
     grade = graded(scale(BINARY, least=len(values) + 1), *values)
     assert (grade.outcome, grade.score) == ("unscored", None)
+
+
+def decided(how: HumanRating, by: str, value: Any, *values: Any) -> Grade:
+    grader = Grader("people", "human", how)
+    of = case(grader)
+    shown, claims = briefing(of, grader, "Hello", {})
+    item = Item("k", of.id, "people", how, shown, "2026-01-01T00:00:00Z", claims)
+    names = [*(f"rater {n}" for n in range(len(values))), by]
+    pairs = zip(names, [*values, value], strict=True)
+    said = [Rating(name, one, "2026-01-01T00:00:00Z") for name, one in pairs]
+    return human_grade(grader, item, said)
+
+
+@pytest.mark.parametrize(
+    ("by", "value", "values", "outcome", "verdict"),
+    [
+        ("eve", 5, [1, 5], "passed", "adjudicated"),
+        ("eve", 1, [1, 5], "failed", "adjudicated"),
+        (" EVE ", 4, [1, 5, 1, 5, 1], "passed", "adjudicated"),
+        ("eve", 1, [5, 5], "passed", None),  # who agree need nobody to decide
+        ("eve", 5, [1, 1], "failed", None),
+        ("eve", 5, [5], "unscored", "pending"),  # and no rater is replaced
+        ("bob", 5, [1, 5], "unscored", "disputed"),
+    ],
+)
+def test_a_dispute_is_settled_by_the_adjudicator_and_by_nobody_else(
+    by: str, value: int, values: list[int], outcome: str, verdict: str | None
+) -> None:
+    how = HumanRating(evaluators=Evaluators(2, 5, 0.8, "Eve"), rating_scale=LIKERT)
+    grade = decided(how, by, value, *values)
+    assert (grade.outcome, grade.verdict) == (outcome, verdict)
+    if verdict == "adjudicated":
+        assert grade.details["adjudicated_by"] == by
+        assert len(grade.details["ratings"]) == len(values) + 1
+        assert grade.reason.startswith("the raters disagreed (their agreement is ")
+        assert f"{by} decided" in grade.reason
+    if verdict == "disputed":
+        assert "Eve decides: baselinekit grade c --as Eve" in grade.reason
+
+
+def test_a_dispute_without_end_says_how_it_could_have_one() -> None:
+    grade = graded(HumanRating(evaluators=Evaluators(2, 2, 0.8), rating_scale=LIKERT), 1, 5)
+    assert "name who decides (evaluators.adjudicator)" in grade.reason

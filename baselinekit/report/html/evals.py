@@ -100,7 +100,7 @@ def _groups(report: Report) -> Iterator[Markup]:
     rows: list[list[Child]] = []
     whole = {**found, "total": found["total_evals"]}
     for name, counts in [*found["by_category"].items(), *_categories(report), ("all", whole)]:
-        rate = counts["pass_rate"]
+        rate = counts["pass_rate_of_decided"]
         figures = [_count(counts[word], word) for word in _COLUMNS]
         rows.append([name, f"{counts['total']:,}", *figures, "none" if rate is None else share(rate)])
     by_category = table("By category", heads, rows, "figures")
@@ -108,7 +108,7 @@ def _groups(report: Report) -> Iterator[Markup]:
         [name, f"{counts['total']:,}", f"{counts['passed']:,}", share(counts["passed"] / counts["total"])]
         for name, counts in found["by_grader"].items()
     ]
-    by_grader = table("By grader", ("", "cases", "passed", "pass rate"), graders, "figures")
+    by_grader = table("By grader", ("", "cases", "passed", "share passed by them"), graders, "figures")
     yield element("div", by_category, by_grader if graders else None, class_="beside")
 
 
