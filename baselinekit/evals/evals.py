@@ -15,7 +15,7 @@ from baselinekit.evals.casechoice import Choice, choose
 from baselinekit.evals.caseresults import Told, result_of, unrun
 from baselinekit.evals.examining import Examining
 from baselinekit.evals.journalling import Lasting, Memory, key_of
-from baselinekit.evals.measuring import asked_for, measured
+from baselinekit.evals.measuring import measured
 from baselinekit.evals.notifying import unheard
 from baselinekit.evals.reachable import check_reachable
 from baselinekit.model.evals import Case, Suite
@@ -71,7 +71,6 @@ def run(
     """Load, check all, run, collect, count. Everything that is wrong is said before anything is run."""
     started, began = way.clock.timestamp(), way.clock.seconds()
     thresholds = {**suite.thresholds, **policy.thresholds}
-    asked_for(thresholds)
     check_reachable(suite, policy.thresholds, policy.attempts, project.root)
     jobs = _jobs(suite, policy)
     at_once = AtOnce(way.doors, jobs)

@@ -18,6 +18,7 @@ def check_reachable(
     makes so many attempts; InvalidInput for those that ask for more attempts than that."""
     made = attempts or suite.config.attempts
     problems = []
+    asked_for({**suite.thresholds, **stated})
     for name, least in {**suite.thresholds, **stated}.items():
         for sign, k in asked_for({name: least}):
             if sign != "@" or k <= made:
