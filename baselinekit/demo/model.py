@@ -80,7 +80,7 @@ def _judged(asked: str, form: dict[str, Any]) -> str:
         if "overall_score" in form:
             form["overall_score"] = round(sum(scores.values()) / len(scores), 2)
     if "passed" in form:
-        form["passed"] = not rough
+        form["passed"] = form["overall_score"] >= 4 if "overall_score" in form else not rough
     return json.dumps(form)
 
 
