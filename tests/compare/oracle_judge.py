@@ -206,16 +206,19 @@ class Judge:
             return True
         if placeholder and placeholder.maybe:
             return not self.ignored("ignore_values", here, None) or bool(self.reads("optional"))
-        numeric = any(
-            here in rule.stored and rule.value.get("type") == "numeric" for rule in self.kinds["fields"]
-        )
-        if numeric and not any(number(value) for _, value in paths.below(e)):
+        if self.without_numbers(e, here):
             return bool(self.reads("numeric_shape"))
         if how.options.get("allow_missing_fields", False):
             if how.type == "exact":
                 raise Undecided("allow_missing_fields where the type is exact")
             return True
         return False
+
+    def without_numbers(self, e: Any, here: Place) -> bool:
+        """Whether only numbers count here, and none is stored."""
+        rules = [rule for rule in self.kinds["fields"] if here in rule.stored]
+        numeric = any(rule.value.get("type") == "numeric" for rule in rules)
+        return numeric and not any(number(value) for _, value in paths.below(e))
 
     def may_be_extra(self, there: Place, how: How) -> bool:
         if self.ignored("ignore_fields", None, there):
@@ -330,6 +333,8 @@ class Judge:
         )
 
     def ordered(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
+        for one in e if len(e) != len(a) else ():
+            no_optional(one)
         some = any(self.ignored("ignore_fields", (*se, i), None) for i in range(len(e)))
         some = some or any(self.extra_element((*sa, j)) for j in range(len(a)))
         if some and not self.reads("in_step"):
@@ -338,8 +343,9 @@ class Judge:
         for at in range(max(len(e), len(a))):
             here, there = (*se, at), (*sa, at)
             if at >= len(a):
-                no_optional(e[at])
-                envs = envs if self.ignored("ignore_fields", here, None) else set()
+                gone = self.ignored("ignore_fields", here, None)
+                gone = gone or (self.without_numbers(e[at], here) and self.reads("numeric_shape"))
+                envs = envs if gone else set()
             elif at >= len(e):
                 envs = envs if self.extra_element(there) else set()
             else:
@@ -374,6 +380,8 @@ class Judge:
         """Every actual element is what one of the stored ones describes."""
         if not e or (len(e) > 1 and bindings(e)):
             raise Undecided("each of nothing, or several with bindings")
+        if not a and any(self.ignored("ignore_fields", (*se, i), None) for i in range(len(e))):
+            raise Undecided("no element, where all that each describes is ignored")
         if not a:
             return {env} if how.options.get("allow_empty_arrays", False) else set()
         envs = {env}
