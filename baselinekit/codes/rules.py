@@ -12,7 +12,10 @@ CODES = {
         '      - "**.updated_at"         # wherever it stands\n'
         '      - headers."x-request-id"\n'
         "      - $.body.users[?(@.id > 1)].name\n\n"
-        "A JSONPath takes names, *, [n], [a:b], one `..`, and filters without regular expressions.",
+        "A JSONPath takes names, *, [n], [a:b], lists of them, one `..`, and filters: @.a == 1, !=, <, <=,\n"
+        "&&, ||, ! and parentheses. A filter sees its own element alone (@), and texts in it are quoted.\n"
+        "What would be read in another sense than it is written is refused: regular expressions, functions,\n"
+        "arithmetic, a slice with a step of 0, an index beyond 2^53.",
     ),
     "BK202": Code(
         "a key of tolerance that is neither a switch nor a path",
