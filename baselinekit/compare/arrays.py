@@ -11,7 +11,7 @@ from baselinekit.compare.mode import Mode
 from baselinekit.compare.objects import Object
 from baselinekit.compare.pairing import freeze
 from baselinekit.compare.rules import Side, State
-from baselinekit.compare.selected import Elements, is_left_out
+from baselinekit.compare.selected import Elements, Selected, is_left_out
 from baselinekit.compare.walk import Link, Mismatch, Node, Walk
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import escape_value
@@ -108,18 +108,24 @@ class Ordered:
         )
         self._between(whole, [e for e in range(sizes[0]) if e not in {*rest}], sorted(free), elements)
         whole.missing.sort()
+        nodes = [node.own if isinstance(node, Selected) and is_left_out(node) else node for node in nodes]
         chosen = replace(self, items=tuple(nodes))
         return chosen._walk_pairs(whole, actual, walk, path, 0)
 
     def _between(self, whole: Pairs, aside: list[int], free: list[int], elements: Elements) -> None:
-        """Add what is missing of the elements that are left out: between two pairs there must be as many as
-        have to be there."""
+        """Add the elements that are left out, and what is missing of them: between two pairs there must be as
+        many as have to be there."""
         begin = (-1, -1)
+        found: list[tuple[int, int]] = []
         for end in [*whole.pairs, (len(self.items), len(free) and free[-1] + 1)]:
             lost = aside[bisect(aside, begin[0]) : bisect(aside, end[0])]
             spare = free[bisect(free, begin[1]) : bisect(free, end[1])]
-            whole.missing.extend(elements.not_made_up_for(lost, self.items, spare))
+            partners = elements.partners(lost, self.items, spare)
+            found += partners.items()
+            whole.missing.extend(elements.missing(lost, self.items, partners))
             begin = end
+        whole.pairs.extend(found)
+        whole.pairs.sort()
 
     def pairs(self, actual: list[Json], walk: Walk) -> Pairs:
         """Which elements belong together, before any of them is told to differ."""
@@ -246,6 +252,8 @@ class Ordered:
         moved: dict[int, int] = {}
         free = whole.extra[:50]
         for e in whole.missing[:50]:
+            if is_left_out(self.items[e]):  # which would be taken for any
+                continue
             for a in free:
                 bindings = walk.bindings_after(self.items[e], actual[a])
                 if bindings is not None:

@@ -51,7 +51,10 @@ class Keyed:
                 pairs[e] = a
                 resolved[a] = node.walk(actual[a], walk, (path, a))
         spare = [*nameless, *(a for a in places.values() if a in free)]
-        for e in self.elements.not_made_up_for(lost, self.items, spare):
+        partners = self.elements.partners(lost, self.items, spare)
+        for e, a in partners.items():
+            pairs[e], resolved[a] = a, self.items[e].expected
+        for e in self.elements.missing(lost, self.items, partners):
             walk.missing(self.items[e].expected, (self.at, e), (path, e))
         for a in places.values():
             if a in free:

@@ -2,7 +2,7 @@
 back. A pair is left out of the comparison only where both of it are selected; what has no partner is judged
 by where it stands."""
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Container, Sequence, Set
 from dataclasses import dataclass, field
 
 from baselinekit.compare.leaves import Ignored
@@ -82,13 +82,18 @@ class Elements:
                     found.add(a)
         return found
 
-    def not_made_up_for(self, lost: Sequence[int], items: Sequence[Node], spare: Sequence[int]) -> list[int]:
-        """The elements that are missing. One whose value does not count, but that has to be there, is made up
-        for by any actual element that is left out."""
-        must = [e for e in lost if not items[e].optional]
-        kept = [e for e in must if is_left_out(items[e])]
-        made_up = set(kept if self.any_number else kept[: len(spare)])
-        return [e for e in must if e not in made_up]
+    def partners(self, lost: Sequence[int], items: Sequence[Node], spare: Sequence[int]) -> dict[int, int]:
+        """Which actual elements that are left out stand for those of the baseline that are: first for one
+        whose value does not count, but that has to be there."""
+        aside = [e for e in lost if is_left_out(items[e])]
+        aside.sort(key=lambda e: items[e].optional)
+        return dict(zip(sorted(aside[: len(spare)]), spare, strict=False))
+
+    def missing(self, lost: Sequence[int], items: Sequence[Node], partners: Container[int]) -> list[int]:
+        """The elements without a partner that have to be there."""
+        free = self.any_number
+        must = [e for e in lost if e not in partners and not items[e].optional]
+        return [e for e in must if not (free and is_left_out(items[e]))]
 
 
 def is_left_out(node: Node) -> bool:

@@ -80,7 +80,9 @@ class Unordered:
         lost = [e for e in rows if e not in found]
         if elements and aside:
             spare = [a for a in columns if a in free and a not in used]
-            lost += elements.not_made_up_for(sorted(aside), self.items, spare)
+            partners = elements.partners(sorted(aside), self.items, spare)
+            lost += elements.missing(sorted(aside), self.items, partners)
+            pairs |= partners
         likely = self._leftovers(
             lost,
             [a for a in columns if a not in used and a not in free],

@@ -76,6 +76,15 @@ def test_of_a_subset_what_is_compared_must_be_there() -> None:
         assert not ruled.compare({"users": [ADMIN, USER]}, {"users": [USER, GUEST]}, rules).passed
 
 
+@pytest.mark.parametrize("how", ["ordered", "unordered", {"by": "id"}])
+@pytest.mark.parametrize("kind", ["ignore_fields", "ignore_values"])
+def test_what_is_left_out_stays_in_a_refreshed_baseline(kind: str, how: Any) -> None:
+    rules: dict[str, Any] = {kind: [f"$.{NOT_ADMIN}"], "arrays": {"users": how}}
+    came = [GUEST, {**ADMIN, "mfa": False}]
+    found = ruled.compare({"users": [USER, ADMIN]}, {"users": came}, rules)
+    assert found.resolved == {"users": [USER, {**ADMIN, "mfa": False}]}
+
+
 MEMBERS: list[tuple[Json, Json, bool]] = [
     ({"x": {"on": False, "n": 1}}, {"x": {"on": False, "n": 2}}, True),
     ({"x": {"on": True, "n": 1}}, {"x": {"on": True, "n": 2}}, False),
