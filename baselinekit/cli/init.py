@@ -47,6 +47,7 @@ version: 1
 # Models that prompts, skills with a SKILL.md and judges ask; prices in dollars for a million tokens
 # models:
 #   default: {{openai: gpt-4.1-mini, key: openai_key, prices: {{input: 0.4, output: 1.6}}}}
+#   judge: {{openai: gpt-4.1, key: openai_key}}   # capture prompt FILE --method judge: are the facts kept?
 # limits: {{calls: 500, usd: 2.5}}
 
 # What to note about the surroundings of each capture

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from baselinekit.compare import age, outputs, settings, taken
 from baselinekit.compare.align import align as align, pair_leftovers as pair_leftovers
 from baselinekit.compare.compiler import Compiler
-from baselinekit.compare.mode import DEFAULT_SIMILARITY as DEFAULT_SIMILARITY
+from baselinekit.compare.mode import least_similarity as least_similarity
 from baselinekit.compare.order import in_document_order
 from baselinekit.compare.pairing import freeze as freeze
 from baselinekit.compare.required import missing_keys

@@ -10,6 +10,12 @@ from baselinekit.paths import Specificity
 ANYWHERE: Specificity = (-(10**9), 0, 0, 0)
 
 DEFAULT_SIMILARITY = 0.8
+EVERY_FACT = 1.0
+
+
+def least_similarity(method: str) -> float:
+    """How alike texts must be where nobody says it: a judge counts facts, and each of them matters."""
+    return EVERY_FACT if method == "judge" else DEFAULT_SIMILARITY
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +102,8 @@ class Mode:
             stated["min_similarity"] = min_similarity
         if method is not None:
             stated["method"] = OLD_NAMES.get(method, method)
+            if min_similarity is None and method != self.method:
+                stated["min_similarity"] = least_similarity(method)
         for source in sources:
             if isinstance(source, Options):
                 source = {name: value for name in FLAGS if (value := getattr(source, name)) is not None}

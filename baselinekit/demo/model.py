@@ -64,10 +64,10 @@ def said(messages: list[dict[str, Any]], tools: list[str], version: int) -> Said
 
 def _judged(asked: str, form: dict[str, Any]) -> str:
     texts = {match[1]: match[3] for match in _TEXT.finditer(asked)}
-    if "similarity" in form:
-        before, after = (set(re.findall(r"\w+", text.lower())) for text in texts.values())
-        form["similarity"] = round(len(before & after) / max(1, len(before | after)), 2)
-        form["reason"] = f"{len(before & after)} words in common"
+    if "first_in_second" in form:
+        first, second = (list(dict.fromkeys(re.findall(r"\w+", text.lower()))) for text in texts.values())
+        form["first_in_second"], form["second_in_first"] = _facts(first, second), _facts(second, first)
+        form["reason"] = f"{len(set(first) & set(second))} words in common"
         return json.dumps(form)
     text = texts.get("output") or next(iter(texts.values()))
     rough = sum(text.count(word) for word in _ROUGH)
@@ -82,6 +82,11 @@ def _judged(asked: str, form: dict[str, Any]) -> str:
     if "passed" in form:
         form["passed"] = form["overall_score"] >= 4 if "overall_score" in form else not rough
     return json.dumps(form)
+
+
+def _facts(words: list[str], others: list[str]) -> list[dict[str, str]]:
+    """To this judge every word is a fact."""
+    return [{"fact": word, "verdict": "kept" if word in others else "missing"} for word in words or [""]]
 
 
 def _extract(asked: str, version: int) -> str:

@@ -90,7 +90,7 @@ def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: W
 
 
 def _suggestions(project: Project, draft: Baseline, comparison: Mapping[str, Json]) -> list[str]:
-    """A model words things otherwise from time to time: where there is a judge, it can tell the facts."""
+    """What a model says is worded otherwise from time to time: a judge, where there is one, can tell."""
     is_text = draft.current.kind == "prompt" and comparison["type"] == "exact"
     return [SUGGESTION] if is_text and draft.comparison.type is None and "judge" in project.models else []
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from baselinekit.clipped import Mask, clipped
-from baselinekit.compare.dispatch import DEFAULT_SIMILARITY, compile_baseline
+from baselinekit.compare.dispatch import compile_baseline, least_similarity
 from baselinekit.errors import BaselinekitError, Problem, Refused, fault_of_ours
 from baselinekit.methods import OLD_NAMES, PURPOSE, renamed
 from baselinekit.model.baselines import Baseline, FieldRule, Rules
@@ -103,7 +103,8 @@ def _similar(rules: Rules) -> Iterator[tuple[str, str]]:
     stated: list[tuple[str, Rules | FieldRule]] = [("**", rules), *rules.fields.items()]
     for text, rule in stated:
         if rule.type == "semantic" or rule.method:
-            least = DEFAULT_SIMILARITY if rule.min_similarity is None else rule.min_similarity
+            wanted = rule.min_similarity
+            least = least_similarity(rule.method or rules.method or "") if wanted is None else wanted
             yield text, f"{least:g} at least, {_method(rule.method or rules.method)}"
 
 

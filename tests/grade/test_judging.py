@@ -126,7 +126,7 @@ def test_f37_a_judge_that_echoes_the_text_or_an_older_reply_gives_no_score() -> 
     older = json.dumps({**GOOD, "nonce": nonce_of("another text")})
     assert "nonce" in refused(older)
     with pytest.raises(CannotReplay):
-        read_similarity(json.dumps({"nonce": nonce_of("a", "b"), "similarity": 1, "reason": ""}), "a", "c")
+        read_similarity(similar(GOOD_FACTS, GOOD_FACTS), "a", "c")
 
 
 @given(st.lists(st.text(), min_size=1, max_size=3))
@@ -144,19 +144,57 @@ def test_the_same_question_is_the_same_question() -> None:
     assert (ask.model, ask.temperature) == ("m", 0)
 
 
-def similar(similarity: Any, **more: Any) -> str:
-    return json.dumps({"nonce": nonce_of("a", "b"), "similarity": similarity, "reason": "so", **more})
+def facts(verdicts: str) -> list[dict[str, str]]:
+    words = {"k": "kept", "c": "changed", "m": "missing"}
+    return [{"fact": f"fact {number}", "verdict": words[one]} for number, one in enumerate(verdicts, 1)]
 
 
-@pytest.mark.parametrize("score", [0, 0.5, 1])
-def test_a_similarity(score: float) -> None:
-    assert read_similarity(similar(score), "a", "b") == (score, "so")
+def similar(first: Any, second: Any, **more: Any) -> str:
+    reply = {"first_in_second": first, "second_in_first": second, "reason": "so"}
+    return json.dumps({"nonce": nonce_of("a", "b"), **reply, **more})
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "score", "why"),
+    [
+        ("k", "k", 1, "so"),
+        ("kkkk", "kk", 1, "so"),
+        ("kkkm", "kk", 0.75, "missing: fact 4; so"),
+        ("kk", "kkkm", 0.75, "missing: fact 4; so"),
+        ("mk", "kkkm", 0.5, "missing: fact 1; missing: fact 4; so"),
+        ("m", "m", 0, "missing: fact 1; missing: fact 1; so"),
+        ("kkkkkkkkkc", "kkkkkkkkkk", 0, "changed: fact 10; so"),
+        ("kkkkkkkkkk", "ckkkkkkkkk", 0, "changed: fact 1; so"),
+    ],
+)
+def test_facts_count_in_both_directions(first: str, second: str, score: float, why: str) -> None:
+    assert read_similarity(similar(facts(first), facts(second)), "a", "b") == (score, why)
     assert nonce_of("a", "b") in asked(meaning_question("a", "b", "judge"))
 
 
-@pytest.mark.parametrize("score", [-0.1, 1.1, 85, "1", None, True, [1]])
-def test_f36_a_similarity_out_of_range_is_none(score: Any) -> None:
-    with pytest.raises(CannotReplay, match=r"similarity of .* not between 0 and 1"):
-        read_similarity(similar(score), "a", "b")
+GOOD_FACTS = facts("k")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [],
+        None,
+        1,
+        {},
+        "kept",
+        ["kept"],
+        [{"fact": "x"}],
+        [{"fact": "x", "verdict": "same"}],
+        [{"fact": "x", "verdict": ["kept"]}],
+        [{"fact": 1, "verdict": "kept"}],
+        [{"fact": "x", "verdict": "kept", "score": 1}],
+        [*GOOD_FACTS, None],
+    ],
+)
+def test_f36_facts_of_another_form_are_no_verdict(wrong: Any) -> None:
+    for reply in (similar(wrong, GOOD_FACTS), similar(GOOD_FACTS, wrong)):
+        with pytest.raises(CannotReplay, match="BK640"):
+            read_similarity(reply, "a", "b")
     with pytest.raises(CannotReplay, match="has passed"):
-        read_similarity(similar(1, passed=True), "a", "b")
+        read_similarity(similar(GOOD_FACTS, GOOD_FACTS, passed=True), "a", "b")
