@@ -96,9 +96,14 @@ class Matcher:
         if number := self.compiler.uncompared:
             what = f"{many(number, 'value')} other than numbers: not compared (type: numeric)"
             yield RuleReport("numeric", "uncompared", what, ("comparison", "type"))
-        for at, what in renamed(self.rules):
-            yield RuleReport("method", "advice", what, at)
-        if not walk.count and any(question.method == "embedding" for question in walk.answers):
+        if self.rules.method is not None or self.rules.fields:
+            for at, what in renamed(self.rules):
+                yield RuleReport("method", "advice", what, at)
+        if (
+            walk.answers
+            and not walk.count
+            and any(question.method == "embedding" for question in walk.answers)
+        ):
             yield RuleReport("embedding", "advice", TOPIC_ONLY, ("comparison", "method"))
         yield from taken.not_on_file(self.rules, self.known)
         yield from age.to_be_said(self.rules, self.known, self.compiler.words.now)

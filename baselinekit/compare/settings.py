@@ -37,7 +37,8 @@ def base_mode(rules: Rules, output: Json, kind: str, problems: list[Problem]) ->
             what = f"{name} belongs to type: semantic"
             mend = "set the type, or leave it out"
             problems.append(Problem("BK203", what, mend, at=("comparison", name)))
-    problems += method_problems(rules)
+    if type == "semantic" or rules.fields:
+        problems += method_problems(rules)
     similarity = _similarity(rules.min_similarity)
     return Mode().changed(type, rules.options, flags, min_similarity=similarity, method=rules.method)
 

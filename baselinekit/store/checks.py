@@ -76,7 +76,8 @@ def check_rules(rules: Rules) -> Iterator[Problem]:
     for name, bound in rules.tolerance.items():
         if isinstance(bound, bool):
             yield from _check_flag(name, (*at, "tolerance", name))
-    yield from method_problems(rules)
+    if rules.type == "semantic" or rules.fields:
+        yield from method_problems(rules)
     yield from _check_similarity(rules.min_similarity, (*at, "min_similarity"))
     yield from _check_age(rules.max_age, (*at, "max_age"))
     for path, rule in rules.fields.items():
