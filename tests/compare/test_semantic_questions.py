@@ -58,7 +58,7 @@ def test_an_answer_settles_the_difference() -> None:
     comparison, _ = settle({"a": RED, "b": SEA}, {"a": OCEANS, "b": OCEANS})
     (difference,) = comparison.differences
     assert (difference.path, difference.kind) == (("a",), "similarity")
-    assert difference.note == "similarity 0.00, at least 0.8 is asked for (judge: so it seems)"
+    assert difference.note == "similarity 0.00, at least 1 is asked for (judge: so it seems)"
     assert comparison.resolved == {"a": OCEANS, "b": SEA}
 
 
