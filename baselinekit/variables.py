@@ -219,7 +219,9 @@ class Redactor:
         return value
 
     def _text(self, text: str, path: Path, places: Mapping[str, list[Found]]) -> str:
-        return self.mask(covering(text, places[text], MASK) if text in places else text, path)
+        if text not in places or (says_secret(path) and not _STANDS_FOR.match(text)):
+            return self.mask(text, path)
+        return covered(covering(text, places[text], MASK), path, MASK)
 
     def _key(self, key: str, dirty: set[str] | None, places: Mapping[str, list[Found]]) -> str:
         return key if dirty is not None and key not in dirty else self._text(key, (), places)

@@ -5,6 +5,7 @@ import base64
 import re
 import string
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import takewhile
 
 from baselinekit.secretlike.look import Look
 from baselinekit.secretlike.spelling import CHUNK, SHORTEST, Needle, needles_of
@@ -76,30 +77,30 @@ class Declared:
             runs = set(self._runs.findall(text))
         else:
             runs = {text[start:end] for start, end in Look(text).runs(self._least)}
-        if runs and self._in_runs("\n".join(runs)):
-            yield from self._in_run(text)
-        if any(len(run) >= _LONGEST_LINE for run in runs):
+        longest = max(map(len, runs), default=0)
+        if runs and next(self._in_run("\n".join(runs), longest), None):
+            yield from self._in_run(text, longest)
+        if longest >= _LONGEST_LINE:
             yield from self._wrapped(text)
             yield from self._in_pieces(text)
         kinds = text.encode("ascii", "replace").translate(_HEX_AS_H)
         if any(four in kinds for four in _FOUR_PAIRS):
             yield from self._in_pairs(text)
 
-    def _in_runs(self, runs: str) -> bool:
-        return next(self._in_run(runs), None) is not None
-
-    def _in_run(self, text: str) -> Iterator[Found]:
-        data = text.encode("ascii", "replace")
-        for start, end, name in _places(data.translate(_FOR_URLS).decode(), self._needles.base64):
+    def _in_run(self, text: str, longest: int) -> Iterator[Found]:
+        """In runs of letters and digits that are at most so long."""
+        data, known = text.encode("ascii", "replace"), self._needles
+        for start, end, name in _places(data.translate(_FOR_URLS).decode(), _up_to(longest, known.base64)):
             padded = _PADDING.match(text, end)
             yield start, padded.end() if padded else end, name
-        yield from _places(data.lower().decode(), self._needles.hex)
-        yield from _places(data.upper().decode(), self._needles.base32)
+        yield from _places(data.lower().decode(), _up_to(longest, known.hex))
+        yield from _places(data.upper().decode(), _up_to(longest, known.base32))
 
     def _wrapped(self, text: str) -> Iterator[Found]:
         whole = Moved(text, ((match.start(), match.end(), "") for match in _WRAP.finditer(text)))
         if whole.text != text:
-            yield from ((*whole.origin(start, end), name) for start, end, name in self._in_run(whole.text))
+            found = self._in_run(whole.text, len(whole.text))
+            yield from ((*whole.origin(start, end), name) for start, end, name in found)
 
     def _in_pieces(self, text: str) -> Iterator[Found]:
         """A run that holds a piece of a long secret."""
@@ -145,6 +146,11 @@ def covering(text: str, found: Iterable[Found], mask: str) -> str:
         parts += (text[position:start], mask)
         position = end
     return "".join((*parts, text[position:])) if position else text
+
+
+def _up_to(longest: int, needles: tuple[Needle, ...]) -> Iterable[Needle]:
+    """Of needles by their length, those that are not longer."""
+    return takewhile(lambda one: len(one[0]) <= longest, needles)
 
 
 def _places(text: str, needles: Iterable[Needle]) -> Iterator[Found]:

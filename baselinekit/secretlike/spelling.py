@@ -27,8 +27,9 @@ Needle = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Needles:
-    """What to look for in a text as it stands, in one without escapes, and in its runs of letters and digits:
-    base64 and double base64, hex in small letters, base32 in capitals; and chunks of long ones."""
+    """What to look for in a text as it stands, in one without escapes, and in its runs of letters and digits,
+    the shortest first: base64 and double base64, hex in small letters, base32 in capitals; and chunks of long
+    ones."""
 
     plain: tuple[Needle, ...]
     unescaped: tuple[Needle, ...]
@@ -67,9 +68,9 @@ def needles_of(secrets: Mapping[str, str]) -> Needles:
     return Needles(
         tuple(plain),
         tuple(_unique(bare)),
-        tuple(_unique((*once, *twice))),
-        tuple(_unique(in_hex)),
-        tuple(_unique((core, name) for value, name in raw for core in _in_base32(value))),
+        _by_length((*once, *twice)),
+        _by_length(in_hex),
+        _by_length((core, name) for value, name in raw for core in _in_base32(value)),
         tuple((value, name) for value, name in kept if is_short(value)),
         {form[at : at + CHUNK]: name for form, name in long for at in range(0, len(form) - CHUNK + 1, CHUNK)},
     )
@@ -95,6 +96,10 @@ def lines_of(secret: str) -> Iterator[str]:
 def is_short(secret: str) -> bool:
     """Whether what it alone decides of a longer text in base64 is too little to be looked for."""
     return len(secret.encode("utf-8", "surrogatepass")) <= _MOST_SHORT_BYTES
+
+
+def _by_length(needles: Iterable[Needle]) -> tuple[Needle, ...]:
+    return tuple(sorted(_unique(needles), key=lambda one: len(one[0])))
 
 
 def _unique(needles: Iterable[Needle]) -> Iterator[Needle]:

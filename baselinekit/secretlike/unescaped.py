@@ -1,6 +1,5 @@
 """A text without its escapes, and where each of its characters stood before: `%41`, `\\u0041`, `\\x41`,
-`\\101`, `&#65;`, `\\"` and the like, also nested in one another. Two spellings of one
-text become the same."""
+`\\101`, `&#65;`, `\\"` and the like, also nested in one another. Two spellings of a text become one."""
 
 import re
 from bisect import bisect_right
