@@ -84,9 +84,10 @@ class Models:
         """The text without secrets, the keys of the models among them."""
         with self._lock:
             own = [ready.own for ready in self._ready.values()]
+        text = self._world.mask(text)  # first: what looks like a secret may be a piece of a known one
         for redactor in own:
             text = redactor.mask(text)
-        return self._world.mask(text)
+        return text
 
     def _prepared(self, name: str) -> _Ready:
         with self._lock:
@@ -147,7 +148,7 @@ class Models:
         """Without the secrets that a message may have picked up on its way."""
 
         def mask(text: str) -> str:
-            return self._world.mask(own.mask(text))
+            return own.mask(self._world.mask(text))
 
         raise shown(error, mask) from None
 

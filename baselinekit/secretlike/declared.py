@@ -77,8 +77,8 @@ class Declared:
             runs = set(self._runs.findall(text))
         else:
             runs = {text[start:end] for start, end in Look(text).runs(self._least)}
-        longest = max(map(len, runs), default=0)
-        if runs and next(self._in_run("\n".join(runs), longest), None):
+        longest = max((len(run) for run in runs), default=0)
+        if runs and any(True for _ in self._in_run("\n".join(runs), longest)):
             yield from self._in_run(text, longest)
         if longest >= _LONGEST_LINE:
             yield from self._wrapped(text)
