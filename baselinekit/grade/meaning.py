@@ -8,7 +8,7 @@ from baselinekit.model.asking import Ask
 from baselinekit.model.values import Json
 
 _VERDICTS = ("kept", "changed", "missing")
-_SHOWN = 3
+_MOST_FACTS = 3
 _TASK = (
     "Do both texts tell a reader the same facts? List every fact of the first text, and say of each what "
     "became of it in the second: `kept` if it is told there in whatever words, `changed` if another "
@@ -34,7 +34,7 @@ def read_similarity(answer: str, expected: str, actual: str) -> tuple[float, str
     share = min(side.count("kept") / len(side) for side in verdicts)
     score = 0.0 if any("changed" in side for side in verdicts) else share
     lost = [f"{verdict}: {fact}" for side in facts for fact, verdict in side if verdict != "kept"]
-    return score, "; ".join([*lost[:_SHOWN], str(given["reason"])])
+    return score, "; ".join([*lost[:_MOST_FACTS], str(given["reason"])])
 
 
 def _facts(value: Json, key: str, answer: str) -> Iterator[tuple[str, str]]:
