@@ -78,15 +78,15 @@ class Columns:
         return sorted(found, key=itemgetter(0))
 
     def pairs(self, rows: Sequence[Json], others: Sequence[Json]) -> dict[int, int]:
-        """Which of the other rows has the same literal values, each taken once. None of them, if any of the
-        other rows would not pass in all that is not literal: then there is more to be said about it."""
-        try:
-            if not self._accept_anywhere(others):
-                return {}
-            before = [*map(bytes_of, self._all_literal(rows))]
-            after = [*map(bytes_of, self._all_literal(others))]
-        except (KeyError, TypeError):
-            return {}
+        """Which of the other rows has the same literal values, each taken once. Rows that would not pass in
+        all that is not literal are left out: there is more to be said about them."""
+        places: Sequence[int] = range(len(others))
+        after = self._literal_bytes(others)
+        if after is None:
+            alone = ((n, self._literal_bytes([others[n]])) for n in places)
+            passing = [(n, data[0]) for n, data in alone if data is not None]
+            places, after = [n for n, _ in passing], [data for _, data in passing]
+        before = [*map(bytes_of, self._all_literal(rows))]
         first: dict[bytes | None, int] = {}
         following = [-1] * len(after)  # the next row with the same bytes
         for a in range(len(after) - 1, -1, -1):
@@ -96,9 +96,16 @@ class Columns:
         for e, data in enumerate(before):
             a = first.get(data, -1)
             if a >= 0 and data is not None:
-                found[e] = a
+                found[e] = places[a]
                 first[data] = following[a]
         return found
+
+    def _literal_bytes(self, rows: Sequence[Json]) -> list[bytes | None] | None:
+        """What is literal in each of these rows; None if one of them does not pass in all the rest."""
+        try:
+            return [*map(bytes_of, self._all_literal(rows))] if self._accept_anywhere(rows) else None
+        except (KeyError, TypeError):
+            return None
 
     def _accept_anywhere(self, rows: Sequence[Json]) -> bool:
         """Whether these rows pass, in any order, all that is literal in them aside."""

@@ -302,7 +302,7 @@ class Compiler:
         item = self._item(value, mode, state, at)
         if columns is not None and how in ("unordered", "subset"):
             rows = Made(item, len(value))
-            return Unordered(value, rows, mode, at, subset=how == "subset", columns=columns)
+            return Unordered(value, rows, mode, at, subset=how == "subset", columns=columns, uniform=True)
         items = tuple(map(item, range(len(value))))
         whole = (
             state.tells_apart and (every := state.otherwise().here) is not None and every.ignore is not None
@@ -318,8 +318,16 @@ class Compiler:
             return Keyed(value, items, how.by, mode, at, elements)
         if how in ("unordered", "subset"):
             bindings = self.bound and any(token.key for token in tokens_in(value))
-            subset = how == "subset"
-            return Unordered(value, items, mode, at, subset=subset, bindings=bindings, elements=elements)
+            return Unordered(
+                value,
+                items,
+                mode,
+                at,
+                subset=how == "subset",
+                bindings=bindings,
+                uniform=state.same_below is not None,
+                elements=elements,
+            )
         return Ordered(value, items, mode, state, at, open=mode.type == "numeric", elements=elements)
 
     def _problem(self, error: InvalidInput, at: Link) -> None:

@@ -5,12 +5,12 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from decimal import Decimal
 
-from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.values import Json
 from baselinekit.placeholders.bindings import Bindings
 from baselinekit.placeholders.kinds import EXACT, decimal
 
 _MOST_TRIES = 20_000
+_MANY_TAKEN = 64
 _END = -1
 _WHOLE = 2**53
 """Below it a float is the number that it is written as, if that is a whole one, and no hashes collide."""
@@ -46,48 +46,119 @@ def _by_digits(number: int | float | Decimal) -> Hashable:
     return float(exact) if decimal(float(exact)) == exact else (Decimal, str(exact.normalize(EXACT)))
 
 
+class TooManyWays(Exception):
+    """It could not be found out within the limit."""
+
+
+class Flow:
+    """A maximum matching of groups of rows to groups of columns (augmenting paths, breadth first). The rows
+    of a group are all alike, and so are the columns of one: each pair of groups is tried once. A row keeps
+    its partner or gets another one, so earlier rows go before later ones.
+
+    `supply`: how many rows are in a group, `room`: how many columns. `candidates` gives the columns that a
+    group may have at all, the same object for those with the same ones; `fits` tries a pair, and raises
+    TooManyWays when it is asked too often. What has been sent by then stays."""
+
+    def __init__(
+        self,
+        supply: Sequence[int],
+        room: Sequence[int],
+        candidates: Callable[[int], Sequence[int]],
+        fits: Callable[[int, int], bool],
+    ):
+        self.left = list(supply)
+        """How many rows of a group are without a partner."""
+        self.free = list(room)
+        self.sent: list[dict[int, int]] = [{} for _ in supply]
+        self._takers: list[dict[int, None]] = [{} for _ in room]
+        self._candidates, self._try = candidates, fits
+        self._known: dict[tuple[int, int], bool] = {}
+        self._free_of: dict[int, Sequence[int]] = {}
+        self._hopeless: set[int] = set()
+
+    def try_all(self) -> None:
+        """Try each pair, needed or not."""
+        for row in range(len(self.left)):
+            for column in self._candidates(row):
+                self._fits(row, column)
+
+    def send(self, row: int) -> bool:
+        """Find partners for a group of rows; whether all of them have one now."""
+        candidates = self._candidates(row)
+        free = self._free_of.setdefault(id(candidates), candidates)
+        taken = 0
+        for column in free:
+            if not self.left[row]:
+                break
+            if not self.free[column]:
+                taken += 1
+            elif self._fits(row, column):
+                self._move(row, column, min(self.left[row], self.free[column]))
+        if taken > _MANY_TAKEN:
+            self._free_of[id(candidates)] = [column for column in free if self.free[column]]
+        while self.left[row]:
+            if not self._augment(row):
+                return False
+        return True
+
+    def _fits(self, row: int, column: int) -> bool:
+        known = self._known.get((row, column))
+        if known is None:
+            known = self._known[row, column] = self._try(row, column)
+        return known
+
+    def _move(self, row: int, column: int, count: int) -> None:
+        self.sent[row][column] = self.sent[row].get(column, 0) + count
+        self._takers[column][row] = None
+        self.left[row] -= count
+        self.free[column] -= count
+
+    def _augment(self, start: int) -> bool:
+        """Find further partners, moving other rows on. Columns that led nowhere once never lead anywhere."""
+        came_from: dict[int, int] = {}
+        through: dict[int, int] = {}
+        queue = deque([start])
+        while queue:
+            row = queue.popleft()
+            for column in self._candidates(row):
+                if column in came_from or column in self._hopeless or not self._fits(row, column):
+                    continue
+                came_from[column] = row
+                if self.free[column]:
+                    self._shift(start, column, came_from, through)
+                    return True
+                for taker in self._takers[column]:
+                    if taker != start and taker not in through:
+                        through[taker] = column
+                        queue.append(taker)
+        self._hopeless.update(came_from)
+        return False
+
+    def _shift(self, start: int, column: int, came_from: dict[int, int], through: dict[int, int]) -> None:
+        path = [(came_from[column], column)]
+        while path[-1][0] != start:
+            before = through[path[-1][0]]
+            path.append((came_from[before], before))
+        passed_on = [self.sent[row][through[row]] for row, _ in path[:-1]]
+        count = min(self.left[start], self.free[column], *passed_on)
+        self.left[start] -= count
+        self.free[column] -= count
+        for row, taken in path:
+            self.sent[row][taken] = self.sent[row].get(taken, 0) + count
+            self._takers[taken][row] = None
+            if row != start:
+                given = through[row]
+                self.sent[row][given] -= count
+                if not self.sent[row][given]:
+                    del self.sent[row][given], self._takers[given][row]
+
+
 def match(rows: int, columns: int, candidates: Callable[[int], Sequence[int]]) -> dict[int, int]:
-    """A maximum matching of rows to columns (augmenting paths, breadth first). A row keeps its partner or
-    gets another one, so earlier rows go before later ones."""
-    row_of: dict[int, int] = {}
-    column_of: dict[int, int] = {}
-    hopeless: set[int] = set()
+    """A maximum matching of single rows to single columns."""
+    flow = Flow([1] * rows, [1] * columns, candidates, lambda row, column: True)
     for row in range(rows):
-        free = next((column for column in candidates(row) if column not in row_of), None)
-        if free is not None:
-            row_of[free], column_of[row] = row, free
-        else:
-            _augment(row, candidates, row_of, column_of, hopeless)
-    return column_of
-
-
-def _augment(
-    start: int,
-    candidates: Callable[[int], Sequence[int]],
-    row_of: dict[int, int],
-    column_of: dict[int, int],
-    hopeless: set[int],
-) -> None:
-    """Find the row a partner, moving others on. Columns that led nowhere once will lead nowhere again."""
-    came_from: dict[int, int] = {}
-    queue = deque([start])
-    while queue:
-        row = queue.popleft()
-        for column in candidates(row):
-            if column in came_from or column in hopeless:
-                continue
-            came_from[column] = row
-            if column in row_of:
-                queue.append(row_of[column])
-                continue
-            while True:
-                row = came_from[column]
-                before = column_of.get(row)
-                row_of[column], column_of[row] = row, column
-                if before is None:
-                    return
-                column = before
-    hopeless.update(came_from)
+        flow.send(row)
+    return {row: column for row in range(rows) for column in flow.sent[row]}
 
 
 def search(
@@ -99,7 +170,7 @@ def search(
 ) -> dict[int, int] | None:
     """A matching of all rows, the optional ones if they can, and of at least so many columns, under which the
     bindings agree; None if there is none. The row with the fewest partners comes first. `attempt` gives the
-    bindings after a pair, or None. Too many tries are an error: a guess would be no verdict."""
+    bindings after a pair, or None. Too many tries are TooManyWays: a guess would be no verdict."""
     rows = len(optional)
     order = sorted(range(rows), key=lambda row: (optional[row], len(candidates(row))))
     choices = [[*candidates(row), None] if optional[row] else [*candidates(row)] for row in order]
@@ -119,8 +190,7 @@ def search(
             continue
         tries += 1
         if tries > _MOST_TRIES:
-            what = "there are too many ways to bind the rows of an unordered array"
-            raise CannotReplay(Problem("BK231", what, "pair them by a key: arrays: {path: {by: id}}"))
+            raise TooManyWays
         after = _after(column, chosen, states[-1], attempt, order[len(chosen)])
         if after is not None:
             chosen.append(column)

@@ -8,22 +8,25 @@ from typing import Any
 
 from baselinekit.compare.align import pair_leftovers
 from baselinekit.compare.columns import Columns
+from baselinekit.compare.groups import Groups, agreeing
 from baselinekit.compare.keyed import in_authors_order
 from baselinekit.compare.leaves import Scalar
 from baselinekit.compare.literal import Literal, identical
 from baselinekit.compare.mode import Mode
 from baselinekit.compare.objects import Object
-from baselinekit.compare.pairing import freeze, match, search
+from baselinekit.compare.pairing import TooManyWays, freeze, search
 from baselinekit.compare.selected import Elements, is_left_out, reach
 from baselinekit.compare.walk import Link, Mismatch, Node, Walk, unroll
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.values import Json
 from baselinekit.paths import render
 from baselinekit.placeholders.bindings import Bindings
-from baselinekit.placeholders.grammar import escape_value
+from baselinekit.placeholders.grammar import escape_value, tokens_in
 from baselinekit.placeholders.kinds import is_number
 
 MOST_PAIRS = 2_000_000
+_FEW = 200
+"""Of more rows than these the bindings are settled value by value at once."""
 
 
 class Made(Sequence[Node]):
@@ -45,7 +48,7 @@ class Made(Sequence[Node]):
 @dataclass(slots=True, eq=False)
 class Unordered:
     """Every row of the baseline has a partner of its own; with `subset` further rows may be there. `columns`:
-    those of rows that are all alike."""
+    those of rows that are all alike. `uniform`: the same rules hold for all rows."""
 
     expected: list[Json]
     items: Sequence[Node]
@@ -54,6 +57,7 @@ class Unordered:
     subset: bool = False
     bindings: bool = False
     columns: Columns | None = None
+    uniform: bool = False
     elements: Elements | None = None
     optional: bool = False
 
@@ -132,40 +136,25 @@ class Unordered:
         path: Link,
         free: Set[int],
     ) -> dict[int, int]:
-        buckets = self._buckets(rows, columns, actual)
-        candidates = [bucket for bucket in buckets if bucket]
-        if sum(map(len, candidates)) > MOST_PAIRS:
-            raise CannotReplay(
-                Problem(
-                    "BK231",
-                    f"the array {render(unroll(path))} has too many rows that only a trial can tell apart",
-                    "pair them by a key: arrays: {path: {by: id}}",
-                )
-            )
-        return self._paired_asking(rows, columns, buckets, actual, walk, free)
-
-    def _paired_asking(
-        self,
-        rows: list[int],
-        columns: list[int],
-        buckets: list[list[int]],
-        actual: list[Json],
-        walk: Walk,
-        free: Set[int],
-    ) -> dict[int, int]:
-        """Nobody is asked about texts that need not be alike: first the pairs are looked for without."""
+        """Nobody is asked about texts that need not be alike: first the pairs are looked for without. `free`:
+        the columns that a rule leaves out, which need no partner."""
+        if not rows:
+            return {}
+        alike = self.uniform and self.mode.type != "semantic"
+        groups = Groups(rows, columns, self.expected, actual, alike, free)
+        groups.sort_out(lambda e: _literal_values(self.items[e]))
+        trials = _Trials(self.items, actual, walk, path)
         asking, unsure = walk.asking, walk.unsure
         walk.asking = False
         found: dict[int, int] | None = None
-        with suppress(Mismatch):
-            found = self._paired(rows, columns, buckets, actual, walk, free)
-        walk.asking = asking
-        if (
-            asking
-            and walk.unsure != unsure
-            and not (found is not None and self._whole(found, rows, columns, free))
-        ):
-            return self._paired(rows, columns, buckets, actual, walk, free)
+        try:
+            with suppress(Mismatch):
+                found = self._paired(groups, rows, columns, walk, trials, free)
+        finally:
+            walk.asking = asking
+        settled = found is not None and self._whole(found, rows, columns, free)
+        if asking and walk.unsure != unsure and not settled:
+            return self._paired(groups, rows, columns, walk, trials, free)
         if found is None:
             raise Mismatch
         return found
@@ -176,78 +165,113 @@ class Unordered:
 
     def _paired(
         self,
+        groups: Groups,
         rows: list[int],
         columns: list[int],
-        buckets: list[list[int]],
-        actual: list[Json],
         walk: Walk,
+        trials: "_Trials",
         free: Set[int],
     ) -> dict[int, int]:
-        known: dict[int, list[int]] = {}
-
-        def partners(row: int) -> Sequence[int]:
-            if row not in known:
-                node = self.items[rows[row]]
-                known[row] = [a for a in buckets[row] if walk.matches(node, actual[a])]
-            return known[row]
-
-        if walk.halting and any(not partners(n) and not self.items[e].optional for n, e in enumerate(rows)):
-            raise Mismatch
-        if (
-            self.bindings
-            and (found := self._consistent(rows, len(columns), actual, partners, walk, bool(free)))
-            is not None
-        ):
+        """As many pairs as there can be. What is known to differ is told to differ, even where not all pairs
+        can be tried: then those that were found do for the report."""
+        required = sum(not self.items[e].optional for e in rows)
+        needed = [] if self.subset else [a for a in columns if a not in free]
+        differs = required > len(columns) or len(needed) > len(rows)
+        differs = differs or any(
+            not candidates and not self.items[group[0]].optional
+            for group, candidates in zip(groups.rows, groups.candidates, strict=True)
+        )
+        flow = groups.flow(trials.fits)
+        try:
+            if walk.asking:
+                flow.try_all()  # so that all questions are put at once
+            for number, group in enumerate(groups.rows):
+                if walk.halting and differs:
+                    raise Mismatch
+                differs |= not flow.send(number) and not self.items[group[0]].optional
+        except TooManyWays:
+            if not differs and not self._overfull(groups):
+                raise trials.limit() from None
+        found = groups.pairs(flow)
+        if free and needed and not differs:
+            found = self._reaching(found, groups, rows, needed, trials)
+        if not self.bindings or not self._whole(found, rows, columns, free):
             return found
-        matched = match(len(rows), len(columns), partners)
-        if free and not self.subset:
-            matched = reach(matched, len(rows), [a for a in columns if a not in free], partners)
-        return {rows[row]: a for row, a in matched.items()}
+        return self._consistent(groups, rows, columns, walk, trials, free) or found
 
-    def _buckets(self, rows: list[int], columns: list[int], actual: list[Json]) -> list[list[int]]:
-        """For each row the columns that could match it, judged by what is literal."""
-        by_keys: dict[tuple[str, ...], dict[Hashable, list[int]]] = {}
-        buckets = []
-        for e in rows:
-            node = self.items[e]
-            literal = _literal_values(node)
-            keys = tuple(literal)
-            if not keys:
-                buckets.append(columns)
-                continue
-            if keys not in by_keys:
-                places: dict[Hashable, list[int]] = {}
-                for a in columns:
-                    row = actual[a]
-                    if isinstance(row, dict):
-                        places.setdefault(tuple(freeze(row.get(key)) for key in keys), []).append(a)
-                by_keys[keys] = places
-            wanted = tuple(map(freeze, literal.values()))
-            buckets.append(by_keys[keys].get(wanted, []))
-        return buckets
+    def _reaching(
+        self,
+        found: dict[int, int],
+        groups: Groups,
+        rows: list[int],
+        needed: list[int],
+        trials: "_Trials",
+    ) -> dict[int, int]:
+        """The same number of pairs, with as many of the columns that need a partner as possible."""
+        number = {row: n for n, row in enumerate(rows)}
+        pairs = {number[row]: column for row, column in found.items()}
+        try:
+            partners = self._partners(groups, rows, trials)
+        except TooManyWays:
+            raise trials.limit() from None
+        pairs = reach(pairs, len(rows), needed, partners.__getitem__)
+        return {rows[n]: column for n, column in pairs.items()}
+
+    def _overfull(self, groups: Groups) -> bool:
+        """Whether more rows than there are need their partners among the same columns."""
+        needed: dict[int, int] = {}
+        for group, candidates in zip(groups.rows, groups.candidates, strict=True):
+            if not self.items[group[0]].optional:
+                needed[id(candidates)] = needed.get(id(candidates), 0) + len(group)
+        held = {id(columns): sum(len(groups.columns[c]) for c in columns) for columns in groups.candidates}
+        return any(count > held[columns] for columns, count in needed.items())
+
+    def _partners(self, groups: Groups, rows: list[int], trials: "_Trials") -> list[list[int]]:
+        """The columns that match each row, the bindings between them left aside."""
+        where = {
+            row: [column for number in candidates for column in groups.columns[number]]
+            for group, candidates in zip(groups.rows, groups.candidates, strict=True)
+            for row in group
+        }
+        return [[column for column in where[row] if trials.fits(row, column)] for row in rows]
 
     def _consistent(
         self,
+        groups: Groups,
         rows: list[int],
-        columns: int,
-        actual: list[Json],
-        partners: Callable[[int], Sequence[int]],
+        columns: list[int],
         walk: Walk,
-        any_number: bool,
+        trials: "_Trials",
+        free: Set[int],
     ) -> dict[int, int] | None:
-        """A matching under which every binding has one value, searched with a bound on the tries."""
-
-        def attempt(row: int, column: int, bindings: Bindings) -> Bindings | None:
-            outer, walk.bindings = walk.bindings, bindings
-            try:
-                return walk.bindings_after(self.items[rows[row]], actual[column])
-            finally:
-                walk.bindings = outer
-
-        optional = [self.items[e].optional for e in rows]
-        least = 0 if self.subset or any_number else columns
-        found = search(optional, least, partners, attempt, walk.bindings)
-        return None if found is None else {rows[row]: column for row, column in found.items()}
+        """A matching under which every binding has one value: row by row, and where that leads to too many
+        ways, value by value."""
+        try:
+            if len(rows) > _FEW:
+                raise TooManyWays
+            partners = self._partners(groups, rows, trials)
+            found = search(
+                [self.items[e].optional for e in rows],
+                0 if self.subset or free else len(columns),
+                partners.__getitem__,
+                lambda row, column, bindings: trials.after(rows[row], column, bindings),
+                walk.bindings,
+            )
+            return None if found is None else {rows[row]: column for row, column in found.items()}
+        except TooManyWays:
+            keys = {e: frozenset(t.key for t in tokens_in(self.expected[e]) if t.key) for e in rows}
+        if any(self.items[e].optional for e in rows):
+            raise trials.limit()
+        try:
+            return agreeing(
+                groups,
+                keys,
+                walk.bindings,
+                trials.after,
+                lambda found: self._whole(found, rows, columns, free),
+            )
+        except (TooManyWays, RecursionError):
+            raise trials.limit() from None
 
     def _leftovers(
         self,
@@ -291,8 +315,40 @@ def _literal_values(node: Node) -> dict[str, Json]:
     if not isinstance(node, Object | Literal) or not node.mode.literal_keys_decide:
         return {}
     numbers = node.mode.tolerance is None
+    untouched = isinstance(node, Object) and node.data is not None and node.mode.only_equal_rows_match
     return {
         key: value
         for key, value in node.rest.items()
-        if isinstance(value, str) or (numbers and is_number(value))
+        if isinstance(value, str | bool) or (numbers and is_number(value)) or untouched
     }
+
+
+class _Trials:
+    """Tries whether rows match, up to a limit."""
+
+    def __init__(self, items: Sequence[Node], actual: list[Json], walk: Walk, path: Link):
+        self._items, self._actual, self._walk, self._path = items, actual, walk, path
+        self._count = 0
+
+    def fits(self, row: int, column: int) -> bool:
+        self._counted()
+        return self._walk.matches(self._items[row], self._actual[column])
+
+    def after(self, row: int, column: int, bindings: Bindings) -> Bindings | None:
+        """The bindings after a pair, from those before it."""
+        self._counted()
+        walk = self._walk
+        outer, walk.bindings = walk.bindings, bindings
+        try:
+            return walk.bindings_after(self._items[row], self._actual[column])
+        finally:
+            walk.bindings = outer
+
+    def _counted(self) -> None:
+        self._count += 1
+        if self._count > MOST_PAIRS:
+            raise TooManyWays
+
+    def limit(self) -> CannotReplay:
+        what = f"the array {render(unroll(self._path))} has too many rows that only a trial can tell apart"
+        return CannotReplay(Problem("BK231", what, "pair them by a key: arrays: {path: {by: id}}"))
