@@ -23,7 +23,11 @@ _TAKES = {
     "any_string": {
         *("any_nonempty_string", "any_uuid", "any_email", "any_url", "any_hostname", "any_ip"),
         *("any_iso_datetime", "any_iso_date", "any_time", "any_hex", "any_base64", "any_jwt", "any_semver"),
-        *("any_ulid", "regex", "contains", "starts_with", "ends_with"),
+        *("any_ulid", "any_duration", "regex", "contains", "starts_with", "ends_with"),
+    },
+    "any_nonempty_string": {
+        *("any_uuid", "any_email", "any_url", "any_hostname", "any_ip", "any_iso_datetime", "any_iso_date"),
+        *("any_time", "any_duration", "any_hex", "any_base64", "any_jwt", "any_semver", "any_ulid"),
     },
 }
 """Placeholders that, without arguments, take whatever these others take."""

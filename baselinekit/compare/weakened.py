@@ -15,7 +15,7 @@ from baselinekit.paths import Pattern, Wild
 from baselinekit.placeholders.table import Words
 
 _TYPES = {"exact": 0, "structural": 1, "numeric": 2, "semantic": 2}
-_ARRAYS = {"ordered": 0, "by": 1, "unordered": 1, "subset": 2, "each": 2}
+_ARRAYS = {"ordered": 0, "by": 1, "unordered": 2, "subset": 3, "each": 3}
 _CRITICALITY = ("low", "medium", "high", "critical")
 _SWITCHES = {
     "allow_additional_fields": True,

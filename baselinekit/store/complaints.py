@@ -30,6 +30,7 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,30}")
 _MAPPINGS = ("dict_type", "dataclass_type")
 _LONGEST_SHOWN = 40
 _MOST_KEYS = 6
+_MOST_TOLD = 50
 
 KINDS = ("http", "command", "skill", "prompt")
 """The recipes that can be replayed."""
@@ -45,7 +46,14 @@ class Complaint(NamedTuple):
 
 
 def problems_of(complaints: Sequence[Complaint], raw: Json, schema: dict[str, Any]) -> list[Problem]:
-    return _Explainer(schema).explain(complaints, (), (), raw)
+    """Of a file that is wrong throughout the first ones say it: to explain thousands takes as long as nobody
+    waits for, and nobody would read them."""
+    problems = _Explainer(schema).explain(complaints[:_MOST_TOLD], (), (), raw)
+    more = len(complaints) - _MOST_TOLD
+    if more > 0:
+        what = f"… and {more:,} more problem{'s' * (more > 1)} of this kind in this record"
+        problems.append(Problem("BK103", what, "mend the first ones, and look again", at=()))
+    return problems
 
 
 def found(value: Json, name: str | int = "") -> str:

@@ -105,6 +105,7 @@ def test_f57_what_lets_more_pass_is_told(old: str, new: str, told: str) -> None:
     [
         ("<<any_string>>", "<<any_uuid>>"),
         ("<<any_string>>", "'<<any_string(1, 9)>>'"),
+        ("<<any_string>>", "<<any_duration>>"),
         ("<<any_string>>", "plain"),
         ("<<any_uuid>>", "0ae23f2d-220e-4029-88fc-cb6cf50424d2"),
         ("name: Ada", "name: 'Ada'"),
