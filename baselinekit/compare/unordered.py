@@ -25,6 +25,9 @@ from baselinekit.placeholders.grammar import escape_value, tokens_in
 from baselinekit.placeholders.kinds import is_number
 
 MOST_PAIRS = 2_000_000
+_MOST_OF_MORE = 200_000
+"""Of more pairs than that so many are tried: often they are enough, and else the error comes soon."""
+
 _FEW = 200
 """Of more rows than these the bindings are settled value by value at once."""
 
@@ -143,7 +146,8 @@ class Unordered:
         alike = self.uniform and self.mode.type != "semantic"
         groups = Groups(rows, columns, self.expected, actual, alike, free)
         groups.sort_out(lambda e: _literal_values(self.items[e]))
-        trials = _Trials(self.items, actual, walk, path)
+        pairs = sum(map(len, groups.candidates))
+        trials = _Trials(self.items, actual, walk, path, MOST_PAIRS if pairs <= MOST_PAIRS else _MOST_OF_MORE)
         asking, unsure = walk.asking, walk.unsure
         walk.asking = False
         found: dict[int, int] | None = None
@@ -326,7 +330,8 @@ def _literal_values(node: Node) -> dict[str, Json]:
 class _Trials:
     """Tries whether rows match, up to a limit."""
 
-    def __init__(self, items: Sequence[Node], actual: list[Json], walk: Walk, path: Link):
+    def __init__(self, items: Sequence[Node], actual: list[Json], walk: Walk, path: Link, most: int):
+        self._most = most
         self._items, self._actual, self._walk, self._path = items, actual, walk, path
         self._count = 0
 
@@ -346,7 +351,7 @@ class _Trials:
 
     def _counted(self) -> None:
         self._count += 1
-        if self._count > MOST_PAIRS:
+        if self._count > self._most:
             raise TooManyWays
 
     def limit(self) -> CannotReplay:
