@@ -107,7 +107,7 @@ class Examiner:
         case, project = prepared.case, self.here.project
         time = Time(case.timeout, self.seconds, began)
         setting = project.setting(os.path.dirname(case.source.file), time.within(self.here.doors))
-        setting = replace(setting, turn=number - 1, asker=case.id)
+        setting = replace(setting, turn=number - 1, asker=case.id, ceilings=setting.ceilings.of_a_case())
         observation, again = self._observed(_within(case.recipe, case.timeout), setting)
         time.left()
         found: list[Comparison] = []

@@ -102,6 +102,7 @@ def _prepared(here: Here, case: Case, runnable: Callable[[FunctionOutput], None]
     problems: list[Problem] = []
     prepared = Prepared(case, baseline=None if case.baseline is None else here.chosen(case.baseline))
     setting = project.setting(os.path.dirname(case.source.file), here.doors)
+    setting = replace(setting, ceilings=setting.ceilings.of_a_case())
     _refuse_long(case, setting)
     try:
         replaying.check(case.recipe, setting)

@@ -12,6 +12,7 @@ from baselinekit.replay.body import DEFAULT_MAX_BODY
 
 MANY_REDIRECTS = 5
 _TIMEOUT = 300
+_CASE_TIMEOUT = 3_600
 _RETRIES = 10
 _REDIRECTS = 20
 _EXECUTION: Path = ("current", "execution")
@@ -19,15 +20,21 @@ _EXECUTION: Path = ("current", "execution")
 
 @dataclass(frozen=True, slots=True)
 class Ceilings:
-    """`skills` and `models`: the time that the configuration gives each by name, where it says so."""
+    """`case_timeout`: for all that a case of an eval asks. `skills` and `models`: the time that the
+    configuration gives each by name, where it says so."""
 
     timeout: Seconds = _TIMEOUT
+    case_timeout: Seconds = _CASE_TIMEOUT
     max_body: int = DEFAULT_MAX_BODY
     retries: int = _RETRIES
     redirects: int = _REDIRECTS
     verify: bool = True
     skills: Mapping[str, Seconds] = field(default_factory=dict)
     models: Mapping[str, Seconds] = field(default_factory=dict)
+
+    def of_a_case(self) -> "Ceilings":
+        """Those of a case of an eval, in which an agent may work for long."""
+        return replace(self, timeout=self.case_timeout)
 
     def granting(self, timeout: Seconds | None) -> "Ceilings":
         """With the time that the operator has typed."""
@@ -43,6 +50,7 @@ def ceilings_of(config: Config) -> Ceilings:
 
     return Ceilings(
         timeout=most(limits.timeout, _TIMEOUT, http.timeout),
+        case_timeout=most(limits.timeout, _CASE_TIMEOUT, http.timeout),
         max_body=int(most(limits.max_body, DEFAULT_MAX_BODY, http.max_body)),
         retries=int(most(limits.retries, _RETRIES, http.retries)),
         redirects=int(most(limits.redirects, _REDIRECTS, http.redirects)),

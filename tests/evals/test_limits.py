@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evalcases import EXACT, World, case, suite
+from evalcases import CONFIG, EXACT, World, case, suite
 
-from baselinekit.errors import cannot
+from baselinekit.errors import Refused, cannot
 from baselinekit.evals.attempts import Outside
 from baselinekit.evals.limits import Time
 from baselinekit.model.asking import Answer, Ask
@@ -92,6 +92,21 @@ def test_h61_a_case_without_a_limit_has_the_limits_of_its_requests(tmp_path: Pat
     world = Slow(tmp_path, 20)
     world.run(suite(flow(3)))
     assert world.limits == [30, 30, 30]
+
+
+@pytest.mark.parametrize(
+    ("granted", "most"), [("", 3600), ("limits: {timeout: 50}\n", 50), ("limits: {timeout: 9000}\n", 9000)]
+)
+def test_h61_a_case_may_take_an_hour_or_what_the_configuration_grants(
+    tmp_path: Path, granted: str, most: int
+) -> None:
+    (tmp_path / "baselinekit.yaml").write_text(CONFIG + granted)
+    fine, slow = (case(timeout=seconds) for seconds in (most, most + 1))
+    world = World(tmp_path)
+    (result,) = world.run(suite(fine)).results
+    assert (result.outcome, result.reason) == ("passed", "")
+    with pytest.raises(Refused, match=f"BK408.*{most + 1} is more than a file may ask for, {most}"):
+        world.run(suite(slow))
 
 
 def test_h61_nobody_waits_longer_than_there_is_time(tmp_path: Path) -> None:

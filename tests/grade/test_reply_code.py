@@ -33,7 +33,7 @@ def value_of(reply: str) -> object:
         return NOTHING
 
 
-def test_the_error_rate_is_what_the_docs_say() -> None:
+def test_h25_code_in_fences_is_found_as_often_as_the_docs_say() -> None:
     assert len({name for name, _, _ in REPLIES}) == len(REPLIES) >= 80
     wrong = {name for name, reply, wanted in REPLIES if value_of(reply) != wanted}
     assert wrong == {*KNOWN_WRONG}
