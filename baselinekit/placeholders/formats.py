@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from functools import cache, partial
 from ipaddress import ip_address
 
 from baselinekit.model.values import Json
@@ -39,7 +40,7 @@ _URL = (
     rf"(?:/{_URL_CHAR}*)?(?:\?(?:{_URL_CHAR}|[?\[\]])*)?(?:\#(?:{_URL_CHAR}|[?\[\]])*)?"
 )
 _AUTHORITY = re.compile(r"//(?:[^@/?#]*@)?(\[[^\]]*\]|[^:/?#]*)(?::([0-9]*))?")
-_HOST_LABEL = re.compile(rf"[A-Za-z0-9_{_FOREIGN}](?:[A-Za-z0-9_{_FOREIGN}-]*[A-Za-z0-9_{_FOREIGN}])?")
+_HOST_LABEL = rf"[A-Za-z0-9_{_FOREIGN}](?:[A-Za-z0-9_{_FOREIGN}-]*[A-Za-z0-9_{_FOREIGN}])?"
 _ESCAPED = re.compile(r"%[0-9A-Fa-f]{2}")
 _MOST_PORT = 65_535
 _NUMERIC_PART = r"(?:0|[1-9][0-9]*)"
@@ -69,10 +70,13 @@ def texts(pattern: str, check: Callable[[str], bool] | None = None) -> Kind:
     return Kind(accepts, pattern, furthest=_UNTIL_BLANK)
 
 
-def _fixed(name: str, kind: Kind) -> Build:
+def _fixed(name: str, pattern: str, check: Callable[[str], bool] | None = None) -> Build:
+    """A format without arguments. Its expression is compiled when the first placeholder of it is met."""
+    kind = cache(partial(texts, pattern, check))
+
     def build(args: Args, now: float) -> Kind:
         take(name, args, name)
-        return kind
+        return kind()
 
     return build
 
@@ -199,7 +203,7 @@ def _is_url(text: str) -> bool:
     labels = _ESCAPED.sub("a", host.removesuffix(".")).split(".")
     if labels[-1].isdecimal():
         return _ip_version(host) == 4
-    return all(len(label) <= 63 and _HOST_LABEL.fullmatch(label) for label in labels)
+    return all(len(label) <= 63 and re.fullmatch(_HOST_LABEL, label) for label in labels)
 
 
 def _ip_version(text: str) -> int | None:
@@ -248,24 +252,24 @@ FORMATS: dict[str, Build] = {
     "any_uuid": _uuid,
     "any_email": _fixed(
         "any_email",
-        texts(rf"{_ATOM}(?:\.{_ATOM}){{0,31}}@{_LABEL}(?:\.{_LABEL}){{1,{_MOST_LABELS}}}", _is_email),
+        rf"{_ATOM}(?:\.{_ATOM}){{0,31}}@{_LABEL}(?:\.{_LABEL}){{1,{_MOST_LABELS}}}",
+        _is_email,
     ),
-    "any_url": _fixed("any_url", texts(_URL, _is_url)),
-    "any_hostname": _fixed("any_hostname", texts(_HOST, _is_hostname)),
+    "any_url": _fixed("any_url", _URL, _is_url),
+    "any_hostname": _fixed("any_hostname", _HOST, _is_hostname),
     "any_ip": _ip,
     "any_iso_datetime": _datetime,
-    "any_iso_date": _fixed("any_iso_date", texts(_DATE, _is_date)),
-    "any_time": _fixed("any_time", texts(rf"{_CLOCK}{_ZONE}?", _is_time)),
+    "any_iso_date": _fixed("any_iso_date", _DATE, _is_date),
+    "any_time": _fixed("any_time", rf"{_CLOCK}{_ZONE}?", _is_time),
     "any_unix_timestamp": _unix,
-    "any_duration": _fixed("any_duration", texts(f"(?:{_ISO_DURATION}|{_SHORT_DURATION})", _is_duration)),
+    "any_duration": _fixed("any_duration", f"(?:{_ISO_DURATION}|{_SHORT_DURATION})", _is_duration),
     "any_hex": _hex,
-    "any_base64": _fixed("any_base64", texts(r"[A-Za-z0-9+/_-]+={0,2}", _is_base64)),
+    "any_base64": _fixed("any_base64", r"[A-Za-z0-9+/_-]+={0,2}", _is_base64),
     "any_jwt": _fixed(
         "any_jwt",
-        texts(
-            r"[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)?", _is_jwt
-        ),
+        r"[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)?",
+        _is_jwt,
     ),
-    "any_semver": _fixed("any_semver", texts(_SEMVER)),
-    "any_ulid": _fixed("any_ulid", texts(r"[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}")),
+    "any_semver": _fixed("any_semver", _SEMVER),
+    "any_ulid": _fixed("any_ulid", r"[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}"),
 }
