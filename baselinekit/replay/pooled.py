@@ -63,25 +63,29 @@ class _Backend(httpcore.NetworkBackend):
         local, extra = options.get("local_address"), options.get("socket_options")
         admit, resolve = self._line.admit, self._resolve
 
-        def connect(limit: float) -> httpcore.NetworkStream:
-            def to(address: str) -> httpcore.NetworkStream:
+        def connect(limit: float) -> tuple[httpcore.NetworkStream, str]:
+            def to(address: str) -> tuple[httpcore.NetworkStream, str]:
                 try:
-                    return self._plain.connect_tcp(address, port, limit, local, extra)
+                    return self._plain.connect_tcp(address, port, limit, local, extra), address
                 except httpcore.ConnectError as error:
                     raise OSError(_said(error)) from error
 
             return to(host) if resolve is None else connected(resolve, admit, host, port, to)
 
-        stream = self._line.connect(connect, lambda stream: stream.close())
-        return _Stream(stream, self._line)
+        stream, address = self._line.connect(connect, lambda made: made[0].close())
+        return _Stream(stream, self._line, None if resolve is None else address)
 
 
 class _Stream(httpcore.NetworkStream):
     """A connection whose every step ends with the time of the whole request. It also notices when a server
-    sends more than its answer: what is left over would be taken for the next answer."""
+    sends more than its answer: what is left over would be taken for the next answer. And as a connection may
+    have been opened for a request with other rights, each request is asked about before a byte of it goes out.
 
-    def __init__(self, inner: httpcore.NetworkStream, line: Line):
-        self._inner, self._line = inner, line
+    `address`: that of the server; None where it is a proxy's, as then the request was asked about already."""
+
+    def __init__(self, inner: httpcore.NetworkStream, line: Line, address: str | None):
+        self._inner, self._line, self._address = inner, line, address
+        self._admitted = line.admit
         self._socket = inner.get_extra_info("socket")
         line.opened(self._socket)
         self._start()
@@ -105,6 +109,9 @@ class _Stream(httpcore.NetworkStream):
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        if self._address is not None and self._admitted is not self._line.admit:
+            self._line.admit(self._address)
+            self._admitted = self._line.admit
         if self._answering:
             self._start()
         left = self._line.left()
@@ -128,7 +135,9 @@ class _Stream(httpcore.NetworkStream):
     ) -> httpcore.NetworkStream:
         try:
             return _Stream(
-                self._inner.start_tls(ssl_context, server_hostname, self._line.patience()), self._line
+                self._inner.start_tls(ssl_context, server_hostname, self._line.patience()),
+                self._line,
+                self._address,
             )
         finally:
             self._line.closed(self._socket)

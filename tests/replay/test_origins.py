@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from replay_world import RawServer, http
 
-from baselinekit.errors import CannotReplay, Refused
+from baselinekit.errors import CannotReplay, Problem, Refused
 from baselinekit.model.observation import Request
 from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe
 from baselinekit.replay.dispatch import Setting, check, replay
@@ -125,16 +125,48 @@ def test_the_next_address_is_tried_where_one_takes_no_connection(raw: RawServer)
         sent(Names(two_test=[["127.9.9.9", "127.8.8.8"]]), f"http://two.test:{raw.port}/x", CI)
 
 
-def test_f16_a_kept_connection_is_asked_about_again(raw: RawServer) -> None:
+@pytest.mark.parametrize("http2", [False, True])
+def test_f16_a_kept_connection_is_asked_about_again(raw: RawServer, http2: bool) -> None:
     raw.says("/x", http(200), keep=True)
     names = Names(own_test=[["127.0.0.1"]])
     client = Client({}, names)
     url = f"http://own.test:{raw.port}/x"
     admitted: list[str | None] = []
-    client.send(Request("GET", url, admit=admitted.append))
-    client.send(Request("GET", url, admit=admitted.append))
+    client.send(Request("GET", url, admit=admitted.append, http2=http2))
+    client.send(Request("GET", url, admit=admitted.append, http2=http2))
     client.close()
     assert (raw.connections, admitted) == (1, ["127.0.0.1", "127.0.0.1"])
+
+
+@pytest.mark.parametrize("http2", [False, True])
+def test_f16_a_kept_connection_is_no_grant_for_the_next_request(raw: RawServer, http2: bool) -> None:
+    """Nothing of a refused request goes out, and who may go there goes on."""
+    raw.says("/x", http(200), keep=True)
+    client = Client({}, Names(own_test=[["127.0.0.1"]]))
+    url = f"http://own.test:{raw.port}/x"
+
+    def nowhere(address: str | None) -> None:
+        raise Refused(Problem("BK407", f"not to {address}"))
+
+    free = Request("GET", url, admit=lambda address: None, http2=http2)
+    bound = Request("GET", url, admit=nowhere, http2=http2)
+    client.send(free)
+    for _ in range(2):
+        with pytest.raises(Refused, match="127.0.0.1"):
+            client.send(bound)
+    assert len(raw.seen) == 1
+    assert client.send(free).status == 200
+    client.close()
+
+
+def test_f16_through_a_proxy_every_request_is_judged(raw: RawServer) -> None:
+    raw.says("http://own.test/x", http(200), keep=True)
+    client = Client({"http": f"http://127.0.0.1:{raw.port}"}, Names(own_test=[["127.0.0.1"]]))
+    admitted: list[str | None] = []
+    for _ in range(2):
+        client.send(Request("GET", "http://own.test/x", admit=admitted.append))
+    client.close()
+    assert (raw.connections, admitted) == (1, [None, "127.0.0.1", None, "127.0.0.1"])
 
 
 def test_f16_a_request_that_nobody_speaks_for_is_judged_as_at_a_desk() -> None:
