@@ -108,14 +108,14 @@ class Trust:
         network = network_of_host(_host(url)) if address is None else network_of(address)
         if network is Network.LINK_LOCAL:
             where = origin(url)
-            if not self._names(where, exactly=True) or network_of_host(_host(url)) is not network:
+            if not self.names(where, exactly=True) or network_of_host(_host(url)) is not network:
                 raise Refused(_must_be_named(where, address, "a link-local address or cloud metadata"))
         elif network is Network.PRIVATE and self.ci:
             where = origin(url)
-            if not self._names(where):
+            if not self.names(where):
                 raise Refused(_must_be_named(where, address, "in a private network"))
 
-    def _names(self, where: str, exactly: bool = False) -> bool:
+    def names(self, where: str, exactly: bool = False) -> bool:
         """Whether the operator or the configuration names an origin. `exactly`: no `*.` will do."""
         hosts = [host for host in self.allow_hosts or () if not (exactly and "*" in host)]
         named = where in self.named_origins or where in self.configured_origins

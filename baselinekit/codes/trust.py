@@ -65,7 +65,9 @@ CODES = {
         "grants: a `timeout` of 300 seconds, a `max_body` of 10 MB, 10 `retries` and 20 `redirects`, or what it\n"
         "gives every request under `http:` where that is more. `limits:` states others:\n\n"
         "    limits: {timeout: 900, max_body: 50000000}\n\n"
-        "`verify: false`, with which anybody may answer in the place of a server, is for the configuration alone:\n\n"
-        "    http: {verify: false}",
+        "`verify: false`, with which anybody may answer in the place of a server, is for the configuration alone,\n"
+        "and so is a certificate authority of your own for an address that the configuration or the command line\n"
+        "names. A file may name one for an address that nobody else names.\n\n"
+        "    http: {verify: certs/our-ca.pem}",
     ),
 }

@@ -100,7 +100,16 @@ def above(name: str, wanted: Seconds, most: Seconds, at: Path, setting: str | No
 
 def unverified() -> Problem:
     mend = (
-        "name the certificate authority, `verify: FILE`, or grant it in baselinekit.yaml: "
+        "name the certificate authority in baselinekit.yaml, `http: {verify: FILE}`, or grant it there: "
         "`http: {verify: false}`"
     )
     return Problem("BK408", "verify: false is not for a file to say", mend, at=(*_EXECUTION, "verify"))
+
+
+def foreign_authorities(where: str, file: str) -> Problem:
+    what = (
+        f"a file does not say whose certificates are trusted at {where}, "
+        "which the configuration or the command line names"
+    )
+    mend = f"name the authorities in baselinekit.yaml: `http: {{verify: {file}}}`"
+    return Problem("BK408", what, mend, at=(*_EXECUTION, "verify"))

@@ -16,7 +16,7 @@ from baselinekit.replay.cookies import Cookies
 from baselinekit.replay.files import read_bytes
 from baselinekit.replay.picking import collected, pick, problems_of_collect, problems_of_path
 from baselinekit.replay.redirects import is_redirect, redirected, too_many
-from baselinekit.replay.request import compose, kept_headers, redirects_of, retries_of
+from baselinekit.replay.request import check_authorities, compose, kept_headers, redirects_of, retries_of
 from baselinekit.replay.retries import ask_with_retries
 from baselinekit.replay.setting import Setting
 from baselinekit.replay.undefined import undefined_in
@@ -103,6 +103,8 @@ def guard(request: Request, setting: Setting) -> Request:
     """The request with who decides on its address. Refused, unless it may go out with the secrets in it."""
     known = setting.scope.secrets
     setting.trust.check_request(request.url, _secrets_in(request, setting) if known else ())
+    if isinstance(request.verify, str) and request.url[:6].lower() == "https:":
+        check_authorities(request.url, request.verify, setting)
     return replace(request, admit=partial(setting.trust.check_address, request.url))
 
 

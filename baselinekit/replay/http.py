@@ -226,7 +226,9 @@ def _why(error: Exception, request: Request, line: Line) -> CannotReplay:
 
     if isinstance(error, ssl.SSLError):
         reason = getattr(error, "verify_message", "") or error.reason or str(error)
-        mend = "name the certificate authority with `verify: FILE`, or check the address"
+        mend = (
+            "name the certificate authority in baselinekit.yaml, `http: {verify: FILE}`, or check the address"
+        )
         if reason == "WRONG_VERSION_NUMBER":
             mend = "no TLS is spoken there: write http://, or another port"
         return cannot("BK302", f"{where}: no TLS connection: {reason}", mend)

@@ -79,7 +79,7 @@ class _Backend(httpcore.NetworkBackend):
 class _Stream(httpcore.NetworkStream):
     """A connection whose every step ends with the time of the whole request. It also notices when a server
     sends more than its answer: what is left over would be taken for the next answer. And as a connection may
-    have been opened for a request with other rights, each request is asked about before a byte of it goes out.
+    have been opened for a request with other rights, each one is asked about before a byte of it goes out.
 
     `address`: that of the server; None where it is a proxy's, as then the request was asked about already."""
 

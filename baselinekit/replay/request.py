@@ -14,10 +14,11 @@ from baselinekit.model.observation import Request
 from baselinekit.model.recipes import Auth, HttpExecution, HttpRequest, Surroundings
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.replay.body import DEFAULT_MAX_BODY, KEPT
-from baselinekit.replay.ceilings import MANY_REDIRECTS, unverified
+from baselinekit.replay.ceilings import MANY_REDIRECTS, foreign_authorities, unverified
 from baselinekit.replay.files import inside, read_bytes
 from baselinekit.replay.setting import Setting, invalid
 from baselinekit.replay.urls import pairs_of, url_of
+from baselinekit.trust import origin
 from baselinekit.variables import as_text
 
 DEFAULT_TIMEOUT = 30.0
@@ -186,13 +187,29 @@ def _certificates(execution: HttpExecution, setting: Setting) -> tuple[bool | st
     """A path that a data file gives stays inside the project; one of the configuration starts at its root."""
     root, http = setting.surroundings.root, setting.http
     verify: bool | str | None = execution.verify
+    ours = os.path.join(root, http.verify) if isinstance(http.verify, str) else http.verify
     if verify is False and http.verify is not False:  # also where a variable or an answer has brought it in
         raise Refused(unverified())
     if isinstance(verify, str):
         verify = inside(setting.surroundings, verify)
+        verify = ours if isinstance(ours, str) and os.path.realpath(ours) == verify else verify
     elif verify is None:
-        verify = os.path.join(root, http.verify) if isinstance(http.verify, str) else http.verify
+        verify = ours
     cert = inside(setting.surroundings, execution.cert) if execution.cert else None
     if cert is None and http.cert:
         cert = os.path.join(root, http.cert)
     return (True if verify is None else verify), cert
+
+
+def check_authorities(url: str, verify: str, setting: Setting) -> None:
+    """Who names an origin says whose certificates are believed there: a file that brings its own authorities
+    along could let anybody answer in the place of that server, as with `verify: false`."""
+    ours = setting.http.verify
+    granted = ours is False or (
+        isinstance(ours, str) and os.path.join(setting.surroundings.root, ours) == verify
+    )
+    if granted or not setting.trust.names(where := origin(url)):
+        return
+    raise Refused(
+        foreign_authorities(where, os.path.relpath(verify, os.path.realpath(setting.surroundings.root)))
+    )

@@ -1,5 +1,6 @@
 """What a data file may ask for: less than the configuration grants, never more."""
 
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from replay_world import FakeDoors, answer
 from baselinekit.errors import Refused
 from baselinekit.model.asking import Limits, Model
 from baselinekit.model.config import Config, HttpDefaults
+from baselinekit.model.observation import Response
 from baselinekit.model.recipes import (
     CommandExecution,
     CommandInput,
@@ -25,6 +27,7 @@ from baselinekit.model.recipes import (
 from baselinekit.replay.ceilings import Ceilings, ceilings_of, refuse_above
 from baselinekit.replay.dispatch import check, replay
 from baselinekit.replay.setting import Setting
+from baselinekit.trust import Trust, origins_in
 from baselinekit.variables import Scope
 
 OURS = {"timeout": 300, "max_body": 10_000_000, "retries": 10, "redirects": 20}
@@ -147,3 +150,63 @@ def test_the_configuration_may_say_it(setting: Setting) -> None:
     here = replace(setting, doors=fake.doors, http=config.http, ceilings=ceilings_of(config))
     replay(http(verify=False), here)
     assert fake.requests[0].verify is False
+
+
+NAMED = origins_in(["https://api.test"])
+
+
+def verified(
+    setting: Setting, file: str, trust: Trust, url: str = "https://api.test/x", ours: Any = None
+) -> Any:
+    """Whom the request believes that goes out."""
+    fake = FakeDoors(answer())
+    here = replace(setting, doors=fake.doors, trust=trust, http=HttpDefaults(verify=ours))
+    recipe = Recipe(HttpRequest(url=url), HttpExecution("http", verify=file))
+    check(recipe, here)
+    replay(recipe, here)
+    return fake.requests[0].verify
+
+
+@pytest.mark.parametrize(
+    "trust", [Trust(named_origins=NAMED), Trust(configured_origins=NAMED), Trust(allow_hosts=("api.test",))]
+)
+def test_a_file_does_not_say_who_may_answer_for_what_somebody_else_has_named(
+    setting: Setting, trust: Trust
+) -> None:
+    with pytest.raises(Refused) as raised:
+        verified(setting, "ca.pem", trust)
+    (problem,) = raised.value.problems
+    assert (problem.code, problem.at) == ("BK408", ("current", "execution", "verify"))
+    assert problem.what == (
+        "a file does not say whose certificates are trusted at https://api.test:443, "
+        "which the configuration or the command line names"
+    )
+    assert "http: {verify: baselines/ca.pem}" in problem.mend
+    assert "baselinekit.yaml" in problem.mend
+
+
+def test_the_authorities_of_the_configuration_are_for_every_file(setting: Setting) -> None:
+    root = setting.surroundings.root
+    folder = os.path.relpath(setting.surroundings.folder, root)
+    trust = Trust(named_origins=NAMED)
+    ours = os.path.join(folder, "ca.pem")
+    assert verified(setting, "ca.pem", trust, ours=ours) == os.path.join(root, ours)
+    with pytest.raises(Refused):
+        verified(setting, "other.pem", trust, ours=ours)
+
+
+def test_where_only_the_file_says_whom_to_ask_it_also_says_whom_to_believe(setting: Setting) -> None:
+    assert str(verified(setting, "ca.pem", Trust())).endswith("ca.pem")
+    assert verified(setting, "ca.pem", Trust(named_origins=NAMED), url="http://api.test/x")
+
+
+def test_a_redirect_to_a_named_origin_takes_no_authorities_along(setting: Setting) -> None:
+    moved = Response(302, (("Location", "https://api.test/y"),), b"", 0.0)
+    fake = FakeDoors(moved, answer())
+    here = replace(setting, doors=fake.doors, trust=Trust(named_origins=NAMED))
+    recipe = Recipe(
+        HttpRequest(url="https://other.test/x", redirects=1), HttpExecution("http", verify="ca.pem")
+    )
+    with pytest.raises(Refused, match="whose certificates are trusted at https://api"):
+        replay(recipe, here)
+    assert len(fake.requests) == 1
