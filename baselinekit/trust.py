@@ -24,7 +24,7 @@ _INTERPRETERS = _words(
     """
     python pypy sh bash zsh dash ksh fish csh tcsh busybox node nodejs deno bun ruby perl php lua luajit
     tclsh rscript r julia java groovy scala kotlin ghci erl elixir iex swift osascript pwsh powershell
-    cmd ipython uv poetry pipenv npx pnpx bunx tsx ts-node ts-node-esm sqlite psql mysql
+    cmd ipython tsx ts-node ts-node-esm sqlite psql mysql
     """
 )
 """Of these the first word that follows is a script: where the configuration gives it, a file adds words."""
@@ -36,10 +36,12 @@ _READERS = _words(
     gmake cmake ninja npm yarn pnpm pip pip3 pipx cargo go mvn gradle ant rake bundle gem composer
     docker podman kubectl helm terraform ansible ansible-playbook curl wget nmap socat nc ncat openssl
     dd install crontab at batch systemd-run unshare nsenter chroot setsid stdbuf script expect tmux
-    screen just task pytest tox nox
+    screen just task pytest tox nox uv poetry pipenv npx pnpx bunx
     """
 )
 """Of these a word (`tar --to-command`, `git -c`), or a file that they find, says what is run or read."""
+
+_PYTHONS = _words("python pypy ipython")
 
 _NO = frozenset(("", "0", "false"))
 _CI = (
@@ -291,10 +293,45 @@ def full_grants(commands: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _runs_anything(argv: Sequence[str]) -> bool:
-    name = re.sub(r"[0-9.]+$", "", os.path.basename(argv[0]).lower().removesuffix(".exe"))
-    if name in _READERS:
+    name = _name_of_program(argv[0])
+    if name in _READERS or imports_from_its_folder(argv):
         return True
-    return name in _INTERPRETERS and all(word.startswith("-") and word != "-m" for word in argv[1:])
+    return name in _INTERPRETERS and all(word.startswith("-") for word in argv[1:])
+
+
+def _name_of_program(program: str) -> str:
+    """Without its folder and version."""
+    return re.sub(r"[0-9.]+$", "", os.path.basename(program).lower().removesuffix(".exe"))
+
+
+def imports_from_its_folder(argv: Sequence[str]) -> bool:
+    """Whether a Python looks for modules first in the folder that it runs in, which is the checkout's: so it
+    does with `-m` and `-c`, unless `-P` or `-I` stands before."""
+    if not argv or _name_of_program(argv[0]) not in _PYTHONS:
+        return False
+    rest = iter(argv[1:])
+    for word in rest:
+        if not word.startswith("-"):
+            return False
+        for place, letter in enumerate(word[1:], 1):
+            if letter in "PI":
+                return False
+            if letter in "mc":
+                return True
+            if letter in "XW":  # the value is what follows, here or in the next word
+                if place == len(word) - 1:
+                    next(rest, "")
+                break
+    return False
+
+
+def parts_of_checkout(
+    commands: Mapping[str, Sequence[str]], is_file: Callable[[str], bool]
+) -> dict[str, list[str]]:
+    """The named programs that are made of files of the project, and which: a pull request may have changed
+    those, whatever commit the configuration is of. `is_file`: whether a word is one of them."""
+    found = {name: [word for word in argv if is_file(word)] for name, argv in sorted(commands.items())}
+    return {name: files for name, files in found.items() if files}
 
 
 def _name_of(program: str) -> str:

@@ -13,6 +13,7 @@ from baselinekit.trust import (
     in_ci,
     origin,
     origins_in,
+    parts_of_checkout,
 )
 from baselinekit.variables import Secret
 
@@ -192,9 +193,17 @@ FULL = {
     "make": ["make", "all"],
     "node": ["node.exe"],
     "db": ["sqlite3"],
+    "mytool": ["python", "-m", "mytool"],
+    "json": ["python3.12", "-B", "-mjson.tool"],
+    "code": ["python", "-Bc", "import json"],
+    "warned": ["python", "-WImportWarning", "-X", "dev", "-m", "mytool"],
+    "npx": ["npx", "tool"],
+    "uv": ["uv", "run", "tool"],
 }
 FIXED = {
-    "mytool": ["python", "-m", "mytool"],
+    "safe": ["python", "-P", "-m", "mytool"],
+    "alone": ["python3.12", "-BIm", "mytool"],
+    "word": ["python", "tools/report.py", "-m"],
     "report": ["python3", "tools/report.py"],
     "own": ["./own"],
     "says": ["sh", "-c", "echo"],
@@ -206,6 +215,14 @@ FIXED = {
 def test_f15_a_named_interpreter_or_reader_is_told_as_a_full_grant() -> None:
     told = full_grants({**FULL, **FIXED})
     assert set(told) == set(FULL)
+
+
+def test_f15_what_a_program_is_made_of_in_the_checkout_is_told() -> None:
+    commands = {"b": ["python", "tools/report.py"], "a": ["./own", "x"], "jq": ["jq", "."]}
+    assert parts_of_checkout(commands, {"tools/report.py", "./own"}.__contains__) == {
+        "a": ["./own"],
+        "b": ["tools/report.py"],
+    }
 
 
 LINKS = {

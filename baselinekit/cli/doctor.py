@@ -17,7 +17,7 @@ from baselinekit.model.asking import Model
 from baselinekit.plural import many
 from baselinekit.programs.git import Git
 from baselinekit.programs.sandbox import Sandbox
-from baselinekit.trust import full_grants, host_of, in_ci
+from baselinekit.trust import full_grants, host_of, imports_from_its_folder, in_ci, parts_of_checkout
 from baselinekit.workflow import gitsetup
 from baselinekit.workflow.doctor import Findings
 from baselinekit.workflow.project import Project
@@ -96,7 +96,13 @@ def _allowed(project: Project) -> list[str]:
     other = "any program (--allow-exec)" if project.trust.allow_exec else "no other program"
     argv = {name: command.argv for name, command in project.commands.items()}
     fed = {name: one.command for name, one in project.config.skills.items() if one.command}
-    full = ", ".join(full_grants({**fed, **argv}))
+    told = {f"model {name}": one.command for name, one in models.items() if one.command}
+    shadowed = [name for name, words in told.items() if imports_from_its_folder(words)]
+    full = ", ".join([*full_grants({**fed, **argv}), *shadowed])
+    parts = parts_of_checkout({**fed, **argv, **told}, lambda word: _is_of_checkout(project.root, word))
+    parts |= {name: [one.python] for name, one in project.config.skills.items() if one.python}
+    parts |= {f"model {name}": [one.python] for name, one in models.items() if one.python}
+    ours = "; ".join(f"{name}: {', '.join(files)}" for name, files in sorted(parts.items()))
     listed = "; ".join(f"{name}: {', '.join(c.env)}" for name, c in sorted(project.commands.items()) if c.env)
     hosts_named = {host_of(one) for one in origins | project.trust.configured_origins} | {*(hosts or ())}
     named = ", ".join(sorted(hosts_named)) or "none"
@@ -109,15 +115,27 @@ def _allowed(project: Project) -> list[str]:
         f"secrets ({secrets}) go to {', '.join(sorted(origins)) or 'no origin'}",
         f"commands named in {by_config}: {commands}; {other}",
         *(
-            [f"full grants: with {full} a file runs any code, as it chooses what they are given"]
+            [
+                f"full grants: with {full} a file runs any code, by the words that it gives them "
+                "or the files that they find beside it"
+            ]
             if full
             else []
         ),
+        *([f"code of the checkout, as a pull request may have changed it: {ours}"] if ours else []),
         f"variables that files may set: {listed or 'none'}",
         f"skills named in {by_config}: {skills}",
         f"models named in {by_config}: {'; '.join(map(_told_model, models.items())) or 'none'}",
         f"files are read below {project.root}",
     ]
+
+
+def _is_of_checkout(root: str, word: str) -> bool:
+    """Whether a word of the configuration is a file of the project: a path in it starts at the root."""
+    path = os.path.realpath(os.path.join(root, word))
+    return os.path.isfile(path) and os.path.commonpath([os.path.realpath(root), path]) == os.path.realpath(
+        root
+    )
 
 
 def _told_model(named: tuple[str, Model]) -> str:

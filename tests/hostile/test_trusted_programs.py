@@ -182,11 +182,18 @@ def test_doctor_says_what_a_run_would_be_allowed(project: Attacked) -> None:
         "far": {"anthropic": "m", "key": "k"},
         "tool": {"command": ["python", "-c", "x"], "env": ["NAMED"]},
     }
-    project.configure(models=models, variables={"k": {"from_env": "K", "secret": True}})
+    project.file("tools/report.py", "")
+    commands = {"report": ["python", "tools/report.py"], "tidy": ["python", "-m", "json.tool"]}
+    skills = {"own": {"python": "ours:skill"}}
+    project.configure(
+        models=models, variables={"k": {"from_env": "K", "secret": True}}, commands=commands, skills=skills
+    )
     ran = project.run("doctor", "--ci", env={"K": "a-key-of-ours-01"}, base_url="")
     assert "far at https://api.anthropic.com with the secret k" in ran.out
     assert "near at http://127.0.0.1:11434 with the secret k" in ran.out
     assert "tool runs python -c x with NAMED" in ran.out
+    assert "full grants: with tidy, model tool a file runs any code" in ran.out
+    assert "as a pull request may have changed it: own: ours:skill; report: tools/report.py\n" in ran.out
     assert "a-key-of-ours-01" not in ran.said
     told = project.run("doctor", "--ci", "--json", env={"K": "a-key-of-ours-01"}, base_url="")
     assert [line for line in json.loads(told.out)["allowed"] if line.startswith("models")]
