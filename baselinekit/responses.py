@@ -129,7 +129,10 @@ def visible_troubles(recipe: Recipe, output: Json) -> Iterator[Trouble]:
         yield _EMPTY
 
 
-def remarks(recipe: Recipe, observation: Observation) -> Iterator[str]:
+STORED = "that is the known-good answer now"
+
+
+def remarks(recipe: Recipe, observation: Observation, meaning: str = STORED) -> Iterator[str]:
     """What may be right and may be a mistake, so that it is stored and told: a 404, an exit code of 1."""
     outcomes = outcome_places(recipe)
     seen = [(outcome, _at(observation.output, path)) for path, outcome in outcomes.items()]
@@ -137,12 +140,12 @@ def remarks(recipe: Recipe, observation: Observation) -> Iterator[str]:
     seen += [(Outcome("status", step), status) for step, status in observation.statuses if step not in shown]
     for outcome, value in seen:
         if _rank(outcome, value) == 1 and outcome.kind == "exit_code":
-            yield f"the program ended with exit code {value}: that is the known-good answer now"
+            yield f"the program ended with exit code {value}: {meaning}"
         elif _rank(outcome, value) == 1:
             who = f"step {outcome.step} answered {value}, which" if outcome.step else str(value)
-            yield f"{who} says that the request was refused: that is the known-good answer now"
+            yield f"{who} says that the request was refused: {meaning}"
     if recipe.kind == "skill" and _is_empty(recipe, observation.output):
-        yield "the answer is empty: that is the known-good answer now"
+        yield f"the answer is empty: {meaning}"
 
 
 def is_worse(outcome: Outcome, before: Json, after: Json) -> bool:

@@ -40,7 +40,7 @@ version: 1
 
 # Programs and skills that baselines may run, by the name that they use
 # commands:
-#   mytool: [python, -m, mytool]
+#   mytool: [python, -P, -m, mytool]
 # skills:
 #   code-review: {{command: [python, skills/review.py]}}
 

@@ -22,7 +22,7 @@ CODES = {
         "Baselines may run only what the configuration names. Give the program a name under `commands:` and\n"
         "use that name as argv[0], or pass --allow-exec when you trust the files:\n\n"
         "    commands:\n"
-        "      mytool: [python, -m, mytool]",
+        "      mytool: [python, -P, -m, mytool]",
     ),
     "BK404": Code(
         "a path that leads out of the project",

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from baselinekit.errors import InvalidInput, Problem, cannot, nearest
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, nearest
 from baselinekit.model.recipes import HttpFlow
 from baselinekit.model.values import Json, Path
 from baselinekit.paths import find, parse, roots, suggest
@@ -21,7 +21,8 @@ def pick(text: str, output: Json, step: str, at: Path) -> Json:
     from_body = starts == [("body",)]
     found = find(pattern, output["body"] if from_body else output) if starts else []
     if not found:
-        raise cannot("BK313", f"{step}: nothing at {text!r} in its output", _near(text, output))
+        what = f"{step}: nothing at {text!r} in its output"
+        raise CannotReplay(Problem("BK313", what, _near(text, output), at=at))
     return found[0][1] if len(found) == 1 else [value for _, value in found]
 
 

@@ -29,6 +29,8 @@ from baselinekit.workflow.project import Project
 from baselinekit.workflow.stamping import environment_of, observed_for
 from baselinekit.workflow.templating import IN_A_NAME, Templating, secrets_in, with_names
 
+_FURTHER = "only a further replay did, the first is stored"
+
 _REFUSED: dict[Flag, tuple[str, str]] = {
     "--allow-error-status": ("BK521", "mend it"),
     "--allow-empty": ("BK528", "ask again, or mend the prompt"),
@@ -190,9 +192,18 @@ def _observed(project: Project, draft: Baseline, wishes: Wishes, way: Way, folde
     }
     took = observed_for(draft.comparison, observation)
     mapping |= {"observed": took} if took else {}
-    told = dict.fromkeys(told for one in observations for told in remarks(draft.current, one))
-    notes = (*told, *templating.notes(), *unmet)
+    notes = (*_remarks(draft, observations), *templating.notes(), *unmet)
     return Found(output, mapping, observation.seconds, notes, len(observations), lesson)
+
+
+def _remarks(draft: Baseline, observations: Sequence[Observation]) -> Iterator[str]:
+    """Of the first, which is stored; and what only others show."""
+    first, *others = observations
+    yield from remarks(draft.current, first)
+    known = set(remarks(draft.current, first, _FURTHER))
+    yield from dict.fromkeys(
+        told for one in others for told in remarks(draft.current, one, _FURTHER) if told not in known
+    )
 
 
 def _refuse_troubles(draft: Baseline, observation: Observation, wishes: Wishes) -> None:

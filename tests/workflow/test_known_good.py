@@ -90,6 +90,19 @@ def test_every_step_that_was_refused_is_told(here: Console, api: ChangingApi) ->
 
 
 @pytest.mark.parametrize(
+    ("saved", "collect"), [("body.nope", ""), ("body.ok", ", collect: {a: one.body.nope}")]
+)
+def test_what_a_flow_misses_is_told_with_its_own_place(
+    here: Console, api: ChangingApi, saved: str, collect: str
+) -> None:
+    saving = f"{{name: one, endpoint: /ok, save: {{t: {saved}}}}}"
+    file = flow(here, api, f"{saving}, {step('two', '/ok')}", collect)
+    column = file.read_text().splitlines()[2].index("body.nope" if not collect else "one.body") + 1
+    said = run(here, "capture from baselines", 3)
+    assert f"BK313 baselines/f.yaml:3:{column}: step one: nothing at 'body.nope'" in said
+
+
+@pytest.mark.parametrize(
     ("collect", "path"),
     [
         (", collect: [one, two]", "two.status"),

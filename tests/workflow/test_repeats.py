@@ -134,7 +134,10 @@ def test_what_may_not_be_hidden_is_refused_with_its_line_and_a_rule(here: Consol
     capture(here, api, "/shuffled", "--repeat 3 --array body.rows=unordered")
     run(here, "compare --repeat 3", 0)
     assert "1 to 3 elements" in capture(here, api, "/grow", "--repeat 3", 3)
-    assert "status varies: it is 200, 404" in capture(here, api, "/status", "--repeat 2", 3)
+    said = capture(here, api, "/status", "--repeat 2", 3)
+    assert "status varies: it is 200, 404" in said
+    assert "404 says that the request was refused: only a further replay did, the first is stored" in said
+    assert "known-good answer now" not in said  # a 200 is stored
 
 
 def test_what_the_operator_has_ruled_is_not_learnt_again(here: Console, api: ChangingApi) -> None:
