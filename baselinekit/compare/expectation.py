@@ -4,7 +4,7 @@ Whatever was ignored already says nothing new. A placeholder that became a value
 for more; every other change of what is expected lets something else pass."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from baselinekit.clipped import already_masked, clipped
 from baselinekit.compare.outputs import Form
@@ -12,25 +12,14 @@ from baselinekit.compare.rules import State
 from baselinekit.documents.jsonfile import compact
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.values import Json, Path, json_type
-from baselinekit.placeholders.grammar import Token, has_marker, split
+from baselinekit.placeholders.contained import takes_all, takes_known
+from baselinekit.placeholders.grammar import has_marker
+from baselinekit.placeholders.kinds import Extent, is_number, of_types
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 from baselinekit.plural import many
 
 _LONGEST = 60
-_TAKES = {
-    "any_number": {"any_integer", "any_float", "number", "any_unix_timestamp"},
-    "any_string": {
-        *("any_nonempty_string", "any_uuid", "any_email", "any_url", "any_hostname", "any_ip"),
-        *("any_iso_datetime", "any_iso_date", "any_time", "any_hex", "any_base64", "any_jwt", "any_semver"),
-        *("any_ulid", "any_duration", "regex", "contains", "starts_with", "ends_with"),
-    },
-    "any_nonempty_string": {
-        *("any_uuid", "any_email", "any_url", "any_hostname", "any_ip", "any_iso_datetime", "any_iso_date"),
-        *("any_time", "any_duration", "any_hex", "any_base64", "any_jwt", "any_semver", "any_ulid"),
-    },
-}
-"""Placeholders that, without arguments, take whatever these others take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +32,16 @@ class Loosened:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What both outputs need to be read: the words then and now, and whether further keys pass now."""
+    """What both outputs need to be read: the words then and now, whether further keys pass now, and whether
+    the order of keys counted. `literal`: the types of which a value takes nothing but itself now; None: it
+    may take one of another type."""
 
     before: Words
     after: Words
     form: Form
     further_keys: bool
+    literal: frozenset[str] | None
+    order_counted: bool
 
 
 def loosened(old: Json, new: Json, state: State, sides: Sides, path: Path = ()) -> Iterator[Loosened]:
@@ -71,6 +64,8 @@ def _objects(
     old: dict[str, Json], new: dict[str, Json], state: State, sides: Sides, path: Path
 ) -> Iterator[Loosened]:
     more_asks_more = sides.further_keys or path in sides.form  # of parts and headers only those stated count
+    if sides.order_counted and [key for key in old if key in new] != [key for key in new if key in old]:
+        yield Loosened(path, "expects its keys in another order")
     for key, value in old.items():
         below = state.step(key, value, len(old))
         if key in new:
@@ -86,14 +81,14 @@ def _objects(
 
 def _values(old: Json, new: Json, sides: Sides, path: Path) -> Iterator[Loosened]:
     before, after = _read(old, sides.before), _read(new, sides.after)
-    stood, stands = isinstance(before, Placeholder | Inline), isinstance(after, Placeholder | Inline)
-    if stands and not stood:
-        yield Loosened(path, f"a value became a placeholder: {_short(old)} -> {_short(new)}")
-    elif stood and stands:
-        if not _takes(str(old), str(new)):
-            yield Loosened(path, f"another placeholder: {_short(old)} -> {_short(new)}")
-    elif stood and isinstance(before, Placeholder | Inline):
-        if not before.accepts(after, {}):
+    if isinstance(after, Placeholder | Inline):
+        if isinstance(before, Placeholder | Inline):
+            if not takes_all(before, after):
+                yield Loosened(path, f"another placeholder: {_short(old)} -> {_short(new)}")
+        elif not _means(before, after):
+            yield Loosened(path, f"a value became a placeholder: {_short(old)} -> {_short(new)}")
+    elif isinstance(before, Placeholder | Inline):
+        if not takes_known(before, _known(after, sides)):
             yield Loosened(path, f"another expectation: {_short(old)} -> {_short(new)}")
     elif not _same(before, after):
         yield Loosened(path, f"another expectation: {_short(old)} -> {_short(new)}")
@@ -108,21 +103,21 @@ def _read(value: Json, words: Words) -> Json:
         return value
 
 
-def _takes(wide: str, narrow: str) -> bool:
-    """Whether one placeholder, alone, takes all that another takes."""
-    one, other = split(wide), split(narrow)
-    if len(one) != 1 or len(other) != 1 or not isinstance(one[0], Token) or not isinstance(other[0], Token):
-        return wide == narrow
-    first, second = one[0], other[0]
-    if (second.optional and not first.optional) or (first.key and first.key != second.key):
+def _known(value: Json, sides: Sides) -> Extent:
+    """What is known of all that a value accepts which is no placeholder."""
+    if sides.literal is None:
+        return Extent()
+    kind = json_type(value)
+    breaks = isinstance(value, str) and "\n" in value  # which may be other line breaks
+    return replace(of_types(kind), values=(value,) if kind in sides.literal and not breaks else None)
+
+
+def _means(value: Json, template: Placeholder | Inline) -> bool:
+    """Whether a placeholder stands for this one value, no number: of those a literal may take others."""
+    if not isinstance(template, Placeholder) or template.token.optional or template.token.nullable:
         return False
-    if first.name == "any":
-        return True
-    if second.nullable and not first.nullable:
-        return False
-    if first.name == second.name:
-        return first.args in ((), second.args)
-    return not first.args and second.name in _TAKES.get(first.name, ())
+    values = template.kind.extent.values
+    return bool(values) and not is_number(value) and all(_same(one, value) for one in values or ())
 
 
 def _same(one: Json, other: Json) -> bool:

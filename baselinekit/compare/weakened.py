@@ -47,8 +47,10 @@ def _known(before: Baseline, after: Baseline, words_before: Words, words: Words)
     form = outputs.form_of(before.current)
     problems: list[object] = []
     rules, _ = settings.path_rules(before.comparison, old.output, form, problems)  # type: ignore[arg-type]
-    further = settings.base_mode(after.comparison, new.output, after.current.kind, []).allow_additional_fields
-    sides = Sides(words_before, words, form, further)
+    mode = settings.base_mode(after.comparison, new.output, after.current.kind, [])
+    literal = _literal(after.comparison, mode)
+    ordered = _order_counted(before)
+    sides = Sides(words_before, words, form, mode.allow_additional_fields, literal, ordered)
 
     def compared(one: Json, other: Json, variant: int | None) -> Iterator[Loosened]:
         for found in loosened(one, other, automaton_of(rules).start, sides):
@@ -65,6 +67,27 @@ def _known(before: Baseline, after: Baseline, words_before: Words, words: Words)
             yield from compared(known.output, variant.output, number)
     if stood:
         yield Loosened(("baseline", "variants"), "a variant is gone: another output is right in some places")
+
+
+def _order_counted(before: Baseline) -> bool:
+    """Whether the order of keys was checked, be it in one place."""
+    mode = _read(before, before)[0]
+    fields = before.comparison.fields.values()
+    return not mode.allow_field_reordering or any(
+        field.tolerance.get("allow_field_reordering") is False for field in fields
+    )
+
+
+def _literal(rules: Rules, mode: Mode) -> frozenset[str] | None:
+    """The types of which a stored value takes nothing but itself; None where it may take another type."""
+    if mode.type not in ("exact", "structural") or rules.fields:
+        return None
+    types = {"boolean", "null"}
+    if mode.case_sensitive and not mode.trim_whitespace:
+        types.add("string")
+    if not any(isinstance(bound, Tolerance) for bound in rules.tolerance.values()):
+        types.add("number")
+    return frozenset(types)
 
 
 def _observed(old: Known, new: Known) -> Iterator[Loosened]:

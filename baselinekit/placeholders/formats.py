@@ -5,12 +5,24 @@ import binascii
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from functools import cache, partial
 from ipaddress import ip_address
 
 from baselinekit.model.values import Json
-from baselinekit.placeholders.kinds import Args, Kind, count, is_number, read_number, seconds, take, whole
+from baselinekit.placeholders.kinds import (
+    Args,
+    Extent,
+    Kind,
+    count,
+    is_number,
+    read_number,
+    seconds,
+    take,
+    whole,
+)
 
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _MOST_LABELS = 126
@@ -70,15 +82,24 @@ def texts(pattern: str, check: Callable[[str], bool] | None = None) -> Kind:
     return Kind(accepts, pattern, furthest=_UNTIL_BLANK)
 
 
-def _fixed(name: str, pattern: str, check: Callable[[str], bool] | None = None) -> Build:
-    """A format without arguments. Its expression is compiled when the first placeholder of it is met."""
-    kind = cache(partial(texts, pattern, check))
+def _fixed(name: str, make: Callable[[], Kind], least: int, most: int | None, *narrower_than: str) -> Build:
+    """A format without arguments, made when the first placeholder of it is met. `least`, `most`: the lengths
+    of its texts."""
+
+    @cache
+    def known() -> Kind:
+        return replace(make(), extent=_extent(least, most, name, *narrower_than))
 
     def build(args: Args, now: float) -> Kind:
         take(name, args, name)
-        return kind()
+        return known()
 
     return build
+
+
+def _extent(least: int, most: int | None, *names: str) -> Extent:
+    """What is known of a format: its own name, and those of all formats that it is narrower than."""
+    return Extent(frozenset(("string",)), (least, most), names=frozenset(names))
 
 
 def _uuid(args: Args, now: float) -> Kind:
@@ -87,15 +108,20 @@ def _uuid(args: Args, now: float) -> Kind:
     (version,) = take("any_uuid", args, "any_uuid(4)", lambda arg: whole(arg) and 1 <= arg <= 8)
     any_digit = "[0-9a-fA-F]"
     digit, variant = (any_digit, any_digit) if version is None else (str(version), "[89abAB]")
-    return texts(
+    kind = texts(
         rf"{any_digit}{{8}}-{any_digit}{{4}}-{digit}{any_digit}{{3}}"
         rf"-{variant}{any_digit}{{3}}-{any_digit}{{12}}"
     )
+    names = ("any_uuid", "any_hostname", "any_base64")
+    own = () if version is None else (f"any_uuid({version})",)
+    return replace(kind, extent=_extent(36, 36, *names, *own))
 
 
 def _hex(args: Args, now: float) -> Kind:
     (length,) = take("any_hex", args, "any_hex(40)", lambda arg: count(arg) and arg > 0)
-    return texts(rf"[0-9a-fA-F]{{{length}}}" if length else "[0-9a-fA-F]+")
+    kind = texts(rf"[0-9a-fA-F]{{{length}}}" if length else "[0-9a-fA-F]+")
+    also = ("any_base64",) if length and length % 4 != 1 else ()
+    return replace(kind, extent=_extent(length or 1, length, "any_hex", *also))
 
 
 def _ip(args: Args, now: float) -> Kind:
@@ -105,7 +131,8 @@ def _ip(args: Args, now: float) -> Kind:
         found = _ip_version(text)
         return found is not None and version in (None, found)
 
-    return texts(r"[0-9A-Fa-f:.]{2,45}", check)
+    own = () if version is None else (f"any_ip({version})",)
+    return replace(texts(r"[0-9A-Fa-f:.]{2,45}", check), extent=_extent(2, 45, "any_ip", *own))
 
 
 def _datetime(args: Args, now: float) -> Kind:
@@ -116,7 +143,8 @@ def _datetime(args: Args, now: float) -> Kind:
         moment = _moment(text)
         return moment is not None and (span is None or abs(_seconds(moment) - now) <= span)
 
-    return texts(rf"{_DATE}[Tt ]{_CLOCK}{_ZONE}?", check)
+    extent = replace(_extent(16, 35, "any_iso_datetime"), within=seconds(within))
+    return replace(texts(rf"{_DATE}[Tt ]{_CLOCK}{_ZONE}?", check), extent=extent)
 
 
 def _moment(text: str) -> datetime | None:
@@ -179,7 +207,14 @@ def _unix(args: Args, now: float) -> Kind:
                 return span is None or abs(float(value / unit) - now) <= span
         return False
 
-    return Kind(accepts, r"[0-9]{10}(?:[0-9]{3}){0,3}(?:\.[0-9]+)?", read_number, furthest="[0-9.]+")
+    extent = Extent(
+        frozenset(("number",)),
+        numbers=(Decimal(10**9), Decimal(10**19)),
+        within=seconds(within),
+        names=frozenset(("any_unix_timestamp",)),
+    )
+    inline = r"[0-9]{10}(?:[0-9]{3}){0,3}(?:\.[0-9]+)?"
+    return Kind(accepts, inline, read_number, furthest="[0-9.]+", extent=extent)
 
 
 def _is_email(text: str) -> bool:
@@ -252,24 +287,35 @@ FORMATS: dict[str, Build] = {
     "any_uuid": _uuid,
     "any_email": _fixed(
         "any_email",
-        rf"{_ATOM}(?:\.{_ATOM}){{0,31}}@{_LABEL}(?:\.{_LABEL}){{1,{_MOST_LABELS}}}",
-        _is_email,
+        partial(
+            texts, rf"{_ATOM}(?:\.{_ATOM}){{0,31}}@{_LABEL}(?:\.{_LABEL}){{1,{_MOST_LABELS}}}", _is_email
+        ),
+        5,
+        _MOST_EMAIL,
     ),
-    "any_url": _fixed("any_url", _URL, _is_url),
-    "any_hostname": _fixed("any_hostname", _HOST, _is_hostname),
+    "any_url": _fixed("any_url", _later(_URL, _is_url), 6, None),
+    "any_hostname": _fixed("any_hostname", _later(_HOST, _is_hostname), 1, _MOST_HOST),
     "any_ip": _ip,
     "any_iso_datetime": _datetime,
-    "any_iso_date": _fixed("any_iso_date", _DATE, _is_date),
-    "any_time": _fixed("any_time", rf"{_CLOCK}{_ZONE}?", _is_time),
+    "any_iso_date": _fixed("any_iso_date", _later(_DATE, _is_date), 10, 10, "any_hostname", "any_base64"),
+    "any_time": _fixed("any_time", _later(rf"{_CLOCK}{_ZONE}?", _is_time), 5, 24),
     "any_unix_timestamp": _unix,
-    "any_duration": _fixed("any_duration", f"(?:{_ISO_DURATION}|{_SHORT_DURATION})", _is_duration),
+    "any_duration": _fixed(
+        "any_duration", _later(f"(?:{_ISO_DURATION}|{_SHORT_DURATION})", _is_duration), 2, None
+    ),
     "any_hex": _hex,
-    "any_base64": _fixed("any_base64", r"[A-Za-z0-9+/_-]+={0,2}", _is_base64),
+    "any_base64": _fixed("any_base64", _later(r"[A-Za-z0-9+/_-]+={0,2}", _is_base64), 2, None),
     "any_jwt": _fixed(
         "any_jwt",
-        r"[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)?",
-        _is_jwt,
+        partial(
+            texts,
+            r"[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)?",
+            _is_jwt,
+        ),
+        6,
+        None,
     ),
-    "any_semver": _fixed("any_semver", _SEMVER),
-    "any_ulid": _fixed("any_ulid", r"[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}"),
+    "any_semver": _fixed("any_semver", _later(_SEMVER), 5, None),
+    "any_ulid": _fixed("any_ulid", _later(r"[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}"), 26, 26, "any_base64"),
 }
+"""Each format: how it is read, how long its texts are, and what other formats it is narrower than."""

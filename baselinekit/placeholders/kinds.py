@@ -20,13 +20,45 @@ _LENGTH_OF_TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 _UNITS = {"ms": Decimal("0.001"), "s": Decimal(1), "m": Decimal(60), "h": Decimal(3600), "d": Decimal(86400)}
 
 
+TYPES = frozenset(("string", "number", "boolean", "null", "object", "array"))
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What every value has that a placeholder accepts, and no other value has: its type, its length (of a
+    text, an array, an object), its size and form (of a number: `whole` those written without a fraction,
+    `within` of the present moment), how a text begins and ends and what it holds, the tests by `names` that
+    it passes (formats and expressions; None: nobody knows), its elements, or that it is one of some values.
+    Of a format the length follows from the name: it stands here for those who ask for a length alone."""
+
+    types: frozenset[str] = TYPES
+    lengths: tuple[int, int | None] = (0, None)
+    numbers: tuple[Decimal | None, Decimal | None] = (None, None)
+    whole: bool | None = None
+    within: Decimal | None = None
+    begins: str = ""
+    ends: str = ""
+    holds: tuple[str, ...] = ()
+    names: frozenset[str] | None = frozenset()
+    element: "Kind | None" = None
+    values: tuple[Json, ...] | None = None
+
+
+UNKNOWN = Extent(names=None)
+
+
+def of_types(*types: str) -> Extent:
+    return Extent(frozenset(types))
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """`accepts` judges a JSON value. `inline` is the regular expression that finds a candidate inside a
     longer text (None: it cannot stand there) and `read` turns the candidate into the value to judge.
     `timed`: the expression is the user's own, so it needs the time limit. Of a candidate that begins at some
     place, `furthest` matches at least as much as could belong to it (None: the rest of the text); `any_text`:
-    every text of these lengths is accepted."""
+    every text of these lengths is accepted. `extent` says what is accepted, to whoever sets two kinds beside
+    each other."""
 
     accepts: Callable[[Json], bool]
     inline: str | None = None
@@ -34,6 +66,7 @@ class Kind:
     timed: bool = False
     furthest: str | None = None
     any_text: tuple[int, int | None] | None = None
+    extent: Extent = UNKNOWN
 
 
 def is_number(value: Json) -> bool:

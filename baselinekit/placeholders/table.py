@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from baselinekit.errors import InvalidInput, Problem, nearest
@@ -10,14 +10,18 @@ from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders import formats
 from baselinekit.placeholders.grammar import Token
 from baselinekit.placeholders.kinds import (
+    EXACT,
     Args,
+    Extent,
     Kind,
     bad_args,
     between,
     bounds,
     count,
+    decimal,
     delta,
     is_number,
+    of_types,
     read_number,
     same,
     take,
@@ -32,6 +36,7 @@ _NEAR = re.compile(rf"({_NUMBER})(?:\s*(?:±|\+/-|\+-)\s*({_NUMBER}))?")
 _DEPENDS_ON_ITS_PLACE = re.compile(r"\(\?(?!:|P<|<[A-Za-z_])|\\[bBAZzGKmM]|[*+?}]\+|(?<!\[)\^|\$")
 """Anchors, lookarounds, flags, possessive repeats: inside a longer text they mean something else."""
 
+_ALL_OF: dict[str, tuple[Json, ...]] = {"boolean": (True, False), "null": (None,)}
 _REFERS_BACK = re.compile(r"(?<!\\)(?:\\\\)*\\[1-9]")
 
 
@@ -74,7 +79,10 @@ def names() -> list[str]:
 def of_type(*types: str) -> Kind:
     texts = {"boolean": "true|false", "null": "null"}
     inline = texts.get(types[0])
-    return Kind(lambda value: json_type(value) in types, inline, {"true": True, "false": False}.get)
+    extent = replace(of_types(*types), values=_ALL_OF.get(types[0]) if len(types) == 1 else None)
+    return Kind(
+        lambda value: json_type(value) in types, inline, {"true": True, "false": False}.get, extent=extent
+    )
 
 
 def _string(args: Args, words: Words, name: str = "any_string", least: int = 0) -> Kind:
@@ -84,7 +92,9 @@ def _string(args: Args, words: Words, name: str = "any_string", least: int = 0) 
     def accepts(value: Json) -> bool:
         return isinstance(value, str) and len(value) >= low and (high is None or len(value) <= high)
 
-    return Kind(accepts, rf"[\s\S]{{{low},{'' if high is None else high}}}?", any_text=(low, high))
+    inline = rf"[\s\S]{{{low},{'' if high is None else high}}}?"
+    extent = replace(of_types("string"), lengths=(low, high))
+    return Kind(accepts, inline, any_text=(low, high), extent=extent)
 
 
 def _number(args: Args, words: Words, name: str = "any_number", *, only: type | None = None) -> Kind:
@@ -96,7 +106,11 @@ def _number(args: Args, words: Words, name: str = "any_number", *, only: type | 
 
     inline = r"-?[0-9]+" if only is int else _NUMBER
     furthest = r"-?[0-9]{1,1001}" if only is int else _NUMBER_END
-    return Kind(accepts, inline, read_number, furthest=furthest)
+    exact = tuple(None if bound is None else decimal(bound) for bound in (low, high))
+    extent = replace(
+        of_types("number"), numbers=(exact[0], exact[1]), whole=None if only is None else only is int
+    )
+    return Kind(accepts, inline, read_number, furthest=furthest, extent=extent)
 
 
 def _near(args: Args, words: Words) -> Kind:
@@ -109,6 +123,9 @@ def _near(args: Args, words: Words) -> Kind:
         _NUMBER,
         read_number,
         furthest=_NUMBER_END,
+        extent=replace(
+            of_types("number"), numbers=(EXACT.subtract(middle, distance), EXACT.add(middle, distance))
+        ),
     )
 
 
@@ -127,7 +144,7 @@ def _array(args: Args, words: Words) -> Kind:
             and (element is None or all(map(element.accepts, value)))
         )
 
-    return Kind(accepts)
+    return Kind(accepts, extent=replace(of_types("array"), lengths=(low or 0, high), element=element))
 
 
 def _one_of(args: Args, words: Words) -> Kind:
@@ -139,7 +156,8 @@ def _one_of(args: Args, words: Words) -> Kind:
         return any(same(value, arg) for arg in args)
 
     inline = "|".join(formats.literal(text) for text in sorted(texts, key=len, reverse=True))
-    return Kind(accepts, inline, texts.get)
+    types = {json_type(arg) for arg in args}
+    return Kind(accepts, inline, texts.get, extent=replace(of_types(*types), values=args))
 
 
 def _regex_args(args: Args, words: Words) -> Kind:
@@ -160,10 +178,13 @@ def _regex(pattern: str, patience: Patience) -> Kind:
         lambda value: isinstance(value, str) and full_match(expression, value, patience) is not None,
         inline,
         timed=True,
+        extent=replace(of_types("string"), names=frozenset((f"regex {unanchored(pattern)}",))),
     )
 
 
-def _text_test(name: str, test: Callable[[str, str], bool], inline: str) -> Callable[[Args, Words], Kind]:
+def _text_test(
+    name: str, test: Callable[[str, str], bool], inline: str, known: Callable[[str], Extent]
+) -> Callable[[Args, Words], Kind]:
     def build(args: Args, words: Words) -> Kind:
         example = f"{name}('some text')"
         if len(args) != 1:
@@ -172,6 +193,7 @@ def _text_test(name: str, test: Callable[[str, str], bool], inline: str) -> Call
         return Kind(
             lambda value: isinstance(value, str) and test(value, part),
             inline.replace("PART", formats.literal(part)),
+            extent=replace(known(part), types=frozenset(("string",)), lengths=(len(part), None)),
         )
 
     return build
@@ -190,14 +212,21 @@ def _length(args: Args, words: Words) -> Kind:
             and (high is None or len(value) <= high)
         )
 
-    return Kind(accepts, rf"[\s\S]{{{low},{'' if high is None else high}}}?", any_text=(low, high))
+    inline = rf"[\s\S]{{{low},{'' if high is None else high}}}?"
+    extent = replace(of_types("string", "array", "object"), lengths=(low, high))
+    return Kind(accepts, inline, any_text=(low, high), extent=extent)
 
 
 def _variable(token: Token, scope: Scope) -> Kind:
     if len(token.args) != 1 or not isinstance(token.args[0], str):
         raise bad_args("var", "takes the name of a variable", "var(base_url)")
     value = scope.lookup(token.args[0])
-    return Kind(lambda actual: same(actual, value), formats.literal(as_text(value)), lambda text: value)
+    return Kind(
+        lambda actual: same(actual, value),
+        formats.literal(as_text(value)),
+        lambda text: value,
+        extent=replace(of_types(json_type(value)), values=(value,)),
+    )
 
 
 def _plain(kind: Kind, name: str) -> Callable[[Args, Words], Kind]:
@@ -213,7 +242,7 @@ def _format(name: str) -> Callable[[Args, Words], Kind]:
 
 
 _TABLE: dict[str, Callable[[Args, Words], Kind]] = {
-    "any": _plain(Kind(lambda value: True, _ANYTHING, any_text=(0, None)), "any"),
+    "any": _plain(Kind(lambda value: True, _ANYTHING, any_text=(0, None), extent=Extent()), "any"),
     "any_string": _string,
     "any_nonempty_string": lambda args, words: _string(args, words, "any_nonempty_string", 1),
     "any_number": _number,
@@ -225,9 +254,16 @@ _TABLE: dict[str, Callable[[Args, Words], Kind]] = {
     "any_array": _array,
     "one_of": _one_of,
     "regex": _regex_args,
-    "contains": _text_test("contains", lambda text, part: part in text, r"[\s\S]*?PART[\s\S]*?"),
-    "starts_with": _text_test("starts_with", str.startswith, r"PART[\s\S]*?"),
-    "ends_with": _text_test("ends_with", str.endswith, r"[\s\S]*?PART"),
+    "contains": _text_test(
+        "contains",
+        lambda text, part: part in text,
+        r"[\s\S]*?PART[\s\S]*?",
+        lambda part: Extent(holds=(part,)),
+    ),
+    "starts_with": _text_test(
+        "starts_with", str.startswith, r"PART[\s\S]*?", lambda part: Extent(begins=part)
+    ),
+    "ends_with": _text_test("ends_with", str.endswith, r"[\s\S]*?PART", lambda part: Extent(ends=part)),
     "number": _near,
     "length": _length,
     **{name: _format(name) for name in formats.FORMATS},
