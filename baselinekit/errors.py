@@ -15,11 +15,15 @@ problems, one or many, so that every error of every file is reported at once.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 _MENDED_ONCE = frozenset(("BK504", "BK601", "BK602", "BK603", "BK604", "BK605"))
 """A variable that is not set, the entry of a model: wrong in one place, however many files lead there."""
 
 _SHOWN_OF_ONE = 3
+_MOST_OF_ONE_FILE = 50
+_MOST_KNOWN = 5_000
+_LONGEST_WORD = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +42,14 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing that is wrong. `at` is a path inside the record, until someone who knows the file
-    turns it into a `place`."""
+    turns it into a `place`. `counts`: for how many it stands, where a file has more than are told."""
 
     code: str
     what: str
     mend: str = ""
     place: Place | None = None
     at: tuple[str | int, ...] | None = None
+    counts: int = 1
 
     def __str__(self) -> str:
         where = f" {self.place}:" if self.place else ""
@@ -53,6 +58,49 @@ class Problem:
 
     def placed(self, place: Place | None) -> "Problem":
         return replace(self, place=place) if self.place is None else self
+
+
+def count_of(problems: Iterable[Problem]) -> int:
+    """How many there are, with those that are only counted."""
+    return sum(problem.counts for problem in problems)
+
+
+class FirstOfEach:
+    """The first problems of each file, and the number of the others. Of a file that is wrong throughout
+    nobody reads thousands of lines, and to find their places takes longer than anybody waits."""
+
+    def __init__(self, called: str = "problem"):
+        self._called = called
+        self._taken: dict[str, int] = {}
+        self._left: dict[str, Problem] = {}
+
+    def takes(self, file: str, problem: Problem) -> bool:
+        """Whether a problem is one of the first of its file; else it is counted."""
+        taken = self._taken.get(file, 0)
+        if problem.counts == 1 and taken < _MOST_OF_ONE_FILE:
+            self._taken[file] = taken + 1
+            return True
+        left = self._left.get(file)
+        counts = problem.counts + (left.counts if left else 0)
+        # with a code that is no refusal, if there is one: it decides the exit code
+        code = (
+            left.code
+            if left and (problem.code.startswith("BK4") or not left.code.startswith("BK4"))
+            else problem.code
+        )
+        self._left[file] = Problem(code, "", place=Place(file), counts=counts)
+        return False
+
+    def rest(self) -> list[Problem]:
+        """One line for each file of which more is wrong."""
+        return [
+            replace(
+                left,
+                what=f"… and {left.counts:,} more {self._called}{'s' * (left.counts > 1)} in this file",
+                mend="mend the first ones, and look again",
+            )
+            for left in self._left.values()
+        ]
 
 
 class BaselinekitError(Exception):
@@ -132,7 +180,19 @@ class NothingSelected(BaselinekitError):
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """`did you mean 'x'?`, or nothing when nothing is near."""
+    shortest, longest = len(word) * 3 / 7, len(word) * 7 / 3  # of others less than 0.6 can be the same
+    near = _nearest(
+        word, tuple(sorted(one for one in known if shortest <= len(one) <= longest)[:_MOST_KNOWN])
+    )
+    return f"did you mean {near!r}?" if near else ""
+
+
+@lru_cache(maxsize=1_024)
+def _nearest(word: str, known: tuple[str, ...]) -> str:
+    """A file that makes one mistake makes it in every record."""
     from difflib import get_close_matches
 
-    near = get_close_matches(word, sorted(known), n=1, cutoff=0.6)
-    return f"did you mean {near[0]!r}?" if near else ""
+    if len(word) > _LONGEST_WORD:
+        return ""
+    found = get_close_matches(word, known, n=1, cutoff=0.6)
+    return found[0] if found else ""

@@ -11,7 +11,7 @@ import click
 from baselinekit.cli import delivery, options, screen
 from baselinekit.cli.doors import real_way
 from baselinekit.cli.models import Kept, with_models
-from baselinekit.errors import Problem
+from baselinekit.errors import Problem, count_of
 from baselinekit.evals.doctoring import examine_all
 from baselinekit.model.asking import Model
 from baselinekit.plural import many
@@ -67,7 +67,7 @@ def _print(findings: Findings, project: Project, ci: bool) -> None:
     if ci:
         for line in _allowed(project):
             screen.line(screen.safe_line(line))
-    count = len(findings.problems)
+    count = count_of(findings.problems)
     if count:
         screen.line(many(count, "problem"))
         for code in sorted({problem.code for problem in findings.problems})[:3]:
@@ -168,6 +168,7 @@ def _as_json(findings: Findings) -> dict[str, Any]:
         "cases": findings.cases,
         "gates": findings.gates,
         "drafts": findings.drafts,
+        "problem_count": count_of(findings.problems),
         "problems": [told(problem) for problem in findings.problems],
         "notes": [told(note) for note in findings.notes],
     }

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from baselinekit.clipped import already_masked, clipped
 from baselinekit.compare.outputs import Form
-from baselinekit.compare.rules import State
+from baselinekit.compare.rules import Rule, State
 from baselinekit.documents.jsonfile import compact
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.values import Json, Path, json_type
@@ -33,8 +33,8 @@ class Loosened:
 @dataclass(frozen=True, slots=True)
 class Sides:
     """What both outputs need to be read: the words then and now, whether further keys pass now, and whether
-    the order of keys counted. `literal`: the types of which a value takes nothing but itself now; None: it
-    may take one of another type."""
+    the order of keys and the type of a number counted. `literal`: the types of which a value takes nothing
+    but itself now; None: it may take one of another type."""
 
     before: Words
     after: Words
@@ -42,6 +42,7 @@ class Sides:
     further_keys: bool
     literal: frozenset[str] | None
     order_counted: bool
+    typed: bool
 
 
 def loosened(old: Json, new: Json, state: State, sides: Sides, path: Path = ()) -> Iterator[Loosened]:
@@ -56,7 +57,7 @@ def loosened(old: Json, new: Json, state: State, sides: Sides, path: Path = ()) 
             yield from loosened(one, other, below, sides, (*path, number))
     elif isinstance(old, list) and isinstance(new, list):
         yield Loosened(path, f"expects {_elements(new)} instead of {len(old)}")
-    elif not _same(old, new):
+    elif not _same(old, new, sides.typed):
         yield from _values(old, new, sides, path)
 
 
@@ -70,7 +71,7 @@ def _objects(
         below = state.step(key, value, len(old))
         if key in new:
             yield from loosened(value, new[key], below, sides, (*path, key))
-        elif below.here is None or below.here.ignore is None:
+        elif below.here is None or below.here.ignore is None or not _may_be_absent(below.here.ignore):
             yield Loosened((*path, key), f"is not expected any more: {_short(value)}")
     for key, value in new.items():
         if key not in old and not more_asks_more:
@@ -90,8 +91,12 @@ def _values(old: Json, new: Json, sides: Sides, path: Path) -> Iterator[Loosened
     elif isinstance(before, Placeholder | Inline):
         if not takes_known(before, _known(after, sides)):
             yield Loosened(path, f"another expectation: {_short(old)} -> {_short(new)}")
-    elif not _same(before, after):
+    elif not _same(before, after, sides.typed):
         yield Loosened(path, f"another expectation: {_short(old)} -> {_short(new)}")
+
+
+def _may_be_absent(rule: Rule) -> bool:
+    return rule.kind == "ignore_fields"
 
 
 def _read(value: Json, words: Words) -> Json:
@@ -120,7 +125,10 @@ def _means(value: Json, template: Placeholder | Inline) -> bool:
     return bool(values) and not is_number(value) and all(_same(one, value) for one in values or ())
 
 
-def _same(one: Json, other: Json) -> bool:
+def _same(one: Json, other: Json, typed: bool = False) -> bool:
+    """`typed`: 5 and 5.0 were two things."""
+    if typed and is_number(one) and isinstance(one, int) != isinstance(other, int):
+        return False
     return json_type(one) == json_type(other) and bool(one == other)
 
 

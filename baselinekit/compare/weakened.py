@@ -12,6 +12,7 @@ from baselinekit.compare.rules import Rule, automaton_of
 from baselinekit.model.baselines import Baseline, By, Known, Metadata, Rules, Tolerance, Variant, known_path
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.paths import Pattern, Wild
+from baselinekit.placeholders.grammar import texts_in
 from baselinekit.placeholders.table import Words
 
 _TYPES = {"exact": 0, "structural": 1, "numeric": 2, "semantic": 2}
@@ -50,7 +51,8 @@ def _known(before: Baseline, after: Baseline, words_before: Words, words: Words)
     mode = settings.base_mode(after.comparison, new.output, after.current.kind, [])
     literal = _literal(after.comparison, mode)
     ordered = _order_counted(before)
-    sides = Sides(words_before, words, form, mode.allow_additional_fields, literal, ordered)
+    typed = "exact" in (before.comparison.type, *(one.type for one in before.comparison.fields.values()))
+    sides = Sides(words_before, words, form, mode.allow_additional_fields, literal, ordered, typed)
 
     def compared(one: Json, other: Json, variant: int | None) -> Iterator[Loosened]:
         for found in loosened(one, other, automaton_of(rules).start, sides):
@@ -121,15 +123,17 @@ def _rules(before: Baseline, after: Baseline) -> Iterator[Loosened]:
         return
     (old_mode, old), (new_mode, new) = _read(before, before), _read(after, after)
     old += _read(before, after)[1]  # where a path starts is decided on the output, which may be another now
-    yield from _modes(old_mode, new_mode, ("comparison",))
+    breaks = any("\n" in text for text in texts_in(after.baseline.output))
+    yield from _modes(old_mode, new_mode, ("comparison",), breaks)
     yield from _ignored(old, new)
+    yield from _uncovered(old, new)
     kept = set(after.comparison.require_keys)
     for text in before.comparison.require_keys:
         if text not in kept:
             yield Loosened(("comparison", "require_keys"), f"{text} need not be there any more")
     yield from _tolerances(old, new)
     yield from _arrays(before.comparison, after.comparison)
-    yield from _fields((old_mode, old), (new_mode, new))
+    yield from _fields((old_mode, old), (new_mode, new), breaks)
 
 
 def _read(baseline: Baseline, stored: Baseline) -> tuple[Mode, list[Rule]]:
@@ -140,11 +144,13 @@ def _read(baseline: Baseline, stored: Baseline) -> tuple[Mode, list[Rule]]:
     return mode, settings.path_rules(baseline.comparison, output, form, [])[0]
 
 
-def _modes(old: Mode, new: Mode, at: Path) -> Iterator[Loosened]:
+def _modes(old: Mode, new: Mode, at: Path, breaks: bool) -> Iterator[Loosened]:
+    """`breaks`: there is a line break in a stored text, which may now be another one."""
     if old.type != new.type and _TYPES[new.type] >= _TYPES[old.type]:
         yield Loosened((*at, "type"), f"type: {old.type} -> {new.type}")
     for name, loose in _SWITCHES.items():
-        follows = name == "normalize_newlines" and old.type != new.type  # its default goes with the type
+        # its default goes with the type
+        follows = name == "normalize_newlines" and old.type != new.type and not breaks
         if getattr(old, name) != getattr(new, name) == loose and not follows:
             yield Loosened((*at, "options", name), f"{name} is {str(loose).lower()} now")
     if old.type == new.type == "semantic":
@@ -167,6 +173,25 @@ def _ignored(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
         if not covered and rule.at not in told:
             told.add(rule.at)
             yield Loosened(rule.at, f"{rule.kind}: {rule.text} is new")
+
+
+def _uncovered(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
+    """A rule that compares wins against one that ignores and is less exact. Where it has gone, or the other
+    has become more exact, something is ignored that was compared."""
+    ignoring = [rule for rule in old if rule.ignores]
+    still = {(rule.kind, rule.text) for rule in new if not rule.ignores}
+    told = set()
+    for rule in (rule for rule in new if rule.ignores and rule.at not in told):
+        for one in (one for one in old if not one.ignores and _meets(rule.pattern, one.pattern)):
+            exact = one.pattern.specificity
+            wins = (one.kind, one.text) in still and exact > rule.pattern.specificity
+            was = [each for each in ignoring if covers(each.pattern, rule.pattern)]
+            if was and not wins and all(exact > each.pattern.specificity for each in was):
+                told.add(rule.at)
+                yield Loosened(
+                    rule.at, f"{rule.kind}: {rule.text} holds now where {one.kind}: {one.text} did"
+                )
+                break
 
 
 def _tolerances(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
@@ -239,7 +264,7 @@ def _rank(mode: Json) -> int:
     return _ARRAYS["by"] if isinstance(mode, By) else _ARRAYS[mode or "ordered"]
 
 
-def _fields(old: tuple[Mode, list[Rule]], new: tuple[Mode, list[Rule]]) -> Iterator[Loosened]:
+def _fields(old: tuple[Mode, list[Rule]], new: tuple[Mode, list[Rule]], breaks: bool) -> Iterator[Loosened]:
     then, now = ({rule.text: rule for rule in rules if rule.kind == "fields"} for _, rules in (old, new))
     for text in {**now, **then}:
         one, other = then.get(text), now.get(text)
@@ -247,7 +272,7 @@ def _fields(old: tuple[Mode, list[Rule]], new: tuple[Mode, list[Rule]]) -> Itera
             continue
         was, mode = _mode_at(old[0], one), _mode_at(new[0], other)
         at: Path = ("comparison", "fields", text) if other else ("comparison", "fields")
-        for found in _modes(was, mode, at):
+        for found in _modes(was, mode, at, breaks):
             yield Loosened(at, f"fields: {text}: {found.what}")
         if _wider(was.tolerance, mode.tolerance) and mode.type != "semantic":
             yield Loosened(
@@ -290,6 +315,24 @@ def _weight(criticality: str | None) -> int:
 def covers(wide: Pattern, narrow: Pattern) -> bool:
     """Whether a path, with all below it, holds every place that another leads to."""
     return _covers(wide.segments, narrow.segments)
+
+
+def _meets(wide: Pattern, other: Pattern) -> bool:
+    """Whether a path may lead to a place, or to one above it, that another leads to."""
+    return _may_meet(wide.segments, other.segments)
+
+
+def _may_meet(wide: tuple[object, ...], other: tuple[object, ...]) -> bool:
+    if not wide:
+        return True
+    if wide[0] is Wild.DEEP:
+        return _may_meet(wide[1:], other) or (bool(other) and _may_meet(wide, other[1:]))
+    if not other:
+        return False
+    if other[0] is Wild.DEEP:
+        return _may_meet(wide, other[1:]) or _may_meet(wide[1:], other)
+    names = [part for part in (wide[0], other[0]) if isinstance(part, str | int)]
+    return (len(names) < 2 or names[0] == names[1]) and _may_meet(wide[1:], other[1:])
 
 
 def _covers(wide: tuple[object, ...], narrow: tuple[object, ...]) -> bool:

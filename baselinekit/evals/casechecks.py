@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
+from baselinekit.errors import BaselinekitError, FirstOfEach, InvalidInput, Place, Problem, Refused
 from baselinekit.grade import dispatch as grading
 from baselinekit.model.baselines import Baseline, Known, Options, Rules
 from baselinekit.model.evals import Case
@@ -78,12 +78,18 @@ def checked_cases(
 
 
 def _placed(wrong: Sequence[tuple[Case, Sequence[Problem]]], root: str) -> Iterator[Problem]:
+    first = FirstOfEach()
+    wrong = [
+        (case, [one for one in few if first.takes(case.source.file or case.id, one)]) for case, few in wrong
+    ]
+    wrong = [(case, few) for case, few in wrong if few]
     listed = [(case.source, [problem.at or () for problem in problems]) for case, problems in wrong]
     known = all(case.source.file for case, _ in wrong)
     places = store.locate_each(listed, root) if known else [[Place(case.id)] * len(p) for case, p in wrong]
     for (_, problems), where in zip(wrong, places, strict=True):
         for problem, place in zip(problems, where, strict=True):
             yield problem.placed(place)
+    yield from first.rest()
 
 
 def _without_inputs(problem: Problem) -> Problem:

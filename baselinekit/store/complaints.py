@@ -51,8 +51,9 @@ def problems_of(complaints: Sequence[Complaint], raw: Json, schema: dict[str, An
     problems = _Explainer(schema).explain(complaints[:_MOST_TOLD], (), (), raw)
     more = len(complaints) - _MOST_TOLD
     if more > 0:
-        what = f"… and {more:,} more problem{'s' * (more > 1)} of this kind in this record"
-        problems.append(Problem("BK103", what, "mend the first ones, and look again", at=()))
+        what = f"… and {more:,} more problem{'s' * (more > 1)} in this record"
+        mend = "mend the first ones, and look again"
+        problems.append(Problem("BK103", what, mend, at=(), counts=more))
     return problems
 
 

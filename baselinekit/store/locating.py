@@ -9,7 +9,7 @@ from baselinekit.documents import jsonfile
 from baselinekit.documents.languages import language
 from baselinekit.documents.marks import MAPPING, SEQUENCE, Marks, Node, mark, mark_each
 from baselinekit.documents.text import decode, place
-from baselinekit.errors import BaselinekitError, Place, Problem
+from baselinekit.errors import BaselinekitError, FirstOfEach, Place, Problem
 from baselinekit.model.baselines import Source, known_path
 from baselinekit.model.values import Path
 from baselinekit.store import files, outputs, records
@@ -58,19 +58,20 @@ def locate_each(wanted: Sequence[tuple[Source, Sequence[Path]]], root: str) -> l
 
 
 def place_problems(body: str, file: str, problems: Mapping[int, Sequence[Problem]]) -> list[Problem]:
-    """Problems with paths into the documents of a text, by document, as problems with places. An unknown key
-    is at the key itself."""
-    found = mark_each(
-        language(file).events(body), {n: [problem.at or () for problem in few] for n, few in problems.items()}
-    )
+    """Problems with paths into the documents of a text, by document, as problems with places: the first of
+    them, and how many more there are. An unknown key is at the key itself."""
+    first = FirstOfEach()
+    told = {n: [problem for problem in few if first.takes(file, problem)] for n, few in problems.items()}
+    ways = {n: [problem.at or () for problem in few] for n, few in told.items() if few}
+    found = mark_each(language(file).events(body), ways)
     placed: list[tuple[int, Problem]] = []
-    for document, few in problems.items():
+    for document, few in told.items():
         marks = found.get(document, Marks())
         for problem in few:
             nodes, rest = marks.reach(problem.at or ())
             index = _index(nodes[-1], at_key=problem.code == "BK103" and not rest) if nodes else 0
             placed.append((index, replace(problem, place=place(file, body, index), at=None)))
-    return [problem for _, problem in sorted(placed, key=lambda pair: pair[0])]
+    return [*(problem for _, problem in sorted(placed, key=lambda pair: pair[0])), *first.rest()]
 
 
 def _steps(source: Source, paths: Sequence[Path]) -> Iterator[Path]:
@@ -144,7 +145,13 @@ def same_ids(named: Sequence[Named], root: str) -> list[Problem]:
     """An id that is there twice, if only in other letters: files are named by them."""
     first: dict[str, Named] = {}
     pairs = [(one, first.setdefault(one.id.casefold(), one)) for one in named]
-    pairs = [(one, other) for one, other in pairs if one is not other]
+    first_of_each = FirstOfEach()
+    twice = Problem("BK109", "")
+    pairs = [
+        (one, other)
+        for one, other in pairs
+        if one is not other and first_of_each.takes(one.source.file, twice)
+    ]
     places = iter(locate_each([(one.source, [("id",)]) for pair in pairs for one in pair], root))
     problems = []
     for (one, other), (here,), (there,) in zip(pairs, places, places, strict=True):
@@ -152,4 +159,4 @@ def same_ids(named: Sequence[Named], root: str) -> list[Problem]:
         if one.id == other.id:
             what = f"the id {one.id!r} is there twice"
         problems.append(Problem("BK109", what, f"it is at {there} already; rename one of the two", here))
-    return problems
+    return [*problems, *first_of_each.rest()]

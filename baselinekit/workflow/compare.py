@@ -8,7 +8,7 @@ from functools import partial
 
 from baselinekit import __version__
 from baselinekit.compare.dispatch import Matcher, compile_baseline
-from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, Refused
+from baselinekit.errors import BaselinekitError, FirstOfEach, InvalidInput, NothingSelected, Problem, Refused
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.results import Outcome, Report, Result
 from baselinekit.model.values import ABSENT
@@ -207,9 +207,17 @@ def prepare(
     if broken is not None:
         (refused if isinstance(broken, Refused) else problems).extend(broken.problems)
     prepared, wrong = _compiled(here, chosen)
-    found = located_each([(baseline, error.problems) for baseline, error in wrong], project.root)
-    for (_, why), placed in zip(wrong, found, strict=True):
+    first, first_refused = FirstOfEach(), FirstOfEach()
+    told = []
+    for baseline, why in wrong:
+        takes = (first_refused if isinstance(why, Refused) else first).takes
+        told.append((baseline, [one for one in why.problems if takes(baseline.source.file, one)]))
+    found = located_each([(baseline, few) for baseline, few in told if few], project.root)
+    whys = (why for (_, why), (_, few) in zip(wrong, told, strict=True) if few)
+    for why, placed in zip(whys, found, strict=True):
         (refused if isinstance(why, Refused) else problems).extend(placed)
+    problems += first.rest()
+    refused += first_refused.rest()
     if problems:
         raise InvalidInput(*problems, *refused)
     if refused:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from baselinekit.clipped import Mask, clipped
 from baselinekit.compare.dispatch import compile_baseline, least_similarity
-from baselinekit.errors import BaselinekitError, Problem, Refused, fault_of_ours
+from baselinekit.errors import BaselinekitError, FirstOfEach, Problem, Refused, fault_of_ours
 from baselinekit.methods import OLD_NAMES, PURPOSE, renamed
 from baselinekit.model.baselines import Baseline, FieldRule, Rules
 from baselinekit.model.recipes import PromptInput, Recipe, Scores
@@ -44,11 +44,21 @@ def examine(project: Project, paths: Sequence[str], doors: Doors) -> Findings:
     baselines, broken = load_partly(project, paths)
     problems: list[Problem] = list(broken.problems if broken else ())
     notes: list[Problem] = []
-    told = [(baseline, list(_told(project, baseline, doors))) for baseline in baselines]
+    firsts = FirstOfEach(), FirstOfEach("note")
+    told = []
+    for baseline in baselines:
+        few = [
+            each
+            for each in _told(project, baseline, doors)
+            if firsts[each[1]].takes(baseline.source.file, each[0])
+        ]
+        told += [(baseline, few)] if few else []
     placed = located_each([(baseline, [p for p, _ in few]) for baseline, few in told], project.root)
     for (_, few), here in zip(told, placed, strict=True):
         for (_, is_note), problem in zip(few, here, strict=True):
             (notes if is_note else problems).append(problem)
+    problems += firsts[False].rest()
+    notes += firsts[True].rest()
     drafts = sum(baseline.baseline is None for baseline in baselines)
     return Findings(len(baselines), tuple(problems), tuple(notes), drafts)
 

@@ -2,9 +2,11 @@
 
 from baselinekit.escape import visible
 from baselinekit.model.changes import Rewritten
+from baselinekit.plural import many
 from baselinekit.report.differences.textdiff import CONTEXT, changes, near
 from baselinekit.report.terminal.style import Style
 
+_MOST_LINES = 10_000
 _NO_NEWLINE = "\\ No newline at end of file"
 _TONES = {"-": "red", "+": "green", "@": "cyan"}
 
@@ -20,8 +22,12 @@ def unified(rewritten: Rewritten) -> list[str]:
 
 
 def painted(rewritten: Rewritten, style: Style) -> str:
-    """The diff for a screen, in colours and with nothing in it that a terminal would obey."""
+    """The diff for a screen, in colours and with nothing in it that a terminal would obey: as much of it as
+    anybody looks through. One that is cut is no patch any more, and `git apply` says so."""
     lines = unified(rewritten)
+    more = len(lines) - _MOST_LINES
+    if more > 0:
+        lines[_MOST_LINES:] = [f"… and {many(more, 'more line')} of {rewritten.file}"]
     shown = [style.paint(visible(line), "bold") for line in lines[:2]]
     shown += [style.paint(visible(line), _TONES.get(line[:1], "")) for line in lines[2:]]
     return "".join(f"{line}\n" for line in shown)

@@ -14,7 +14,7 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.paths import render as render_path
 from baselinekit.report.differences.blocks import count
 from baselinekit.report.results import usage
-from baselinekit.report.values.encode import encode, page, present
+from baselinekit.report.values.encode import page, pieces, present
 
 FORMAT = "baselinekit.results/1"
 MOST_RESOLVED = 1_000_000
@@ -173,4 +173,10 @@ def _drift(result: Result) -> dict[str, Json]:
 
 
 def _fits(resolved: Json) -> bool:
-    return resolved is not ABSENT and len(encode(resolved).encode()) <= MOST_RESOLVED
+    """Whether it is short enough to be kept, looked at no further than that takes."""
+    size = 0
+    for piece in pieces(resolved) if resolved is not ABSENT else ():
+        size += len(piece.encode())
+        if size > MOST_RESOLVED:
+            return False
+    return resolved is not ABSENT
