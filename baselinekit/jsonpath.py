@@ -20,7 +20,7 @@ _DEEPEST = 20
 """Filters in filters, and parentheses in them."""
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-_NAME = re.compile(r"[^\W\d][\w-]*")
+_NAME = re.compile(r"[A-Za-z_\u0080-\ud7ff\ue000-\U0010ffff][\w\u0080-\ud7ff\ue000-\U0010ffff-]*")
 _INDEX = re.compile(r"0|-?[1-9][0-9]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.])")
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -249,6 +249,9 @@ class _Reader:
         name = self.taken(_NAME)
         if name is None:
             raise self.wrong("a name is missing", "quote odd keys: $['x y']")
+        if not name.isprintable():
+            self.at -= len(name)
+            raise self.wrong("a name has a blank or a sign that nobody sees", r"write it: ['a\u00a0b']")
         return name
 
     def _brackets(self) -> Segment:
@@ -430,4 +433,5 @@ class _Reader:
 
 
 def _as_in_json(found: re.Match[str]) -> str:
-    return {"\\'": "'", '"': '\\"', '\\"': "!"}.get(found[0], found[0])
+    """`\\"` is no escape between single quotes; it becomes one that JSON refuses."""
+    return {"\\'": "'", '"': '\\"', '\\"': "\\!"}.get(found[0], found[0])
