@@ -1,11 +1,20 @@
-"""What other comparers promise, or are known to get wrong, in our words."""
+"""What other comparers promise, or are known to get wrong, in our words and with our rules.
 
-from typing import Any
+The tables of published/ name no Python: one file a tool, and where selectors of RFC 9535 lead."""
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 import ruled
 
-from baselinekit.model.values import Json
+from baselinekit.errors import InvalidInput
+from baselinekit.model.observation import Observation
+from baselinekit.model.values import Json, Path as Place
+from baselinekit.paths import find, parse
 
 UNORDERED = {"arrays": {"**": "unordered"}}
 SUBSET = {"arrays": {"**": "subset"}, "options": {"allow_additional_fields": True}}
@@ -95,3 +104,137 @@ def test_one_row_removed_at_the_head_of_fifty_is_one_change() -> None:
     """DeepDiff reports 245 here."""
     rows = [{"id": n, "a": n, "b": str(n), "c": [n], "d": None, "e": n / 7} for n in range(50)]
     assert ruled.compare(rows, rows[1:]).count == 1
+
+
+PUBLISHED = Path(__file__).with_name("published")
+TOOLS = {
+    "karate": 270,
+    "jsonunit": 178,
+    "deepdiff": 159,
+    "dirty_equals": 341,
+    "jest": 227,
+    "pact": 145,
+    "jd": 122,
+}
+"""How many cases there are of each, so that none is lost unseen."""
+
+
+class Published(NamedTuple):
+    tool: str
+    name: str
+    expected: Json
+    rules: dict[str, Any]
+    actual: Json
+    passes: bool
+
+
+def published(tool: str) -> Iterator[Published]:
+    """Rows of [what it shows, baseline, rules, outputs that pass, outputs that fail]."""
+    for name, expected, rules, accepted, refused in _table(tool):
+        for passes, outputs in ((True, accepted), (False, refused)):
+            for actual in outputs:
+                yield Published(tool, name, expected, rules, actual, passes)
+
+
+def _table(name: str) -> Any:
+    return json.loads((PUBLISHED / f"{name}.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_their_verdict_is_ours(tool: str) -> None:
+    cases = list(published(tool))
+    wrong_passes = [case for case in cases if _passes(case) and not case.passes]
+    wrong_fails = [case for case in cases if case.passes and not _passes(case)]
+    assert (wrong_passes, wrong_fails, len(cases)) == ([], [], TOOLS[tool])
+
+
+def _passes(case: Published) -> bool:
+    return ruled.compare(case.expected, case.actual, case.rules).passed
+
+
+@pytest.mark.parametrize(
+    ("tool", "name", "expected", "rules", "pass_there", "fail_there"),
+    _table("otherwise"),
+    ids=[f"{row[0]}: {row[1]}" for row in _table("otherwise")],
+)
+def test_where_another_tool_says_otherwise(
+    tool: str,
+    name: str,
+    expected: Json,
+    rules: dict[str, Any],
+    pass_there: list[Json],
+    fail_there: list[Json],
+) -> None:
+    """What docs/coming-from.md tells of: here it fails, or passes, by design."""
+    ours = [ruled.compare(expected, actual, rules).passed for actual in [*pass_there, *fail_there]]
+    assert ours == [False] * len(pass_there) + [True] * len(fail_there)
+
+
+SELECTORS = _table("jsonpath")
+SELECTS: list[tuple[str, Json, list[list[str | int]]]] = [
+    (selector, document, places)
+    for document, selectors in SELECTORS["selects"]
+    for selector, places in selectors.items()
+]
+
+
+def test_how_many_selectors_there_are() -> None:
+    assert len(SELECTS) == 319
+    assert [len(SELECTORS[kind]) for kind in ("invalid", "not supported", "read all the same")] == [243, 9, 5]
+
+
+@pytest.mark.parametrize("selector", [*SELECTORS["invalid"], *SELECTORS["not supported"]], ids=ascii)
+def test_what_is_no_selector_is_refused(selector: str) -> None:
+    with pytest.raises(InvalidInput):
+        parse(selector)
+
+
+@pytest.mark.parametrize("selector", SELECTORS["read all the same"], ids=ascii)
+def test_what_is_read_although_the_standard_has_it_otherwise(selector: str) -> None:
+    assert parse(selector).absolute
+
+
+@pytest.mark.parametrize(
+    ("selector", "document", "places"), SELECTS, ids=[f"{n}: {row[0]!a}" for n, row in enumerate(SELECTS)]
+)
+def test_what_a_selector_selects_may_change_and_nothing_else(
+    selector: str, document: Json, places: list[list[str | int]]
+) -> None:
+    """Each leaf in turn becomes something else. It passes if the selector leads to it, or to something around
+    it, before and after."""
+    assert sorted(map(repr, (path for path, _ in find(parse(selector), document)))) == sorted(
+        repr(tuple(place)) for place in places
+    )
+    below = "$.doc" + selector[1:]
+    stored: Json = {"keep": 1, "doc": document}
+    matcher = ruled.matcher(stored, {"ignore_fields": [below]})
+    before = {("doc", *place) for place in places}
+    for leaf in _leaves(document, ("doc",)):
+        for value in OTHERS:
+            came = _with(stored, leaf, value)
+            after = {path for path, _ in find(parse(below), came)}
+            free = any(leaf[:length] in before & after for length in range(len(leaf) + 1))
+            passed = matcher.compare(Observation(came, 0.0)).passed
+            assert passed is (free or json.dumps(came) == json.dumps(stored)), (leaf, value)
+
+
+OTHERS: list[Json] = ["another text", 98765, None, True, [], {"a": 1}, {"a": "b", "b": 2}]
+
+
+def _leaves(value: Json, path: Place) -> Iterator[Place]:
+    below = list(
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    if not below:
+        yield path
+    for key, child in below:
+        yield from _leaves(child, (*path, key))
+
+
+def _with(document: Json, path: Place, value: Json) -> Json:
+    """A copy of the document with another value at one place."""
+    if not path:
+        return value
+    copied: Any = copy.copy(document)
+    copied[path[0]] = _with(copied[path[0]], path[1:], value)
+    return copied
