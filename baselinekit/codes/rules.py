@@ -128,7 +128,7 @@ CODES = {
     ),
     "BK222": Code(
         "an array mode in an exact comparison",
-        "`type: exact` compares arrays in their order, so there is nothing for the mode to say. Use `type:\n"
+        "`type: exact` compares arrays in their order, so no other mode than `ordered` can be. Use `type:\n"
         "structural`, or make only a part exact:\n\n"
         "    type: structural\n"
         "    arrays: {users: unordered}\n"

@@ -240,7 +240,7 @@ class Compiler:
             if data is not None and state.asleep(data):
                 self.checked += 1
                 return Literal(value, data, mode, state, at)
-        if how is not None and mode.type == "exact":
+        if how is not None and how != "ordered" and mode.type == "exact":
             what = f"an exact comparison keeps the order of arrays, {str(how)!r} has no meaning in it"
             self._problem(InvalidInput(Problem("BK222", what, "use type: structural")), at)
         if how is None and mode.type in ("structural", "semantic") and len(value) == 1:

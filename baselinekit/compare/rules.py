@@ -120,16 +120,24 @@ class State:
         """The state below what came back and has no partner in the baseline."""
         if self.dead or not self._looks:
             return self.step(key, value, size)
-        return self._advanced(lambda pattern, entry: (pattern.after(entry.came, key, value, size),) * 2)
+
+        def after(rule: Rule, entry: Entry) -> tuple[tuple[int, ...], tuple[int, ...]]:
+            # how far the rule has come on both sides: those that it selects together are left out together
+            both = tuple(position for position in entry.came if position in entry.stored)
+            return (rule.pattern.after(both, key, value, size),) * 2
+
+        return self._advanced(after)
 
     def step_both(self, stored: Side, came: Side) -> "State":
         """The state below a pair. What is left out must be selected on both sides; a filter that reads a
-        placeholder in the baseline is asked of what came back alone."""
+        placeholder in the baseline is asked of what came back alone. How a thing is compared hangs on
+        the baseline as it is written."""
 
-        def after(pattern: Pattern, entry: Entry) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        def after(rule: Rule, entry: Entry) -> tuple[tuple[int, ...], tuple[int, ...]]:
+            unknown = _is_open if rule.ignores else None
             return (
-                pattern.after(entry.stored, stored.key, stored.value, stored.size, _is_open),
-                pattern.after(entry.came, came.key, came.value, came.size),
+                rule.pattern.after(entry.stored, stored.key, stored.value, stored.size, unknown),
+                rule.pattern.after(entry.came, came.key, came.value, came.size),
             )
 
         return self._advanced(after)
@@ -169,7 +177,7 @@ class State:
         is made up for it."""
         if self._otherwise is None:
             self._otherwise = self._advanced(
-                lambda pattern, entry: (pattern.after_any(entry.stored), pattern.after_any(entry.came))
+                lambda rule, entry: (rule.pattern.after_any(entry.stored), rule.pattern.after_any(entry.came))
             )
         return self._otherwise
 
@@ -183,20 +191,20 @@ class State:
         return not any(map(data.__contains__, self._marks))
 
     def _stepped(self, key: str | int, value: Json, size: int) -> "State":
-        def after(pattern: Pattern, entry: Entry) -> tuple[tuple[int, ...], tuple[int, ...]]:
-            stored = pattern.after(entry.stored, key, value, size)
+        def after(rule: Rule, entry: Entry) -> tuple[tuple[int, ...], tuple[int, ...]]:
+            stored = rule.pattern.after(entry.stored, key, value, size)
             same = entry.came == entry.stored
-            return stored, stored if same else pattern.after(entry.came, key, value, size)
+            return stored, stored if same else rule.pattern.after(entry.came, key, value, size)
 
         return self._advanced(after)
 
     def _advanced(
-        self, after: Callable[[Pattern, Entry], tuple[tuple[int, ...], tuple[int, ...]]]
+        self, after: Callable[[Rule, Entry], tuple[tuple[int, ...], tuple[int, ...]]]
     ) -> "State":
         entries = []
         for entry in self._entries:
             rule = self._automaton.rules[entry.number]
-            stored, came = after(rule.pattern, entry)
+            stored, came = after(rule, entry)
             if stored and (came or not rule.ignores):
                 # how a thing is compared is for the baseline to say
                 entries.append(Entry(entry.number, stored, came if rule.ignores else stored))

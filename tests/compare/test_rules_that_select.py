@@ -286,3 +286,32 @@ def test_the_order_of_writing_never_matters(
         return found.passed, ruled.shown(found)
 
     assert judged(False) == judged(True)
+
+
+ADMINS_PRICE = {"$.rows[?(@.role == 'admin')].price": {"abs": 5}}
+
+
+@pytest.mark.parametrize("further", [{}, {"ignore_fields": ["$.rows[?(@.role == 'nobody')].x"]}])
+def test_how_a_thing_is_compared_hangs_on_the_baseline_as_it_is_written(further: dict[str, Any]) -> None:
+    """A rule that leaves something out elsewhere does not let a tolerance hold for more."""
+    stored = {"rows": [{"role": "<<any_string>>", "price": 1}]}
+    came = {"rows": [{"role": "admin", "price": 3}]}
+    rules = {"tolerance": ADMINS_PRICE, "arrays": {"rows": "ordered"}, **further}
+    assert not ruled.compare(stored, came, rules).passed
+
+
+@pytest.mark.parametrize("path", ["$.rows[?(@.on == true)].x", "$..[?(@.on == true)].x"])
+@pytest.mark.parametrize("further", [[], ["$.rows[?(@.on == true)].y", "$.rows[?(@.on == false)].y"]])
+def test_a_key_of_what_is_selected_on_one_side_alone_is_compared(path: str, further: list[str]) -> None:
+    on, off = {"n": 1, "rows": [{"on": True, "x": 1}]}, {"n": 1, "rows": [{"on": False}]}
+    rules = {"ignore_fields": ["**.on", path, *further]}
+    assert ruled.shown(ruled.compare(off, on, rules)) == [["rows[0].x", "extra"]]
+    assert ruled.shown(ruled.compare(on, off, rules)) == [["rows[0].x", "missing"]]
+
+
+@pytest.mark.parametrize("rules", [{"type": "exact"}, {"fields": {"tags": {"type": "exact"}}}])
+def test_ordered_is_what_exact_means(rules: dict[str, Any]) -> None:
+    rules = {**rules, "arrays": {"tags": "ordered"}}
+    assert ruled.compare({"tags": [1, 2]}, {"tags": [1, 2]}, rules).passed
+    assert not ruled.compare({"tags": [1, 2]}, {"tags": [2, 1]}, rules).passed
+    assert not ruled.compare({"tags": [1, 2]}, {"tags": [1, 2.0]}, rules).passed

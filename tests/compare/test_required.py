@@ -1,0 +1,103 @@
+"""`require_keys`: each value that the path selects on its way has to have the rest of it."""
+
+import random
+
+import pytest
+import ruled
+
+from baselinekit.model.values import Json
+
+BOTH = [{"id": 1, "x": 2}, {"x": 2}]
+FIRST = [{"id": 1, "x": 2}, {"x": 3}]
+NOBODY: list[Json] = []
+
+Row = tuple[str, Json, list[str]]
+REQUIRED: list[Row] = [
+    # the path, what came, and what is missing
+    ("u.*.id", BOTH, ["u[1].id"]),
+    ("$.u[*].id", BOTH, ["u[1].id"]),
+    ("$.u[::-1].id", BOTH, ["u[1].id"]),
+    ("$.u[0:2].id", BOTH, ["u[1].id"]),
+    ("$.u[:1].id", BOTH, []),
+    ("$.u[0,1].id", BOTH, ["u[1].id"]),
+    ("$.u[1].id", BOTH, ["u[1].id"]),
+    ("$.u[-1].id", BOTH, ["u[1].id"]),
+    ("$.u[?(@.x == 2)].id", BOTH, ["u[1].id"]),
+    ("$.u[?(@.x == 2)].id", FIRST, []),
+    ("$.u[?(@.x == 2)].id.n", FIRST, ["u[0].id.n"]),
+    ("$.u[*]['id','x']", BOTH, ["u[1].id"]),
+    ("$['u','v']", BOTH, ["v"]),
+    ("$['u','v']..id", BOTH, ["v"]),
+    ("$.u[0,2].x", BOTH, ["u[2]"]),
+    ("$.u[?(@.x == 9)].id", BOTH, ["u"]),
+    ("$.u[2:].id", BOTH, ["u"]),
+    ("$.u[2:].id", NOBODY, ["u"]),
+    ("$.u[2:]", BOTH, ["u"]),
+    ("u.*.id", NOBODY, []),
+    ("u.*.id", {}, []),
+    ("u.*.id", None, ["u"]),
+    ("u.*.id", "text", ["u"]),
+    ("**.id", BOTH, []),
+    ("**.nobody", BOTH, ["$"]),
+    ("$..u[*].id", BOTH, ["u[1].id"]),
+    ("$..u[*].x", BOTH, []),
+    ("$..[?(@.x == 2)].id", BOTH, ["u[1].id"]),
+    ("$..[?(@.x == 2)].id", FIRST, []),
+    ("$..[?(@.x == 9)].id", FIRST, ["$"]),
+    ("$..['id','y']", FIRST, ["$"]),
+    ("**.*.id", BOTH, []),
+    ("$.u..id", BOTH, []),
+    ("$.u[*]..id", BOTH, ["u[1]"]),
+    ("$.u[*]..id", FIRST, ["u[1]"]),
+    ("$.u['0']", BOTH, ['u."0"']),
+    ("u.0.id", BOTH, []),
+]
+
+
+@pytest.mark.parametrize(("path", "came", "missing"), REQUIRED)
+def test_each_selected_value_has_the_key(path: str, came: Json, missing: list[str]) -> None:
+    rules = {"require_keys": [path], "ignore_values": ["u"]}
+    found = ruled.compare({"n": 1, "u": came}, {"n": 1, "u": came}, rules)
+    assert [shown for shown, _ in ruled.shown(found)] == missing
+
+
+def test_it_says_what_it_misses() -> None:
+    rules = {"require_keys": ["$.u[?(@.x == 9)].id"]}
+    (found,) = ruled.compare({"u": BOTH}, {"u": BOTH}, rules).differences
+    assert (found.rule, found.note) == (
+        "require_keys: $.u[?(@.x == 9)].id",
+        "is required, and nothing here is what its path selects",
+    )
+
+
+SELECTORS = ["*", "0", "-1", ":", "::-1", "1:", ":-1", "0,-1", "?(@.a)", "?(@.a != 1)", "?(!@.b)"]
+
+
+def test_what_selects_the_same_elements_requires_the_same_of_them() -> None:
+    """Whatever the selector, an element without the key fails if the selector leads to it, and no other."""
+    for seed in range(2_000):
+        pick = random.Random(seed)
+        rows: list[Json] = [
+            {key: pick.randint(0, 1) for key in "abk" if pick.random() < 0.6}
+            for _ in range(pick.randint(1, 4))
+        ]
+        selector = pick.choice(SELECTORS)
+        chosen = _chosen(selector, rows)
+        found = ruled.compare({"u": rows}, {"u": rows}, {"require_keys": [f"$.u[{selector}].k"]})
+        assert found.passed == (bool(chosen) and all("k" in row for row in chosen)), (rows, selector)
+
+
+def _chosen(selector: str, rows: list[Json]) -> list[dict[str, Json]]:
+    return {
+        "*": rows,
+        "0": rows[:1],
+        "-1": rows[-1:],
+        ":": rows,
+        "::-1": rows,
+        "1:": rows[1:],
+        ":-1": rows[:-1],
+        "0,-1": [rows[0], rows[-1]],
+        "?(@.a)": [row for row in rows if "a" in row],
+        "?(@.a != 1)": [row for row in rows if row.get("a") != 1],
+        "?(!@.b)": [row for row in rows if "b" not in row],
+    }[selector]
