@@ -28,6 +28,10 @@ from oracle_rules import (
 )
 
 
+def open_(value: Any) -> bool:
+    return isinstance(value, str) and holds_one(value)
+
+
 class Judge:
     """One evaluation of one case under one reading."""
 
@@ -38,10 +42,10 @@ class Judge:
         paths_of = {key: value for key, value in tolerance.items() if key not in OPTIONS}
         self.default = paths_of.pop("*", None)
         kinds = ("ignore_fields", "ignore_values", "require_keys", "arrays", "fields")
-        self.kinds = {kind: self.rules(rules.get(kind, ())) for kind in kinds}
+        self.kinds = {kind: self.rules(rules.get(kind, ()), kind.startswith("ignore")) for kind in kinds}
         self.kinds["tolerance"] = self.rules(paths_of)
         self.any_elements = [
-            self.rule(rule.text, rule.steps[:-1])
+            self.rule(rule.text, rule.steps[:-1], ignores=True)
             for rule in self.kinds["ignore_values"]
             if isinstance(rule.steps[-1], paths.Each)
         ]
@@ -52,57 +56,91 @@ class Judge:
         self.asked[flag] = None
         return self.reading.get(flag, READINGS[flag][0])
 
-    def rules(self, texts: Iterable[str]) -> list[Rule]:
+    def rules(self, texts: Iterable[str], ignores: bool = False) -> list[Rule]:
         values = texts if isinstance(texts, dict) else {}
         if self.case.http and any(text[0] == "*" != text[1:2] for text in texts):
             self.reads("refused")
         rooted_ = ((text, rooted(text, self.case.expected, self.case.http)) for text in texts)
-        return [self.rule(text, steps, values.get(text)) for text, steps in rooted_]
+        return [self.rule(text, steps, values.get(text), ignores) for text, steps in rooted_]
 
-    def rule(self, text: str, steps: tuple[Any, ...], value: Any = None) -> Rule:
-        look = paths.Look(self.reading.get("absent", "never"), self.reading.get("members", False))
-        stored, actual = (
-            paths.select(steps, one, look=look) for one in (self.case.expected, self.case.actual)
+    def rule(self, text: str, steps: tuple[Any, ...], value: Any = None, ignores: bool = False) -> Rule:
+        expected, actual = self.case.expected, self.case.actual
+        above = steps if steps and isinstance(steps[-1], paths.Deep) else steps[:-1]
+        before = paths.select(above, expected, open_)
+        last = [(place, paths.value_at(expected, place)) for place in before]
+        gone = {
+            below
+            for place, one in last
+            for step in steps[-1:]
+            for below, _ in paths.stepped(step, place, one)
+        }
+        return Rule(
+            text,
+            steps,
+            frozenset(paths.select(steps, expected)),
+            frozenset(paths.select(steps, actual)),
+            value,
+            ignores,
+            frozenset(paths.select(steps, expected, open_)),
+            frozenset(gone),
+            frozenset(before),
+            frozenset(paths.select(above, actual)),
         )
-        self.asked |= dict.fromkeys(sorted(look.met))
-        return Rule(text, steps, frozenset(stored), frozenset(actual), value)
 
-    # Which rule selects a pair of places; None where a side has nothing.
+    # Which rule selects a pair of places. `alone`: the side on which a value is, where the other has none;
+    # the other place then says where it would be.
 
-    def selects(self, rule: Rule, stored: Place | None, actual: Place | None) -> bool:
+    def selects(self, rule: Rule, stored: Place, actual: Place, alone: str = "") -> bool:
+        """How a thing is compared is for the stored output to say. What is left out is selected on both
+        sides; what is on one side alone, there, and from where both sides are selected."""
         one, other = stored in rule.stored, actual in rule.actual
-        if stored is None or actual is None or one == other:
-            return one or other
+        if alone and not rule.ignores:
+            return one if alone == "stored" else other
+        if rule.ignores:
+            one = stored in (rule.gone if alone else rule.open)
+        if alone == "stored":
+            other = bool(stored) and actual[:-1] in rule.actual_above and self.leads_last(rule, stored)
+        if alone == "actual":
+            one = stored[:-1] in rule.stored_above
+            return other and (one or (stored[:-1] != actual[:-1] and self.reads("side") == "actual"))
+        if stored == actual or one == other:
+            return one and (other or not rule.ignores)
         side = self.reads("side")
-        return one if side == "stored" else side == "actual" and stored != actual and other
+        return one if side == "stored" else side == "actual" and other
+
+    def leads_last(self, rule: Rule, stored: Place) -> bool:
+        """Whether the last step of a rule leads to a stored value, from wherever it stands."""
+        above = paths.value_at(self.case.expected, stored[:-1])
+        found = [below for step in rule.steps[-1:] for below, _ in paths.stepped(step, stored[:-1], above)]
+        return stored in found
 
     def covers(self, rule: Rule, stored: Place, actual: Place) -> bool:
         """Whether it selects the pair or one that it lies in. The two places have the same length."""
         return any(self.selects(rule, stored[:n], actual[:n]) for n in range(len(stored) + 1))
 
-    def ignored(self, kind: str, stored: Place | None, actual: Place | None) -> bool:
+    def ignored(self, kind: str, stored: Place, actual: Place, alone: str = "") -> bool:
         """Whether a rule of this kind selects the pair itself (below one nothing is asked any more)."""
-        found = [rule for rule in self.kinds[kind] if self.selects(rule, stored, actual)]
+        found = [rule for rule in self.kinds[kind] if self.selects(rule, stored, actual, alone)]
         if not found:
             return False
         exact = max(rule.rank for rule in found)
         kinds = ["arrays", "fields"]
-        if stored is not None and actual is not None and number(paths.value_at(self.case.expected, stored)):
+        if not alone and number(paths.value_at(self.case.expected, stored)):
             kinds.append("tolerance")
         own = [rule for other in kinds for rule in self.kinds[other]]
-        if any(rule.rank > exact and self.selects(rule, stored, actual) for rule in own):
+        if any(rule.rank > exact and self.selects(rule, stored, actual, alone) for rule in own):
             return False
         others = [
             rule for other in self.kinds if other not in (kind, "require_keys") for rule in self.kinds[other]
         ]
-        if any(rule.rank >= exact and self.over(rule, stored, actual) for rule in others):
+        if any(rule.rank >= exact and self.over(rule, stored, actual, alone) for rule in others):
             return bool(self.reads("cross") == "ignored")
         return True
 
-    def over(self, rule: Rule, stored: Place | None, actual: Place | None) -> bool:
-        if stored is None or actual is None:
-            place, chosen = (stored, rule.stored) if actual is None else (actual, rule.actual)
-            return any((place or ())[:n] in chosen for n in range(len(place or ()) + 1))
+    def over(self, rule: Rule, stored: Place, actual: Place, alone: str) -> bool:
+        if alone:
+            place, chosen = (stored, rule.stored) if alone == "stored" else (actual, rule.actual)
+            return any(place[:n] in chosen for n in range(len(place) + 1))
         return self.covers(rule, stored, actual)
 
     def takes_any(self, e: Any, a: Any, se: Place, sa: Place) -> bool:
@@ -135,10 +173,7 @@ class Judge:
     def passes(self) -> bool:
         expected, actual = self.case.expected, self.case.actual
         for rule in self.kinds["require_keys"]:
-            deep = any(isinstance(step, paths.Deep) for step in rule.steps)
-            if not self.required(rule.steps, actual, ()) and not (
-                deep and rule.actual and self.reads("require_deep") == "one"
-            ):
+            if not paths.required(rule.steps, actual):
                 return False
         return bool(self.match(expected, actual, (), (), self.how, frozenset()))
 
@@ -178,14 +213,14 @@ class Judge:
         for key in e:
             here, there = (*se, key), (*sa, key)
             if key not in a:
-                if not self.may_miss(e[key], here, how):
+                if not self.may_miss(e[key], here, there, how):
                     return set()
             elif headers and media_type(key, e[key], a[key]):
                 continue
             else:
                 envs = {new for old in envs for new in self.match(e[key], a[key], here, there, how, old)}
         extra = [] if parts or headers else [key for key in a if key not in e]
-        if not all(self.may_be_extra((*sa, key), how) for key in extra):
+        if not all(self.may_be_extra((*se, key), (*sa, key), how) for key in extra):
             return set()
         return envs if parts or headers or self.order_holds(e, a, se, sa, how) else set()
 
@@ -200,12 +235,12 @@ class Judge:
         in_order = kept == [key for key in a if key in kept]
         return in_order and not self.reads("ignored_order")
 
-    def may_miss(self, e: Any, here: Place, how: How) -> bool:
+    def may_miss(self, e: Any, here: Place, there: Place, how: How) -> bool:
         placeholder = alone(e)
-        if self.ignored("ignore_fields", here, None):
+        if self.ignored("ignore_fields", here, there, "stored"):
             return True
         if placeholder and placeholder.maybe:
-            return not self.ignored("ignore_values", here, None) or bool(self.reads("optional"))
+            return not self.ignored("ignore_values", here, there, "stored") or bool(self.reads("optional"))
         if self.without_numbers(e, here):
             return bool(self.reads("numeric_shape"))
         if how.options.get("allow_missing_fields", False):
@@ -220,17 +255,14 @@ class Judge:
         numeric = any(rule.value.get("type") == "numeric" for rule in rules)
         return numeric and not any(number(value) for _, value in paths.below(e))
 
-    def may_be_extra(self, there: Place, how: How) -> bool:
-        if self.ignored("ignore_fields", None, there):
+    def may_be_extra(self, here: Place, there: Place, how: How) -> bool:
+        if self.ignored("ignore_fields", here, there, "actual"):
             return True
         if how.options.get("allow_additional_fields", False):
             if how.type == "exact":
                 raise Undecided("allow_additional_fields where the type is exact")
             return True
-        if self.ignored("ignore_values", None, there) and self.reads("extra_value") == "none":
-            return True
-        required = any(there in rule.actual for rule in self.kinds["require_keys"])
-        return required and bool(self.reads("require_extra"))
+        return self.ignored("ignore_values", here, there, "actual") and self.reads("extra_value") == "none"
 
     # Texts, placeholders, numbers.
 
@@ -291,16 +323,16 @@ class Judge:
             if key in found:
                 if not self.match(child, found[key], here, there, how, frozenset()):
                     return False
-            elif not self.numbers_may_miss(child, here):
+            elif not self.numbers_may_miss(child, here, there):
                 return False
         return True
 
-    def numbers_may_miss(self, e: Any, here: Place) -> bool:
-        if self.ignored("ignore_fields", here, None):
+    def numbers_may_miss(self, e: Any, here: Place, there: Place) -> bool:
+        if self.ignored("ignore_fields", here, there, "stored"):
             return True
         if any(here in rule.stored for rule in self.kinds["fields"]):
             raise Undecided("another type below what is missing")
-        if self.ignored("ignore_values", here, None):
+        if self.ignored("ignore_values", here, there, "stored"):
             return bool(self.reads("numeric_presence"))
         if isinstance(e, str) and holds_one(e):
             raise Undecided("a placeholder where the type is numeric")
@@ -310,7 +342,8 @@ class Judge:
             return False
         if isinstance(e, dict | list) and not self.reads("numeric_shape"):
             return False
-        return all(self.numbers_may_miss(child, (*here, key)) for key, child in paths.children(e))
+        below = paths.children(e)
+        return all(self.numbers_may_miss(child, (*here, key), (*there, key)) for key, child in below)
 
     # Arrays.
 
@@ -319,7 +352,7 @@ class Judge:
             return {env}
         rule = self.best("arrays", se, sa)
         template = len(e) == 1 and holds_one(e)
-        if how.type == "exact" and (template or (rule and rule.value != "ordered")):
+        if how.type == "exact" and ((template and not rule) or (rule and rule.value != "ordered")):
             raise Undecided("arrays where the type is exact")
         mode = rule.value if rule else "each" if template else "ordered"
         if mode == "each":
@@ -335,27 +368,25 @@ class Judge:
     def ordered(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
         for one in e if len(e) != len(a) else ():
             no_optional(one)
-        some = any(self.ignored("ignore_fields", (*se, i), None) for i in range(len(e)))
-        some = some or any(self.extra_element((*sa, j)) for j in range(len(a)))
+        some = bool(self.loose(e, se, sa) or self.free(a, se, sa))
         if some and not self.reads("in_step"):
             return self.in_order(e, a, se, sa, how, env)
         envs = {env}
         for at in range(max(len(e), len(a))):
             here, there = (*se, at), (*sa, at)
             if at >= len(a):
-                gone = self.ignored("ignore_fields", here, None)
+                gone = self.ignored("ignore_fields", here, there, "stored")
                 gone = gone or (self.without_numbers(e[at], here) and self.reads("numeric_shape"))
                 envs = envs if gone else set()
             elif at >= len(e):
-                envs = envs if self.extra_element(there) else set()
+                envs = envs if self.extra_element(here, there) else set()
             else:
                 envs = {new for old in envs for new in self.match(e[at], a[at], here, there, how, old)}
         return envs
 
     def in_order(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
         """In order, where elements that are ignored may be there or not."""
-        loose = {i for i in range(len(e)) if self.ignored("ignore_fields", (*se, i), None)}
-        free = {j for j in range(len(a)) if self.extra_element((*sa, j))}
+        loose, free = self.loose(e, se, sa), self.free(a, se, sa)
         states = {(0, 0, env)}
         ends: set[Env] = set()
         while states:
@@ -371,16 +402,24 @@ class Judge:
             states = following
         return ends
 
-    def extra_element(self, there: Place) -> bool:
-        if self.ignored("ignore_fields", None, there):
+    def loose(self, e: list[Any], se: Place, sa: Place) -> set[int]:
+        """The stored elements that need not be there."""
+        return {i for i in range(len(e)) if self.ignored("ignore_fields", (*se, i), (*sa, i), "stored")}
+
+    def free(self, a: list[Any], se: Place, sa: Place) -> set[int]:
+        """The actual elements that may be there all the same."""
+        return {j for j in range(len(a)) if self.extra_element((*se, j), (*sa, j))}
+
+    def extra_element(self, here: Place, there: Place) -> bool:
+        if self.ignored("ignore_fields", here, there, "actual"):
             return True
-        return self.ignored("ignore_values", None, there) and self.reads("extra_value") == "none"
+        return self.ignored("ignore_values", here, there, "actual") and self.reads("extra_value") == "none"
 
     def each(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
         """Every actual element is what one of the stored ones describes."""
         if not e or (len(e) > 1 and bindings(e)):
             raise Undecided("each of nothing, or several with bindings")
-        if not a and any(self.ignored("ignore_fields", (*se, i), None) for i in range(len(e))):
+        if not a and self.loose(e, se, sa):
             raise Undecided("no element, where all that each describes is ignored")
         if not a:
             return {env} if how.options.get("allow_empty_arrays", False) else set()
@@ -397,8 +436,7 @@ class Judge:
 
     def pairings(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env, subset: bool) -> set[Env]:
         """Every pairing is tried: which of the actual elements are taken, under which bindings."""
-        loose = {i for i in range(len(e)) if self.ignored("ignore_fields", (*se, i), None)}
-        free = {j for j in range(len(a)) if self.extra_element((*sa, j))}
+        loose, free = self.loose(e, se, sa), self.free(a, se, sa)
         pair_ignored = bool(loose or free) and self.reads("pair_ignored")
         states: set[tuple[frozenset[int], Env]] = {(frozenset(), env)}
         for i, one in enumerate(e):
@@ -426,10 +464,9 @@ class Judge:
             if partners:
                 j = partners[0]
                 envs = {new for old in envs for new in self.match(row, a[j], (*se, i), (*sa, j), how, old)}
-            elif not self.ignored("ignore_fields", (*se, i), None):
+            elif i not in self.loose(e, se, sa):
                 envs = set()
-        extra = [j for j in range(len(a)) if j not in taken]
-        return envs if all(self.extra_element((*sa, j)) for j in extra) else set()
+        return envs if {*range(len(a))} - taken <= self.free(a, se, sa) else set()
 
     # Rules that the file may be refused for.
 
@@ -450,27 +487,11 @@ class Judge:
 
     def paired_by_plain_keys(self) -> None:
         """What is paired by a key has it in each stored row, as a plain value; nothing is said of others.
-        Nor of rules for arrays where the type is exact."""
+        Nor of rules for arrays where the type is exact, but for `ordered`, which is what exact means."""
         exact = [rule for rule in self.kinds["fields"] if rule.value.get("type") == "exact"]
-        for rule in self.kinds["arrays"]:
+        for rule in (rule for rule in self.kinds["arrays"] if rule.value != "ordered"):
             within = (self.covers(one, place, place) for one in exact for place in rule.stored)
             if self.how.type == "exact" or any(within):
                 raise Undecided("arrays where the type is exact")
             for place in rule.stored if isinstance(rule.value, dict) else ():
                 ids_of(rule.value["by"], paths.value_at(self.case.expected, place))
-
-    # Keys that must be there.
-
-    def required(self, steps: tuple[Any, ...], value: Any, place: Place) -> bool:
-        if not steps:
-            return True
-        step, rest = steps[0], steps[1:]
-        look = paths.Look(self.reading.get("absent", "never"), self.reading.get("members", False))
-        if isinstance(step, paths.Deep):
-            return any(paths.select(rest, node, self.case.actual, look) for _, node in paths.below(value))
-        found = paths.stepped(step, place, value, self.case.actual, look)
-        if isinstance(step, paths.Name | paths.Index):
-            return bool(found) and all(self.required(rest, node, where) for where, node in found)
-        if not found:
-            return isinstance(value, dict | list) and bool(self.reads("require_none"))
-        return all(self.required(rest, node, where) for where, node in found)

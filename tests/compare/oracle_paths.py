@@ -4,6 +4,7 @@ Written from the text alone; it shares nothing with the package. A path is a tup
 of keys and indexes, and `select` walks a document and collects the places. A filter follows RFC 9535."""
 
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 Place = tuple[str | int, ...]
@@ -47,13 +48,12 @@ class Undecided(Exception):
     """The specification does not say."""
 
 
-class Look:
-    """How a filter reads a comparison with what is not there (`rfc`), and whether it selects the members of
-    an object; and which of these were met."""
+class Refused(Exception):
+    """The rules cannot be: the file is told so when it is loaded."""
 
-    def __init__(self, absent: str = "rfc", members: bool = True):
-        self.absent, self.members = absent, members
-        self.met: set[str] = set()
+
+Unknown = Callable[[Any], bool] | None
+"""Which values a filter cannot judge by: where it compares one, it may hold."""
 
 
 NOTHING = object()
@@ -93,6 +93,8 @@ class Reader:
 
     def __init__(self, text: str):
         self.text, self.at = text, 0
+        self.whole = False
+        """Whether a filter looks at the whole document."""
 
     def sees(self, word: str) -> bool:
         return self.text.startswith(word, self.at)
@@ -203,6 +205,7 @@ class Reader:
         if self.takes("@"):
             return ("@", self.steps())
         if self.takes("$"):
+            self.whole = True
             return ("$", self.steps())
         for word, value in (("true", True), ("false", False), ("null", None)):
             if self.takes(word):
@@ -213,12 +216,15 @@ class Reader:
         return ("literal", int(digits) if re.fullmatch(r"-?\d+", digits) else float(digits))
 
 
-def jsonpath(text: str) -> tuple[Any, ...]:
+def jsonpath(text: str, aimed: bool = False) -> tuple[Any, ...]:
+    """The steps of a path. `aimed`: even of one that is refused, since it looks at what is elsewhere."""
     reader = Reader(text)
     reader.needs("$")
     steps = reader.steps()
     if reader.at != len(text):
         raise Unreadable(f"{text} at {reader.at}")
+    if reader.whole and not aimed:
+        raise Refused("a filter sees its own element alone")
     return steps
 
 
@@ -244,32 +250,29 @@ def less(one: Any, other: Any) -> bool:
     return alike and bool(one < other)
 
 
-def value_of(operand: Any, node: Any, root: Any, look: Look) -> Any:
+def value_of(operand: Any, node: Any) -> Any:
     """The value of one side of a comparison, NOTHING when its path selects nothing."""
     if operand[0] == "literal":
         return operand[1]
-    start = node if operand[0] == "@" else root
+    if operand[0] == "$":
+        return NOTHING
     if any(not isinstance(step, Name | Index) for step in operand[1]):
         raise Undecided("a comparison in a filter takes one value")
-    places = select(operand[1], start, root, look)
-    return value_at(start, min(places)) if places else NOTHING
+    places = select(operand[1], node)
+    return value_at(node, min(places)) if places else NOTHING
 
 
-def holds(test: Any, node: Any, root: Any, look: Look) -> bool:
+def holds(test: Any, node: Any) -> bool:
     sign = test[0]
     if sign == "or":
-        return holds(test[1], node, root, look) or holds(test[2], node, root, look)
+        return holds(test[1], node) or holds(test[2], node)
     if sign == "and":
-        return holds(test[1], node, root, look) and holds(test[2], node, root, look)
+        return holds(test[1], node) and holds(test[2], node)
     if sign == "not":
-        return not holds(test[1], node, root, look)
+        return not holds(test[1], node)
     if sign == "exists":
-        return bool(select(test[1][1], node if test[1][0] == "@" else root, root, look))
-    one, other = value_of(test[1], node, root, look), value_of(test[2], node, root, look)
-    if NOTHING in (one, other):
-        look.met.add("absent")
-        if look.absent == "never":
-            return False
+        return bool(select(test[1][1], node))
+    one, other = value_of(test[1], node), value_of(test[2], node)
     same = one is other if NOTHING in (one, other) else equal(one, other)
     if sign in ("==", "!="):
         return same is (sign == "==")
@@ -277,6 +280,15 @@ def holds(test: Any, node: Any, root: Any, look: Look) -> bool:
         return same and sign in ("<=", ">=")
     before = less(one, other) if sign[0] == "<" else less(other, one)
     return before or (same and sign in ("<=", ">="))
+
+
+def compared(test: Any, node: Any) -> list[Any]:
+    """The values that a filter compares."""
+    if test[0] == "exists":
+        return []
+    if test[0] in ("or", "and", "not"):
+        return [value for one in test[1:] for value in compared(one, node)]
+    return [value_of(operand, node) for operand in test[1:] if operand[0] == "@"]
 
 
 def children(value: Any) -> list[tuple[str | int, Any]]:
@@ -299,25 +311,24 @@ def below(value: Any, place: Place = ()) -> list[tuple[Place, Any]]:
     return found
 
 
-def stepped(step: Any, place: Place, value: Any, root: Any, look: Look) -> list[tuple[Place, Any]]:
+def stepped(step: Any, place: Place, value: Any, unknown: Unknown = None) -> list[tuple[Place, Any]]:
     """Where one step leads from one node."""
     if isinstance(step, Deep):
         return below(value, place)
     if isinstance(step, Each):
         return [((*place, key), child) for key, child in children(value)]
     if isinstance(step, Union):
-        return [found for one in step.of for found in stepped(one, place, value, root, look)]
+        return [found for one in step.of for found in stepped(one, place, value, unknown)]
     if isinstance(step, Name):
         return (
             [((*place, step.key), value[step.key])] if isinstance(value, dict) and step.key in value else []
         )
     if isinstance(step, Filter):
-        if isinstance(value, dict) and value:
-            look.met.add("members")
-            if not look.members:
-                return []
-        kept = [(key, child) for key, child in children(value) if holds(step.holds, child, root, look)]
-        return [((*place, key), child) for key, child in kept]
+        return [
+            ((*place, key), child)
+            for key, child in children(value)
+            if holds(step.holds, child) or (unknown and any(map(unknown, compared(step.holds, child))))
+        ]
     if not isinstance(value, list):
         return []
     if isinstance(step, Index):
@@ -328,15 +339,38 @@ def stepped(step: Any, place: Place, value: Any, root: Any, look: Look) -> list[
     return [((*place, at), value[at]) for at in range(*slice(*step).indices(len(value)))]
 
 
-def select(steps: tuple[Any, ...], value: Any, root: Any = NOTHING, look: Look | None = None) -> set[Place]:
+def select(steps: tuple[Any, ...], value: Any, unknown: Unknown = None) -> set[Place]:
     """All places that a path selects in a document."""
-    look = look or Look()
-    root = value if root is NOTHING else root
     nodes: list[tuple[Place, Any]] = [((), value)]
     for step in steps:
-        following = [found for place, node in nodes for found in stepped(step, place, node, root, look)]
+        following = [found for place, node in nodes for found in stepped(step, place, node, unknown)]
         nodes = list(dict(following).items()) if len(nodes) > 1 else following
     return {place for place, _ in nodes}
+
+
+def required(steps: tuple[Any, ...], value: Any) -> bool:
+    """Whether each value that a step selects has the rest. A list asks what each of its members asks."""
+    if not steps:
+        return True
+    step, rest = steps[0], steps[1:]
+    if isinstance(step, Deep):
+        return required_anywhere(rest, value)
+    if isinstance(step, Union):
+        return all(required((one, *rest), value) for one in step.of)
+    found = stepped(step, (), value)
+    if not found:
+        return isinstance(step, Each) and isinstance(value, dict | list)
+    return all(required(rest, node) for _, node in found)
+
+
+def required_anywhere(steps: tuple[Any, ...], value: Any) -> bool:
+    """Whether the next step that is no `*` leads somewhere, and has the rest wherever it leads."""
+    size = next((n for n, step in enumerate(steps) if not isinstance(step, Each)), len(steps))
+    between, rest = steps[:size], steps[size + 1 :]
+    if isinstance(next(iter(steps[size:]), None), Union):
+        return all(required_anywhere((*between, one, *rest), value) for one in steps[size].of)
+    places = select((Deep(), *steps[: size + 1]), value)
+    return bool(places) and all(required(rest, value_at(value, place)) for place in places)
 
 
 def rank(steps: tuple[Any, ...]) -> tuple[int, int, int]:

@@ -7,27 +7,21 @@ from decimal import Decimal
 from typing import Any
 
 import oracle_paths as paths
-from oracle_paths import Place, Undecided, number
+from oracle_paths import Place, Refused, Undecided, number
 from oracle_placeholders import Placeholder, alone, holds_one, parts_of
 
 READINGS: dict[str, tuple[Any, ...]] = {
-    # A pair of values is selected by a rule when both are; or the stored one decides; or, where the pair
-    # stands at two places (in any order, each), the actual one.
+    # Where a pair stands at two places (in any order, each): a rule selects it when both are selected; or the
+    # stored one decides; or the actual one.
     "side": ("both", "stored", "actual"),
     # An ignore rule beside an equally exact rule of another kind, or below a more exact one: ignored, or not.
     "cross": ("ignored", "compared"),
     # A further key whose value alone is ignored: an additional field, or none.
     "extra_value": ("extra", "none"),
-    # A comparison in a filter with what is not there: as RFC 9535 says (`!=` holds), or it never holds.
-    "absent": ("never", "rfc"),
-    # A filter selects the elements of arrays alone, or the members of objects as well.
-    "members": (False, True),
     # A dotted path that begins with a wildcard is in the body and in the response: the body, or an error.
     "refused": (False, True),
     # In an ordered array, beside elements that are ignored: all by place, or in order without those.
     "in_step": (True, False),
-    # A required path with `**` in it: each place before it has one, or there is one.
-    "require_deep": ("each", "one"),
     # What a filter or an index ignores in an array in any order may be paired with what it does not.
     "pair_ignored": (False, True),
     # `<<name?>>` where `ignore_values` wants the key to be there.
@@ -36,10 +30,6 @@ READINGS: dict[str, tuple[Any, ...]] = {
     "numeric_presence": (False, True),
     # Where only numbers count: nothing, or another type, where a value without any number was.
     "numeric_shape": (False, True),
-    # A wildcard of require_keys that meets no child, and one that meets what has no keys.
-    "require_none": (False, True),
-    # A required key that the stored output has not: still an additional field.
-    "require_extra": (False, True),
     # The tolerance of `fields` beside a path of `tolerance`: the more exact one, or its own.
     "field_tolerance": ("exact", "own"),
     # Options of the whole comparison hold inside `fields`, or not.
@@ -47,10 +37,6 @@ READINGS: dict[str, tuple[Any, ...]] = {
     # A key that is ignored counts for the order of keys.
     "ignored_order": (True, False),
 }
-
-
-class Refused(Exception):
-    """The rules cannot be: the file is told so when it is loaded."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +67,14 @@ class Rule:
     stored: frozenset[Place]
     actual: frozenset[Place]
     value: Any = None
+    ignores: bool = False
+    open: frozenset[Place] = frozenset()
+    """What it may select in the stored output: a filter that compares a placeholder may hold."""
+    gone: frozenset[Place] = frozenset()
+    """The same, but for its last step: nothing came that could be asked in place of the placeholder."""
+    stored_above: frozenset[Place] = frozenset()
+    actual_above: frozenset[Place] = frozenset()
+    """From where its last step leads."""
 
     @property
     def rank(self) -> tuple[int, int, int]:

@@ -399,7 +399,7 @@ def aimed(case: Case, kinds: tuple[str, ...] = KINDS) -> list[Place]:
     found: set[Place] = set()
     for text in texts:
         if text.startswith("$"):
-            found |= paths.select(paths.jsonpath(text), case.expected)
+            found |= paths.select(paths.jsonpath(text, aimed=True), case.expected)
         else:
             at_body = case.http and "body" in case.expected and not text.startswith("body.")
             root = ("body",) if at_body else ()
