@@ -198,9 +198,7 @@ class State:
 
         return self._advanced(after)
 
-    def _advanced(
-        self, after: Callable[[Rule, Entry], tuple[tuple[int, ...], tuple[int, ...]]]
-    ) -> "State":
+    def _advanced(self, after: Callable[[Rule, Entry], tuple[tuple[int, ...], tuple[int, ...]]]) -> "State":
         entries = []
         for entry in self._entries:
             rule = self._automaton.rules[entry.number]

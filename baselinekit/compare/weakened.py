@@ -11,7 +11,7 @@ from baselinekit.compare.mode import Mode
 from baselinekit.compare.rules import Rule, automaton_of
 from baselinekit.model.baselines import Baseline, By, Known, Metadata, Rules, Tolerance, Variant, known_path
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.paths import Pattern, Wild
+from baselinekit.paths import Key, Pattern, Wild
 from baselinekit.placeholders.grammar import texts_in
 from baselinekit.placeholders.table import Words
 
@@ -196,20 +196,51 @@ def _uncovered(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
 
 def _tolerances(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
     """Each path with a tolerance now or then: what it allowed, and what it allows."""
+    old, new = ([rule for rule in rules if rule.kind == "tolerance"] for rules in (old, new))
     told = set()
     for rule in [*new, *old]:
-        if rule.kind != "tolerance" or rule.text in told:
+        if rule.text in told:
             continue
         told.add(rule.text)
         was, now = _allowed(old, rule.pattern), _allowed(new, rule.pattern)
-        if _wider(was, now):
-            yield Loosened(rule.at, f"tolerance of {rule.text}: {_bounds(was)} -> {_bounds(now)}")
+        if any(all(_wider(one, other) for other in now) for one in was):
+            shown = " -> ".join(" and ".join(map(_bounds, bounds)) for bounds in (was, now))
+            yield Loosened(rule.at, f"tolerance of {rule.text}: {shown}")
+    yield from _where_they_cross(old, new)
 
 
-def _allowed(rules: list[Rule], pattern: Pattern) -> Tolerance | None:
-    """The tolerance at a path: that of the most exact rule which covers it."""
-    found = [rule for rule in rules if rule.kind == "tolerance" and covers(rule.pattern, pattern)]
-    return max(found, key=lambda rule: rule.pattern.specificity).tolerance if found else None
+def _allowed(rules: list[Rule], pattern: Pattern) -> list[Tolerance | None]:
+    """The tolerances at a path: those of the most exact rules which cover it. Each of them holds."""
+    found = [rule for rule in rules if covers(rule.pattern, pattern)]
+    most = max((rule.pattern.specificity for rule in found), default=None)
+    best = [rule.tolerance for rule in found if rule.pattern.specificity == most]
+    return [bounds for n, bounds in enumerate(best) if bounds not in best[:n]] or [None]
+
+
+def _where_they_cross(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
+    """Where two paths lead to some of the same places and neither covers the other: a narrower tolerance then
+    that gives way to a wider one now."""
+    told = set()
+    for rule, wide in ((rule, wide) for rule in old for wide in new):
+        if covers(rule.pattern, wide.pattern) or covers(wide.pattern, rule.pattern):
+            continue
+        if not _wider(rule.tolerance, wide.tolerance) or not overlap(rule.pattern, wide.pattern):
+            continue
+        exact, other = rule.pattern.specificity, wide.pattern.specificity
+        if (other > exact and _holds_in(old, wide)) or (exact >= other and _holds_in(new, rule)):
+            continue
+        if wide.at not in told:
+            told.add(wide.at)
+            what = f"tolerance of {wide.text}: {_bounds(wide.tolerance)} where {rule.text} had"
+            yield Loosened(wide.at, f"{what} {_bounds(rule.tolerance)}")
+
+
+def _holds_in(rules: list[Rule], rule: Rule) -> bool:
+    """Whether its path has a tolerance there that is no wider."""
+    same = (one for one in rules if one.pattern.segments == rule.pattern.segments)
+    return any(
+        one.pattern.last == rule.pattern.last and not _wider(rule.tolerance, one.tolerance) for one in same
+    )
 
 
 def _wider(old: Tolerance | None, new: Tolerance | None) -> bool:
@@ -266,8 +297,8 @@ def _rank(mode: Json) -> int:
 
 def _fields(old: tuple[Mode, list[Rule]], new: tuple[Mode, list[Rule]], breaks: bool) -> Iterator[Loosened]:
     then, now = ({rule.text: rule for rule in rules if rule.kind == "fields"} for _, rules in (old, new))
-    for text in {**now, **then}:
-        one, other = then.get(text), now.get(text)
+    for text, rule in {**now, **then}.items():
+        one, other = _field_at(then, rule), _field_at(now, rule)
         if one and other and one.fields == other.fields:
             continue
         was, mode = _mode_at(old[0], one), _mode_at(new[0], other)
@@ -278,6 +309,12 @@ def _fields(old: tuple[Mode, list[Rule]], new: tuple[Mode, list[Rule]], breaks: 
             yield Loosened(
                 at, f"fields: {text}: tolerance {_bounds(was.tolerance)} -> {_bounds(mode.tolerance)}"
             )
+
+
+def _field_at(rules: dict[str, Rule], rule: Rule) -> Rule | None:
+    """The rule of the same path, or else the most exact one that covers it."""
+    found = [one for one in rules.values() if covers(one.pattern, rule.pattern)]
+    return rules.get(rule.text) or max(found, key=lambda one: one.pattern.specificity, default=None)
 
 
 def _mode_at(outer: Mode, rule: Rule | None) -> Mode:
@@ -331,8 +368,8 @@ def _may_meet(wide: tuple[object, ...], other: tuple[object, ...]) -> bool:
         return False
     if other[0] is Wild.DEEP:
         return _may_meet(wide, other[1:]) or _may_meet(wide[1:], other)
-    names = [part for part in (wide[0], other[0]) if isinstance(part, str | int)]
-    return (len(names) < 2 or names[0] == names[1]) and _may_meet(wide[1:], other[1:])
+    both_named = isinstance(wide[0], str | Key) and isinstance(other[0], str | Key)
+    return not (both_named and _name(wide[0]) != _name(other[0])) and _may_meet(wide[1:], other[1:])
 
 
 def _covers(wide: tuple[object, ...], narrow: tuple[object, ...]) -> bool:
@@ -343,3 +380,23 @@ def _covers(wide: tuple[object, ...], narrow: tuple[object, ...]) -> bool:
     if not narrow or narrow[0] is Wild.DEEP:
         return False
     return (wide[0] is Wild.ANY or wide[0] == narrow[0]) and _covers(wide[1:], narrow[1:])
+
+
+def overlap(one: Pattern, other: Pattern) -> bool:
+    """Whether two paths, with all below them, may hold a place in common."""
+    return _overlap(one.segments, other.segments)
+
+
+def _overlap(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
+    if not one or not other:
+        return True
+    if one[0] is Wild.DEEP:
+        return _overlap(one[1:], other) or _overlap(one, other[1:])
+    if other[0] is Wild.DEEP:
+        return _overlap(other, one)
+    both_named = isinstance(one[0], str | Key) and isinstance(other[0], str | Key)
+    return not (both_named and _name(one[0]) != _name(other[0])) and _overlap(one[1:], other[1:])
+
+
+def _name(step: object) -> object:
+    return step.name if isinstance(step, Key) else step

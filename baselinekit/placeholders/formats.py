@@ -82,6 +82,10 @@ def texts(pattern: str, check: Callable[[str], bool] | None = None) -> Kind:
     return Kind(accepts, pattern, furthest=_UNTIL_BLANK)
 
 
+def _later(pattern: str, check: Callable[[str], bool] | None = None) -> Callable[[], Kind]:
+    return partial(texts, pattern, check)
+
+
 def _fixed(name: str, make: Callable[[], Kind], least: int, most: int | None, *narrower_than: str) -> Build:
     """A format without arguments, made when the first placeholder of it is met. `least`, `most`: the lengths
     of its texts."""

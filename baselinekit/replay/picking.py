@@ -6,13 +6,17 @@ from baselinekit.errors import CannotReplay, InvalidInput, Problem, nearest
 from baselinekit.model.recipes import HttpFlow
 from baselinekit.model.values import Json, Path
 from baselinekit.paths import find, parse, roots, suggest
+from baselinekit.replay.computed import compute, is_computed, proven
 from baselinekit.replay.setting import invalid
 from baselinekit.responses import split_step, step_names
 
 
 def pick(text: str, output: Json, step: str, at: Path) -> Json:
     """The value that a path leads to in a step's output: from `$`, or from whichever of the whole output and
-    its body has it. A path with wildcards that leads to several values gives a list of them."""
+    its body has it. A path with wildcards that leads to several values gives a list of them. Or the
+    value that an expression computes of the whole output."""
+    if _is_computed(text):
+        return compute(text, output, step)
     pattern = parse(text)
     starts = roots(pattern, output)
     if len(starts) > 1:
@@ -24,6 +28,15 @@ def pick(text: str, output: Json, step: str, at: Path) -> Json:
         what = f"{step}: nothing at {text!r} in its output"
         raise CannotReplay(Problem("BK313", what, _near(text, output), at=at))
     return found[0][1] if len(found) == 1 else [value for _, value in found]
+
+
+def _is_computed(text: str) -> bool:
+    """Whether it is no path, and calculates. What can be read as a path is one."""
+    try:
+        parse(text)
+    except InvalidInput:
+        return is_computed(text)
+    return False
 
 
 def _near(text: str, output: Json) -> str:
@@ -70,7 +83,7 @@ def problems_of_collect(flow: HttpFlow) -> list[Problem]:
 
 def problems_of_path(text: str, at: Path) -> list[Problem]:
     try:
-        parse(text)
+        proven(text) if _is_computed(text) else parse(text)
     except InvalidInput as error:
         return [replace(problem, at=at) for problem in error.problems]
     return []

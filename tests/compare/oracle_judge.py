@@ -50,6 +50,8 @@ class Judge:
             if isinstance(rule.steps[-1], paths.Each)
         ]
         flags = {key: value for key, value in tolerance.items() if key in OPTIONS}
+        self.templates: set[Place] = set()
+        """Arrays whose elements are described, by what stands at no index."""
         self.how = How(rules.get("type", "structural"), {**flags, **rules.get("options", {})})
 
     def reads(self, flag: str) -> Any:
@@ -100,10 +102,11 @@ class Judge:
             one = stored in (rule.gone if alone else rule.open)
         if alone == "stored":
             other = bool(stored) and actual[:-1] in rule.actual_above and self.leads_last(rule, stored)
+        stands = stored == actual and not any(stored[:n] in self.templates for n in range(len(stored)))
         if alone == "actual":
             one = stored[:-1] in rule.stored_above
-            return other and (one or (stored[:-1] != actual[:-1] and self.reads("side") == "actual"))
-        if stored == actual or one == other:
+            return other and (one or (not stands and self.reads("side") == "actual"))
+        if stands or one == other:
             return one and (other or not rule.ignores)
         side = self.reads("side")
         return one if side == "stored" else side == "actual" and other
@@ -417,6 +420,7 @@ class Judge:
 
     def each(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
         """Every actual element is what one of the stored ones describes."""
+        self.templates.add(se)
         if not e or (len(e) > 1 and bindings(e)):
             raise Undecided("each of nothing, or several with bindings")
         if not a and self.loose(e, se, sa):

@@ -171,6 +171,73 @@ def test_one_path_holds_another(wide: str, narrow: str, held: bool) -> None:
     assert covers(parse(wide), parse(narrow)) is held
 
 
+ONE, TENTH = {"abs": 1}, {"abs": 0.1}
+NAMES = {"type": "semantic", "method": "words"}
+RANKED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    ({"tolerance": {"a.b": ONE, "$.a.b": TENTH}}, {"tolerance": {"a.b": ONE}}, "abs 1 and abs 0.1 -> abs 1"),
+    ({"tolerance": {"*": ONE, "**.b": TENTH}}, {"tolerance": {"*": ONE}}, "of **.b: abs 0.1 -> abs 1"),
+    ({"tolerance": {"a.*": ONE, "a.b": TENTH}}, {"tolerance": {"a.*": ONE}}, "of a.b: abs 0.1 -> abs 1"),
+    ({"tolerance": {"a.*": ONE, "*.b": TENTH}}, {"tolerance": {"a.*": ONE}}, "abs 1 where *.b had abs 0.1"),
+    (
+        {"tolerance": {"**": ONE, "**.b": TENTH}},
+        {"tolerance": {"**": ONE, "**.b": TENTH, "a.*": ONE}},
+        "abs 1 where **.b had abs 0.1",
+    ),
+    (
+        {"ignore_fields": ["**.b"], "tolerance": {"a.b": ONE}},
+        {"ignore_fields": ["**.b"]},
+        "ignore_fields: **.b holds now where tolerance: a.b did",
+    ),
+    (
+        {"fields": {"a.*": NAMES, "a.b": {"type": "structural"}}},
+        {"fields": {"a.*": NAMES}},
+        "fields: a.b: type: structural -> semantic",
+    ),
+]
+
+
+@pytest.mark.parametrize(("then", "now", "told"), RANKED)
+def test_what_gives_way_to_another_rule_is_told(then: dict[str, Any], now: dict[str, Any], told: str) -> None:
+    output = {"a": {"b": 1, "c": 2}, "x": {"b": 3}}
+    before, after = made(output, then), made(output, now)
+    found = [way.what for way in weakened(before, after, WORDS, WORDS)]
+    assert any(told in way for way in found), found
+    assert weakened(before, before, WORDS, WORDS) == weakened(after, after, WORDS, WORDS) == []
+
+
+PATHS = ["a", "b", "*.a", "a.*", "*.b", "a.b", "**.a", "**.b", "$.a", "$.a.b", "**.*"]
+NUMBERED = st.dictionaries(
+    st.sampled_from(["a", "b"]),
+    st.one_of(st.integers(1, 3), st.dictionaries(st.sampled_from(["a", "b"]), st.integers(1, 3))),
+)
+RANKING = st.fixed_dictionaries(
+    {},
+    optional={
+        "ignore_fields": st.lists(st.sampled_from(PATHS), max_size=1),
+        "tolerance": st.dictionaries(
+            st.sampled_from(["*", *PATHS]), st.sampled_from([ONE, TENTH, {"abs": 2}]), max_size=3
+        ),
+    },
+)
+
+
+@given(NUMBERED, NUMBERED, RANKING, RANKING)
+def test_whatever_rule_decides_what_passes_now_is_never_missed(
+    output: Any, answer: Any, then: Any, now: Any
+) -> None:
+    from baselinekit.errors import BaselinekitError
+
+    try:
+        before, after = made(output, then), made(output, now)
+        failed = compile_baseline(before, WORDS).compare(Observation(answer, 0.0)).differences
+        fails = compile_baseline(after, WORDS).compare(Observation(answer, 0.0)).differences
+    except BaselinekitError:
+        return
+    assert weakened(before, before, WORDS, WORDS) == []
+    if failed and not fails:
+        assert weakened(before, after, WORDS, WORDS), (output, then, now, answer)
+
+
 simple: st.SearchStrategy[Any] = st.recursive(
     st.sampled_from([1, 2, "x", "Y", True, None, "<<any_integer>>", "<<any_string>>", "<<any>>"]),
     lambda inner: st.one_of(
