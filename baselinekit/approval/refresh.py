@@ -9,7 +9,7 @@ from baselinekit.approval.planning import covers, plan_of
 from baselinekit.approval.sightings import Pairs, again, in_results, kept, refused, replayed
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, nearest
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.changes import Plan, Proposal, Refusal
+from baselinekit.model.changes import Lost, Plan, Proposal, Refusal
 from baselinekit.paths import parse, render
 from baselinekit.refresh.groups import grouped
 from baselinekit.store import baselines as store, pending
@@ -129,11 +129,13 @@ def _with_lines(plans: Sequence[Plan], root: str) -> list[Plan]:
     def lined(plan: Plan) -> Plan:
         if id(plan) not in placed:
             return plan
-        lines = placed[id(plan)]
-        changes = [
-            replace(change, lost=tuple(replace(lost, line=next(lines).line) for lost in change.lost))
-            for change in plan.changes
-        ]
+        places = placed[id(plan)]
+
+        def with_place(lost: Lost) -> Lost:
+            place = next(places)
+            return replace(lost, file=place.file, line=place.line)
+
+        changes = [replace(change, lost=tuple(map(with_place, change.lost))) for change in plan.changes]
         return replace(plan, changes=tuple(changes))
 
     return [lined(plan) for plan in plans]

@@ -22,6 +22,9 @@ from baselinekit.workflow import gitsetup
 from baselinekit.workflow.doctor import Findings
 from baselinekit.workflow.project import Project
 
+_REFUSALS = {"BK340", *(f"BK40{number}" for number in range(1, 9))}
+"""What a run ends with where nobody grants it; who runs it may, on the command line."""
+
 _PUBLIC = {"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com"}
 
 
@@ -36,8 +39,9 @@ def doctor(paths: tuple[str, ...], ci: bool, probe_judges: bool, as_json: bool, 
     project's), without any request.
 
     \b
-    Exit code: 0 nothing is wrong, 2 something would stop a compare or a run,
-    3 a judge failed a probe.
+    Exit code: 0 the files are in order, 2 something in them would stop a
+    compare or a run, 3 a judge failed a probe. What only lacks a permission or
+    a value is a note: who runs it may give it.
     """
     project = options.project_of(given)
     if probe_judges:
@@ -80,6 +84,9 @@ def _print(findings: Findings, project: Project, ci: bool) -> None:
         told.insert(0, many(findings.checked, "baseline"))
     verb = "is" if findings.checked + sum(evals.values()) == 1 else "are"
     screen.line(f"{', '.join(told[:-1])}{' and ' if told[1:] else ''}{told[-1]} {verb} in order{drafts}")
+    if refused := sorted({note.code for note in findings.notes} & _REFUSALS):
+        screen.line(f"as it is granted now, a run of them all is refused (exit 4): {', '.join(refused)}")
+        screen.line(f"next: baselinekit explain {refused[0]}")
 
 
 def _allowed(project: Project) -> list[str]:

@@ -14,11 +14,13 @@ ChangeKind = Literal["added", "removed", "retyped", "value", "order"]
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A placeholder of the stored output that would be gone. `path` leads through the old output."""
+    """A placeholder of the stored output that would be gone. `path` leads through the old output; `file` and
+    `line` say where it stands: an output may have a file of its own."""
 
     path: Path
     text: str
     line: int | None = None
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)

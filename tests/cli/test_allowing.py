@@ -1,11 +1,16 @@
 """capture --allow: what CI would refuse is named in the configuration, so that an ordinary project meets no
 obstacle."""
 
+import os
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 from console import Console, console
+from test_review import _tty
 
 from baselinekit.model.recipes import HttpExecution, HttpFlow, HttpRequest, Recipe
 from baselinekit.workflow.naming import unnamed
@@ -102,3 +107,58 @@ def test_nothing_is_written_where_the_capture_fails(here: Console) -> None:
     done = here.run("baselinekit capture http GET http://127.0.0.1:1/x --id user --allow")
     assert done.exit_code == 3
     assert not (here.folder / "baselinekit.yaml").exists()
+
+
+class Proxy(BaseHTTPRequestHandler):
+    """Answers itself, whatever host it is asked for: so an address of a private network is asked, and nothing
+    leaves this machine."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def proxy() -> Iterator[dict[str, str]]:
+    with HTTPServer(("127.0.0.1", 0), Proxy) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield {"http_proxy": f"http://127.0.0.1:{server.server_port}"}
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("typed", "written"),
+    [("\r", True), ("y\r", True), ("n\r", False)],
+)
+def test_at_a_terminal_one_key_names_it(tmp_path: Path, typed: str, written: bool) -> None:
+    url = "http://10.0.0.5:8080"
+    words = ("http", "GET", f"{url}/x", "--id", "lan")
+    with proxy() as env, _tty(tmp_path, *words, command="capture", columns=200, env=env) as screen:
+        screen.until(f"in CI {url} has to be named in baselinekit.yaml: do that now? [Y/n]")
+        screen.type(typed, f"wrote base_url: {url} in baselinekit.yaml" if written else "capture --allow")
+        assert screen.end() == 0
+    config = tmp_path / "baselinekit.yaml"
+    assert (config.read_text() if config.exists() else "") == (
+        f"version: 1\nbase_url: {url}\n" if written else ""
+    )
+    assert (tmp_path / "baselines/10.0.0.5/lan.yaml").exists()
+
+
+@pytest.mark.parametrize("ended", ["\x03", "\x04"])
+def test_who_leaves_the_question_keeps_the_baseline_and_an_old_configuration(
+    tmp_path: Path, ended: str
+) -> None:
+    words = ("http", "GET", "http://10.0.0.5:8080/x", "--id", "lan")
+    with proxy() as env, _tty(tmp_path, *words, command="capture", columns=200, env=env) as screen:
+        screen.until("do that now? [Y/n]")
+        os.write(screen.fd, ended.encode())
+        assert screen.end() == 130
+        assert "Traceback" not in screen.seen
+    assert not (tmp_path / "baselinekit.yaml").exists()
+    assert (tmp_path / "baselines/10.0.0.5/lan.yaml").exists()

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,6 +87,7 @@ def _tty(
     columns: int = 80,
     term: str = "xterm",
     command: str = "review",
+    env: Mapping[str, str] | None = None,
 ) -> Iterator[Tty]:
     environ = {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -95,6 +96,7 @@ def _tty(
         "TERM": term,
         "PYTHONPATH": str(ROOT),
         "NO_COLOR": "1",
+        **(env or {}),
     }
     fd, inner = pty.openpty()
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))

@@ -199,6 +199,21 @@ def test_doctor_says_what_a_run_would_be_allowed(project: Attacked) -> None:
     assert [line for line in json.loads(told.out)["allowed"] if line.startswith("models")]
 
 
+def test_doctor_does_not_call_in_order_what_a_run_would_refuse(project: Attacked) -> None:
+    current = {"input": {"argv": ["nobody-named-it"]}, "execution": {"type": "command"}}
+    project.baseline("x", {"exit_code": 0}, current)
+    told = project.run("doctor", base_url="")
+    assert (told.exit_code, told.out.splitlines()[-2:]) == (
+        0,
+        [
+            "as it is granted now, a run of them all is refused (exit 4): BK403",
+            "next: baselinekit explain BK403",
+        ],
+    )
+    assert project.run("compare", base_url="").exit_code == 4
+    assert "refused" not in project.run("doctor", "--allow-exec", base_url="").out
+
+
 @pytest.mark.parametrize("how", ["leaves", "writes"])
 def test_f38_what_a_callable_prints_is_not_its_result(project: Attacked, how: str) -> None:
     """Not even where it ends before it gives one."""

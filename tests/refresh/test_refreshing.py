@@ -472,6 +472,20 @@ def test_an_output_in_a_file_of_its_own_stays_there(tmp_path: Path) -> None:
     assert here.compare(record="never").summary.passed == 1
 
 
+def test_a_placeholder_that_would_be_lost_is_told_in_the_file_that_holds_it(tmp_path: Path) -> None:
+    here = Desk(tmp_path)
+    file = here.put("a", "X")
+    file.write_text(file.read_text().replace("  output:\n    X\n", "  output_file: a.output.json\n"))
+    beside = here.folder / "baselines/a.output.json"
+    beside.write_text('{\n    "status": 200,\n    "body": {"id":\n"<<any_integer>>"}\n}\n')
+    here.says("a", {"id": "five"})
+    failed(here)
+    (change,) = here.propose().plans[0].changes
+    assert [(lost.file, lost.line) for lost in change.lost] == [("baselines/a.output.json", 4)]
+    shown = "\n".join(reports.change_lines(change, reports.Style(), "baselines/a.yaml"))
+    assert "loses <<any_integer>> at body.id (baselines/a.output.json:4)" in shown
+
+
 def test_the_json_form_is_refreshed_in_place(tmp_path: Path) -> None:
     here = Desk(tmp_path)
     document = {

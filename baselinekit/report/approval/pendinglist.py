@@ -153,7 +153,10 @@ def _change(plan: Plan, change: Change, offers: Offers) -> dict[str, Json]:
         "kind": change.kind,
         "risk": change.risk,
         **{name: value for name, value in sides.items() if value is not ABSENT},
-        "loses": [{"path": render(one.path), "text": one.text, "line": one.line} for one in change.lost],
+        "loses": [
+            {"path": render(one.path), "text": one.text, "file": one.file, "line": one.line}
+            for one in change.lost
+        ],
         "blocked": _problem(blocked.code, blocked.what, blocked.mend) if blocked else None,
         "note": change.note or None,
         "placeholders": _offered(offers.placeholders),

@@ -81,7 +81,7 @@ def change_lines(change: Change, style: Style, file: str = "") -> Iterator[str]:
 
 def _lost_lines(change: Change, style: Style, file: str) -> Iterator[str]:
     for lost in change.lost:
-        place = f"{file}:{lost.line}" if file and lost.line else file
+        place = f"{lost.file or file}:{lost.line}" if lost.line else lost.file or file
         there = one_line(render(lost.path)) + (f" ({one_line(place)})" if place else "")
         yield f"    {style.paint('loses', 'bold red')} {one_line(lost.text)} at {there}"
 
@@ -293,7 +293,10 @@ def _change(change: Change, accepted: bool) -> dict[str, Json]:
         "risk": change.risk,
         **{name: value for name, value in sides.items() if value is not ABSENT},
         "accepted": accepted,
-        "loses": [{"path": render(one.path), "text": one.text, "line": one.line} for one in change.lost],
+        "loses": [
+            {"path": render(one.path), "text": one.text, "file": one.file, "line": one.line}
+            for one in change.lost
+        ],
         "blocked": change.blocked.what if change.blocked else None,
         "note": change.note or None,
     }
