@@ -52,3 +52,12 @@ def test_a_screen_gets_nothing_that_it_would_obey() -> None:
     assert "\x1b[2J" not in shown
     assert "\u202e" not in shown
     assert "\x1b[31m-x\x1b[0m\n" in shown
+
+
+def test_a_screen_shows_as_much_as_anybody_looks_through() -> None:
+    before, after = ("".join(f"{sign}{n}\n" for n in range(20_000)) for sign in "ab")
+    rewritten = Rewritten("x.json", before, after)
+    shown = painted(rewritten, Style(False, 100)).splitlines()
+    assert len(shown) == 10_001
+    assert shown[-1] == "… and 30,003 more lines of x.json"
+    assert len(unified(rewritten)) == 40_003
