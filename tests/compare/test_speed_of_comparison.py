@@ -60,3 +60,28 @@ def test_four_times_the_size_takes_at_most_six_times_as_long(
         if ratio < 6:
             return
     pytest.fail(f"{name}: {ratio:.1f} times")
+
+
+def seconds_of_differing(count: int) -> float:
+    stored = {f"k{n}": n for n in range(count)}
+    actual = {key: value + 1 for key, value in stored.items()}
+    best = float("inf")
+    for _ in range(3):
+        gc.collect()
+        began = time.thread_time()
+        ready = ruled.matcher(stored, {})
+        found = ready.compare(Observation(actual, 0.0))
+        lines = ready.explain(found)
+        best = min(best, time.thread_time() - began)
+        assert found.count == count
+        assert len(found.differences) <= 10_000
+        assert len(lines) <= 41
+    return best
+
+
+def test_what_differs_throughout_takes_time_in_proportion_and_is_told_in_part() -> None:
+    for _ in range(3):  # another process may have had the processor
+        ratio = seconds_of_differing(80_000) / seconds_of_differing(20_000)
+        if ratio < 6:
+            return
+    pytest.fail(f"{ratio:.1f} times")
