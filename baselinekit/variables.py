@@ -18,7 +18,8 @@ from baselinekit.errors import InvalidInput, Place, Problem, nearest
 from baselinekit.model.values import Json, Path
 from baselinekit.secretlike.declared import Declared, Found, covering
 from baselinekit.secretlike.finding import covered, long_runs, says_secret
-from baselinekit.secretlike.values import holding, says_secrets, suspects, texts_in
+from baselinekit.secretlike.spelling import SHORTEST
+from baselinekit.secretlike.values import holding, numbers_in, says_secrets, suspects, texts_in
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 MASK = "***"
@@ -153,12 +154,21 @@ class Redactor:
     """Keeps secrets out of whatever is written or shown: the declared ones in every spelling, and what looks
     like one. A declared one of fewer than four characters cannot be kept: it is everywhere."""
 
-    def __init__(self, secrets: Mapping[str, Secret], plain: set[str] | None = None):
-        self._secrets = secrets
+    def __init__(
+        self,
+        secrets: Mapping[str, Secret],
+        plain: set[str] | None = None,
+        others: "Redactor | None" = None,
+    ):
+        """`others`: knows of secrets that are looked for as well."""
         self._plain = set() if plain is None else plain
         """What looks random and was found to be no secret where it stands: an id, a tag of an edition."""
-        self._declared = Declared({name: secret.value for name, secret in secrets.items()})
-        self._numeric = any(_NUMBER.fullmatch(secret.value) for secret in secrets.values())
+        self._declared = Declared(
+            {name: secret.value for name, secret in secrets.items()}, others and others._declared
+        )
+        values = (secret.value for secret in secrets.values())
+        own = tuple(value for value in values if len(value) >= SHORTEST and _NUMBER.fullmatch(value))
+        self._numeric: tuple[str, ...] = own + (others._numeric if others else ())
 
     def mask_declared(self, text: str) -> str:
         """The text without the declared secrets: for what has to stay as different as it is otherwise."""
@@ -190,7 +200,8 @@ class Redactor:
         texts, keys = texts_in(value)
         places = holding(texts, self._declared) if self._declared else {}
         dirty = suspects(texts) | places.keys()
-        clean = not dirty and not self._numeric and not says_secrets((*keys, *path))
+        has_number = self._numeric and self._is_numeric(" ".join(numbers_in(value)))
+        clean = not dirty and not has_number and not says_secrets((*keys, *path))
         return value if clean else self._masked(value, path, dirty, places)
 
     def _masked(
@@ -215,8 +226,11 @@ class Redactor:
             items = type(value)(self._masked(item, (*path, n), dirty, places) for n, item in enumerate(value))
             return value if all(map(operator.is_, items, value)) else items
         if self._numeric and isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-            return MASK if self._declared.find(str(value)) else value
+            return MASK if self._is_numeric(str(value)) else value
         return value
+
+    def _is_numeric(self, text: str) -> bool:
+        return any(number in text for number in self._numeric)
 
     def _text(self, text: str, path: Path, places: Mapping[str, list[Found]]) -> str:
         if text not in places or (says_secret(path) and not _STANDS_FOR.match(text)):
@@ -231,7 +245,7 @@ class Redactor:
         if isinstance(value, dict | list) and not says_secrets(texts_in(value)[1]):
             return self
         told = {f"({n})": Secret(text) for n, text in enumerate(sorted(set(_named_in(value, ()))))}
-        return Redactor({**told, **self._secrets}, self._plain) if told else self
+        return Redactor(told, self._plain, self) if told else self
 
     def found_in(self, text: str) -> set[str]:
         """The names of the declared secrets that a text gives away."""

@@ -1,27 +1,26 @@
-"""Where known secrets stand in a text, in every spelling. A text that holds none is told so quickly: it is
-searched for words that are known beforehand, and only where one of them may stand is it looked at closely."""
+"""Where known secrets stand in a text, in every spelling. A text that holds none is told so quickly: one pass
+names what may stand in it, and only that is looked for closely."""
 
 import base64
+import binascii
 import re
 import string
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import takewhile
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from baselinekit.secretlike.index import Index
 from baselinekit.secretlike.look import Look
-from baselinekit.secretlike.spelling import CHUNK, SHORTEST, Needle, needles_of
-from baselinekit.secretlike.unescaped import Moved, Unescaped, has_escapes
+from baselinekit.secretlike.spelling import MOST_SHORT_BYTES, SHORTEST, Kind, Needles, needles_of
+from baselinekit.secretlike.unescaped import Moved, Unescaped, may_escape
 
 Found = tuple[int, int, str]
 """From where to where, and the name of the secret."""
 
 
 _FOR_URLS = bytes.maketrans(b"-_", b"+/")
-_SHORT_RUN = re.compile(r"(?:(?<=\\)[nrt])?([A-Za-z0-9+/_-]{6,}={0,2})")
-"""Without what is left of a line end that is written as an escape."""
 _LONGEST_LINE = 40
 _WRAP = re.compile(
-    r"(?<=[A-Za-z0-9+/_-]{40})(?:\\{1,8}[nrt]|[\s\"',]|%0[aAdD]|&\#1[03];){1,200}(?:[-+?>|] {1,40})?"
-    r"(?=[A-Za-z0-9+/_-])"
+    r"(?<=[A-Za-z0-9+/_-]{40})(?:\\{1,8}[nrt]|[\"'] ?[+.](?=\s)|[\s\"',()\\]|%0[aAdD]|&\#1[03];|<br ?/?>)"
+    r"{1,200}(?:[-+?>|] {1,40})?(?=[A-Za-z0-9+/_-])"
 )
 """The end of a line of a longer text in base64, also where it is escaped, quoted or a line of a diff."""
 _PAIRS = re.compile(r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{2}(?:[\s:,-]{1,2}(?:0x)?[0-9A-Fa-f]{2}){3,}(?![0-9A-Fa-f])")
@@ -29,113 +28,104 @@ _BETWEEN_PAIRS = re.compile(r"[\s:,-]+(?:0x)?")
 _HEX_AS_H = bytes.maketrans(b"0123456789abcdefABCDEF" + b" \t\r\n:,-", b"h" * 22 + b"s" * 7)
 """Digits become `h`, and what may stand between two bytes `s`. A letter `h` or `s` of the text does no harm:
 it is only a first look."""
-_FOUR_PAIRS = (b"hhshhshhshh", b"hhsshhsshhsshh", b"hhshxhhshxhhshxhh", b"hhsshxhhsshxhhsshxhh")
-_DEEPEST = 2
-_FEW = 2_000
-"""Of a text that is not longer, a regular expression takes less time than what is prepared for long ones."""
+_FOUR_PAIRS = (b"hhshhshhshh", b"hhsshhsshhsshh")
+_FOUR_WITH_X = (b"hhshxhhshxhhshxhh", b"hhsshxhhsshxhhsshxhh")
+_DEEPEST = 3
+_WORST = 8
+"""Of so many letters of a text, one at most is none."""
 _IN_RUNS = string.ascii_letters + string.digits + "+/_-="
-_PADDING = re.compile("={1,2}")
+_PADDING = re.compile("={1,6}")
+_HEX_DIGITS = re.compile(r"(?:[2-7][0-9A-Fa-f]){4}(?:[0-9A-Fa-f]{2})+")
+_BASE32 = re.compile(r"[A-Z2-7]+|[a-z2-7]+")
+_BASE64 = re.compile(r"(?:[I-Za-f][C-HS-Xi-ny-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]){2}")
+"""How the encoding of a text begins whose first letters are ASCII."""
+
+_READ: dict[Kind, Callable[[str], str]] = {
+    "plain": lambda text: text,
+    "base64": lambda text: _ascii(text).translate(_FOR_URLS).decode(),
+    "hex": lambda text: _ascii(text).lower().decode(),
+    "base32": lambda text: _ascii(text).upper().decode(),
+    "chunk": lambda text: _ascii(text).translate(_FOR_URLS).decode(),
+    "hex chunk": lambda text: _ascii(text).lower().decode(),
+}
+"""How a text is read where a needle of a kind is looked for: a place in one is a place in the other."""
 
 
 class Declared:
     """The declared secrets as what a text is searched for."""
 
-    def __init__(self, secrets: Mapping[str, str]):
-        self._needles = needles_of(secrets)
-        least = min(self._needles.shortest_run, _LONGEST_LINE)
-        self._runs = re.compile(rf"[A-Za-z0-9+/_-]{{{least},}}")
-        self._least = least
-        self._alphabet = frozenset(
-            "".join((_IN_RUNS, "%\\&", *(bare for bare, _ in self._needles.unescaped)))
-        )
+    def __init__(self, secrets: Mapping[str, str], others: "Declared | None" = None):
+        self._others = others
+        self._needles, self._bare = needles_of(secrets)
+        self._index, self._bare_index = Index(self._needles), Index(self._bare)
+        self._shortest_run = 11 if any(len(secret) <= MOST_SHORT_BYTES for secret in secrets.values()) else 16
+        """Twice in base64, four bytes have eleven characters, and ten have sixteen."""
+        self._with_blanks = any(" " in needle for needle in self._bare)
+        self._alphabet = frozenset("".join((_IN_RUNS, "%\\&", *self._bare)))
 
     def __bool__(self) -> bool:
-        return bool(self._needles.plain)
+        return bool(self._needles or self._others)
 
     def find(self, text: str) -> list[Found]:
         """Every place, in order; those that overlap are one."""
-        if not self._needles.plain or len(text) < SHORTEST:
-            return []
-        found = list(_places(text, self._needles.plain))
-        if has_escapes(text) or "+" in text:
+        found = self._find(text, 0) if self._needles and len(text) >= SHORTEST else []
+        return merged((*found, *self._others.find(text))) if self._others else found
+
+    def _find(self, text: str, depth: int) -> list[Found]:
+        found = list(self._in(text, depth))
+        if may_escape(text, self._alphabet) or (self._with_blanks and "+" in text):
             bare = Unescaped(text, self._alphabet)
-            within = list(_places(bare.text, self._needles.unescaped)) if bare.text != text else []
-            within += self._encoded(bare.with_plus) if bare.with_plus != text else ()
+            within = list(_stand(bare.text, self._bare, self._bare_index)) if bare.text != text else []
+            within += self._in(bare.with_plus, depth) if bare.with_plus != text else ()
             found += ((*bare.origin(start, end), name) for start, end, name in within)
             for other, origin in bare.rounds():
-                places = _places(other, self._needles.plain)
+                places = _stand(other, self._needles, self._index)
                 found += ((*origin(start, end), name) for start, end, name in places)
-        found += self._encoded(text)
-        found += self._decoded(text)
         return merged(found)
 
-    def _encoded(self, text: str) -> Iterator[Found]:
-        """In base64, base32 and hex."""
-        if len(text) < self._least or not self._least:
-            return
-        if len(text) < _FEW:
-            runs = set(self._runs.findall(text))
-        else:
-            runs = {text[start:end] for start, end in Look(text).runs(self._least)}
-        longest = max((len(run) for run in runs), default=0)
-        if runs and any(True for _ in self._in_run("\n".join(runs), longest)):
-            yield from self._in_run(text, longest)
-        if longest >= _LONGEST_LINE:
-            yield from self._wrapped(text)
-            yield from self._in_pieces(text)
-        kinds = text.encode("ascii", "replace").translate(_HEX_AS_H)
-        if any(four in kinds for four in _FOUR_PAIRS):
+    def _in(self, text: str, depth: int) -> Iterator[Found]:
+        """As it is, encoded, and in what is encoded."""
+        yield from _stand(text, self._needles, self._index)
+        runs = {text[start:end] for start, end in self._runs(text)}
+        if any(len(run) >= _LONGEST_LINE for run in runs):
+            whole = Moved(text, ((match.start(), match.end(), "") for match in _WRAP.finditer(text)))
+            if whole.text != text:
+                within = [*_stand(whole.text, self._needles, self._index), *self._decoded(whole.text, depth)]
+                yield from ((*whole.origin(start, end), name) for start, end, name in within)
+        if runs:
+            yield from self._decoded(text, depth, runs)
+        if _has_pairs(text):
             yield from self._in_pairs(text)
-
-    def _in_run(self, text: str, longest: int) -> Iterator[Found]:
-        """In runs of letters and digits that are at most so long."""
-        data, known = text.encode("ascii", "replace"), self._needles
-        for start, end, name in _places(data.translate(_FOR_URLS).decode(), _up_to(longest, known.base64)):
-            padded = _PADDING.match(text, end)
-            yield start, padded.end() if padded else end, name
-        yield from _places(data.lower().decode(), _up_to(longest, known.hex))
-        yield from _places(data.upper().decode(), _up_to(longest, known.base32))
-
-    def _wrapped(self, text: str) -> Iterator[Found]:
-        whole = Moved(text, ((match.start(), match.end(), "") for match in _WRAP.finditer(text)))
-        if whole.text != text:
-            found = self._in_run(whole.text, len(whole.text))
-            yield from ((*whole.origin(start, end), name) for start, end, name in found)
-
-    def _in_pieces(self, text: str) -> Iterator[Found]:
-        """A run that holds a piece of a long secret."""
-        if not self._needles.chunks:
-            return
-        for match in self._runs.finditer(text):
-            run = match[0].replace("-", "+").replace("_", "/")
-            low = run.lower()
-            chunks = self._needles.chunks
-            for at in range(len(run) - CHUNK + 1):
-                name = chunks.get(run[at : at + CHUNK]) or chunks.get(low[at : at + CHUNK])
-                if name is not None:
-                    yield *match.span(), name
-                    break
 
     def _in_pairs(self, text: str) -> Iterator[Found]:
         """In hex with something between the bytes."""
         for match in _PAIRS.finditer(text):
             pieces = ((one.start(), one.end(), "") for one in _BETWEEN_PAIRS.finditer(match[0]))
             whole = Moved(match[0], pieces)
-            for start, end, name in _places(whole.text.lower(), self._needles.hex):
+            for start, end, name in _stand(whole.text, self._needles, self._index):
                 first, last = whole.origin(start, end)
                 yield match.start() + first, match.start() + last, name
 
-    def _decoded(self, text: str, depth: int = 0) -> Iterator[Found]:
-        """Short ones in a run that is base64 from its beginning."""
-        if not self._needles.short:
+    def _decoded(self, text: str, depth: int, runs: Iterable[str] | None = None) -> Iterator[Found]:
+        """In runs that are the encoding of a text, however deep."""
+        if depth >= _DEEPEST:
             return
-        for match in _SHORT_RUN.finditer(text):
-            inner = _plain_of(match[1])
-            hit = next(_places(inner, self._needles.short), None)
-            if hit is None and depth + 1 < _DEEPEST:
-                hit = next(self._decoded(inner, depth + 1), None)
-            if hit is not None:
-                yield *match.span(1), hit[2]
+        if runs is None:
+            runs = {text[start:end] for start, end in self._runs(text)}
+        inner = {plain for run in runs for plain in _plain_of(run)}
+        if not inner or not self._find("\n".join(inner), depth + 1):
+            return
+        for start, end in self._runs(text):
+            for plain in _plain_of(text[start:end]):
+                if len(plain) >= SHORTEST and (hits := self._find(plain, depth + 1)):
+                    yield *_padded(text, start, end), hits[0][2]
+                    break
+
+    def _runs(self, text: str) -> Iterator[tuple[int, int]]:
+        """Without what is left of a line end that is written as an escape."""
+        for start, end in Look(text).runs(self._shortest_run):
+            is_torn = start > 0 and text[start - 1] == "\\" and text[start] in "nrt"
+            yield start + is_torn, end
 
 
 def covering(text: str, found: Iterable[Found], mask: str) -> str:
@@ -148,17 +138,56 @@ def covering(text: str, found: Iterable[Found], mask: str) -> str:
     return "".join((*parts, text[position:])) if position else text
 
 
-def _up_to(longest: int, needles: tuple[Needle, ...]) -> Iterable[Needle]:
-    """Of needles by their length, those that are not longer."""
-    return takewhile(lambda one: len(one[0]) <= longest, needles)
+def _ascii(text: str) -> bytes:
+    return text.encode("ascii", "replace")
 
 
-def _places(text: str, needles: Iterable[Needle]) -> Iterator[Found]:
-    for needle, name in needles:
-        place = text.find(needle)
-        while place >= 0:
-            yield place, place + len(needle), name
-            place = text.find(needle, place + 1)
+def _stand(text: str, needles: Needles, index: Index) -> Iterator[Found]:
+    """Where needles stand in a text, each read as it has to be."""
+    readings: dict[Kind, str] = {}
+    for string in index.candidates(text):
+        for needle in needles[string]:
+            if needle.kind not in readings:
+                readings[needle.kind] = _READ[needle.kind](text)
+            read = readings[needle.kind]
+            if string not in read:
+                continue
+            if needle.around is not None:
+                yield from (
+                    (*_padded(text, *one.span()), needle.name) for one in needle.around.finditer(read)
+                )
+            elif needle.kind.endswith("chunk"):
+                yield from ((start, end, needle.name) for start, end in _runs_around(read, string))
+            else:
+                for start, end in _places(read, string):
+                    yield (
+                        *(_padded(text, start, end) if needle.kind != "plain" else (start, end)),
+                        needle.name,
+                    )
+
+
+def _has_pairs(text: str) -> bool:
+    kinds = _ascii(text).translate(_HEX_AS_H)
+    return any(four in kinds for four in _FOUR_PAIRS + (_FOUR_WITH_X if "0x" in text else ()))
+
+
+def _padded(text: str, start: int, end: int) -> tuple[int, int]:
+    padding = _PADDING.match(text, end)
+    return start, padding.end() if padding else end
+
+
+def _places(text: str, needle: str) -> Iterator[tuple[int, int]]:
+    place = text.find(needle)
+    while place >= 0:
+        yield place, place + len(needle)
+        place = text.find(needle, place + 1)
+
+
+def _runs_around(text: str, piece: str) -> Iterator[tuple[int, int]]:
+    """The runs that hold a piece of a long secret."""
+    for start, end in Look(text).runs(len(piece)):
+        if text.find(piece, start, end) >= 0:
+            yield start, end
 
 
 def merged(found: Iterable[Found]) -> list[Found]:
@@ -173,7 +202,22 @@ def merged(found: Iterable[Found]) -> list[Found]:
     return whole
 
 
-def _plain_of(run: str) -> str:
-    plain = run.rstrip("=").replace("-", "+").replace("_", "/")
-    plain = plain[: len(plain) - (len(plain) % 4 == 1)]
-    return base64.b64decode(plain + "=" * (-len(plain) % 4)).decode("utf-8", "replace")
+def _plain_of(plain: str) -> Iterator[str]:
+    """The texts of which a run may be the encoding."""
+    if len(plain) % 2 == 0 and _HEX_DIGITS.fullmatch(plain):
+        yield from _texts(bytes.fromhex(plain))
+    if _BASE32.fullmatch(plain):
+        cut = plain[: len(plain) - (len(plain) % 8 in (1, 3, 6))].upper()
+        yield from _texts(base64.b32decode(cut + "=" * (-len(cut) % 8)))
+    if not _BASE64.match(plain):
+        return
+    cut = plain[: len(plain) - (len(plain) % 4 == 1)].replace("-", "+").replace("_", "/")
+    yield from _texts(binascii.a2b_base64(cut + "=" * (-len(cut) % 4)))
+
+
+def _texts(raw: bytes) -> Iterator[str]:
+    """What bytes say, if they say something. At their end may be what does not belong to them."""
+    for coding in ("utf-8", "utf-16-le") if b"\0" in raw else ("utf-8",):
+        text = raw.decode(coding, "replace")
+        if _WORST * text.count("\ufffd") <= len(text):
+            yield text

@@ -5,12 +5,13 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import partial
+from html.entities import name2codepoint
 
 _MOST_ROUNDS = 4
 _QUOTED = "'\"'\"'"
 """How a shell is given a quote."""
 _SIGNS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-_ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'", "nbsp": "\xa0"}
+_ENTITIES = {name: chr(code) for name, code in name2codepoint.items()} | {"apos": "'"}
 _HEX = "[0-9A-Fa-f]"
 _LAST_CHARACTER = 0x10FFFF
 
@@ -26,10 +27,11 @@ _ESCAPE = re.compile(
     rf"|u(?P<unit>{_H}{{4}})|u\{{(?P<braced>{_H}{{1,6}})\}}|U(?P<long>{_H}{{8}})"
     rf"|x(?P<latin>{_H}{{2}})|(?P<sign>[ntrbf])|(?P<other>[^\w\s]))"
     rf"|&(?:amp;)*(?:\#0{{0,9}}(?P<decimal>[0-9]{{1,7}});?|\#[xX]0{{0,9}}(?P<hex>{_H}{{1,6}});?"
-    r"|(?P<named>amp|lt|gt|quot|apos|nbsp);)"
+    r"|(?P<named>[A-Za-z]{2,8}[0-9]{0,2});)"
     r"|'(?P<quoted>\"'\"|\\{1,8}')'"
 )
 """Each alternative begins with a character of its own, so that the search for it is quick."""
+_ROUGHLY = re.compile(rf"%{_H}{{2}}|\\[\s\S]|&(?:\#|[A-Za-z]{{2,8}};)|'(?:\"'\"|\\+)'")
 _ONE_PERCENT = re.compile(rf"{_H}{{2}}(?=%|\Z)")
 _ONE_X = re.compile(rf"x({_H}{{2}})")
 _ONE_OCTAL = re.compile(r"[0-7]{3}")
@@ -110,6 +112,21 @@ def has_escapes(text: str) -> bool:
     return "%" in text or "\\" in text or "&" in text or _QUOTED in text
 
 
+def may_escape(text: str, alphabet: Container[str]) -> bool:
+    """Whether an escape may stand for one of the characters that matter. Most texts have a few kinds of
+    escapes, and many of each."""
+    return has_escapes(text) and any(_matters(written, alphabet) for written in set(_ROUGHLY.findall(text)))
+
+
+def _matters(written: str, alphabet: Container[str]) -> bool:
+    if written[0] == "%" and len(written) == 3:
+        code = int(written[1:], 16)
+        return code > 127 or chr(code) in alphabet
+    if written[0] == "\\" and written[-1] in _SIGNS:
+        return _SIGNS[written[-1]] in alphabet
+    return written[0] != "\\" or written[-1] in alphabet or written[-1] in "\\%&'"
+
+
 def _escapes(text: str) -> Iterator[tuple[int, int, str]]:
     known: dict[str, str | None] = {}
     for match in _ESCAPE.finditer(text):
@@ -130,7 +147,7 @@ def _meant(match: re.Match[str]) -> str | None:
     if kind == "quoted":
         return "'"
     if kind == "named":
-        return _ENTITIES[written]
+        return _ENTITIES.get(written)
     if kind in ("percent", "x", "octal"):
         return _decoded(kind, written)
     if kind == "low":

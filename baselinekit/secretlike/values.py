@@ -1,7 +1,8 @@
 """A whole value, looked at once: which of its many texts hold something that looks like a secret."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 from itertools import accumulate
 from typing import Any
 
@@ -34,6 +35,15 @@ def _gather(value: Any, texts: list[str], keys: set[str]) -> None:
             texts.append(item)
         elif isinstance(item, dict | list | tuple):
             _gather(item, texts, keys)
+
+
+def numbers_in(value: Any) -> Iterator[str]:
+    """All numbers of a value."""
+    if isinstance(value, dict | list | tuple):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from numbers_in(item)
+    elif isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        yield str(value)
 
 
 def says_secrets(keys: Iterable[str | int]) -> bool:
