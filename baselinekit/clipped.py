@@ -12,6 +12,7 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.plural import many
 
 _LONGEST_NUMBER = 40
+_STEP = 400
 _LONGEST_NOTE = 60
 _NOTE = re.compile(r" … and ([0-9]{1,3}(?:,[0-9]{3})*) more characters?\Z")
 
@@ -50,6 +51,33 @@ def shown(error: BaselinekitError, mask: Mask) -> BaselinekitError:
         for problem in error.problems
     )
     return type(error)(*problems)
+
+
+def beginning_of(text: str, limit: int, mask: Mask) -> str:
+    """So much of a text that was cut off behind its limit, as it is: cut where no secret is torn, so that it
+    reads without its secrets as the whole does."""
+    hidden, end = mask(text), min(limit, len(text))
+    while end > 0 and not hidden.startswith(mask(text[:end])):
+        end = max(end - _STEP, text.rfind(" ", 0, end), text.rfind("\n", 0, end))
+    return text[: max(0, end)]
+
+
+def end_of(text: str, limit: int, mask: Mask) -> str:
+    """So much of the end of a text whose beginning was cut off, as it is: it begins where no secret is torn,
+    with a line or at least a word."""
+    if len(text) <= limit:
+        return text
+    first = len(text) - limit
+    hidden, start = mask(text), _next(text, first - 1, first)
+    while start < len(text) and not hidden.endswith(mask(text[start:])):
+        start = _next(text, start, start + _STEP)
+    return text[start:]
+
+
+def _next(text: str, place: int, otherwise: int) -> int:
+    """Where the next line begins, or the next word, if that is not far."""
+    ends = (text.find(end, place, place + _STEP) for end in ("\n", " "))
+    return next((end + 1 for end in ends if end >= 0), min(len(text), otherwise))
 
 
 def whole(text: str) -> tuple[str, int]:

@@ -28,6 +28,7 @@ _TOKEN = re.compile(r"(\\?)\{\{\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*\}\}")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _SHORTEST_NAMED = 8
 _STANDS_FOR = re.compile(r"<<|\{\{|\*\*\*")
+_WORD = re.compile(r"\w{2,}")
 _BETWEEN = re.compile(r"[\s;,=]+")
 _TELLING = re.compile(r"(?=.*\d)\S{8,4000}|\S{16,4000}")
 
@@ -163,9 +164,8 @@ class Redactor:
         """`others`: knows of secrets that are looked for as well."""
         self._plain = set() if plain is None else plain
         """What looks random and was found to be no secret where it stands: an id, a tag of an edition."""
-        self._declared = Declared(
-            {name: secret.value for name, secret in secrets.items()}, others and others._declared
-        )
+        known: Declared | None = others._declared if others else None
+        self._declared: Declared = Declared({name: one.value for name, one in secrets.items()}, known)
         values = (secret.value for secret in secrets.values())
         own = tuple(value for value in values if len(value) >= SHORTEST and _NUMBER.fullmatch(value))
         self._numeric: tuple[str, ...] = own + (others._numeric if others else ())
@@ -203,6 +203,17 @@ class Redactor:
         has_number = self._numeric and self._is_numeric(" ".join(numbers_in(value)))
         clean = not dirty and not has_number and not says_secrets((*keys, *path))
         return value if clean else self._masked(value, path, dirty, places)
+
+    def mask_note(self, note: str | None, *about: Any) -> str | None:
+        """What was said of some texts, without the words that only stand in their secrets: who tells which
+        words differ does not tell whose they are."""
+        if note is None:
+            return None
+        shown = self.mask(note)
+        for text in about:
+            if isinstance(text, str) and (bare := self.mask(text)) != text:
+                shown = _without_lost(shown, text.casefold(), bare.casefold())
+        return shown
 
     def _masked(
         self,
@@ -250,6 +261,14 @@ class Redactor:
     def found_in(self, text: str) -> set[str]:
         """The names of the declared secrets that a text gives away."""
         return {name for _, _, name in self._declared.find(text)}
+
+
+def _without_lost(note: str, before: str, after: str) -> str:
+    def one(word: re.Match[str]) -> str:
+        low = word[0].casefold()
+        return MASK if low in before and low not in after else word[0]
+
+    return _WORD.sub(one, note)
 
 
 def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:

@@ -139,7 +139,10 @@ def run(args: Sequence[str] | None = None, now: Now | None = None) -> int:
         return 3
     except Exception as fault:
         if os.environ.get("BASELINEKIT_TRACEBACK"):
-            raise
+            import traceback
+
+            _say(traceback.format_exc())
+            return 3
         where = "set BASELINEKIT_TRACEBACK=1 to see where, and please report it"
         _say(f"BK399 internal error: {type(fault).__name__}: {fault}: {where}")
         return 3

@@ -135,7 +135,7 @@ def spots_of(comparison: Comparison, case: Case, redactor: Redactor) -> tuple[Sp
             case.source.file,
             None,
             rule=one.rule,
-            note=mask(one.note),
+            note=redactor.mask_note(one.note, one.expected, one.actual),
             at=(*path, *one.at),
         )
         for one in comparison.differences[:_MOST_SPOTS]

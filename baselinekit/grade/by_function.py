@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from baselinekit.clipped import Mask, already_masked, clipped
+from baselinekit.clipped import Mask, already_masked, beginning_of, clipped, end_of
 from baselinekit.documents.strictjson import encode
 from baselinekit.errors import Problem, nearest
 from baselinekit.model.graders import (
@@ -21,6 +21,7 @@ from baselinekit.placeholders.pattern import compiled, full_match
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOLERANCE = 1e-9
 _LONGEST_SHOWN = 2_000
+_LONGEST_PRINTED = 4_000
 _LONGEST_LINE = 300
 
 COMPARATORS = ("equals", "approx", "unordered", "set", "regex")
@@ -74,10 +75,11 @@ def judged(method: FunctionOutput, ran: Ran, patience: Patience, mask: Mask) -> 
 
 
 def _result(call: Call, got: Returned, patience: Patience, mask: Mask) -> dict[str, Json]:
-    printed: dict[str, Json] = {"printed": got.printed} if got.printed else {}
+    said = end_of(got.printed, _LONGEST_PRINTED, mask)
+    printed: dict[str, Json] = {"printed": said} if said else {}
     if got.error:
-        return {"passed": False, "error": got.error, **printed}
-    shown = got.inexact or _shown(got.value, mask)
+        return {"passed": False, "error": _beginning(got.error, mask), **printed}
+    shown = _beginning(got.inexact, mask) or _shown(got.value, mask)
     if equal(call, got, patience):
         return {"passed": True, "output": shown, **printed}
     return {"passed": False, "output": shown, "expected": call.expected, **printed}
@@ -87,6 +89,10 @@ def _shown(value: Json, mask: Mask) -> Json:
     """As much of it as a report needs."""
     text = encode(value)
     return value if len(text) <= _LONGEST_SHOWN else clipped(text, _LONGEST_SHOWN, mask)
+
+
+def _beginning(text: str, mask: Mask) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else f"{beginning_of(text, _LONGEST_SHOWN, mask)} …"
 
 
 def _reason(first: Json, count: int, results: list[Json], mask: Mask) -> str:

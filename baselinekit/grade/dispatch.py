@@ -243,7 +243,7 @@ def _by_model(grader: Grader, case: Case, observation: Observation, doors: Doors
                     return grader.graded(
                         "error", None, reason, code=problem.code, details=details, usage=usage
                     )
-                asked = asked_again(question, error.why)
+                asked = asked_again(question, error.why, doors.mask)
     chosen, flips = by_model.middle(judgements)
     details = dict(chosen.details)
     if complaints:

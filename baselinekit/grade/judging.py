@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 
-from baselinekit.clipped import already_masked, clipped
+from baselinekit.clipped import Mask, clipped
 from baselinekit.documents.fenced import json_in
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.asking import Ask, Message
@@ -64,10 +64,10 @@ class Unreadable(CannotReplay):
         self.why = why
 
 
-def asked_again(asked: Ask, why: str) -> Ask:
+def asked_again(asked: Ask, why: str, mask: Mask) -> Ask:
     """The same question once more, with what was wrong with the reply to it. The reply is not repeated: it
     may hold what the text under judgement wants to say."""
-    complaint = clipped(why, _LONGEST_COMPLAINT, already_masked, counted=False)
+    complaint = clipped(why, _LONGEST_COMPLAINT, mask, counted=False)
     wish = f"An earlier reply could not be used: it {complaint}. Reply in exactly that form."
     *before, last = asked.messages
     return replace(asked, messages=(*before, replace(last, content=f"{last.content}\n\n{wish}")))

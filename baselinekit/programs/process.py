@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import IO
 
+from baselinekit.clipped import end_of
 from baselinekit.errors import CannotReplay, NeverSent, Problem, cannot
 from baselinekit.model.observation import Finished, Run
 from baselinekit.programs.children import said_last
@@ -141,13 +142,18 @@ class _Talk:
             self._move(key.fileobj)  # type: ignore[arg-type]  # only pipes are registered
 
     def tail(self) -> bytes:
-        """Its last words. What is torn at their beginning is left out, with the lines after it that could
-        belong to it: nobody finds half a secret."""
-        most = self._run.max_stderr
+        """Its last words, begun where no secret is torn: nobody finds half of one. Where nobody knows the
+        secrets, what could belong to a torn line is left out."""
+        most, mask = self._run.max_stderr, self._run.mask
         cut = len(self._err) - most
-        return bytes(
-            self._err[_after_torn(self._err, cut + min(_TORN, most // 4)) :] if cut > 0 else self._err
-        )
+        if cut <= 0:
+            return bytes(self._err)
+        start = _after_torn(self._err, cut + min(_TORN, most // 4))
+        if mask is None:
+            return bytes(self._err[start:])
+        said = self._err.decode("utf-8", "surrogateescape")
+        room = len(self._err[start:].decode("utf-8", "surrogateescape"))
+        return end_of(said, room, mask).encode("utf-8", "surrogateescape")
 
     def _move(self, pipe: IO[bytes]) -> None:
         if pipe is self._process.stdin:

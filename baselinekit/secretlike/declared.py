@@ -145,21 +145,21 @@ def _ascii(text: str) -> bytes:
 def _stand(text: str, needles: Needles, index: Index) -> Iterator[Found]:
     """Where needles stand in a text, each read as it has to be."""
     readings: dict[Kind, str] = {}
-    for string in index.candidates(text):
-        for needle in needles[string]:
+    for letters in index.candidates(text):
+        for needle in needles[letters]:
             if needle.kind not in readings:
                 readings[needle.kind] = _READ[needle.kind](text)
             read = readings[needle.kind]
-            if string not in read:
+            if letters not in read:
                 continue
             if needle.around is not None:
                 yield from (
                     (*_padded(text, *one.span()), needle.name) for one in needle.around.finditer(read)
                 )
             elif needle.kind.endswith("chunk"):
-                yield from ((start, end, needle.name) for start, end in _runs_around(read, string))
+                yield from ((start, end, needle.name) for start, end in _runs_around(read, letters))
             else:
-                for start, end in _places(read, string):
+                for start, end in _places(read, letters):
                     yield (
                         *(_padded(text, start, end) if needle.kind != "plain" else (start, end)),
                         needle.name,

@@ -4,8 +4,9 @@ can meet it. What is named here is looked for closely; what is not, cannot be th
 
 import sys
 from collections.abc import Iterable
+from typing import Literal
 
-_STEPS = ((8, "Q"), (4, "I"))
+_STEPS: tuple[tuple[int, Literal["Q", "I"]], ...] = ((8, "Q"), (4, "I"))
 """How many characters a step takes, and what `memoryview` calls a number of so many bytes."""
 _FEW = 12
 """So many strings are found faster one by one."""

@@ -216,7 +216,7 @@ class Judge:
                 file=baseline.source.file,
                 line=None,
                 rule=difference.rule,
-                note=mask(difference.note),
+                note=redactor.mask_note(difference.note, difference.expected, difference.actual),
                 at=_in_file(difference, baseline.output_path),
             )
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 from secretdrill import BY_CHARACTER, IN_BULK, SECRETS, left, spellings
 
-from baselinekit.clipped import clipped
+from baselinekit.clipped import beginning_of, clipped, end_of
 from baselinekit.secretlike.declared import Declared
 from baselinekit.secretlike.unescaped import Unescaped
 from baselinekit.variables import MASK, Redactor, Secret
@@ -112,3 +112,37 @@ def test_what_is_hostile_takes_no_longer() -> None:
         assert declared.find(text) == []
     assert declared.find("QUJD" * 75_000) == []
     assert time.process_time() - started < 10
+
+
+@given(st.data())
+def test_a_text_that_is_kept_in_part_holds_no_part_of_a_secret(data: st.DataObject) -> None:
+    """Whatever is spelt how around the cut: with blanks, on several lines, encoded and wrapped."""
+    secret = data.draw(st.sampled_from(SECRETS[40:]))
+    name, text = data.draw(st.sampled_from(list(spellings(secret))))
+    redactor = redactor_of(secret)
+    words = data.draw(st.lists(st.sampled_from(["lorem", "ipsum\n", text]), min_size=3, max_size=40))
+    said = " ".join(words)
+    limit = data.draw(st.integers(1, len(said)))
+    first, last = (cut(said, limit, redactor.mask_declared) for cut in (beginning_of, end_of))
+    assert max(len(first), len(last)) <= limit
+    for kept in (first, last):
+        assert not left(secret, name, redactor.mask_declared(kept)), (secret, name, kept)
+
+
+def test_what_is_kept_in_part_is_as_much_as_may_be() -> None:
+    mask = redactor_of("correct horse battery").mask_declared
+    said = "one two correct horse battery three four"
+    assert beginning_of(said, 20, mask) == "one two"
+    assert beginning_of(said, 34, mask) == "one two correct horse battery thre"
+    assert end_of(said, 20, mask) == "three four"
+    assert end_of(said, 36, mask) == end_of(said, 39, mask) == "two correct horse battery three four"
+    assert beginning_of(said, 99, mask) == end_of(said, 99, mask) == said
+
+
+def test_a_note_about_texts_names_no_words_of_their_secrets() -> None:
+    redactor = redactor_of("Xk4 9931 Teapot")
+    note = "the numbers differ: 9931, 12; another name: teapot -> Berlin"
+    about = ("in Berlin, 12 of Xk4 9931 Teapot", "in Berlin, 12 of 13")
+    assert redactor.mask_note(note, *about) == "the numbers differ: ***, 12; another name: *** -> Berlin"
+    assert redactor.mask_note(note, "9931", "12") == note
+    assert redactor.mask_note(None) is None
