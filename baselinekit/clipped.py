@@ -50,7 +50,11 @@ def shown(error: BaselinekitError, mask: Mask) -> BaselinekitError:
         )
         for problem in error.problems
     )
-    return type(error)(*problems)
+    kind = type(error)
+    hidden = kind.__new__(kind)
+    hidden.__dict__.update(error.__dict__)
+    BaselinekitError.__init__(hidden, *problems)  # whatever else the error of its kind is made of stays
+    return hidden
 
 
 def beginning_of(text: str, limit: int, mask: Mask) -> str:

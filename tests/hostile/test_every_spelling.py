@@ -22,6 +22,17 @@ import json, sys
 from pathlib import Path
 
 said = json.loads(Path({said!r}).read_text())
+SAYS = "\\n".join(said)
+CODE = f'''
+SAYS = {{SAYS!r}}
+
+def f(how):
+    if how == "prints":
+        print("x" * 3_000 + SAYS)
+    if how == "raises":
+        raise ValueError("y" * 1_900 + SAYS)
+    return {{{{"z" * 1_900 + SAYS}}}} if how == "looks" else SAYS
+'''
 how = sys.argv[1]
 if how == "writes":
     print("\\n".join(said))
@@ -29,6 +40,12 @@ if how == "writes":
 elif how == "overflows":
     print("\\n".join(2 * said), file=sys.stderr)
     print("one line: " + " ".join(said), file=sys.stderr)
+elif how == "solves":
+    print(f"```python\\n{{CODE}}```")
+elif how == "learns":
+    Path("learnt.json").write_text(sys.stdin.read())
+    print("\\n".join(said), file=sys.stderr)
+    sys.exit(1)
 elif how == "fails":
     print(said[int(sys.argv[2])], file=sys.stderr)
     sys.exit(3)
@@ -113,6 +130,7 @@ def project(tmp_path: Path, server: HostileServer, request: pytest.FixtureReques
             f"s{n}": {"from_env": f"S{n}", **secret} for n in range(len(LONG[request.param :: PARTS]))
         },
         commands={"program": run},
+        notify={"command": [*run, "learns"]},
         skills={"hangs": {"command": [*run, "hangs"]}},
         models={
             "default": wire,
@@ -171,10 +189,60 @@ EVALS = """\
 - id: judged
   input: {type: prompt, content: "Say it."}
   grader: {type: model, config: {model: judge, rubric: "1. Kind (1.0): it is kind"}}
+- id: rated
+  input: {type: prompt, content: "Say it."}
+  grader: {type: human, config: {rating_scale: {type: binary}}}
+- id: solved
+  input: {type: command, content: {argv: [program, solves]}}
+  execution: {type: command}
+  grader:
+    type: code
+    config:
+      method: function_output
+      function_name: f
+      test_cases: [{args: [prints], expected: 1}, {args: [raises], expected: 1}, {args: [looks], expected: 1}]
 - id: schema
   input: {type: prompt, content: "Say it."}
   grader: {type: code, config: {method: json_schema, schema: {type: object}}}
 """
+
+
+def _forms(name: str) -> Iterator[str]:
+    for form in ("md", "junit.xml", "html"):
+        yield from ("-o", f"out/{name}.{form}")
+
+
+COMMANDS = (
+    "compare --json",
+    "compare --lf -q",
+    "refresh --json",
+    "refresh --all-failed --dry-run",
+    "refresh list --yes --allow-high-risk --by ada --reason known",
+    "review --json",
+    "run --allow-exec --json",
+    "run --list -v",
+    "gate out/e.json --require pass@1>=0.9",
+    "gate out/e.json --json",
+    "merge out/e.json --json",
+    "grade --list",
+    "grade --json",
+    "grade --export out/queue.yaml",
+    "calibrate",
+    "history",
+    "history --json",
+    "history --html out/history.html",
+    "orphans --json",
+    "doctor",
+    "doctor --json",
+    "doctor --ci",
+    "explain default",
+    "explain judged",
+    "explain writes",
+    "capture http /text --id again",
+    "capture http /cut --id cut-again --allow-secrets",
+    "capture command --id told -- program writes",
+)
+"""Everything that shows or keeps something of what came back."""
 
 
 def _nothing_is_out(project: Attacked, told: dict[str, str], *runs: Ran) -> None:
@@ -201,22 +269,22 @@ def test_every_spelling_of_300_secrets_is_nowhere(part: int, project: Attacked) 
     def run(*words: str) -> Ran:
         return project.run(*words, env=environment)
 
-    forms = [
-        word for form in ("md", "junit.xml", "html", "sarif", "json") for word in ("-o", f"out/r.{form}")
-    ]
+    out = project.folder / "out"
+    forms = ("-o", "out/r.json", "-o", "out/r.sarif", *_forms("r"))
     compared = run("compare", "-v", "--record-calls", "calls", *forms)
     assert compared.exit_code == 1, compared.said[-2_000:]
-    results = json.loads((project.folder / "out/r.json").read_text())["results"]
+    results = json.loads((out / "r.json").read_text())["results"]
     assert {result["outcome"] for result in results} == {"failed", "error"}
     assert {result["id"] for result in results} == set(_recipes())
-    runs = [
-        compared,
-        run("compare", "--json"),
-        run("refresh", "--json"),
-        run("run", "-v", "-o", "out/e.md", "-o", "out/e.html", "-o", "out/e.json", "-o", "out/e.junit.xml"),
-        run("doctor"),
-        run("explain", "default"),
-        run("history"),
-    ]
+    ran = run("run", "--allow-exec", "-v", "-o", "out/e.json", *_forms("e"))
+    assert ran.exit_code == 1, ran.said[-2_000:]
+    graded = {one["id"]: one["outcome"] for one in json.loads((out / "e.json").read_text())["results"]}
+    assert graded.keys() == {"exact", "judged", "rated", "solved", "schema"}, graded
+    assert graded["exact"] == graded["solved"] == graded["schema"] == "failed", graded
+    assert (project.folder / "learnt.json").exists(), ran.err[-2_000:]
+    runs = [compared, ran, *(run(*words.split()) for words in COMMANDS)]
+    broken = [line[:500] for one in runs for line in one.said.splitlines() if "internal error" in line]
+    assert broken == []
     assert list((project.folder / "calls").rglob("*.json"))
+    assert list((project.folder / ".baselinekit/pending").rglob("*"))
     _nothing_is_out(project, _told(_planted(part)), *runs)

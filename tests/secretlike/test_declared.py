@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 from secretdrill import BY_CHARACTER, IN_BULK, SECRETS, left, spellings
 
-from baselinekit.clipped import beginning_of, clipped, end_of
+from baselinekit.clipped import beginning_of, clipped, end_of, shown
+from baselinekit.grade.judging import unusable
 from baselinekit.secretlike.declared import Declared
 from baselinekit.secretlike.unescaped import Unescaped
 from baselinekit.variables import MASK, Redactor, Secret
@@ -146,3 +147,12 @@ def test_a_note_about_texts_names_no_words_of_their_secrets() -> None:
     assert redactor.mask_note(note, *about) == "the numbers differ: ***, 12; another name: *** -> Berlin"
     assert redactor.mask_note(note, "9931", "12") == note
     assert redactor.mask_note(None) is None
+
+
+def test_an_error_is_shown_without_secrets_whatever_its_kind_is_made_of() -> None:
+    error = unusable("says nothing of use", "hunter2hunter2 " * 200)
+    hidden = shown(error, redactor_of("hunter2hunter2").mask)
+    assert isinstance(hidden, type(error))
+    assert hidden.why == "says nothing of use"
+    assert "hunter2" in str(error)
+    assert "hunter2" not in str(hidden)
