@@ -156,8 +156,8 @@ CUTTERS = {"clipped", "report.values.shown"}
 """Where texts are cut: by the function that masks them first, and where a report shows what was masked."""
 
 CUT_ELSEWHERE = {
-    "programs.confined": "runs beside generated code: what a cut would tear is left out",
-    "programs.process": "keeps the end of a pipe, from the beginning of a line or a word",
+    "programs.confined": "runs beside generated code: twice what is shown is handed to who knows the secrets",
+    "programs.process": "keeps twice of a pipe what is shown: it is cut behind the mask",
     "compare.arrays": "rows of an array",
     "cli.demo": "lines of the demo's own page",
     "report.approval.reviewing": "lines of a page",
@@ -171,11 +171,20 @@ CUT_ELSEWHERE = {
     "replay.httpdate": "what is read of a date",
     "report.forms.sarif": "of a checksum",
     "report.evals.rating": "the end of a note while it is typed",
+    "report.terminal.history": "a commit",
+    "report.wording.words": "a commit",
+    "secretlike.index": "what is looked for, which nobody is shown",
+    "store.ofcommit": "a commit",
+    "suites.evalresults": "a time",
 }
 """Who cuts a text besides them, and why half a secret cannot come of it."""
 
 MASKED_ALREADY = {
-    "report": "a report is masked before it is shown",
+    "report.values.fields": "a field of a report that was masked when it was made",
+    "report.results.reading": "a path in a result file, which is written masked",
+    "report.evals.rating": "a note and an output that the queue holds masked",
+    "report.evals.markdown": "what a masked report shows of a failure",
+    "report.forms.annotations": "a remark of a masked report",
     "evals.caseresults": "attempts are masked when they are made",
     "evals.attempts": "the output behind the mask",
     "evals.notifying": "tells what the report tells",
@@ -187,7 +196,6 @@ MASKED_ALREADY = {
     "programs.children": "the line behind the mask",
     "programs.sandbox": "what the sandbox says before it runs anything",
     "grade.by_function": "the line behind the mask",
-    "grade.judging": "a complaint about a reply, which goes to the judge that gave it",
     "grade.briefing": "of a case in which secrets are masked",
     "grade.dispatch": "without clients there are no secrets",
     "compare.expectation": "of a file of the project",
@@ -201,8 +209,47 @@ MASKED_ALREADY = {
 }
 """Who may say that a text has been masked already, and why that is so."""
 
-_LEAST_CUT = 20
-_A_LENGTH = re.compile(r"_?(LONGEST|SHOWN|PRINTED)\w*|limit|columns|room")
+TAKEN_APART = {
+    "addresses": "a host and its zone, before anything is asked of it",
+    "approval.planning": "the keys of a rule",
+    "approval.sightings": "a target that was masked when it was kept",
+    "cli.capture": "a word of the command line, which says what kind of recipe is meant",
+    "cli.keptreports": "the names of our own files",
+    "cli.options": "NAME of NAME=VALUE, where there is no value",
+    "demo.model": "the demo's own texts",
+    "documents": "the written form of a file of the project",
+    "evals.evalfiles": "a path of the project",
+    "grade.criteria": "a rubric of the project",
+    "grade.reply_code": "the name of a module",
+    "models.folder": "of a file of the folder that holds a model",
+    "placeholders": "one value, read to be judged: nothing of it is shown",
+    "programs.confined": "what the kernel says of a process",
+    "programs.git": "names of git's own",
+    "programs.orphans": "what the kernel says of a process",
+    "replay.body": "the type in a content type",
+    "replay.cookies": "name and path of a cookie: none of them is shown",
+    "replay.environment": "the first line of what a program prints: a line is masked alone too",
+    "replay.flow": "the names of cookies",
+    "replay.proxies": "hosts of the operator's",
+    "replay.request": "the name of a file of the project",
+    "replay.urls": "an address of the recipe",
+    "replay.wire": "a sentence of h11's, without the bytes that it quotes",
+    "report.forms.junit": "a file of the project, and the first line of a masked reason",
+    "report.forms.markdown": "the first line of a masked reason",
+    "report.forms.table": "a path of the project",
+    "responses": "the name of a step",
+    "store": "names, digests and links of the project's files",
+    "suites": "names and paths of the project's files",
+    "trust": "programs and origins of the configuration",
+    "variables": "a line of a file with variables, before its comment",
+    "workflow": "names, digests and addresses of the project",
+}
+"""Who takes a part of a text by what separates it, and why no half secret comes of it."""
+
+_LEAST_CUT = 11
+_A_LENGTH = re.compile(r"_?(LONGEST|SHOWN|PRINTED|LOOKED_AT|TORN)\w*|limit|columns|room|width")
+_SHORTENS = r"\btextwrap\.(?!dedent)|^shorten$|^wrap$|^fill$"
+_PARTS = {"partition", "rpartition", "split", "rsplit", "splitlines"}
 
 MOST_LINES = 500
 MOST_LINES_OF_A_FUNCTION = 60
@@ -426,6 +473,8 @@ def cuts(package: Package) -> Iterator[str]:
             how = _cuts(node)
             if how and module not in CUTTERS and module not in CUT_ELSEWHERE:
                 yield f"{module}:{getattr(node, 'lineno', 0)} cuts a text: {how}"
+            if _takes_a_part(node) and not {module, room(module)} & {*TAKEN_APART, *CUTTERS}:
+                yield f"{module}:{getattr(node, 'lineno', 0)} takes a part of a text: {ast.unparse(node)}"
             said = isinstance(node, ast.Name) and node.id == "already_masked"
             if said and not {module, room(module)} & {*MASKED_ALREADY, "clipped"}:
                 yield f"{module}:{getattr(node, 'lineno', 0)} says that a text is masked already"
@@ -437,11 +486,21 @@ def _cuts(node: ast.AST) -> str:
         bounds = filter(None, (node.slice.lower, node.slice.upper))
         of_text = not written.partition("[")[0].endswith(("digest()", ".splitlines()"))
         return written if of_text and any(map(_is_length, bounds)) else ""
-    if isinstance(node, ast.Call) and re.search(r"\btextwrap\.(?!dedent)|^shorten$", ast.unparse(node.func)):
+    if isinstance(node, ast.Call) and re.search(_SHORTENS, ast.unparse(node.func)):
         return ast.unparse(node)
     if isinstance(node, ast.FormattedValue) and node.format_spec is not None:
         return ast.unparse(node) if re.search(r"\.\d+s?'$", ast.unparse(node.format_spec)) else ""
     return ""
+
+
+def _takes_a_part(node: ast.AST) -> bool:
+    """Whether it is one of the parts into which a text is split."""
+    if not (isinstance(node, ast.Subscript) and isinstance(node.value, ast.Call)):
+        return False
+    called = node.value.func
+    return (
+        isinstance(called, ast.Attribute) and called.attr in _PARTS and not isinstance(node.slice, ast.Slice)
+    )
 
 
 def _is_length(bound: ast.expr) -> bool:
