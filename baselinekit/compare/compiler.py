@@ -55,7 +55,12 @@ class Compiler:
     def node(self, value: Json, mode: Mode, state: State, at: Link) -> Node:
         """The node of a value, by the rules that apply right here."""
         applied = self.applied(value, mode, state, at)
-        return self._by_kind(value, applied, state, at, False) if isinstance(applied, Mode) else applied
+        if not isinstance(applied, Mode):
+            return applied
+        found = self._by_kind(value, applied, state, at, False)
+        if isinstance(found, Uncompared) and mode.type != "numeric":
+            found.optional = False  # around it, what the baseline states has to be there
+        return found
 
     def applied(self, value: Json, mode: Mode, state: State, at: Link) -> Mode | Ignored:
         """The mode in which a value is compared, or the end of the matter."""

@@ -54,10 +54,12 @@ class Mode:
     @property
     def asks_for_change(self) -> bool:
         """Whether a number that is still the same is out of its tolerance: then equal is not enough."""
-        stated = self.tolerance
-        return stated is not None and (
+        if self.tolerance is None:
+            return False
+        return any(
             (stated.min_delta is not None and stated.min_delta > 0)
             or (stated.max_delta is not None and stated.max_delta < 0)
+            for stated in (self.tolerance, *(bounds for bounds, _ in self.tolerances))
         )
 
     @property
@@ -117,9 +119,17 @@ class Mode:
         specificity: Specificity,
         further: tuple[tuple[Tolerance, str], ...] = (),
     ) -> "Mode":
-        """The mode below a tolerance's path, unless a more exact path has already set another."""
+        """The mode below a tolerance's path, unless a more exact path has already set another. Of paths that
+        are equally exact a number has to keep all tolerances; none at all is the narrowest."""
         if specificity < self.tolerance_specificity:
             return self
+        if specificity == self.tolerance_specificity:
+            if self.tolerance is None:
+                return self
+            if tolerance is not None:
+                known = ((self.tolerance, self.tolerance_rule or ""), *self.tolerances)
+                added = [one for one in ((tolerance, rule), *further) if one not in known]
+                return replace(self, tolerances=(*self.tolerances, *added)) if added else self
         return replace(
             self,
             tolerance=tolerance,

@@ -62,9 +62,14 @@ def _without_anywhere(
         return
     found = find(Pattern("", (Wild.DEEP, *between, *then), True), value)
     if not found:
-        yield path, _NOTHING
+        told = all(isinstance(segment, str | Wild) for segment in segments)
+        yield (*path, *(["**", *map(_word, segments)] if told else ())), _NOTHING
     for below, child in found if rest else ():
         yield from _without(rest, child, (*path, *below), header_places)
+
+
+def _word(segment: Segment) -> str:
+    return str(segment.value) if isinstance(segment, Wild) else str(segment)
 
 
 def _key(value: Json, step: str | int | Key, any_case: bool) -> str | int | None:

@@ -68,12 +68,12 @@ class Unordered:
         if not isinstance(actual, list):
             return walk.replaced(self.expected, actual, path, self.at)
         before = walk.count
-        pairs = self._alike(actual, walk)
-        pairs |= self._same_literals(actual, pairs)
-        taken = set(pairs.values())
-        rows = [e for e in range(len(self.items)) if e not in pairs]
         elements = self.elements if self.elements and self.elements.state.tells_apart else None
         free = elements.left_out(actual, walk) if elements else frozenset[int]()
+        pairs = self._alike(actual, walk)
+        pairs |= self._same_literals(actual, pairs, free)
+        taken = set(pairs.values())
+        rows = [e for e in range(len(self.items)) if e not in pairs]
         aside = {e for e in rows if is_left_out(self.items[e])} if elements else ()
         rows = [e for e in rows if e not in aside] if aside else rows
         rows.sort(key=lambda e: self.items[e].optional)  # who must have a partner chooses first
@@ -114,21 +114,24 @@ class Unordered:
             walk.hits.update(self.columns.rules)
         return pairs
 
-    def _same_literals(self, actual: list[Json], pairs: dict[int, int]) -> dict[int, int]:
+    def _same_literals(self, actual: list[Json], pairs: dict[int, int], free: Set[int]) -> dict[int, int]:
         """Literal rows that are not yet paired take equal rows: where those are all alike, it does not matter
-        which."""
+        which, but that those which need a partner come first. `free`: those which need none."""
         rows = (e for e in range(len(self.items)) if e not in pairs)
         wanted = {e: key for e in rows if (key := _literal_row(self.items[e])) is not None}
         if not wanted:
             return {}
         taken = set(pairs.values())
         places: dict[Hashable, list[int]] = {}
-        for a in [a for a in range(len(actual) - 1, -1, -1) if a not in taken]:
+        order = range(len(actual) - 1, -1, -1)
+        for a in sorted(order, key=lambda a: a not in free) if free else order:
+            if a in taken:
+                continue
             places.setdefault(freeze(actual[a]), []).append(a)
         for key, equal in places.items():  # 1 and 1.0 are equal, and not alike for a placeholder
             if len(equal) > 1 and not all(identical(actual[equal[0]], actual[a]) for a in equal[1:]):
                 places[key] = []
-        return {e: free.pop() for e, key in wanted.items() if (free := places.get(key))}
+        return {e: equal.pop() for e, key in wanted.items() if (equal := places.get(key))}
 
     def _match(
         self,

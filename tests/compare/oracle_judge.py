@@ -151,7 +151,7 @@ class Judge:
         found = [rule for rule in self.any_elements if self.selects(rule, se, sa)]
         if not found:
             return False
-        exact = max((*rule.rank[:2], rule.rank[2] + 1) for rule in found)
+        exact = max((*rule.rank[:2], rule.rank[2] + 1, rule.rank[3]) for rule in found)
         children = {(*se, n) for n in range(len(e))} | {(*sa, n) for n in range(len(a))}
         others = [rule for kind in ("tolerance", "fields", "arrays") for rule in self.kinds[kind]]
         if any(rule.rank >= exact and (rule.stored | rule.actual) & children for rule in others):
@@ -166,9 +166,6 @@ class Judge:
         best = [rule for rule in found if rule.rank == top]
         if any(rule.value != best[0].value for rule in best):
             raise Undecided("two equally exact rules")
-        unions = any(isinstance(step, paths.Union) for rule in found for step in rule.steps)
-        if unions and any(rule.value != best[0].value for rule in found):
-            raise Undecided("how exact a union is")
         return best[0] if best else None
 
     # The walk.
@@ -244,19 +241,11 @@ class Judge:
             return True
         if placeholder and placeholder.maybe:
             return not self.ignored("ignore_values", here, there, "stored") or bool(self.reads("optional"))
-        if self.without_numbers(e, here):
-            return bool(self.reads("numeric_shape"))
         if how.options.get("allow_missing_fields", False):
             if how.type == "exact":
                 raise Undecided("allow_missing_fields where the type is exact")
             return True
         return False
-
-    def without_numbers(self, e: Any, here: Place) -> bool:
-        """Whether only numbers count here, and none is stored."""
-        rules = [rule for rule in self.kinds["fields"] if here in rule.stored]
-        numeric = any(rule.value.get("type") == "numeric" for rule in rules)
-        return numeric and not any(number(value) for _, value in paths.below(e))
 
     def may_be_extra(self, here: Place, there: Place, how: How) -> bool:
         if self.ignored("ignore_fields", here, there, "actual"):
@@ -284,27 +273,33 @@ class Judge:
         return bound(one, a, env) if fits(one, a) else set()
 
     def number_holds(self, e: Any, a: Any, se: Place, sa: Place, how: How) -> bool:
+        bounds = self.bounds(se, sa, how)
         if how.type == "exact":
-            if how.tolerance or (self.bounds(se, sa, how) and number(a)):
+            if bounds and number(a):
                 raise Undecided("a tolerance where the type is exact")
             return type(e) is type(a) and e == a
-        bounds = self.bounds(se, sa, how)
-        return e == a if bounds is None else near(Decimal(repr(e)), Decimal(repr(a)), bounds)
+        exact, came = Decimal(repr(e)), Decimal(repr(a))
+        return all(near(exact, came, one) for one in bounds) if bounds else e == a
 
-    def bounds(self, se: Place, sa: Place, how: How) -> Bounds | None:
-        """The tolerance of a number: the most exact one over it, the default where there is none."""
-        rule = self.best("tolerance", se, sa, covering=True)
+    def bounds(self, se: Place, sa: Place, how: How) -> list[Bounds]:
+        """The tolerances of a number: the most exact ones over it, the default where there is none."""
+        over = [rule for rule in self.kinds["tolerance"] if self.covers(rule, se, sa)]
+        most = max((rule.rank for rule in over), default=None)
+        found = [rule.value for rule in over if rule.rank == most]
         if how.tolerance is not None:
-            more_exact = rule is not None and rule.rank > how.rank
-            if rule is None or self.reads("field_tolerance") == "own" or not more_exact:
-                return how.tolerance
-        if rule is None:
+            if most is None or most < how.rank:
+                return [how.tolerance]
+            if most == how.rank:
+                return [how.tolerance, *found]
+            return [how.tolerance] if self.reads("field_tolerance") == "own" else found
+        if most is None:
             if how.inner and self.default is not None:
                 raise Undecided("whether the default holds inside of fields")
-            return None if self.case.http and se[:1] != ("body",) else self.default
-        if how.inner and how.tolerance is None and rule.rank < how.rank:
+            hidden = self.default is None or (self.case.http and se[:1] != ("body",))
+            return [] if hidden else [self.default]
+        if how.inner and most < how.rank:
             raise Undecided("whether a less exact tolerance holds inside of fields")
-        return dict(rule.value)
+        return found
 
     def numbers_hold(self, e: Any, a: Any, se: Place, sa: Place, how: How) -> bool:
         """The numbers of the stored output alone; arrays by place."""
@@ -369,27 +364,22 @@ class Judge:
         )
 
     def ordered(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
+        """By place; or, where elements are ignored, in order without those of either side."""
         for one in e if len(e) != len(a) else ():
             no_optional(one)
-        some = bool(self.loose(e, se, sa) or self.free(a, se, sa))
-        if some and not self.reads("in_step"):
-            return self.in_order(e, a, se, sa, how, env)
-        envs = {env}
-        for at in range(max(len(e), len(a))):
-            here, there = (*se, at), (*sa, at)
-            if at >= len(a):
-                gone = self.ignored("ignore_fields", here, there, "stored")
-                gone = gone or (self.without_numbers(e[at], here) and self.reads("numeric_shape"))
-                envs = envs if gone else set()
-            elif at >= len(e):
-                envs = envs if self.extra_element(here, there) else set()
-            else:
-                envs = {new for old in envs for new in self.match(e[at], a[at], here, there, how, old)}
-        return envs
+        envs = {env} if len(e) == len(a) else set()
+        for at in range(len(e)):
+            envs = {new for old in envs for new in self.match(e[at], a[at], (*se, at), (*sa, at), how, old)}
+        return envs or self.in_order(e, a, se, sa, how, env)
 
     def in_order(self, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
-        """In order, where elements that are ignored may be there or not."""
+        """In order: what is ignored on one side stands for what is on the other, or for nothing."""
         loose, free = self.loose(e, se, sa), self.free(a, se, sa)
+        out = loose | {
+            i for i in range(len(e)) if self.ignored("ignore_values", (*se, i), (*sa, i), "stored")
+        }
+        if not out and not free:
+            return set()
         states = {(0, 0, env)}
         ends: set[Env] = set()
         while states:
@@ -399,8 +389,8 @@ class Judge:
                     ends.add(old)
                 following |= {(i + 1, j, old)} if i in loose else set()
                 following |= {(i, j + 1, old)} if j in free else set()
-                if i < len(e) and j < len(a):
-                    news = {old} if i in loose else self.match(e[i], a[j], (*se, i), (*sa, j), how, old)
+                if i < len(e) and j < len(a) and (i in out) == (j in free):
+                    news = {old} if i in out else self.match(e[i], a[j], (*se, i), (*sa, j), how, old)
                     following |= {(i + 1, j + 1, new) for new in news}
             states = following
         return ends
@@ -459,7 +449,7 @@ class Judge:
     def by(self, key: str, e: Any, a: Any, se: Place, sa: Place, how: How, env: Env) -> set[Env]:
         """Rows paired by the value of a key; what has no partner is missing or extra."""
         ids = ids_of(key, e)
-        envs, taken = {env}, set()
+        envs, taken, lost = {env}, set(), []
         for i, row in enumerate(e):
             partners = [j for j in range(len(a)) if isinstance(a[j], dict) and same_id(ids[i], a[j], key)]
             if len(partners) > 1:
@@ -469,8 +459,11 @@ class Judge:
                 j = partners[0]
                 envs = {new for old in envs for new in self.match(row, a[j], (*se, i), (*sa, j), how, old)}
             elif i not in self.loose(e, se, sa):
-                envs = set()
-        return envs if {*range(len(a))} - taken <= self.free(a, se, sa) else set()
+                lost.append(i)
+        stand_in = self.free(a, se, sa) - taken
+        kept = [i for i in lost if self.ignored("ignore_values", (*se, i), (*sa, i), "stored")]
+        found = len(kept) == len(lost) <= len(stand_in)  # values that do not count stand for each other
+        return envs if found and {*range(len(a))} - taken <= stand_in else set()
 
     # Rules that the file may be refused for.
 

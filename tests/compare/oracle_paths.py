@@ -373,8 +373,10 @@ def required_anywhere(steps: tuple[Any, ...], value: Any) -> bool:
     return bool(places) and all(required(rest, value_at(value, place)) for place in places)
 
 
-def rank(steps: tuple[Any, ...]) -> tuple[int, int, int]:
-    """How exact a path is: fewer `**`, then more names and indices, then longer. The greater one wins."""
+def rank(steps: tuple[Any, ...]) -> tuple[int, int, int, int]:
+    """How exact a path is: fewer `**`, then more names and indices, then longer, then
+    more filters, slices and lists. The greater one wins."""
     deep = sum(isinstance(step, Deep) for step in steps)
     named = sum(isinstance(step, Name | Index) for step in steps)
-    return -deep, named, len(steps)
+    narrow = sum(isinstance(step, Slice | Union | Filter) for step in steps)
+    return -deep, named, len(steps), narrow

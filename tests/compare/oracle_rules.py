@@ -20,8 +20,6 @@ READINGS: dict[str, tuple[Any, ...]] = {
     "extra_value": ("extra", "none"),
     # A dotted path that begins with a wildcard is in the body and in the response: the body, or an error.
     "refused": (False, True),
-    # In an ordered array, beside elements that are ignored: all by place, or in order without those.
-    "in_step": (True, False),
     # What a filter or an index ignores in an array in any order may be paired with what it does not.
     "pair_ignored": (False, True),
     # `<<name?>>` where `ignore_values` wants the key to be there.
@@ -30,7 +28,7 @@ READINGS: dict[str, tuple[Any, ...]] = {
     "numeric_presence": (False, True),
     # Where only numbers count: nothing, or another type, where a value without any number was.
     "numeric_shape": (False, True),
-    # The tolerance of `fields` beside a path of `tolerance`: the more exact one, or its own.
+    # The tolerance of `fields` beside a more exact path of `tolerance`: that one, or its own.
     "field_tolerance": ("exact", "own"),
     # Options of the whole comparison hold inside `fields`, or not.
     "inherit": (True, False),
@@ -56,7 +54,7 @@ class How:
     type: str
     options: dict[str, bool]
     tolerance: dict[str, Any] | None = None
-    rank: tuple[int, int, int] = (-99, 0, 0)
+    rank: tuple[int, int, int, int] = (-99, 0, 0, 0)
     inner: bool = False
 
 
@@ -77,7 +75,7 @@ class Rule:
     """From where its last step leads."""
 
     @property
-    def rank(self) -> tuple[int, int, int]:
+    def rank(self) -> tuple[int, int, int, int]:
         return paths.rank(self.steps)
 
 

@@ -68,6 +68,46 @@ def test_what_is_left_out(row: Row, free: bool) -> None:
         assert found.passed == passes, (kind, ruled.shown(found))
 
 
+def test_an_equal_row_that_is_left_out_takes_no_partner_from_one_that_is_not() -> None:
+    rules: dict[str, Any] = {"ignore_fields": ["$.rows[0]"], "arrays": {"rows": "unordered"}}
+    assert ruled.compare({"n": 1, "rows": [{}, ADMIN]}, {"n": 1, "rows": [ADMIN, ADMIN]}, rules).passed
+    assert ruled.compare({"n": 1, "rows": [7, "<<any>>", 3]}, {"n": 1, "rows": [3, 3, 3]}, rules).passed
+    assert not ruled.compare({"n": 1, "rows": [{}, ADMIN]}, {"n": 1, "rows": [ADMIN, USER]}, rules).passed
+    assert not ruled.compare({"n": 1, "rows": [{}, ADMIN]}, {"n": 1, "rows": [1, ADMIN, ADMIN]}, rules).passed
+
+
+EQUAL: list[tuple[dict[str, Any], Json, bool]] = [
+    ({"tolerance": {"*.b": {"abs": 5}, "a.*": {"min_delta": 1}}}, 1, False),
+    ({"tolerance": {"*.b": {"min_delta": 1}, "a.*": {"abs": 5}}}, 1, False),
+    ({"tolerance": {"*.b": {"abs": 5}, "a.*": {"min_delta": 1}}}, 3, True),
+    ({"tolerance": {"*.b": {"abs": 5}, "a.*": {"min_delta": 1}}}, 9, False),
+    ({"tolerance": {"a.b": {"abs": 5}}, "fields": {"a.b": {"tolerance": {"abs": 1}}}}, 3, False),
+    ({"tolerance": {"a.b": {"abs": 1}}, "fields": {"a.b": {"tolerance": {"abs": 5}}}}, 3, False),
+    ({"tolerance": {"a.b": {"abs": 5}}, "fields": {"a.b": {"tolerance": {"abs": 2}}}}, 3, True),
+    ({"tolerance": {"a.b": {"abs": 5}}, "fields": {"a.b": {"type": "exact"}}}, 3, False),
+    ({"tolerance": {"a.b": {"abs": 5}}, "fields": {"a.b": {"type": "exact"}}}, 1, True),
+    ({"tolerance": {"**.a": {"abs": 5}, "**.b": {"abs": 1}}}, 3, False),
+    ({"tolerance": {"**.a": {"abs": 1}, "**.b": {"abs": 5}}}, 3, False),
+    ({"tolerance": {"**.a": {"abs": 1}, "**.b": {"abs": 5}}}, 2, True),
+    ({"tolerance": {"a.*": {"abs": 1}, "a.b": {"abs": 5}}}, 3, True),
+]
+
+
+@pytest.mark.parametrize(("rules", "came", "passes"), EQUAL)
+def test_a_number_keeps_all_tolerances_that_are_equally_exact(
+    rules: dict[str, Any], came: Json, passes: bool
+) -> None:
+    assert ruled.compare({"a": {"b": 1}, "x": 2}, {"a": {"b": came}, "x": 2}, rules).passed == passes
+
+
+@pytest.mark.parametrize("stored", [None, "text", [], {}, {"x": "y"}, ["x"]])
+def test_what_holds_no_number_is_there_all_the_same(stored: Json) -> None:
+    rules = {"fields": {"m": {"type": "numeric"}, "rows.*": {"type": "numeric"}}}
+    assert ruled.compare({"n": 1, "m": stored}, {"n": 1, "m": "other"}, rules).passed
+    assert not ruled.compare({"n": 1, "m": stored}, {"n": 1}, rules).passed
+    assert not ruled.compare({"rows": [stored, {"id": 4}]}, {"rows": [{"id": 4}]}, rules).passed
+
+
 def test_of_a_subset_what_is_compared_must_be_there() -> None:
     for kind, absent in (("ignore_fields", True), ("ignore_values", False)):
         rules: dict[str, Any] = {kind: [f"$.{NOT_ADMIN}"], "arrays": {"users": "subset"}}
