@@ -131,7 +131,7 @@ class Unordered:
         for key, equal in places.items():  # 1 and 1.0 are equal, and not alike for a placeholder
             if len(equal) > 1 and not all(identical(actual[equal[0]], actual[a]) for a in equal[1:]):
                 places[key] = []
-        return {e: equal.pop() for e, key in wanted.items() if (equal := places.get(key))}
+        return {e: left.pop() for e, key in wanted.items() if (left := places.get(key))}
 
     def _match(
         self,
