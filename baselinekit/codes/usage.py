@@ -85,7 +85,8 @@ CODES = {
         "what looks like a secret",
         "Baselines are committed, so capture stops before it writes a token, a key or a password: known by its\n"
         "name, by its shape, or because it is random, also in base64 or URL-encoded. Let a\n"
-        "placeholder stand for it, declare it as a secret (it is stored as <<var(name)>>), or insist:\n\n"
+        "placeholder stand for it, declare it as a secret (it is stored as <<var(name)>>), or insist; a declared\n"
+        "secret in another spelling is never stored:\n\n"
         "    baselinekit capture http POST URL --placeholder 'token=<<any_jwt>>'\n"
         "    baselinekit capture http GET URL --secret token=…\n"
         "    baselinekit capture http GET URL --allow-secrets",

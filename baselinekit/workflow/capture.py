@@ -27,7 +27,7 @@ from baselinekit.workflow.learning import observe_each, ordered_singles, taught
 from baselinekit.workflow.observing import check
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.stamping import environment_of, observed_for
-from baselinekit.workflow.templating import IN_A_NAME, Templating, secrets_in, with_names
+from baselinekit.workflow.templating import DECLARED, IN_A_NAME, Templating, secrets_in, with_names
 
 _FURTHER = "only a further replay did, the first is stored"
 
@@ -56,8 +56,7 @@ def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: W
     """A new file. `record` holds everything but the output: id, current, comparison, metadata."""
     record = {**record, "current": with_names(record["current"], project.scope)}
     draft = store.parse_record(record, project.root)
-    if not wishes.allow_secrets:
-        _refuse_in_recipe(project, record["current"])
+    _refuse_in_recipe(project, record["current"], wishes)
     store.refuse_taken(draft.id, project.root, project.folders)
     group = wishes.group or group_of(draft, project)
     folder = os.path.join(project.folders[0], group)
@@ -173,15 +172,14 @@ def _observed(project: Project, draft: Baseline, wishes: Wishes, way: Way, folde
     output = templating.template(observation.output)
     for text, placeholder in wishes.placeholders.items():
         output = _placed(output, text, placeholder, draft.current.kind)
-    if not wishes.allow_secrets and len(observations) == 1:
-        _refuse_secrets(project, output)  # before it is compiled, which may fail for it
+    if len(observations) == 1:
+        _refuse_secrets(project, output, wishes)  # before it is compiled, which may fail for it
     candidate = replace(draft, baseline=Known(output=output))
     unmet = _must_pass(candidate, observation, project)
     is_new = not draft.source.file
     lesson = taught(project, candidate, observations, templating.text, is_new=is_new)
     output = lesson.output
-    if not wishes.allow_secrets:
-        _refuse_secrets(project, output)
+    _refuse_secrets(project, output, wishes)
     around = replaying.capture_environment(
         project.root, project.config.environment, way.doors.execute, project.folders
     )
@@ -234,21 +232,27 @@ def _check_placeholder(text: str, placeholder: str, words: Words) -> None:
         raise InvalidInput(*problems) from None
 
 
-def _refuse_in_recipe(project: Project, current: Json) -> None:
+def _refuse_in_recipe(project: Project, current: Json, wishes: Wishes) -> None:
     """A recipe is stored as well: what looks like a token in it has to become a variable first."""
-    mend = "pass it as --secret NAME=…, and it is stored as {{NAME}}; or pass --allow-secrets"
+    lookalike = "pass it as --secret NAME=…, and it is stored as {{NAME}}; or pass --allow-secrets"
+    declared = "write it as {{NAME}}: a declared secret is never stored"
     problems = [
-        Problem("BK522", f"{render(path)} of the recipe holds {what}", mend)
-        for path, what in secrets_in(current, project.redactor)
+        Problem(
+            "BK522",
+            f"{render(path)} of the recipe holds {what}",
+            declared if what.startswith(DECLARED) else lookalike,
+        )
+        for path, what in secrets_in(current, project.redactor, lookalikes=not wishes.allow_secrets)
     ]
     if problems:
         raise Refused(*problems)
 
 
-def _refuse_secrets(project: Project, output: Json) -> None:
+def _refuse_secrets(project: Project, output: Json, wishes: Wishes) -> None:
+    """What looks like a secret is stored where the user insists; a declared one never is."""
     problems = [
         Problem("BK522", f"{render(path) or 'the output'} holds {what}", _secret_mend(path, what))
-        for path, what in secrets_in(output, project.redactor)
+        for path, what in secrets_in(output, project.redactor, lookalikes=not wishes.allow_secrets)
     ]
     if problems:
         raise Refused(*problems)
@@ -256,10 +260,12 @@ def _refuse_secrets(project: Project, output: Json) -> None:
 
 def _secret_mend(path: Path, what: str) -> str:
     place = path[:-1] if what.endswith(IN_A_NAME) else path
+    insist = "" if what.startswith(DECLARED) else ", or pass --allow-secrets"
     if not place:
-        return "let it answer without that, declare it (--secret NAME=…), or pass --allow-secrets"
+        declare = "" if what.startswith(DECLARED) else ", declare it (--secret NAME=…)"
+        return f"let it answer without that{declare}{insist}"
     stands = "<<any>>" if place != path else "<<any_string>>"
-    return f"store a placeholder: --placeholder '{render(place)}={stands}', or pass --allow-secrets"
+    return f"store a placeholder: --placeholder '{render(place)}={stands}'{insist}"
 
 
 def _placed(output: Json, text: str, placeholder: str, kind: str) -> Json:

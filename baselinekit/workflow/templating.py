@@ -11,6 +11,7 @@ from baselinekit.placeholders.grammar import describes_many, escape, has_marker,
 from baselinekit.secretlike.finding import BY_NAME, likeness
 from baselinekit.variables import Redactor, Scope, names_in
 
+DECLARED = "the secret"
 IN_A_NAME = ", in its name"
 _SHORTEST_VALUE = 8
 
@@ -84,24 +85,26 @@ def _with_names(value: Json, typed: re.Pattern[str], named: dict[str, str]) -> J
     return value
 
 
-def secrets_in(value: Json, redactor: Redactor, path: Path = ()) -> Iterator[tuple[Path, str]]:
+def secrets_in(
+    value: Json, redactor: Redactor, path: Path = (), lookalikes: bool = True
+) -> Iterator[tuple[Path, str]]:
     """Where a recipe or an output would give something away if it were stored: a declared secret in any
-    spelling, or what looks like a secret. A placeholder or a variable gives nothing away."""
+    spelling, or with `lookalikes` what looks like a secret. Placeholders and variables give nothing away."""
     if isinstance(value, str | int | float | Decimal) and not isinstance(value, bool):
-        what = _given_away(value, redactor, path)
+        what = _given_away(value, redactor, path, lookalikes)
         if what is not None:
             yield path, what
     for key, child in children(value):
-        if isinstance(key, str) and (what := _given_away(key, redactor, ())) is not None:
+        if isinstance(key, str) and (what := _given_away(key, redactor, (), lookalikes)) is not None:
             yield (*path, key), f"{what}{IN_A_NAME}"
-        yield from secrets_in(child, redactor, (*path, key))
+        yield from secrets_in(child, redactor, (*path, key), lookalikes)
 
 
-def _given_away(value: Json, redactor: Redactor, path: Path) -> str | None:
+def _given_away(value: Json, redactor: Redactor, path: Path, lookalikes: bool) -> str | None:
     names = redactor.found_in(str(value))
     if names:
-        return f"the secret {', '.join(sorted(names))}"
-    if not isinstance(value, str):
+        return f"{DECLARED} {', '.join(sorted(names))}"
+    if not isinstance(value, str) or not lookalikes:
         return None
     literals = _literals(value)
     is_whole = literals == [value] and not any(names_in(value))

@@ -243,7 +243,7 @@ COMMANDS = (
     "explain judged",
     "explain writes",
     "capture http /text --id again",
-    "capture http /cut --id cut-again",
+    "capture http /cut --id cut-again --allow-secrets",
     "capture command --id told -- program writes",
 )
 """Everything that shows or keeps something of what came back."""

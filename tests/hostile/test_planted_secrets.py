@@ -41,7 +41,12 @@ STORED = {
     "skill": "as it was",
     "prompt": {"text": "as it was", "tool_calls": []},
 }
+CALLS = {"collect": ["text", "tool_calls"]}
+TOLD: dict[str, dict[str, Any]] = {"program": {}, "failing": {}}
+"""Programs cannot tell which tools were called."""
+
 KEYED = {"status": 200, "body": {"keys": {"another": "there"}}}
+UNLIKE = {"keys": KEYED, "prompt-program": "as it was", "prompt-failing": "as it was"}
 SECRET = {"secret": True, "hosts": ["127.0.0.1"]}
 SMALL = ["s3same-open", "door-number-17", "8271-4411"]
 
@@ -136,7 +141,7 @@ def recipes() -> dict[str, dict[str, Any]]:
         **{
             f"prompt-{name}": {
                 "input": prompt,
-                "execution": {"type": "prompt", "model": name, "collect": ["text", "tool_calls"]},
+                "execution": {"type": "prompt", "model": name} | TOLD.get(name, CALLS),
             }
             for name in ("default", "broken", "program", "failing", "raising")
         },
@@ -161,7 +166,7 @@ def nothing_is_out(project: Attacked, *runs: Ran) -> None:
 def test_f07_f49_a_hundred_planted_secrets_are_nowhere(project: Attacked) -> None:
     assert len(set(SECRETS)) > 100
     for name, current in recipes().items():
-        stored = STORED[current["execution"]["type"]] if name != "keys" else KEYED
+        stored = UNLIKE.get(name, STORED[current["execution"]["type"]])
         project.baseline(name, stored, current, metadata={"failure_count": 0})
     note = " ".join((*KNOWN, *RANDOM))
     words = ["--var", f"note={note}"]
