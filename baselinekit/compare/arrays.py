@@ -39,6 +39,8 @@ class Ordered:
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         if not isinstance(actual, list):
             return walk.replaced(self.expected, actual, path, self.at)
+        if self.open and self.elements and self.state.tells_apart and len(actual) != len(self.items):
+            return self._by_place(actual, self.elements).walk(actual, walk, path)
         start = dict(walk.bindings) if walk.bound else walk.bindings
         agreed, bindings = self._agreeing(actual, walk, path)
         if agreed == len(self.items) == len(actual):
@@ -57,6 +59,16 @@ class Ordered:
             raise Mismatch
         walk.bindings = bindings
         return self._walk_pairs(self._likely(actual, walk, agreed), actual, walk, path, agreed)
+
+    def _by_place(self, actual: list[Json], elements: Elements) -> "Ordered":
+        """The same for an array of another length, in which an index from the end or a slice selects other
+        places."""
+        sizes = len(self.items), len(actual)
+        nodes = [
+            elements.seen_with(n, (n, sizes[0]), Side(n, value, sizes[1]))
+            for n, value in enumerate(actual[: sizes[0]])
+        ]
+        return replace(self, items=(*nodes, *self.items[len(nodes) :]), elements=None)
 
     def _agreeing(self, actual: list[Json], walk: Walk, path: Link) -> tuple[int, dict[str, Json]]:
         """How many rows agree from the head on, and the bindings after them. The first that does not is not
