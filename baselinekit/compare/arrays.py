@@ -68,7 +68,10 @@ class Ordered:
             elements.seen_with(n, (n, sizes[0]), Side(n, value, sizes[1]))
             for n, value in enumerate(actual[: sizes[0]])
         ]
-        return replace(self, items=(*nodes, *self.items[len(nodes) :]), elements=None)
+        rest = self.items[len(nodes) :]
+        if elements.any_number and all(map(is_left_out, rest)):
+            rest = ()
+        return replace(self, items=(*nodes, *rest), elements=None)
 
     def _agreeing(self, actual: list[Json], walk: Walk, path: Link) -> tuple[int, dict[str, Json]]:
         """How many rows agree from the head on, and the bindings after them. The first that does not is not

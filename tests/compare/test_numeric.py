@@ -76,6 +76,13 @@ CASES: list[tuple[str, Json, Json, dict[str, Any], bool]] = [
         False,
     ),
     (
+        "any number of what a rule leaves out, beside a filter",
+        {"t": [{"n": 1}, {"n": 2}], "n": 1},
+        {"t": [{"n": 1}], "n": 1},
+        {"ignore_values": ["t.*"], "tolerance": {"$.t[?(@.m == @.k)].n": {"abs": 1}}},
+        True,
+    ),
+    (
         "what both sides select stays left out",
         {"t": [1, 2, "x"]},
         {"t": [9, 2, "x", "y"]},
