@@ -16,10 +16,10 @@ LONG = [secret for secret in SECRETS if len(secret) >= 12 and len(set(secret)) >
 """Of a shorter one, what is left of it could be left of anything."""
 
 EACH = 3
-PARTS = 6
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
+PARTS = 6 if THOROUGH else 24
 TRIED = range(PARTS if THOROUGH else 1)
-"""All of it takes minutes. The ordinary run takes one part, and some of the commands."""
+"""All of it takes minutes. The ordinary run takes a small part, and some of the commands."""
 LIMITS = (40, 60, 80, 160, 200, 300, 500, 1_000, 2_000, 20_000)
 PROGRAM = """\
 import json, sys
