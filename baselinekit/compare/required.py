@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from baselinekit.model.comparison import Difference
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.paths import Key, OneOf, Pattern, Segment, Wild, children, find, fits
+from baselinekit.paths import Key, OneOf, Pattern, Segment, Wild, children, find, fits, leads_somewhere
 
 _DIGITS = re.compile(r"0|[1-9][0-9]{0,9}")
 _NOTHING = ", and nothing here is what its path selects"
@@ -53,7 +53,12 @@ def _without_anywhere(
     segments: tuple[Segment, ...], value: Json, path: Path, header_places: Collection[Path]
 ) -> Iterator[tuple[Path, str]]:
     """Below `**` the next step has to lead somewhere, from one place at least, and wherever it leads the rest
-    has to be there. Wildcards in between only say how deep."""
+    has to be there. Wildcards in between only say how deep. With a further `**` one place is enough: to ask
+    each would take time that doubles with every one of them."""
+    if Wild.DEEP in segments:
+        if not leads_somewhere(Pattern("", (Wild.DEEP, *segments), True), value):
+            yield path, _NOTHING
+        return
     wild = next((n for n, segment in enumerate(segments) if not isinstance(segment, Wild)), len(segments))
     between, then, rest = segments[:wild], segments[wild : wild + 1], segments[wild + 1 :]
     if then and isinstance(then[0], OneOf):

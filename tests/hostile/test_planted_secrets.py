@@ -231,7 +231,8 @@ def test_f07_a_capture_that_would_store_one_says_where(project: Attacked, way: s
     words = [word.replace("{url}", project.server.url) for word in WAYS[way]]
     refused = project.run("capture", *words, env=environment(), base_url="")
     assert (refused.exit_code, "BK522" in refused.err) == (4, True), refused.said
-    assert "--allow-secrets" in refused.err
+    declared = "holds the secret s" in refused.err  # which is never stored
+    assert "--allow-secrets" in refused.err or declared, refused.err
     nothing_is_out(project, refused)
     assert not list(project.folder.glob("baselines/**/*.yaml"))
     if way == "the answer":
