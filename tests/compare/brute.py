@@ -77,14 +77,12 @@ class Given:
 
 @dataclass(frozen=True)
 class Way:
-    """How a place is compared: the type, and what the numbers may do, set by a path so exact."""
+    """How a place is compared: the type, and what the numbers may do, set by paths so exact. Of several bounds
+    all hold; None is equality."""
 
     type: str
-    bounds: dict[str, Any] | None = None
+    bounds: tuple[dict[str, Any] | None, ...] = (None,)
     exactness: tuple[int, int, int] = NOWHERE
-
-    def within(self, bounds: dict[str, Any] | None, exactness: tuple[int, int, int]) -> "Way":
-        return self if exactness < self.exactness else replace(self, bounds=bounds, exactness=exactness)
 
 
 @dataclass
@@ -128,16 +126,20 @@ class Brute:
             yield known
 
     def _way(self, path: Path, way: Way) -> Way:
+        found: list[tuple[tuple[int, int, int], dict[str, Any] | None]] = []
         fields = _most_exact(self.given.fields, path)
         if fields is not None:
             rule = self.given.fields[fields]
             way = replace(way, type=rule.get("type", way.type))
             if "tolerance" in rule or way.type == "exact":
-                way = way.within(rule.get("tolerance"), _exactness(fields))
+                found.append((_exactness(fields), rule.get("tolerance")))
         tolerance = _most_exact(self.given.tolerance, path)
         if tolerance is not None:
-            way = way.within(self.given.tolerance[tolerance], _exactness(tolerance))
-        return way
+            found.append((_exactness(tolerance), self.given.tolerance[tolerance]))
+        top = max((exactness for exactness, _ in found), default=NOWHERE)
+        if not found or top < way.exactness:
+            return way
+        return replace(way, bounds=tuple(b for exactness, b in found if exactness == top), exactness=top)
 
     def _scalars(self, expected: Json, actual: Json, way: Way) -> bool:
         if isinstance(expected, str):
@@ -147,10 +149,12 @@ class Brute:
             return expected is actual
         if not is_number(actual):
             return False
-        if way.bounds is not None:
-            return _tolerated(exactly(expected), exactly(actual), way.bounds)
         alike = way.type != "exact" or isinstance(expected, int) == isinstance(actual, int)
-        return alike and exactly(expected) == exactly(actual)
+        equal = alike and exactly(expected) == exactly(actual)
+        return all(
+            equal if bounds is None else _tolerated(exactly(expected), exactly(actual), bounds)
+            for bounds in way.bounds
+        )
 
     def _text(self, text: str, way: Way) -> str:
         if way.type == "exact":
@@ -191,6 +195,9 @@ class Brute:
             )
         if isinstance(value, str) and (value in ACCEPTS or value in BINDS):
             return "?>>" in value or "?|" in value
+        fields = _most_exact(self.given.fields, path)
+        if fields is not None and self.given.fields[fields].get("type") == "numeric":
+            return False  # who says how a place is compared wants something there
         return not self._compared(value, path, way)
 
     def _compared(self, value: Json, path: Path, way: Way) -> bool:
