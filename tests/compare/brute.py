@@ -77,8 +77,8 @@ class Given:
 
 @dataclass(frozen=True)
 class Way:
-    """How a place is compared: the type, and what the numbers may do, set by paths so exact. Of several bounds
-    all hold; None is equality."""
+    """How a place is compared: the type, and what the numbers may do, set by paths so exact. Of several
+    bounds all hold; None is equality."""
 
     type: str
     bounds: tuple[dict[str, Any] | None, ...] = (None,)
