@@ -1,7 +1,6 @@
 """capture --allow: what CI would refuse is named in the configuration, so that an ordinary project meets no
 obstacle."""
 
-import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -157,7 +156,7 @@ def test_who_leaves_the_question_keeps_the_baseline_and_an_old_configuration(
     words = ("http", "GET", "http://10.0.0.5:8080/x", "--id", "lan")
     with proxy() as env, _tty(tmp_path, *words, command="capture", columns=200, env=env) as screen:
         screen.until("do that now? [Y/n]")
-        os.write(screen.fd, ended.encode())
+        screen.leave(ended)
         assert screen.end() == 130
         assert "Traceback" not in screen.seen
     assert not (tmp_path / "baselinekit.yaml").exists()

@@ -12,7 +12,7 @@ import sys
 import termios
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,10 +63,18 @@ class Tty:
     def resize(self, rows: int, columns: int) -> None:
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
+    def leave(self, key: str) -> None:
+        """A key that ends it, until it does: one that comes before the line is read otherwise is lost."""
+        for _ in range(int(LONGEST)):
+            os.write(self.fd, key.encode())
+            with suppress(subprocess.TimeoutExpired):
+                self.child.wait(1)
+                return
+
     def end(self) -> int:
         while self._read():
             pass
-        return self.child.wait()
+        return self.child.wait(LONGEST)
 
     def _read(self) -> bool:
         if not select.select([self.fd], [], [], LONGEST)[0]:
