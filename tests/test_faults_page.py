@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from baselinekit.codes.catalogue import explain
+from baselinekit.codes import explain
 
 TESTS = Path(__file__).parent
 PAGE = TESTS.parent / "docs/faults.md"

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from baselinekit.cli import completion, options, screen
-from baselinekit.codes.catalogue import explain as meaning_of
+from baselinekit.codes import explain as meaning_of
 from baselinekit.errors import InvalidInput, Problem
 
 

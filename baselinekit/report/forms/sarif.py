@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from urllib.parse import quote
 
-from baselinekit.codes.catalogue import explain
+from baselinekit.codes import explain
 from baselinekit.escape import visible
 from baselinekit.model.comparison import Kind
 from baselinekit.model.results import Report, Result, Spot

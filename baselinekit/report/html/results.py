@@ -1,6 +1,6 @@
 """One result in the HTML report: the line that says how it went, and all that there is to say behind it."""
 
-from baselinekit.codes.catalogue import explain
+from baselinekit.codes import explain
 from baselinekit.model.results import Moment, Result
 from baselinekit.plural import many
 from baselinekit.report.differences.blocks import Block, Bounds, blocks, count
