@@ -16,10 +16,18 @@ from typing import Any
 
 from baselinekit.errors import InvalidInput, Place, Problem, nearest
 from baselinekit.model.values import Json, Path
-from baselinekit.secretlike.declared import Declared, Found, covering
-from baselinekit.secretlike.finding import covered, long_runs, says_secret
-from baselinekit.secretlike.spelling import SHORTEST
-from baselinekit.secretlike.values import holding, numbers_in, says_secrets, suspects, texts_in
+from baselinekit.secrets.declared import Declared, Found, covering
+from baselinekit.secrets.finding import (
+    covered,
+    holding,
+    long_runs,
+    numbers_in,
+    says_secret,
+    says_secrets,
+    suspects,
+    texts_in,
+)
+from baselinekit.secrets.spelling import SHORTEST
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 MASK = "***"

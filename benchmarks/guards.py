@@ -18,10 +18,9 @@ from typing import Any
 import h11
 import yaml
 
-from baselinekit.documents import strictjson, yamlfile
+from baselinekit.documents import jsontext, languages
 from baselinekit.model.observation import Request
-from baselinekit.replay.http import Client
-from baselinekit.replay.proxies import proxies_of_environment
+from baselinekit.replay.client import Client, proxies_of_environment
 from baselinekit.store import files
 from benchmarks import data
 from benchmarks.measure import Engine, Say, Times, about, in_turn, inside, median
@@ -79,9 +78,9 @@ def _pairs(made: data.Project, url: str) -> Sequence[Engine]:
     return [
         _each("open and read the files", lambda name: files.read(root, name), names, raw),
         _each("plain open", _opened, paths, raw),
-        _each("YAML to values", lambda text: yamlfile.load(text, "x")[0], texts, plain),
+        _each("YAML to values", lambda text: languages.load(text, "x")[0], texts, plain),
         _each("bare events to values", _bare, texts, plain),
-        _each("JSON of the answers", strictjson.decode, answers, values),
+        _each("JSON of the answers", jsontext.decode, answers, values),
         _each("json.loads", json.loads, answers, values),
         _through_our_door(addresses, bodies),
         _through_a_socket(addresses, bodies),

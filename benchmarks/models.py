@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 
 import httpx
 
-from baselinekit.model.asking import Ask, Limits, Message, Model
+from baselinekit.model.questions import Ask, Limits, Message, Model
 from baselinekit.models.dispatch import Models, World
-from baselinekit.replay.http import Client
+from baselinekit.replay.client import Client
 from benchmarks.measure import Engine, Say, about, in_turn, inside, median
 from benchmarks.results import Found, Note, Row, Scale, Versus
 from benchmarks.slow import answering_slowly

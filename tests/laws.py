@@ -13,78 +13,72 @@ from pathlib import Path
 
 PACKAGE = "baselinekit"
 
-STOREYS = {
+LAYERS = {
     "": 0,  # the package itself: its version
     "errors": 0,
     "codes": 0,
-    "plural": 0.5,
     "model": 1,
-    "segments": 1.5,
-    "jsonpath": 1.8,
-    "paths": 2,
-    "secretlike": 1.5,
+    "addresses": 1,
+    "escape": 1,
+    "metrics": 1,
+    "secrets": 1,
+    "texts": 2,
     "variables": 2,
-    "escape": 2,
-    "addresses": 2,
-    "documents": 2,
-    "clipped": 1.5,
-    "landmarks": 1.5,
-    "metrics": 2,
-    "trust": 2.5,  # the rules that know what a variable is stand on those that do not
-    "placeholders": 2.5,
-    "responses": 2.5,
-    "methods": 2.5,
-    "programs": 2.8,
-    "models": 3,
-    "replay": 3,
-    "store": 3,
-    "report": 3,
-    "suites": 3.5,  # what only eval files need stands on what all files need
-    "compare": 4,
-    "grade": 5,
-    "refresh": 5,
-    "workflow": 6,
-    "approval": 6.5,
-    "evals": 6.5,
-    "web": 7,
-    "demo": 7,
-    "cli": 8,
-    "__main__": 9,
+    "tree": 3,
+    "trust": 3,
+    "documents": 4,
+    "placeholders": 5,
+    "kinds": 6,
+    "programs": 6,
+    "models": 7,
+    "replay": 7,
+    "store": 7,
+    "report": 7,
+    "compare": 8,
+    "suites": 8,
+    "grade": 9,
+    "refresh": 9,
+    "workflow": 10,
+    "approval": 11,
+    "evals": 11,
+    "demo": 12,
+    "pytest_plugin": 12,
+    "web": 12,
+    "cli": 13,
+    "__main__": 14,
 }
 WITHIN = {
     "report": {
+        "fields": 0,
         "values": 0,
-        "differences": 1,
-        "wording": 1,
-        "results": 2,
-        "terminal": 2,
-        "evals": 3,
-        "approval": 3,
-        "html": 4,
-        "forms": 5,
-        "dispatch": 6,
+        "style": 0,
+        "judges": 1,
+        "earlier": 1,
+        "weakened": 1,
+        "attempts": 2,
+        "wording": 2,
+        "differences": 3,
+        "history": 3,
+        "progressbar": 3,
+        "refreshing": 4,
+        "resultfile": 4,
+        "terminal": 4,
+        "evals": 5,
+        "resultreader": 5,
+        "reviewing": 5,
+        "html": 6,
+        "forms": 7,
+        "dispatch": 8,
     },
 }
-"""The storeys of the rooms inside a room, for those rooms that have grown a house of their own."""
+"""The layers inside a package that is large enough to have some."""
 
 EDGES = {"models", "replay", "store", "report"}
-RULES = {
-    "segments",
-    "jsonpath",
-    "paths",
-    "variables",
-    "trust",
-    "escape",
-    "documents",
-    "landmarks",
-    "placeholders",
-    "metrics",
-    "methods",
-}
-RULES |= {"clipped", "addresses", "plural", "responses", "compare", "grade", "refresh"}
+RULES = {"addresses", "escape", "metrics", "texts", "tree", "variables", "trust", "documents"}
+RULES |= {"placeholders", "kinds", "compare", "grade", "refresh"}
 
 OWNERS = {
-    "httpx": ["replay.http"],
+    "httpx": ["replay.client"],
     "httpcore": ["replay.pooled"],
     "h11": ["replay.wire"],
     "yaml": ["documents.libyaml"],
@@ -95,7 +89,7 @@ OWNERS = {
     "referencing": ["grade.by_schema"],
     "regex": ["placeholders.pattern"],
     "jsonpath_ng": ["replay.computed"],
-    "rich": ["report.terminal.progressbar"],
+    "rich": ["report.progressbar"],
     "click": ["cli"],
     "numpy": ["models.minilm"],
     "safetensors": ["models.minilm"],
@@ -103,7 +97,7 @@ OWNERS = {
 }
 """Each library with the modules or rooms that may import it. Any other is nobody's."""
 
-DOORS = {"replay.http", "programs.process", "replay.proxies", "report.terminal"}
+DOORS = {"replay.client", "programs.process", "report.progressbar", "report.style", "report.terminal"}
 """What only the cli builds: it may enter these rooms by a side door."""
 
 PROGRAMS = {"programs.call", "programs.confined", "demo.service"}
@@ -146,13 +140,13 @@ TIME_OF_DAY = {
 READS_THE_TIME = {
     "cli.clock": "the clock, from which everybody has it",
     "cli.watch": "wording of a time of the clock's",
-    "replay.setting": "the doors' own clock, where they are handed no other",
+    "replay.settings": "the doors' own clock, where they are handed no other",
     "demo.service": "the same for the demo's service",
     "store.lock": "who holds a lock, for whoever waits for it",
     "store.verdictlog": "part of a name that occurs once",
     "store.atomic": "part of a name that occurs once",
 }
-CUTTERS = {"clipped", "report.values.shown"}
+CUTTERS = {"texts", "report.values"}
 """Where texts are cut: by the function that masks them first, and where a report shows what was masked."""
 
 CUT_ELSEWHERE = {
@@ -160,50 +154,49 @@ CUT_ELSEWHERE = {
     "programs.process": "keeps twice of a pipe what is shown: it is cut behind the mask",
     "compare.arrays": "rows of an array",
     "cli.demo": "lines of the demo's own page",
-    "report.approval.reviewing": "lines of a page",
-    "report.differences.textdiff": "lines and words of a text that was masked",
+    "report.reviewing": "lines of a page",
+    "report.differences": "lines and words of a text that was masked",
     "models.folder": "of a file of the folder that holds a model",
     "cli.recipes": "a name for a file, of the recipe as it is written, with the names of secrets",
     "replay.cookies": "what is read of a date",
     "store.cassettes": "a folder, by the name that the configuration gives to a model",
     "store.atomic": "a name for a file, by that of the machine",
     "addresses": "what is read of a host",
-    "replay.httpdate": "what is read of a date",
     "report.forms.sarif": "of a checksum",
     "report.evals.rating": "the end of a note while it is typed",
-    "report.terminal.history": "a commit",
-    "report.wording.words": "a commit",
-    "secretlike.index": "what is looked for, which nobody is shown",
-    "store.ofcommit": "a commit",
-    "suites.evalresults": "a time",
+    "report.history": "a commit",
+    "report.wording": "a commit",
+    "secrets.declared": "what is looked for, which nobody is shown",
+    "store.at_revision": "a commit",
+    "suites.results": "a time",
 }
 """Who cuts a text besides them, and why half a secret cannot come of it."""
 
 MASKED_ALREADY = {
-    "report.values.fields": "a field of a report that was masked when it was made",
-    "report.results.reading": "a path in a result file, which is written masked",
+    "report.fields": "a field of a report that was masked when it was made",
+    "report.resultreader": "a path in a result file, which is written masked",
     "report.evals.rating": "a note and an output that the queue holds masked",
     "report.evals.markdown": "what a masked report shows of a failure",
     "report.forms.annotations": "a remark of a masked report",
     "evals.caseresults": "attempts are masked when they are made",
     "evals.attempts": "the output behind the mask",
     "evals.notifying": "tells what the report tells",
-    "evals.grading": "a name that was typed",
+    "evals.rating": "a name that was typed",
     "workflow.judging": "the lines behind the mask",
     "workflow.resultfiles": "the environment that a report tells",
-    "cli.learnt": "values are masked when they are learnt",
-    "models.parts": "the parts of a question are masked when they are taken apart",
+    "cli.capture_summary": "values are masked when they are learnt",
+    "models.recording": "the parts of a question are masked when they are taken apart",
     "programs.children": "the line behind the mask",
     "programs.sandbox": "what the sandbox says before it runs anything",
     "grade.by_function": "the line behind the mask",
     "grade.briefing": "of a case in which secrets are masked",
     "grade.dispatch": "without clients there are no secrets",
     "compare.expectation": "of a file of the project",
-    "paths": "of a file of the project",
-    "jsonpath": "of a file of the project",
+    "tree.paths": "of a file of the project",
+    "tree.jsonpath": "of a file of the project",
     "replay.computed": "of a file of the project, and of no answer",
     "grade.criteria": "of a file of the project",
-    "placeholders.splitting": "of a file of the project",
+    "placeholders.template": "of a file of the project",
     "placeholders.pattern": "of a file of the project",
     "store.complaints": "of a file of the project",
 }
@@ -212,32 +205,31 @@ MASKED_ALREADY = {
 TAKEN_APART = {
     "addresses": "a host and its zone, before anything is asked of it",
     "approval.planning": "the keys of a rule",
-    "approval.sightings": "a target that was masked when it was kept",
+    "approval.pending_sources": "a target that was masked when it was kept",
     "cli.capture": "a word of the command line, which says what kind of recipe is meant",
-    "cli.keptreports": "the names of our own files",
+    "cli.delivery": "the names of our own files",
     "cli.options": "NAME of NAME=VALUE, where there is no value",
     "demo.model": "the demo's own texts",
     "documents": "the written form of a file of the project",
-    "evals.evalfiles": "a path of the project",
+    "evals.selection": "a path of the project",
     "grade.criteria": "a rubric of the project",
     "grade.reply_code": "the name of a module",
     "models.folder": "of a file of the folder that holds a model",
     "placeholders": "one value, read to be judged: nothing of it is shown",
     "programs.confined": "what the kernel says of a process",
     "programs.git": "names of git's own",
-    "programs.orphans": "what the kernel says of a process",
+    "programs.watchdog": "what the kernel says of a process",
     "replay.body": "the type in a content type",
     "replay.cookies": "name and path of a cookie: none of them is shown",
     "replay.environment": "the first line of what a program prints: a line is masked alone too",
-    "replay.flow": "the names of cookies",
-    "replay.proxies": "hosts of the operator's",
-    "replay.request": "the name of a file of the project",
-    "replay.urls": "an address of the recipe",
+    "replay.http": "the names of cookies",
+    "replay.client": "hosts of the operator's",
+    "replay.request": "the name of a file of the project, and an address of the recipe",
     "replay.wire": "a sentence of h11's, without the bytes that it quotes",
     "report.forms.junit": "a file of the project, and the first line of a masked reason",
     "report.forms.markdown": "the first line of a masked reason",
     "report.forms.table": "a path of the project",
-    "responses": "the name of a step",
+    "kinds": "the name of a step",
     "store": "names, digests and links of the project's files",
     "suites": "names and paths of the project's files",
     "trust": "programs and origins of the configuration",
@@ -318,10 +310,10 @@ def own_imports(package: Package) -> Iterator[tuple[str, str, int]]:
                 yield module, name[1:], line
 
 
-def storeys(package: Package) -> Iterator[str]:
+def layers(package: Package) -> Iterator[str]:
     """Law 1: imports between rooms go to a lower storey only, and so between the rooms inside a room."""
     for module, imported, line in own_imports(package):
-        house, above, below = STOREYS, room(module), room(imported)
+        house, above, below = LAYERS, room(module), room(imported)
         if above == below:
             house, above, below = WITHIN.get(above, {}), inner_room(module), inner_room(imported)
         if above == below or not house:
@@ -476,7 +468,7 @@ def cuts(package: Package) -> Iterator[str]:
             if _takes_a_part(node) and not {module, room(module)} & {*TAKEN_APART, *CUTTERS}:
                 yield f"{module}:{getattr(node, 'lineno', 0)} takes a part of a text: {ast.unparse(node)}"
             said = isinstance(node, ast.Name) and node.id == "already_masked"
-            if said and not {module, room(module)} & {*MASKED_ALREADY, "clipped"}:
+            if said and not {module, room(module)} & {*MASKED_ALREADY, "texts"}:
                 yield f"{module}:{getattr(node, 'lineno', 0)} says that a text is masked already"
 
 

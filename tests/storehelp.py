@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from baselinekit.documents import yamlwrite
-from baselinekit.documents.literals import fraction, written
+from baselinekit.documents.jsontext import fraction, written
 
 EXAMPLES = Path(__file__).parent / "reference"
 

@@ -5,9 +5,9 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.clipped import already_masked, clipped, whole
-from baselinekit.report.differences.textdiff import more_of, unified
-from baselinekit.report.values.shown import cut_line, first_lines, short
+from baselinekit.report.differences import more_of, unified
+from baselinekit.report.values import cut_line, first_lines, short
+from baselinekit.texts import already_masked, clipped, whole
 
 
 def counted(shown: str) -> int:

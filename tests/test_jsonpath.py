@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json
-from baselinekit.paths import find, parse
+from baselinekit.tree.paths import find, parse
 
 ABC: Json = ["a", "b", "c", "d", "e"]
 ROWS: Json = [

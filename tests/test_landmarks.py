@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.landmarks import Gap, gaps, landmarks
+from baselinekit.tree.alignment import Gap, gaps, landmarks
 
 ITEMS = st.lists(st.sampled_from("abcdefgh"), max_size=12).map("".join)
 

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json, Path
-from baselinekit.paths import find, parse, render, roots, suggest
+from baselinekit.tree.paths import find, parse, render, roots, suggest
 
 DOC = {
     "users": [

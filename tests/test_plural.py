@@ -2,7 +2,7 @@
 
 import pytest
 
-from baselinekit.plural import many
+from baselinekit.texts import many
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.baselines import Baseline, known_path
 from baselinekit.model.changes import Applied, Approval, Change, Plan, Rewritten, Stamp
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.paths import render
 from baselinekit.programs.git import Git
-from baselinekit.refresh.staleness import compared_with
+from baselinekit.refresh.risk import compared_with
 from baselinekit.replay.dispatch import Doors
 from baselinekit.store import pending
-from baselinekit.store.renewing import Hints, Renewal, preview as previewed, renew
+from baselinekit.store.writing import Hints, Renewal, preview as previewed, renew
+from baselinekit.tree.paths import render
 from baselinekit.workflow.compare import located
 from baselinekit.workflow.project import Project
 

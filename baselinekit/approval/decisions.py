@@ -10,13 +10,19 @@ from baselinekit.approval.planning import covers
 from baselinekit.approval.review import Knows
 from baselinekit.documents import jsonfile
 from baselinekit.errors import InvalidInput, Problem, nearest
-from baselinekit.model.changes import Change, Plan
-from baselinekit.model.review import VERBS, Decision, Member, Verb
+from baselinekit.model.changes import VERBS, Change, Decision, Member, Plan, Verb
 from baselinekit.model.values import Json, Path
-from baselinekit.paths import Pattern, parse, render
-from baselinekit.refresh.instead import Changed, covered, no_placeholder, no_rule, rule_problem, rules_for
-from baselinekit.refresh.merging import with_after
+from baselinekit.refresh.alternatives import (
+    Changed,
+    covered,
+    no_placeholder,
+    no_rule,
+    rule_problem,
+    rules_for,
+)
+from baselinekit.refresh.changes import with_after
 from baselinekit.store.locating import place_problems
+from baselinekit.tree.paths import Pattern, parse, render
 
 _KEYS = {"id": str, "number": int, "path": str, "decision": str, "value": str, "confirm": bool}
 _TAKES_VALUE = ("placeholder", "ignore")

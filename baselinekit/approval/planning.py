@@ -4,26 +4,25 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
-from baselinekit.approval.sightings import again
+from baselinekit.approval.pending_sources import again
 from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.kinds.responses import outcome_places, visible_troubles
 from baselinekit.model.baselines import Baseline, Rules
 from baselinekit.model.changes import Change, Plan, Risk, Seen
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.paths import Pattern, render, roots
 from baselinekit.placeholders.grammar import has_marker, split
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import binds, compile_text
-from baselinekit.refresh.changes import Ways, changes_of
-from baselinekit.refresh.folding import Accepts
-from baselinekit.refresh.merging import merged
-from baselinekit.refresh.staleness import compared_with
+from baselinekit.refresh.changes import Ways, changes_of, merged
+from baselinekit.refresh.risk import compared_with
+from baselinekit.refresh.rows import Accepts
 from baselinekit.replay import dispatch as replaying
-from baselinekit.responses import outcome_places, visible_troubles
+from baselinekit.tree.paths import Pattern, render, roots
 from baselinekit.variables import MASK
-from baselinekit.workflow.here import as_variant
+from baselinekit.workflow.environment import as_variant
+from baselinekit.workflow.learning import Templating, secrets_in
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.templating import Templating, secrets_in
 
 
 def plan_of(project: Project, baseline: Baseline, seen: Seen) -> Plan:

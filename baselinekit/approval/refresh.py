@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
+from baselinekit.approval.pending_sources import Pairs, again, in_results, kept, refused, replayed
 from baselinekit.approval.planning import covers, plan_of
-from baselinekit.approval.sightings import Pairs, again, in_results, kept, refused, replayed
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, nearest
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import Lost, Plan, Proposal, Refusal
-from baselinekit.paths import parse, render
-from baselinekit.refresh.groups import grouped
+from baselinekit.refresh.risk import grouped
 from baselinekit.store import baselines as store, pending
+from baselinekit.tree.paths import parse, render
 from baselinekit.workflow.compare import Way, load, located
-from baselinekit.workflow.here import Here
+from baselinekit.workflow.environment import Here
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import Selection, few, select
 

@@ -8,12 +8,24 @@ from baselinekit.approval.approving import apply, preview
 from baselinekit.approval.planning import with_output
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.changes import Applied, Change, Plan, Proposal, Rewritten, Stamp
-from baselinekit.model.review import VERBS, About, Decision, Member, Offer, Offers, Verb
+from baselinekit.model.changes import (
+    VERBS,
+    About,
+    Applied,
+    Change,
+    Decision,
+    Member,
+    Offer,
+    Offers,
+    Plan,
+    Proposal,
+    Rewritten,
+    Stamp,
+    Verb,
+)
 from baselinekit.model.values import Json
 from baselinekit.placeholders.table import Words
-from baselinekit.refresh.deciding import Settled, settled
-from baselinekit.refresh.instead import (
+from baselinekit.refresh.alternatives import (
     Changed,
     no_placeholder,
     no_rule,
@@ -22,17 +34,17 @@ from baselinekit.refresh.instead import (
     rules_for,
     unreadable,
 )
-from baselinekit.refresh.ledger import Ledger
+from baselinekit.refresh.decisions import Ledger, Settled, settled
 from baselinekit.refresh.reviewing import Knowing, Review, questions_of
-from baselinekit.refresh.staleness import compared_with
+from baselinekit.refresh.risk import compared_with
 from baselinekit.report import dispatch as reports
 from baselinekit.store import baselines as store, pending
 from baselinekit.variables import MASK, as_text
-from baselinekit.workflow.here import flat
+from baselinekit.workflow.environment import flat
 from baselinekit.workflow.judging import target_of
+from baselinekit.workflow.learning import secrets_in
 from baselinekit.workflow.masking import proposal_shown
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.templating import secrets_in
 
 _FOR_WHAT_IS_HIDDEN = ("<<any_nonempty_string>>", "<<any_string>>", "<<any>>")
 

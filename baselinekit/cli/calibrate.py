@@ -7,11 +7,11 @@ from typing import Any
 import click
 
 from baselinekit.cli import models, options, screen
-from baselinekit.cli.doors import real_way
-from baselinekit.evals import evalfiles
-from baselinekit.evals.calibrating import calibrate as measure, judges_of
+from baselinekit.cli.clients import real_way
+from baselinekit.evals import selection
+from baselinekit.evals.judges import calibrate as measure, judges_of
 from baselinekit.report import dispatch as reports
-from baselinekit.suites.calibrations import measured_file
+from baselinekit.suites.ratingfile import measured_file
 
 
 @click.command(short_help="Measure how far judges agree with people.")
@@ -26,7 +26,7 @@ def calibrate(paths: tuple[str, ...], suite: str | None, as_json: bool, **given:
     What comes of it is written beside the file, as x.measured.json, and every run says it from then on.
     """
     project, wanted = options.project_of(given), models.kept(given)
-    judges = judges_of(project.root, evalfiles.load(project, paths, suite).cases)
+    judges = judges_of(project.root, selection.load(project, paths, suite).cases)
     with real_way() as way:
         found = measure(project.root, judges, models.with_models(way, project, wanted).doors.models.ask)
     if as_json:

@@ -9,15 +9,22 @@ from typing import Any
 
 import click
 
-from baselinekit.cli import allowing, grading, kept, learnt, models, options, recipes, rules, screen, wishes
-from baselinekit.cli.doors import real_way
+from baselinekit.cli import (
+    capture_options,
+    capture_summary,
+    models,
+    options,
+    pending_options,
+    recipes,
+    screen,
+)
+from baselinekit.cli.clients import real_way
 from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem, Refused
 from baselinekit.variables import names_in
-from baselinekit.workflow.capture import capture_all, capture_new, checked
-from baselinekit.workflow.captured import Captured
+from baselinekit.workflow.capture import Captured, capture_all, capture_new, checked
 from baselinekit.workflow.compare import load
+from baselinekit.workflow.learning import with_names
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.templating import with_names
 
 
 class Kinds(click.Group):
@@ -63,9 +70,9 @@ def capture() -> None:
 )
 @click.option("--redirects", type=click.IntRange(0, 20), help="Follow so many; the default is none.")
 @click.option("--timeout", type=float, metavar="SECONDS")
-@wishes.allow_option
-@wishes.new_baseline_options
-@wishes.wish_options
+@capture_options.allow_option
+@capture_options.new_baseline_options
+@capture_options.wish_options
 @options.project_options
 def http(words: tuple[str, ...], **given: Any) -> int:
     """Send a request and record status, content-type and body of the answer.
@@ -75,10 +82,10 @@ def http(words: tuple[str, ...], **given: Any) -> int:
     project = options.project_of(given)
     current = recipes.http(words, given, project)
     typed = project.naming(str(current["execution"].get("base_url", "")))  # by the operator
-    for url in allowing.origins(project, [recipes.http_recipe(current)]) if given["allow"] else ():
+    for url in capture_summary.origins(project, [recipes.http_recipe(current)]) if given["allow"] else ():
         typed = typed.allowing(url)
     code = _new(typed, current, recipes.http_id(with_names(current, project.scope)), given)
-    allowing.offer(project, [recipes.http_recipe(current)], given)
+    capture_summary.offer(project, [recipes.http_recipe(current)], given)
     return code
 
 
@@ -96,11 +103,11 @@ def http(words: tuple[str, ...], **given: Any) -> int:
     help="The input: JSON, or @FILE, or @-.",
 )
 @click.option("--timeout", type=float, metavar="SECONDS")
-@grading.scores_option
-@grading.collect_option("output", "tool_calls")
-@wishes.new_baseline_options
-@rules.cost_option
-@wishes.wish_options
+@capture_options.scores_option
+@capture_options.collect_option("output", "tool_calls")
+@capture_options.new_baseline_options
+@capture_options.cost_option
+@capture_options.wish_options
 @models.model_options
 @options.project_options
 def skill(skill_name: str, **given: Any) -> int:
@@ -122,11 +129,11 @@ def skill(skill_name: str, **given: Any) -> int:
 @click.option("--json-mode", is_flag=True, help="Have the server make it JSON, where it can.")
 @click.option("--tools", metavar="FILE", help="The tools that it may call, in YAML or JSON.")
 @click.option("--timeout", type=float, metavar="SECONDS")
-@grading.scores_option
-@grading.collect_option("text", "tool_calls")
-@wishes.new_baseline_options
-@rules.cost_option
-@wishes.wish_options
+@capture_options.scores_option
+@capture_options.collect_option("text", "tool_calls")
+@capture_options.new_baseline_options
+@capture_options.cost_option
+@capture_options.wish_options
 @models.model_options
 @options.project_options
 def prompt(file: str, **given: Any) -> int:
@@ -145,8 +152,8 @@ def prompt(file: str, **given: Any) -> int:
 )
 @click.option("--parse", type=click.Choice(["text", "json"]), help="Read its output as JSON.")
 @click.option("--timeout", type=float, metavar="SECONDS")
-@wishes.new_baseline_options
-@wishes.wish_options
+@capture_options.new_baseline_options
+@capture_options.wish_options
 @options.project_options
 def command(argv: tuple[str, ...], **given: Any) -> int:
     """Run a program (after --) and record how it ends and what it prints."""
@@ -161,8 +168,8 @@ def command(argv: tuple[str, ...], **given: Any) -> int:
 
 @capture.command("from", short_help="Files that have a recipe and no output yet.")
 @click.argument("paths", nargs=-1, required=True, type=click.Path())
-@wishes.allow_option
-@wishes.wish_options
+@capture_options.allow_option
+@capture_options.wish_options
 @models.model_options
 @options.project_options
 def from_files(paths: tuple[str, ...], **given: Any) -> int:
@@ -179,21 +186,23 @@ def from_files(paths: tuple[str, ...], **given: Any) -> int:
         raise NothingSelected(
             Problem("BK509", "there is nothing to capture there", "a file needs an id and a `current:`")
         )
-    for url in allowing.origins(project, [draft.current for draft in drafts]) if given["allow"] else ():
+    for url in (
+        capture_summary.origins(project, [draft.current for draft in drafts]) if given["allow"] else ()
+    ):
         project = project.allowing(url)
     with ExitStack() as stack:
-        way = stack.enter_context(real_way(learnt.progress(stack, given)))
+        way = stack.enter_context(real_way(capture_summary.progress(stack, given)))
         way = models.with_models(way, project, models.kept(given))
         for draft in drafts:
             checked(project, draft, way)
-        captured, errors = capture_all(project, drafts, wishes.of(given), way)
+        captured, errors = capture_all(project, drafts, capture_options.of(given), way)
     if captured:
         done = {one.id for one in captured}
         asked = [draft.current for draft in drafts if draft.id in done]
         bases = [getattr(one.execution, "base_url", None) for one in asked if one.kind == "http"]
         _tell(project, captured, given, _needed_again(project, asked, bases))
-        allowing.offer(named, asked, given)
-    errors += learnt.refused(captured)
+        capture_summary.offer(named, asked, given)
+    errors += capture_summary.refused(captured)
     if errors:
         worst = next((Refused for error in errors if isinstance(error, Refused)), CannotReplay)
         raise worst(*(problem for error in errors for problem in error.problems))
@@ -207,19 +216,19 @@ def _new(
     given: dict[str, Any],
     notes: Sequence[str] = (),
 ) -> int:
-    record = wishes.record_of(given, default_id, current)
+    record = capture_options.record_of(given, default_id, current)
     granted, project = project.ceilings.timeout, project.granting(given["timeout"])
     if project.ceilings.timeout > granted:
         line = f"`limits: {{timeout: {given['timeout']:g}}}`"
         notes = [*notes, f"to compare it, add {line} to baselinekit.yaml: a file may ask for {granted:g} s"]
     with ExitStack() as stack:
-        way = stack.enter_context(real_way(learnt.progress(stack, given)))
+        way = stack.enter_context(real_way(capture_summary.progress(stack, given)))
         way = models.with_models(way, project, models.kept(given))
-        captured = capture_new(project, record, wishes.of(given), way)
+        captured = capture_new(project, record, capture_options.of(given), way)
     how = record["current"]["execution"]
     more = _needed_again(project, record["current"], [how.get("base_url")] if how["type"] == "http" else [])
     _tell(project, [replace(captured, notes=(*captured.notes, *notes))], given, more)
-    for error in learnt.refused([captured]):
+    for error in capture_summary.refused([captured]):
         raise error
     return 0
 
@@ -248,7 +257,7 @@ def _tell(
         screen.show_json(
             json.dumps(
                 [
-                    {"id": c.id, "file": c.file, "seconds": round(c.seconds, 3)} | learnt.as_json(c)
+                    {"id": c.id, "file": c.file, "seconds": round(c.seconds, 3)} | capture_summary.as_json(c)
                     for c in captured
                 ],
                 default=str,
@@ -258,12 +267,14 @@ def _tell(
     elif not given["quiet"]:
         for one in captured:
             screen.line(told(one))
-            for text in learnt.lines(one):
+            for text in capture_summary.lines(one):
                 screen.line(text)
             for note in one.notes:
                 screen.line(f"  note: {screen.safe(note)}")
         words = ["--repeat", str(given["repeat"])] if given["repeat"] > 1 else []
-        for command in kept.checking(project, [(one.id, one.file) for one in captured], [*words, *more]):
+        for command in pending_options.checking(
+            project, [(one.id, one.file) for one in captured], [*words, *more]
+        ):
             screen.line(f"next: {screen.safe_line(command)}")
 
 

@@ -10,23 +10,21 @@ from typing import Any
 
 import click
 
-from baselinekit.cli import completion, delivery, models, options, screen
-from baselinekit.cli.doors import real_way
+from baselinekit.cli import delivery, models, options, options as completion, screen
+from baselinekit.cli.clients import real_way
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.model.results import Outcome, Report
-from baselinekit.model.revisions import Against
+from baselinekit.model.results import Against, Outcome, Report
 from baselinekit.programs.git import Git
-from baselinekit.report import dispatch as reports
-from baselinekit.report.terminal import progressbar, results as terminal
-from baselinekit.report.terminal.style import Style
-from baselinekit.store import lastrun
+from baselinekit.report import dispatch as reports, progressbar, terminal as terminal
+from baselinekit.report.style import Style
+from baselinekit.store import results
 from baselinekit.trust import in_ci
-from baselinekit.workflow import history, sharding
+from baselinekit.workflow import history, selection
 from baselinekit.workflow.compare import Policy, Way, compare as run
 from baselinekit.workflow.masking import masked
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.repeating import Repeating
 from baselinekit.workflow.selection import Selection
+from baselinekit.workflow.verdicts import Repeating
 
 
 @click.command(short_help="Replay baselines and report what differs.")
@@ -121,7 +119,7 @@ def _round(paths: tuple[str, ...], color: str, given: dict[str, Any]) -> Report:
         if report.complete and not (report.interrupted or report.summary.error):
             asked.forget()
     report = masked(report, project.redactor)
-    lastrun.remember(project.root, report)
+    results.remember(project.root, report)
     if not given.get("among"):  # a round of a watch, which would push real runs out
         history.keep(project.root, report)
     report = delivery.deliver(report, given["outputs"], project.root)
@@ -137,10 +135,10 @@ def _round(paths: tuple[str, ...], color: str, given: dict[str, Any]) -> Report:
 def _against(project: Project, way: Way, given: dict[str, Any]) -> Against | None:
     """What the change does to the baselines themselves; a commit that is none is told before any request."""
     if given["base"] is not None:
-        from baselinekit.workflow import base
+        from baselinekit.workflow import weakened
 
         git = Git(way.doors.execute, project.root)
-        return base.against(project, git, given["base"], given["fail_on_weakened"])
+        return weakened.against(project, git, given["base"], given["fail_on_weakened"])
     if given["fail_on_weakened"]:
         what = "--fail-on-weakened asks: weaker than what?"
         raise InvalidInput(Problem("BK508", what, "add --base origin/main, or another commit"))
@@ -156,7 +154,7 @@ def _progress(stack: ExitStack, color: str) -> Callable[[int], Callable[[Outcome
 
 def _selection(project: Project, given: dict[str, Any]) -> Selection:
     wants = given["last_failed"] or given["failed_first"]
-    failed: frozenset[str] = lastrun.not_passed(project.root) if wants else frozenset()
+    failed: frozenset[str] = results.not_passed(project.root) if wants else frozenset()
     return Selection(
         given["ids"],
         given["tags"],
@@ -164,7 +162,7 @@ def _selection(project: Project, given: dict[str, Any]) -> Selection:
         given["expression"],
         among=given.get("among") or (failed if given["last_failed"] else None),
         first=given.get("first_of_all") or (failed if given["failed_first"] else frozenset()),
-        shard=sharding.parse(given["shard"]) if given["shard"] else None,
+        shard=selection.parse(given["shard"]) if given["shard"] else None,
         since=given["changed_since"],
     )
 

@@ -1,20 +1,27 @@
-"""Reports to whoever wants them: the files of `-o`, and the runner of a CI job where one runs this.
-
-GitHub's runner reads commands in what is printed, and shows the summary that a step leaves in a file. Both
-are given to it unasked, as other tools do: without them a failing job says nothing where people look."""
+"""Reports delivered: to files (`-o`), to the runner of a CI job, to `notify:`, to the folder of a suite."""
 
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from baselinekit.cli import screen
+from baselinekit.cli.clients import real_way
 from baselinekit.errors import BaselinekitError, Problem
+from baselinekit.evals import notifying
+from baselinekit.model.evals import Judged
 from baselinekit.model.results import Report
 from baselinekit.report import dispatch as reports
 from baselinekit.store.config import find, project_root
 from baselinekit.store.results import append_text, check_place, write_text
 from baselinekit.store.state import cannot_write
-from baselinekit.workflow.trends import with_trends
+from baselinekit.workflow.history import with_trends
+from baselinekit.workflow.project import Project
+
+# Reports to whoever wants them: the files of `-o`, and the runner of a CI job where one runs this.
+# GitHub's runner reads commands in what is printed, and shows the summary that a step leaves in a file.
+# Both are given to it unasked, as other tools do: without them a failing job says nothing where people
+# look.
+
 
 _LONGEST_SUMMARY = 1_000_000
 """Bytes; the runner drops the whole summary of a step that is longer than 1 MiB."""
@@ -101,3 +108,41 @@ def summarise(page_in: Callable[[int], str]) -> None:
             append_text(path, page)
     except (BaselinekitError, OSError) as error:  # the verdict does not hang on it
         screen.line(screen.safe(f"the summary of the step could not be written: {error}"), err=True)
+
+
+# Whoever the configuration names under `notify:` is told, when a command is done.
+
+
+def tell(
+    project: Project,
+    report: Report,
+    exit_code: int,
+    judged: Sequence[Judged] = (),
+    by_suite: bool | None = None,
+) -> None:
+    """What could not be told is a warning: the run is what it is. `by_suite`: what the suite says of it."""
+    if not notifying.is_wanted(project, exit_code, by_suite):
+        return
+    told = notifying.notice(report, exit_code, judged, notifying.link_of(os.environ))
+    with real_way() as way:
+        warning = notifying.notify(project, told, way.doors)
+    if warning:
+        screen.line(f"warning {screen.safe_line(warning)}", err=True)
+
+
+# What is said of the reports of a run that its suite keeps.
+
+
+def told(paths: Sequence[str]) -> str:
+    """`evals/results/2024-01-20/run-143052.{json,md}`: they differ in their endings."""
+    stem = paths[0].partition("/run-")[2].partition(".")[0]
+    endings = [path.rpartition(f"/run-{stem}.")[2] for path in paths]
+    if not stem or not paths[1:]:
+        return screen.safe_line(", ".join(paths))
+    return screen.safe_line(f"{paths[0].removesuffix(endings[0])}{{{','.join(endings)}}}")
+
+
+def result_file(paths: Sequence[str]) -> str | None:
+    """The one among them that a gate reads."""
+    found = (path for path in paths if path.rpartition("/")[2].partition(".")[2] == "json")
+    return next(found, None)

@@ -13,7 +13,7 @@ from baselinekit.cli import screen
 from baselinekit.cli.clock import clock
 from baselinekit.demo.service import Service
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.report.terminal.style import Style
+from baselinekit.report.style import Style
 
 _FOLDER, _PORT = "baselines-demo", 8080
 _ENDPOINTS = "/health", "/api/v1/users", "/api/v1/orders", "/api/v1/report.txt"

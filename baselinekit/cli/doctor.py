@@ -3,24 +3,29 @@
 import json
 import os
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import click
 
 from baselinekit.cli import delivery, options, screen
-from baselinekit.cli.doors import real_way
+from baselinekit.cli.clients import real_way
 from baselinekit.cli.models import Kept, with_models
 from baselinekit.errors import Problem, count_of
-from baselinekit.evals.doctoring import examine_all
-from baselinekit.model.asking import Model
-from baselinekit.plural import many
+from baselinekit.evals.doctor import examine_all
+from baselinekit.evals.judges import Probed, judges_to_probe, probe
+from baselinekit.model.questions import Model
 from baselinekit.programs.git import Git
 from baselinekit.programs.sandbox import Sandbox
+from baselinekit.texts import Mask, clipped, many
 from baselinekit.trust import full_grants, host_of, imports_from_its_folder, in_ci, parts_of_checkout
 from baselinekit.workflow import gitsetup
 from baselinekit.workflow.doctor import Findings
 from baselinekit.workflow.project import Project
+
+# `baselinekit doctor`.
+
 
 _REFUSALS = {"BK340", *(f"BK40{number}" for number in range(1, 9))}
 """What a run ends with where nobody grants it; who runs it may, on the command line."""
@@ -45,9 +50,7 @@ def doctor(paths: tuple[str, ...], ci: bool, probe_judges: bool, as_json: bool, 
     """
     project = options.project_of(given)
     if probe_judges:
-        from baselinekit.cli.probing import probe_judges as probed
-
-        return probed(project, paths, as_json)
+        return run_probes(project, paths, as_json)
     with real_way() as way:
         sandbox = Sandbox(way.doors.execute, project.trust.allow_exec)
         findings = examine_all(project, paths, with_models(way, project, Kept()).doors, sandbox.check)
@@ -178,4 +181,59 @@ def _as_json(findings: Findings) -> dict[str, Any]:
         "problem_count": count_of(findings.problems),
         "problems": [told(problem) for problem in findings.problems],
         "notes": [told(note) for note in findings.notes],
+    }
+
+
+# `baselinekit doctor --probe-judges`.
+
+
+_LONGEST_REASON = 200
+
+
+def run_probes(project: Project, paths: Sequence[str], as_json: bool) -> int:
+    """3 where a judge fell for a text, or could not tell a wrong answer from a right one."""
+    judges = judges_to_probe(project, paths)
+    with real_way() as way:
+        models = with_models(way, project, Kept()).doors.models
+        for judge in judges:
+            models.check(judge)
+        found = probe(judges, models.ask)
+    if as_json:
+        screen.show_json(json.dumps([_document(one) for one in found], indent=2, ensure_ascii=False) + "\n")
+    else:
+        _print_probes(found, judges, project.redactor.mask)
+    return 0 if all(one.holds for one in found) else 3
+
+
+def _print_probes(found: Sequence[Probed], judges: Sequence[str], mask: Mask) -> None:
+    widest = max(len(one.probe) for one in found)
+    for judge in judges:
+        own = [one for one in found if one.judge == judge]
+        wrong = [one for one in own if not one.holds]
+        screen.line(
+            screen.safe_line(f"{judge}: {len(own) - len(wrong)} of {len(own)} probes as they should be")
+        )
+        for one in own:
+            word = "ok  " if one.holds else "FAIL"
+            said = "unreadable" if one.grade.code == "BK640" else one.grade.outcome
+            line = f"  {word}  {one.probe:<{widest}}  wanted {one.wanted:<10}  got {said}"
+            why = (
+                ""
+                if one.holds or not one.grade.reason
+                else f"  ({clipped(one.grade.reason, _LONGEST_REASON, mask)})"
+            )
+            screen.line(screen.safe_line(line) + screen.safe_line(why))
+        if wrong:
+            screen.line(screen.safe_line(f"  do not trust what {judge} says: ask a stronger model"))
+
+
+def _document(one: Probed) -> dict[str, object]:
+    return {
+        "judge": one.judge,
+        "probe": one.probe,
+        "wanted": one.wanted,
+        "outcome": one.grade.outcome,
+        "code": one.grade.code,
+        "reason": one.grade.reason,
+        "holds": one.holds,
     }

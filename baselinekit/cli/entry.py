@@ -7,20 +7,20 @@ import os
 import sys
 from collections.abc import Callable
 
-from baselinekit.cli import ctrlc
+from baselinekit.cli import signals
 
 
 def main(now: Callable[[], float] | None = None) -> None:
     """The console script. `now`: another clock than the machine's, for whoever starts it from Python."""
-    ctrlc.leave_quietly()
-    ctrlc.wait_for_children()
+    signals.leave_quietly()
+    signals.wait_for_children()
     _open_streams()
     from baselinekit.cli.main import main as begin
 
     try:
         begin(now=now)
     except KeyboardInterrupt:
-        sys.exit(ctrlc.INTERRUPTED)
+        sys.exit(signals.INTERRUPTED)
 
 
 def _open_streams() -> None:

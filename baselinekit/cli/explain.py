@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from baselinekit.cli import completion, options, screen
+from baselinekit.cli import options, options as completion, screen
 from baselinekit.codes import explain as meaning_of
 from baselinekit.errors import InvalidInput, Problem
 
@@ -26,7 +26,7 @@ def explain(what: str, **given: Any) -> None:
         raise InvalidInput(
             Problem("BK508", f"there is no code {what}", "the codes stand at the start of messages")
         )
-    from baselinekit.cli.doors import real_way
+    from baselinekit.cli.clients import real_way
     from baselinekit.cli.models import UNASKED, Kept, with_models
     from baselinekit.workflow.compare import load
     from baselinekit.workflow.doctor import portrait

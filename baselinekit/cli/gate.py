@@ -8,23 +8,113 @@ from typing import Any
 
 import click
 
-from baselinekit.cli import aftergate, delivery, keptreports, models, options, screen, telling
-from baselinekit.cli.gaterun import Running
-from baselinekit.errors import InvalidInput, NotRecorded, Problem, Refused
-from baselinekit.evals import evalfiles, gating
+from baselinekit.cli import (
+    delivery,
+    delivery as keptreports,
+    delivery as telling,
+    gate_hints,
+    models,
+    options,
+    screen,
+)
+from baselinekit.cli.models import Kept
+from baselinekit.cli.run import choice_of, executed, looked_at, policy_of, remember
+from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem, Refused
+from baselinekit.evals import gating, selection
+from baselinekit.evals.checks import check_reachable
+from baselinekit.evals.finishing import keep_reports
+from baselinekit.evals.journalling import Lasting
 from baselinekit.evals.measuring import RATE
 from baselinekit.metrics import PRESETS
-from baselinekit.model.gates import Gate, Judged, worst
+from baselinekit.model.evals import Gate, Judged, Suite, worst
 from baselinekit.model.results import Report
 from baselinekit.report import dispatch as reports
-from baselinekit.report.terminal.style import Style
+from baselinekit.report.style import Style
 from baselinekit.store.results import check_place, write_text
-from baselinekit.suites import evalpaths, evalresults
+from baselinekit.suites import results as evalresults, settings
 from baselinekit.suites.gatefiles import load_gates
 from baselinekit.trust import check_inside
-from baselinekit.workflow import resultfiles
+from baselinekit.workflow import history, resultfiles
 from baselinekit.workflow.masking import masked
 from baselinekit.workflow.project import Project
+
+# The suites of the gates of a plan, run as `run` would run them, one after the other.
+
+
+class Running:
+    """`told`: where reports are kept, and which gates were finished before, whose runs are not made again."""
+
+    def __init__(self, project: Project, wanted: Kept, given: dict[str, Any]):
+        self._project, self._wanted, self._given = project, wanted, given
+        self.told: list[str] = []
+
+    def judged(self, gates: Sequence[Gate]) -> list[Judged]:
+        """Until the operator wants no more of it."""
+        lasting = Lasting() if len(gates) > 1 else None
+        if lasting is not None:
+            self._look_at(gates)
+        judged: list[Judged] = []
+        for gate in gates:
+            report = self._run(gate, lasting)
+            judged.append(gating.judge(gate, report))
+            if report.interrupted:
+                unseen = [one.name for one in gates[len(judged) :]]
+                self.told += [f"never run: {', '.join(unseen)}"] if unseen else []
+                return judged
+        if lasting is not None and all(one.report.complete for one in judged):
+            lasting.forget()
+        return judged
+
+    def _look_at(self, gates: Sequence[Gate]) -> None:
+        """What is wrong with any of their suites is told before the first of them is paid for."""
+        project, errors = self._project, list[BaselinekitError]()
+        for gate in gates:
+            try:
+                suite, asked = self._asked(gate, None)
+                wanted = choice_of(project, asked)
+                check_reachable(suite, gate.least, asked["attempts"], project.root, gate.name)
+                looked_at(project, suite, wanted, policy_of(project, asked), self._wanted)
+            except (InvalidInput, Refused) as error:
+                errors.append(error)
+        if errors:
+            refused = all(isinstance(error, Refused) for error in errors)
+            problems = dict.fromkeys(problem for error in errors for problem in error.problems)
+            raise (Refused if refused else InvalidInput)(*problems)
+
+    def _asked(self, gate: Gate, lasting: Lasting | None) -> tuple[Suite, dict[str, Any]]:
+        """These cases of the gate's suite, as the options of `run` would say it."""
+        project, given = self._project, self._given
+        path = os.path.relpath(os.path.join(project.root, gate.suite or ""), project.cwd)
+        suite = selection.load(project, [path], None)
+        return suite, {
+            **dict.fromkeys(("expression", "grader_type", "preset", "fail_under", "record")),
+            **dict.fromkeys(("ids", "exclude_tags"), ()),
+            **dict.fromkeys(("last_failed", "first"), False),
+            "categories": gate.categories,
+            "tags": gate.tags,
+            "attempts": given["attempts"] or gating.attempts_for(gate, suite),
+            "lasting": lasting,
+            **{name: given[name] for name in ("jobs", "resume", "quiet", "as_json")},
+        }
+
+    def _run(self, gate: Gate, lasting: Lasting | None) -> Report:
+        project = self._project
+        suite, asked = self._asked(gate, lasting)
+        report = masked(executed(project, suite, self._wanted, asked), project.redactor)
+        if lasting is not None and lasting.taken:  # its reports are kept already
+            number = len(report.results)
+            cases = "its one case is" if number == 1 else f"its {number:,} cases are"
+            self.told.append(f"{gate.name} was finished before: {cases} taken from there")
+            return report
+        remember(project, report)
+        history.keep(project.root, report)
+        kept, why = keep_reports(project, suite, report)
+        self.told += [f"kept: {delivery.told(kept)}"] if kept else []
+        return replace(report, warnings=(*report.warnings, why)) if why else report
+
+
+# `baselinekit gate`.
+
 
 _PLANS = (".yaml", ".yml")
 _FORMS: dict[str, Callable[[Sequence[Judged]], str]] = {".json": reports.gate_json, ".md": reports.gate_page}
@@ -137,7 +227,7 @@ def _gates(project: Project, plans: Sequence[str], given: dict[str, Any]) -> lis
     least = gating.stated(given["preset"], given["required"], given["required_pass_rate"])
     found = []
     for path in plans:
-        shown = evalfiles.named_by_operator(project, path)
+        shown = selection.named_by_operator(project, path)
         found += [gating.with_more(gate, least) for gate in load_gates(shown, project.root)]
     return [_narrowed(gate, given) for gate in found]
 
@@ -211,8 +301,8 @@ def _kept(path: str, judged: Judged, project: Project) -> str:
 def _archived(judged: Judged, texts: dict[str, str], project: Project) -> str:
     file = judged.gate.suite or judged.gate.file
     try:
-        folder = evalpaths.results_of(project.root, file, None)
-        root = evalpaths.root_of(project.root, file)
+        folder = settings.results_of(project.root, file, None)
+        root = settings.root_of(project.root, file)
         written, why = evalresults.keep(folder, judged.report.started, texts, root)
     except NotRecorded as error:
         return f"the results could not be archived: {error.problems[0].what}"
@@ -239,7 +329,7 @@ def _tell(
         for note in notes:
             screen.line(style.paint(screen.safe_line(note), "dim"))
     screen.line(_verdict(judged, style))
-    for command in () if given["quiet"] else aftergate.commands(project, judged, given):
+    for command in () if given["quiet"] else gate_hints.commands(project, judged, given):
         screen.line(f"next: {command}")
 
 

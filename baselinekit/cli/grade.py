@@ -8,16 +8,16 @@ from typing import Any
 
 import click
 
-from baselinekit.cli import delivery, kept, options, screen
+from baselinekit.cli import delivery, options, pending_options, screen
 from baselinekit.cli.clock import clock
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.evals import ratingfiles
+from baselinekit.evals import rating as ratingfiles
 from baselinekit.evals.finishing import finish
-from baselinekit.evals.grading import Queue, check_rater, in_words, rated_by, typed, wanted
+from baselinekit.evals.rating import Queue, check_rater, in_words, rated_by, typed, wanted
 from baselinekit.model.ratings import Rating, Standing
-from baselinekit.plural import many
 from baselinekit.report import dispatch as reports
 from baselinekit.store.results import write_text
+from baselinekit.texts import many
 
 _PENDING = 3
 _MOST_NAMED = 5
@@ -174,7 +174,7 @@ class _Grading:
 
     def _import(self) -> int:
         name = self.given["import_"]
-        text = kept.read_text("--import", name, "what baselinekit grade --export wrote")
+        text = pending_options.read_text("--import", name, "what baselinekit grade --export wrote")
         done = ratingfiles.imported(self.queue, text, "standard input" if name == "-" else name)
         parts = [many(done.ratings, "new rating")]
         parts += [f"{done.known:,} known already"] if done.known else []
@@ -186,7 +186,7 @@ class _Grading:
     def _finish(self) -> int:
         name = self.given["finish"]
         delivery.check(self.given["outputs"])
-        text = kept.read_text("--finish", name, "what baselinekit run -o results.json wrote")
+        text = pending_options.read_text("--finish", name, "what baselinekit run -o results.json wrote")
         done = finish(reports.read(text, name), self.queue)
         root = self.queue.project.root
         report = done.report

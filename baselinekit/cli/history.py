@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from baselinekit.cli import completion, options, screen
-from baselinekit.plural import many
+from baselinekit.cli import options, options as completion, screen
 from baselinekit.report import dispatch as reports
 from baselinekit.store.results import write_text
+from baselinekit.texts import many
 from baselinekit.workflow import history as past, resultfiles
 
 

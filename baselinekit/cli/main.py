@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import click
 
 from baselinekit import __version__
-from baselinekit.cli import ctrlc, curtain, reader
+from baselinekit.cli import redaction, signals
 from baselinekit.cli.clock import Now, carrying
-from baselinekit.cli.reader import ReaderLeft
+from baselinekit.cli.signals import ReaderLeft
 from baselinekit.errors import BaselinekitError
 
 _COMMANDS = {
@@ -56,7 +56,7 @@ class Commands(click.Group):
         finally:
             gc.enable()
         command: click.Command = getattr(module, called)
-        ctrlc.hear()
+        signals.hear()
         return command
 
     def resolve_command(
@@ -91,9 +91,9 @@ def main(args: Sequence[str] | None = None, now: Now | None = None) -> None:
     """The console script. `now`: another clock than the machine's."""
     try:
         code = run(args, now)
-        _hear_no_more(signal.SIG_IGN if code == ctrlc.INTERRUPTED else signal.SIG_DFL)
+        _hear_no_more(signal.SIG_IGN if code == signals.INTERRUPTED else signal.SIG_DFL)
     except KeyboardInterrupt:  # all is said and done, but the shell is to know
-        code = ctrlc.INTERRUPTED
+        code = signals.INTERRUPTED
     sys.exit(code)
 
 
@@ -116,7 +116,7 @@ def run(args: Sequence[str] | None = None, now: Now | None = None) -> int:
     except click.ClickException as wrong:
         with io.StringIO() as said:
             wrong.show(said)
-            click.echo(curtain.behind(said.getvalue()), nl=False, err=True)
+            click.echo(redaction.behind(said.getvalue()), nl=False, err=True)
         return wrong.exit_code
     except BaselinekitError as error:
         _say(str(error))
@@ -128,14 +128,14 @@ def run(args: Sequence[str] | None = None, now: Now | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would cut this short
         _say("interrupted")
-        return ctrlc.INTERRUPTED
+        return signals.INTERRUPTED
     except (ReaderLeft, BrokenPipeError):
-        reader.let_go(sys.stdout)
+        signals.let_go(sys.stdout)
         return _SIGPIPE
     except OSError as error:
         shown = f" {error.filename}" if error.filename else ""
         _say(f"BK120{shown}: {(error.strerror or str(error)).lower()}: mend that and run again")
-        reader.let_go(sys.stdout)
+        signals.let_go(sys.stdout)
         return 3
     except Exception as fault:
         if os.environ.get("BASELINEKIT_TRACEBACK"):
@@ -150,7 +150,7 @@ def run(args: Sequence[str] | None = None, now: Now | None = None) -> int:
 
 def _heard(code: int) -> int:
     """The exit code, where nobody could read what was printed: a verdict that was lost is no pass."""
-    error = reader.lost()
+    error = signals.lost()
     if error is None:
         return code
     _say(f"BK120 standard output: {(error.strerror or str(error)).lower()}: mend that and run again")
@@ -161,9 +161,9 @@ def _say(text: str) -> None:
     from baselinekit.escape import log, visible
 
     try:
-        click.echo(log(visible(curtain.behind(text))), err=True)
+        click.echo(log(visible(redaction.behind(text))), err=True)
     except OSError:  # nobody can be told; the exit code still says it
-        reader.let_go(sys.stderr)
+        signals.let_go(sys.stderr)
 
 
 if __name__ == "__main__":

@@ -5,11 +5,10 @@ from typing import Any
 
 import click
 
-from baselinekit.cli import curtain, delivery, screen
+from baselinekit.cli import delivery, redaction, screen
 from baselinekit.model.results import Report
-from baselinekit.report import dispatch as reports
-from baselinekit.report.terminal import results as terminal
-from baselinekit.report.terminal.style import Style
+from baselinekit.report import dispatch as reports, terminal as terminal
+from baselinekit.report.style import Style
 from baselinekit.variables import Redactor
 from baselinekit.workflow import resultfiles
 
@@ -39,7 +38,7 @@ def merge(
     """
     delivery.check(outputs)
     report = resultfiles.merge(resultfiles.load(results, os.getcwd()), different)
-    curtain.draw(_looked_at(report).mask_said)
+    redaction.draw(_looked_at(report).mask_said)
     report = delivery.deliver(report, outputs, os.getcwd())
     if given["as_json"]:
         screen.show_json(reports.render(report, ".json"))

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.model.asking import Answer, Ask, Limits, Spent
+from baselinekit.model.questions import Answer, Ask, Limits, Spent
 from baselinekit.replay.dispatch import Doors
 from baselinekit.store import state
 from baselinekit.store.results import check_place

@@ -8,10 +8,13 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
-from baselinekit.cli import curtain, screen
+from baselinekit.cli import redaction, screen
 from baselinekit.cli.clock import clock
-from baselinekit.errors import InvalidInput, Problem
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem
+from baselinekit.escape import one_line
+from baselinekit.model.baselines import Baseline
 from baselinekit.model.config import Record
 from baselinekit.programs.git import Execute
 from baselinekit.store import config as configuration
@@ -19,6 +22,9 @@ from baselinekit.store.checks import check_base
 from baselinekit.trust import in_ci
 from baselinekit.variables import NAME
 from baselinekit.workflow.project import Operator, Project, open_project
+
+# The options that several commands share, and what they say together.
+
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -128,7 +134,7 @@ PROJECT_KEYS = (
 def project_of(given: dict[str, Any]) -> Project:
     """The project that a command's options describe; they are taken out of `given`."""
     project = open_project(operator_of(**{key: given.pop(key) for key in PROJECT_KEYS}))
-    curtain.draw(project.redactor.mask_said)
+    redaction.draw(project.redactor.mask_said)
     if project.config_from is not None and project.config_file is None and configuration.find(project.cwd):
         there = f"{configuration.NAME} is not there at {project.config_from}: the defaults count"
         screen.line(screen.safe_line(f"note: {there}, until it is merged"), err=True)
@@ -190,3 +196,30 @@ def command_line(project: Project) -> str:
     """What was typed, as a shell reads it again. Secrets are masked word by word, before any quote of ours
     comes into them."""
     return shlex.join(["baselinekit", *map(project.redactor.mask, sys.argv[1:])])
+
+
+# What the shell offers after a TAB: ids and tags. Files that cannot be read offer nothing, silently.
+
+
+def ids(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [
+        CompletionItem(baseline.id, help=one_line(baseline.name or ""))
+        for baseline in _baselines()
+        if baseline.id.startswith(incomplete)
+    ]
+
+
+def tags(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    known = sorted({tag for baseline in _baselines() for tag in baseline.metadata.tags})
+    return [CompletionItem(tag) for tag in known if tag.startswith(incomplete) and one_line(tag) == tag]
+
+
+def _baselines() -> list[Baseline]:
+
+    from baselinekit.workflow.compare import load
+    from baselinekit.workflow.project import open_project
+
+    try:
+        return load(open_project(operator_of(None, None, None, (), (), (), (), False)), ())
+    except (BaselinekitError, OSError):
+        return []

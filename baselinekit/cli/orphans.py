@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from baselinekit.cli import options, screen
-from baselinekit.cli.doors import real_way
+from baselinekit.cli.clients import real_way
 from baselinekit.cli.models import UNASKED, Kept, with_models
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.plural import many
-from baselinekit.store.removing import remove
+from baselinekit.store.atomic import remove
+from baselinekit.texts import many
 from baselinekit.workflow import resultfiles
 from baselinekit.workflow.orphans import Orphan, Orphans, search
 from baselinekit.workflow.project import Project

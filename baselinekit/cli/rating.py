@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from baselinekit.cli import screen
 from baselinekit.cli.keys import AGAIN, REDRAW, Keyboard, Region, keyboard
 from baselinekit.errors import BaselinekitError
-from baselinekit.evals.grading import Queue, in_words, is_late, option_value, sheet, typed
+from baselinekit.evals.rating import Queue, in_words, is_late, option_value, sheet, typed
 from baselinekit.model.ratings import Rating, Sheet, Standing
 from baselinekit.model.values import Json
-from baselinekit.plural import many
 from baselinekit.report import dispatch as reports
-from baselinekit.report.terminal.style import Style
+from baselinekit.report.style import Style
+from baselinekit.texts import many
 
 _PENDING = 3
 _INTERRUPTED = 130

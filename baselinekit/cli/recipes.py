@@ -9,16 +9,16 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from baselinekit.cli import grading, options
-from baselinekit.documents import yamlfile
+from baselinekit.cli import capture_options, options
+from baselinekit.documents import languages
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.model.recipes import Command, HttpExecution, HttpRequest, Recipe
 from baselinekit.model.values import Json, json_type
-from baselinekit.secretlike.names import is_secret_header
+from baselinekit.secrets.shapes import is_secret_header
 from baselinekit.trust import origin
 from baselinekit.variables import names_in
+from baselinekit.workflow.learning import with_names
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.templating import with_names
 
 
 def http(words: tuple[str, ...], given: dict[str, Any], project: Project) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def prompt(file: str, given: dict[str, Any], project: Project) -> dict[str, Any]
     execution |= {key: given[key] for key in ("temperature", "parse", "timeout") if given[key] is not None}
     if given["tools"] is not None:
         asked["tools"] = _tools(given["tools"])
-    return {"input": asked, "execution": execution | grading.graded(given, group, project)}
+    return {"input": asked, "execution": execution | capture_options.graded(given, group, project)}
 
 
 def skill(name: str, given: dict[str, Any], project: Project) -> dict[str, Any]:
@@ -150,13 +150,13 @@ def skill(name: str, given: dict[str, Any], project: Project) -> dict[str, Any]:
     if given["timeout"] is not None:
         execution["timeout"] = given["timeout"]
     asked = json_or_text(content(given["input"]))
-    return {"input": asked, "execution": execution | grading.graded(given, group, project)}
+    return {"input": asked, "execution": execution | capture_options.graded(given, group, project)}
 
 
 def _tools(file: str) -> list[Json]:
     """The tools as a recipe has them; in a file they may stand as either wire form wants them."""
     try:
-        listed = yamlfile.load(content(f"@{file}"), file)
+        listed = languages.load(content(f"@{file}"), file)
     except BaselinekitError as error:
         raise InvalidInput(*(replace(problem, code="BK508") for problem in error.problems)) from None
     tools = listed[0] if len(listed) == 1 and isinstance(listed[0], list) else listed

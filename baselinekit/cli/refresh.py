@@ -11,16 +11,15 @@ import click
 
 from baselinekit.approval.approving import Permit, apply, forbidden, preview, version_of
 from baselinekit.approval.refresh import accepted_by, propose
-from baselinekit.cli import completion, kept, models, options, screen
-from baselinekit.cli.doors import real_way
+from baselinekit.cli import models, options, options as completion, pending_options, screen
+from baselinekit.cli.clients import real_way
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.model.changes import Applied, Approval, Proposal, Stamp
 from baselinekit.model.results import Outcome
 from baselinekit.model.values import Json
-from baselinekit.plural import many
-from baselinekit.report import dispatch as reports
-from baselinekit.report.terminal import progressbar
-from baselinekit.report.terminal.style import Style
+from baselinekit.report import dispatch as reports, progressbar
+from baselinekit.report.style import Style
+from baselinekit.texts import many
 from baselinekit.workflow.compare import Way
 from baselinekit.workflow.masking import proposal_shown
 from baselinekit.workflow.project import Project
@@ -34,7 +33,7 @@ _MOST_TOLD = 20
 @click.command(short_help="Take what a failing compare saw into the baseline.")
 @click.argument("words", nargs=-1, metavar="[ID|PATH]...", shell_complete=completion.ids)
 @click.option("--all-failed", is_flag=True, help="All of which an answer is kept.")
-@kept.selecting
+@pending_options.selecting
 @click.option("--path", "paths", metavar="PATH", multiple=True, help="Accept only what changes there.")
 @click.option(
     "--from", "results", metavar="RESULTS", help="Take what a CI job saw: its results.json; - reads it."
@@ -71,7 +70,7 @@ def refresh(words: tuple[str, ...], color: str, **given: Any) -> int:
     Exit code: 0 done, 2 usage or an invalid file, 3 something could not be refreshed,
     5 there is nothing to refresh.
     """
-    wanted, asking = kept.wanted_of(words, given, given["all_failed"]), models.kept(given)
+    wanted, asking = pending_options.wanted_of(words, given, given["all_failed"]), models.kept(given)
     project = options.project_of(given)
     bar = ExitStack()
     with real_way(None if given["as_json"] else _progress(bar, color)) as way:
@@ -196,7 +195,7 @@ class _Telling:
         if not applied.ids:
             return
         screen.line(f"refreshed {many(len(applied.ids), 'baseline')} in {many(len(applied.files), 'file')}")
-        for command in kept.next_commands(self.project, self.way, applied, self.proposal.plans):
+        for command in pending_options.next_commands(self.project, self.way, applied, self.proposal.plans):
             screen.line(f"next: {screen.safe_line(command)}")
 
     def _counted(self, approvals: Sequence[Approval]) -> str:

@@ -11,15 +11,14 @@ from baselinekit.approval import review as reviewing
 from baselinekit.approval.approving import Permit, version_of
 from baselinekit.approval.decisions import decisions_in, undecided
 from baselinekit.approval.refresh import accepted_by, propose
-from baselinekit.cli import completion, kept, models, options, screen
-from baselinekit.cli.doors import real_way
+from baselinekit.cli import models, options, options as completion, pending_options, screen
+from baselinekit.cli.clients import real_way
 from baselinekit.errors import NothingSelected, Problem
-from baselinekit.model.changes import Proposal, Stamp
-from baselinekit.model.review import Decision, Member
-from baselinekit.plural import many
+from baselinekit.model.changes import Decision, Member, Proposal, Stamp
 from baselinekit.refresh.reviewing import Review
 from baselinekit.report import dispatch as reports
-from baselinekit.report.terminal.style import Style
+from baselinekit.report.style import Style
+from baselinekit.texts import many
 from baselinekit.workflow.compare import Way
 from baselinekit.workflow.project import Project
 
@@ -32,7 +31,7 @@ _MOST_NAMED = 10
 
 @click.command(short_help="Decide what changed, one change after the other.")
 @click.argument("words", nargs=-1, metavar="[ID|PATH]...", shell_complete=completion.ids)
-@kept.selecting
+@pending_options.selecting
 @click.option("--path", "paths", metavar="PATH", multiple=True, help="Only what changes there.")
 @click.option("--from", "results", metavar="RESULTS", help="What a CI job saw: its results.json; - reads it.")
 @click.option("--replay", is_flag=True, help="Ask the targets again.")
@@ -66,7 +65,7 @@ def review(words: tuple[str, ...], color: str, **given: Any) -> int:
     Exit code: 0 nothing is pending any more, 2 usage or an invalid file, 3 something still is,
     5 nothing was selected, 130 interrupted: nothing was written.
     """
-    wanted, asking = kept.wanted_of(words, given, True), models.kept(given)
+    wanted, asking = pending_options.wanted_of(words, given, True), models.kept(given)
     project = options.project_of(given)
     with real_way() as way:
         way = models.Asked(project, way.doors, asking).added_to(way) if wanted.replay else way
@@ -173,7 +172,7 @@ class _Session:
         return f"\n{shown or 'no file would change'}\n{rest}" if shown else "no file would change\n"
 
     def _from_file(self, name: str) -> int:
-        text = kept.read_text("--decide", name, "a file with decisions in JSON")
+        text = pending_options.read_text("--decide", name, "a file with decisions in JSON")
         permit = Permit(self.given["allow_high_risk"], self.given["drop_placeholders"])
         knows = reviewing.Knows(self.project)
         decided = decisions_in(
@@ -206,7 +205,9 @@ class _Session:
         self._complain(failures)
         self._tell_refused()
         if not self.given["as_json"]:
-            for command in kept.next_commands(self.project, self.way, applied, self.proposal.plans):
+            for command in pending_options.next_commands(
+                self.project, self.way, applied, self.proposal.plans
+            ):
                 screen.line(f"next: {screen.safe_line(command)}")
         return _PENDING if left or failures or self._refused() else 0
 

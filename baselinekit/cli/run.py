@@ -1,39 +1,114 @@
 """`baselinekit run`."""
 
+import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
 import click
 
-from baselinekit.cli import aftergate, delivery, keptreports, listing, models, options, screen, telling
+from baselinekit.cli import (
+    delivery,
+    delivery as keptreports,
+    delivery as telling,
+    gate_hints,
+    models,
+    options,
+    screen,
+)
+from baselinekit.cli.clients import real_way
 from baselinekit.cli.clock import clock
-from baselinekit.cli.doors import real_way
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.attempts import Outside
-from baselinekit.evals.casechoice import Choice
 from baselinekit.evals.earlier import check_parts, compared, load_earlier
-from baselinekit.evals.evalfiles import load
-from baselinekit.evals.evalkeeping import keep_reports
-from baselinekit.evals.evals import Policy, run as evaluate
-from baselinekit.evals.grading import Queue
+from baselinekit.evals.finishing import keep_reports
 from baselinekit.evals.measuring import RATE
+from baselinekit.evals.rating import Queue
+from baselinekit.evals.run import Planned, Policy, planned, run as evaluate
+from baselinekit.evals.selection import Choice, load
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Suite
 from baselinekit.model.graders import FunctionOutput
+from baselinekit.model.observation import Ran
 from baselinekit.model.results import Outcome, Report
-from baselinekit.model.running import Ran
 from baselinekit.programs.sandbox import Execute, Sandbox
-from baselinekit.report import dispatch as reports
-from baselinekit.report.terminal import progressbar, results as terminal
-from baselinekit.report.terminal.style import Style
-from baselinekit.store import lastrun
+from baselinekit.report import dispatch as reports, progressbar, terminal as terminal
+from baselinekit.report.style import Style
+from baselinekit.store import results
+from baselinekit.texts import many
 from baselinekit.workflow import history
 from baselinekit.workflow.masking import masked
 from baselinekit.workflow.project import Project
+
+# `run --list`: what would be run, by whom it would be graded, and how often models would be asked.
+
+
+def show(
+    project: Project, suite: Suite, wanted: Choice, policy: Policy, as_json: bool, verbose: bool = False
+) -> int:
+    found = looked_at(project, suite, wanted, policy, models.Kept())
+    if as_json:
+        screen.show_json(json.dumps([_document(one) for one in found], indent=2, default=str) + "\n")
+    else:
+        _print_list(found, len(suite.cases), verbose)
+    return 0
+
+
+def looked_at(
+    project: Project, suite: Suite, wanted: Choice, policy: Policy, kept: models.Kept
+) -> list[Planned]:
+    """Everything as a run would, and nobody is asked."""
+    with real_way() as way:
+        way = models.Asked(project, way.doors, kept).added_to(way)
+        sandbox = Sandbox(way.doors.execute, project.trust.allow_exec)
+        return planned(project, suite, wanted, policy, way.doors, Outside(check=sandbox.check))
+
+
+def _print_list(found: Sequence[Planned], of: int, verbose: bool) -> None:
+    widest = max(len(one.case.id) for one in found)
+    for one in found:
+        graders = ", ".join(f"{each.name} ({each.kind})" for each in one.case.graders)
+        told = [f"{one.case.id:<{widest}}", f"{one.case.recipe.kind:<7}", one.place]
+        told.append(f"skipped: {one.case.skip}" if one.case.skip is not None else f"by {graders}")
+        screen.line(screen.safe_line("  ".join(told)))
+        for name, criteria in one.criteria.items() if verbose else ():
+            for line in criteria:
+                screen.line(screen.safe_line(f"    {name}: {line}"))
+    calls, attempts = sum(one.calls for one in found), sum(one.attempts for one in found)
+    cases = f"{len(found):,} of {of:,} cases" if len(found) < of else many(len(found), "case")
+    more = ", and more where an attempt is tried again" if calls else ""
+    screen.line(
+        f"{cases}, {many(attempts, 'attempt')}, {many(calls, 'call')} of models{more}; nothing was run"
+    )
+
+
+def _document(one: Planned) -> dict[str, Any]:
+    case = one.case
+    return {
+        "id": case.id,
+        "place": one.place,
+        "kind": case.recipe.kind,
+        "eval_type": case.kind,
+        "tags": list(case.tags),
+        "graders": [
+            {
+                "name": each.name,
+                "kind": each.kind,
+                "required": each.required,
+                **({"criteria": one.criteria[each.name]} if each.name in one.criteria else {}),
+            }
+            for each in case.graders
+        ],
+        "skip": case.skip,
+        "attempts": one.attempts,
+        "model_calls": one.calls,
+    }
+
+
+# `baselinekit run`.
 
 
 @click.command(short_help="Run eval cases: grade what comes back, and count.")
@@ -104,7 +179,7 @@ def run(paths: tuple[str, ...], color: str, **given: Any) -> int:
     suite = load(project, paths, given["suite"])
     if given["only_list"]:
         chosen, policy = choice_of(project, given), policy_of(project, given)
-        return listing.show(project, suite, chosen, policy, given["as_json"], given["verbose"])
+        return show(project, suite, chosen, policy, given["as_json"], given["verbose"])
     before = _earlier(project, suite, given)
     report = executed(project, suite, wanted, given)
     if before is not None:
@@ -167,9 +242,9 @@ def executed(project: Project, suite: Suite, wanted: models.Kept, given: dict[st
 
 def remember(project: Project, report: Report) -> None:
     """What did not pass, for --lf; of what compare knows as well, for its --lf too."""
-    lastrun.remember(project.root, report, lastrun.TRIED)
+    results.remember(project.root, report, results.TRIED)
     known = (one for one in report.results if one.case is not None and one.case.eval_type == "regression")
-    lastrun.remember(project.root, replace(report, results=tuple(known)))
+    results.remember(project.root, replace(report, results=tuple(known)))
 
 
 def _progress(stack: ExitStack) -> Callable[[int], Callable[[Outcome], None]]:
@@ -187,7 +262,7 @@ def choice_of(project: Project, given: dict[str, Any]) -> Choice:
         given["grader_type"],
         given["ids"],
         given["exclude_tags"],
-        lastrun.not_passed(project.root, lastrun.TRIED) if given["last_failed"] else None,
+        results.not_passed(project.root, results.TRIED) if given["last_failed"] else None,
     )
 
 
@@ -255,7 +330,7 @@ def _next(project: Project, report: Report, kept: list[str], given: dict[str, An
     if changed:
         file = os.path.relpath(os.path.join(project.root, changed[0].file), project.cwd)
         commands.append(reports.typed("refresh", file, "--dry-run"))
-    if any(result.verdict in aftergate.WAITING for result in report.results):
+    if any(result.verdict in gate_hints.WAITING for result in report.results):
         commands.append("baselinekit grade")
         waiting = keptreports.result_file([*given["outputs"], *kept])
         commands += [reports.typed("grade", "--finish", waiting)] if waiting else []

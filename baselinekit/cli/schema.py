@@ -16,7 +16,7 @@ def schema(of: str) -> None:
     wrong. For others: # yaml-language-server: $schema=PATH
     """
     if of == "evals":
-        from baselinekit.suites.evalschema import json_schema
+        from baselinekit.suites.schema import json_schema
     else:
         from baselinekit.store.validate import json_schema
 

@@ -7,10 +7,10 @@ import sys
 
 import click
 
-from baselinekit.cli import curtain, reader
-from baselinekit.cli.reader import ReaderLeft
+from baselinekit.cli import redaction, signals
+from baselinekit.cli.signals import ReaderLeft
 from baselinekit.escape import json_ascii, json_text, log, one_line, visible
-from baselinekit.report.terminal.style import Style
+from baselinekit.report.style import Style
 
 _TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
@@ -45,19 +45,19 @@ def show(text: str, err: bool = False) -> None:
     if stream is None:  # closed by whoever started us
         return
     encoding = stream.encoding or "utf-8"
-    safe = curtain.behind(text).encode(encoding, "backslashreplace").decode(encoding)
+    safe = redaction.behind(text).encode(encoding, "backslashreplace").decode(encoding)
     try:
         click.echo(safe, nl=False, file=stream, color=True)
     except BrokenPipeError:
         raise ReaderLeft from None
     except OSError as error:  # of what is said on the side nobody needs to hear
-        reader.lose(stream, error, told=not err)
+        signals.lose(stream, error, told=not err)
 
 
 def show_json(written: str) -> None:
     """Print JSON, so that it is still JSON whatever the encoding of standard output."""
     encoding = "utf-8" if sys.stdout is None else sys.stdout.encoding or "utf-8"
-    shown = json_text(_TEXT.sub(lambda match: f'"{curtain.behind(match[1])}"', written))
+    shown = json_text(_TEXT.sub(lambda match: f'"{redaction.behind(match[1])}"', written))
     try:
         shown.encode(encoding)
     except UnicodeEncodeError:

@@ -10,8 +10,8 @@ from baselinekit.cli import options, screen
 from baselinekit.cli.clock import clock
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
 from baselinekit.model.results import Report
-from baselinekit.plural import many
-from baselinekit.report.terminal.style import Style
+from baselinekit.report.style import Style
+from baselinekit.texts import many
 from baselinekit.trust import in_ci
 from baselinekit.workflow import watching
 from baselinekit.workflow.project import Project

@@ -5,17 +5,20 @@ from collections.abc import Hashable, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 
-from baselinekit.compare.align import Pairs, align, same_rows
+from baselinekit.compare.explain import Pairs, align, same_rows
+from baselinekit.compare.leaves import Elements, Selected, is_left_out
 from baselinekit.compare.literal import Literal
-from baselinekit.compare.mode import Mode
 from baselinekit.compare.objects import Object
 from baselinekit.compare.pairing import freeze
-from baselinekit.compare.rules import Side, State
-from baselinekit.compare.selected import Elements, Selected, is_left_out
+from baselinekit.compare.rules import Mode, Side, State
 from baselinekit.compare.walk import Link, Mismatch, Node, Walk
+from baselinekit.model.comparison import Difference
 from baselinekit.model.values import Json
+from baselinekit.placeholders.accepts import is_number
 from baselinekit.placeholders.grammar import escape_value
-from baselinekit.placeholders.kinds import is_number
+
+# Arrays whose order counts, and templates that describe every element.
+
 
 _MOST_TRIED = 100_000
 _FREE = "; `arrays` can let the order be free"
@@ -333,3 +336,33 @@ class Each:
             return self.items
         came = Side(index, value, size)
         return [self.elements.seen_with(n, (index, size), came) for n in range(len(self.items))]
+
+
+# Differences in the order of the document: the walk meets placeholders before what is literal.
+
+
+_LAST = 10**9
+
+
+def in_document_order(differences: list[Difference], expected: Json) -> list[Difference]:
+    """Sorted by where the expected values stand; what is extra in an object or array comes last in it."""
+    if len(differences) < 2:
+        return differences
+    places: dict[int, dict[str, int]] = {}
+
+    def rank(difference: Difference) -> tuple[int, ...]:
+        ranks = []
+        value = expected
+        for key in difference.at:
+            if isinstance(value, dict) and isinstance(key, str):
+                known = places.get(id(value))
+                if known is None:
+                    known = places[id(value)] = {name: place for place, name in enumerate(value)}
+                ranks.append(known.get(key, _LAST))
+                value = value.get(key)
+            elif isinstance(value, list) and isinstance(key, int) and key < len(value):
+                ranks.append(key)
+                value = value[key]
+        return (*ranks, _LAST) if difference.kind == "extra" else tuple(ranks)
+
+    return sorted(differences, key=rank)

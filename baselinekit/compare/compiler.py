@@ -6,27 +6,72 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from baselinekit.compare.alike import Alike
 from baselinekit.compare.arrays import Each, Ordered
-from baselinekit.compare.columns import Columns, columns_of
-from baselinekit.compare.keyed import Keyed, no_key
-from baselinekit.compare.leaves import AnyElements, Ignored, Meaning, Scalar, Stand, Uncompared
-from baselinekit.compare.literal import Literal, literal_bytes, shows_more, untouched_bytes
-from baselinekit.compare.mode import Mode
+from baselinekit.compare.leaves import (
+    AnyElements,
+    Elements,
+    Ignored,
+    Meaning,
+    Scalar,
+    Selected,
+    Stand,
+    Uncompared,
+)
+from baselinekit.compare.literal import (
+    Alike,
+    Columns,
+    Literal,
+    columns_of,
+    literal_bytes,
+    literal_columns,
+    shows_more,
+    untouched_bytes,
+)
 from baselinekit.compare.objects import Object, Shape
-from baselinekit.compare.opened import opened_array
-from baselinekit.compare.rules import Rule, Side, State
-from baselinekit.compare.selected import Elements, Selected
+from baselinekit.compare.pairing import Keyed, no_key
+from baselinekit.compare.rules import Mode, Rule, Side, State
 from baselinekit.compare.unordered import Made, Unordered
 from baselinekit.compare.walk import Link, Node, unroll
-from baselinekit.compare.written import bytes_of
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.baselines import ArrayMode, By, FieldRule
 from baselinekit.model.values import Json, Path
+from baselinekit.placeholders.accepts import is_number
 from baselinekit.placeholders.grammar import describes_many, has_marker, tokens_in
-from baselinekit.placeholders.kinds import is_number
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import Inline, Placeholder, binds, compile_text
+from baselinekit.tree.equality import bytes_of
+
+# A literal array that is opened since something else than it was met: all that it holds is literal too.
+
+
+NodeOf = Callable[[Json, Mode, State, Link], Node]
+
+
+def opened_array(value: list[Json], mode: Mode, state: State, at: Link, node_of: NodeOf) -> Node:
+    """Its node: by its columns if its rows are all alike, else row by row."""
+    make = partial(_row_by_row, value, mode, state, at, node_of)
+    below = state.same_below
+    if below is None or mode.type == "numeric" or not mode.allow_field_reordering:
+        return make()
+    columns = literal_columns(value, below)
+    return make() if columns is None else Alike(value, columns, mode, True, make, at)
+
+
+def _row_by_row(value: list[Json], mode: Mode, state: State, at: Link, node_of: NodeOf) -> Node:
+    size = len(value)
+    items: list[Node] = []
+    for n, item in enumerate(value):
+        below, place = state.step(n, item, size), (at, n)
+        if item.__class__ is dict or item.__class__ is list:
+            items.append(Literal(item, None, mode, below, place))
+        else:
+            items.append(node_of(item, mode, below, place))
+    return Ordered(value, tuple(items), mode, state, at)
+
+
+# The expected output, compiled to nodes in one pass. What is literal and no rule touches stays as it is:
+# most of a document costs little to compile and next to nothing to walk.
+
 
 _MOST_SHAPES = 8
 

@@ -3,25 +3,23 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from baselinekit.compare import age, outputs, settings, taken
-from baselinekit.compare.align import align as align, pair_leftovers as pair_leftovers
+from baselinekit.compare import limits, outputs, settings
+from baselinekit.compare.arrays import in_document_order
 from baselinekit.compare.compiler import Compiler
-from baselinekit.compare.mode import least_similarity as least_similarity
-from baselinekit.compare.order import in_document_order
+from baselinekit.compare.explain import align as align, pair_leftovers as pair_leftovers
+from baselinekit.compare.objects import missing_keys
 from baselinekit.compare.pairing import freeze as freeze
-from baselinekit.compare.required import missing_keys
-from baselinekit.compare.rules import Rule, automaton_of
+from baselinekit.compare.rules import Rule, automaton_of, least_similarity as least_similarity
 from baselinekit.compare.walk import Node, Walk
 from baselinekit.compare.weakened import weakened as weakened
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.methods import TOPIC_ONLY, renamed
 from baselinekit.model.baselines import Baseline, Known, Rules, Type, known_path
-from baselinekit.model.comparison import Answers, Comparison, Difference, RuleReport
+from baselinekit.model.comparison import TOPIC_ONLY, Answers, Comparison, Difference, RuleReport, renamed
 from baselinekit.model.observation import Observation
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.paths import Pattern, suggest
 from baselinekit.placeholders.table import Words
-from baselinekit.plural import many
+from baselinekit.texts import many
+from baselinekit.tree.paths import Pattern, suggest
 
 _NO_ANSWERS: Answers = {}
 
@@ -50,8 +48,8 @@ class Matcher:
         known_missing = {found.path for found in differences if found.kind == "missing"}
         further = [
             *(found for found in self._missing(observation.output) if found.path not in known_missing),
-            *taken.too_much(self.rules, self.known, observation),
-            *age.too_old(self.rules, self.known, self.compiler.words.now),
+            *limits.too_much(self.rules, self.known, observation),
+            *limits.too_old(self.rules, self.known, self.compiler.words.now),
         ]
         return Comparison(
             (*differences, *further),
@@ -105,8 +103,8 @@ class Matcher:
             and any(question.method == "embedding" for question in walk.answers)
         ):
             yield RuleReport("embedding", "advice", TOPIC_ONLY, ("comparison", "method"))
-        yield from taken.not_on_file(self.rules, self.known)
-        yield from age.to_be_said(self.rules, self.known, self.compiler.words.now)
+        yield from limits.not_on_file(self.rules, self.known)
+        yield from limits.to_be_said(self.rules, self.known, self.compiler.words.now)
 
 
 def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
@@ -120,7 +118,7 @@ def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
     problems = compiler.problems
     problems += outputs.check(output, form)
     mode = settings.base_mode(rules, output, baseline.current.kind, problems)
-    if rules.cost is not None and baseline.current.kind not in taken.COSTING:
+    if rules.cost is not None and baseline.current.kind not in limits.COSTING:
         what = f"`cost` means nothing for a recipe of type {baseline.current.kind}"
         problems.append(Problem("BK203", what, "take it out", at=("comparison", "cost")))
     path_rules, required = settings.path_rules(rules, output, form, problems)
@@ -147,7 +145,7 @@ def _where_it_stands(problem: Problem, baseline: Baseline) -> Problem:
 
 def is_limit(difference: Difference) -> bool:
     """Whether it is about what the output took, or how old the baseline is, and not about the output."""
-    return taken.is_limit(difference.rule) or age.is_about_age(difference.rule)
+    return limits.is_limit(difference.rule) or limits.is_about_age(difference.rule)
 
 
 def default_type(output: Json, kind: str) -> Type:

@@ -6,18 +6,17 @@ for more; every other change of what is expected lets something else pass."""
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from baselinekit.clipped import already_masked, clipped
 from baselinekit.compare.outputs import Form
 from baselinekit.compare.rules import Rule, State
 from baselinekit.documents.jsonfile import compact
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.values import Json, Path, json_type
+from baselinekit.placeholders.accepts import Extent, is_number, of_types
 from baselinekit.placeholders.contained import takes_all, takes_known
 from baselinekit.placeholders.grammar import has_marker
-from baselinekit.placeholders.kinds import Extent, is_number, of_types
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
-from baselinekit.plural import many
+from baselinekit.texts import already_masked, clipped, many
 
 _LONGEST = 60
 

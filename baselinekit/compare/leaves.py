@@ -1,17 +1,53 @@
-"""The nodes without nodes below them."""
+"""The nodes without nodes below them: scalars, texts, ignored places, and what a filter selects."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Sequence, Set
+from dataclasses import dataclass, field
+from decimal import Context, Decimal
 
-from baselinekit.compare import numeric, semantic
-from baselinekit.compare.mode import Mode
-from baselinekit.compare.rules import Rule
-from baselinekit.compare.walk import Link, Walk, unroll
+from baselinekit.compare import semantic
+from baselinekit.compare.rules import Mode, Rule, Side, State
+from baselinekit.compare.walk import Link, Node, Walk, unroll
+from baselinekit.model.baselines import BOUNDS, Tolerance
 from baselinekit.model.comparison import Question
 from baselinekit.model.values import Json, json_type
-from baselinekit.paths import render
+from baselinekit.placeholders.accepts import EXACT, between, decimal, delta, is_number, same_number
 from baselinekit.placeholders.grammar import escape, escape_value, has_marker
-from baselinekit.placeholders.kinds import is_number, same_number
 from baselinekit.placeholders.template import Inline, Placeholder
+from baselinekit.tree.paths import render
+
+# Numbers and their tolerances, in decimal arithmetic on the written digits: 4.2 -> 3.9 is -0.3 exactly.
+
+
+_SHOWN = Context(prec=20, traps=[])
+
+
+def within(expected: Json, actual: Json, tolerance: Tolerance) -> bool:
+    """Every delta that is stated bounds; of `abs` and `rel` the wider one does. The limit itself passes."""
+    change = delta(expected, actual)
+    if not between(change, tolerance.min_delta, tolerance.max_delta):
+        return False
+    widths = []
+    if tolerance.abs is not None:
+        widths.append(decimal(tolerance.abs))
+    if tolerance.rel is not None:
+        widths.append(EXACT.multiply(decimal(tolerance.rel), decimal(expected).copy_abs()))
+    return not widths or change.copy_abs() <= max(widths)
+
+
+def worded(expected: Json, actual: Json, tolerance: Tolerance) -> str:
+    """Why a number is out of tolerance, for the reader of the report."""
+    bounds = ", ".join(
+        f"{name} {getattr(tolerance, name)}" for name in BOUNDS if getattr(tolerance, name) is not None
+    )
+    return f"changed by {_signed(delta(expected, actual))}, allowed: {bounds}"
+
+
+def _signed(number: Decimal) -> str:
+    plain = number.is_zero() or -20 < number.adjusted() < 18
+    return f"{number.normalize(_SHOWN):+f}" if plain else f"{number:+.6e}"
+
+
+# The nodes without nodes below them.
 
 
 def same_scalar(expected: Json, actual: Json, mode: Mode) -> bool:
@@ -41,8 +77,8 @@ class Scalar:
             if not is_number(actual):
                 return walk.replaced(self.expected, actual, path, self.at)
             for bounds, rule in ((tolerance, self.mode.tolerance_rule), *self.mode.tolerances):
-                if not numeric.within(self.value, actual, bounds):
-                    note = numeric.worded(self.value, actual, bounds)
+                if not within(self.value, actual, bounds):
+                    note = worded(self.value, actual, bounds)
                     walk.differ(path, "tolerance", self.expected, actual, self.at, rule, note)
                     return actual
             return self.expected
@@ -198,3 +234,149 @@ class MediaType:
 def _media_type(text: str) -> list[str]:
     first, *parameters = [part.strip().casefold().replace('"', "") for part in text.split(";")]
     return [first, *sorted(parameter for parameter in parameters if parameter)]
+
+
+# What a filter, an index or a slice selects: that may be one thing in the baseline and another in what
+# came back. A pair is left out of the comparison only where both of it are selected; what has no partner
+# is judged by where it stands.
+
+
+_NOBODY: Set[int] = frozenset()
+
+
+@dataclass(slots=True, eq=False)
+class Selected:
+    """A value for which a filter holds, or may hold since it reads a placeholder. `own`: its node as if the
+    filter held for what came back as well; `make` gives the node for any other case."""
+
+    own: Node
+    usual: State
+    outer: State
+    stored: Side
+    make: Callable[[State], Node]
+    made: dict[State, Node] = field(default_factory=dict)
+
+    @property
+    def expected(self) -> Json:
+        return self.own.expected
+
+    @property
+    def at(self) -> Link:
+        return self.own.at
+
+    @property
+    def optional(self) -> bool:
+        return self.own.optional
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        return self.seen_with(Side(self.stored.key, actual, self.stored.size)).walk(actual, walk, path)
+
+    def seen_with(self, came: Side) -> Node:
+        """The node for what came back."""
+        state = self.outer.step_both(self.stored, came)
+        if state is self.usual:
+            return self.own
+        if state not in self.made:
+            self.made[state] = self.make(state)
+        return self.made[state]
+
+
+@dataclass(slots=True, eq=False)
+class Elements:
+    """The elements of an array, in the state of that array. `make` gives the node of one of them in a state
+    of its own, `any_number`: a rule leaves out all of them, so that none has to be there."""
+
+    expected: Sequence[Json]
+    state: State
+    make: Callable[[int, State], Node]
+    any_number: bool = False
+    made: dict[tuple[int, State], Node] = field(default_factory=dict)
+
+    def seen_with(self, e: int, stored: tuple[int, int], came: Side) -> Node:
+        """The node of an element for what came back. `stored`: as which of how many elements it counts."""
+        state = self.state.step_both(Side(stored[0], self.expected[e], stored[1]), came)
+        key = (e, state)
+        if key not in self.made:
+            self.made[key] = self.make(e, state)
+        return self.made[key]
+
+    def left_out(self, actual: Sequence[Json], walk: Walk) -> Set[int]:
+        """The actual elements that a rule leaves out, by where each of them stands."""
+        if not self.state.tells_apart:
+            return _NOBODY
+        found = set()
+        for a, value in enumerate(actual):
+            here = self.state.step_alone(a, value, len(actual)).here
+            if here is not None:
+                walk.hits.update(here.rules)
+                if here.ignore is not None:
+                    found.add(a)
+        return found
+
+    def partners(self, lost: Sequence[int], items: Sequence[Node], spare: Sequence[int]) -> dict[int, int]:
+        """Which actual elements that are left out stand for those of the baseline that are: first for one
+        whose value does not count, but that has to be there."""
+        aside = [e for e in lost if is_left_out(items[e])]
+        aside.sort(key=lambda e: items[e].optional)
+        return dict(zip(sorted(aside[: len(spare)]), spare, strict=False))
+
+    def missing(self, lost: Sequence[int], items: Sequence[Node], partners: Container[int]) -> list[int]:
+        """The elements without a partner that have to be there."""
+        free = self.any_number
+        must = [e for e in lost if e not in partners and not items[e].optional]
+        return [e for e in must if not (free and is_left_out(items[e]))]
+
+
+def is_left_out(node: Node) -> bool:
+    """Whether a rule leaves out an element of the baseline, as it stands there."""
+    return isinstance(node.own if isinstance(node, Selected) else node, Ignored)
+
+
+def reach(
+    found: dict[int, int], rows: int, needed: Sequence[int], partners: Callable[[int], Sequence[int]]
+) -> dict[int, int]:
+    """The matching of rows to columns, changed so that as many of the needed columns as can be have a row. No
+    row loses its partner for none."""
+    takers: dict[int, list[int]] = {}
+    for row in range(rows):
+        for column in partners(row):
+            takers.setdefault(column, []).append(row)
+    must, column_of = set(needed), dict(found)
+    taken = set(found.values())
+    for start in needed:
+        if start in taken:
+            continue
+        came_from: dict[int, tuple[int, int] | None] = {start: None}
+        queue = [start]
+        for column in queue:
+            end = _next_columns(column, takers.get(column, ()), column_of, must, came_from, queue)
+            if end is not None:
+                row, step = end, column
+                while True:
+                    column_of[row] = step
+                    origin = came_from[step]
+                    if origin is None:
+                        break
+                    row, step = origin
+                break
+    return column_of
+
+
+def _next_columns(
+    column: int,
+    takers: Sequence[int],
+    column_of: dict[int, int],
+    must: set[int],
+    came_from: dict[int, tuple[int, int] | None],
+    queue: list[int],
+) -> int | None:
+    """A row that can take the column at once: it is free, or what it has need not be taken. Else the columns
+    of those rows are put into the queue."""
+    for row in takers:
+        had = column_of.get(row)
+        if had is None or had not in must:
+            return row
+        if had not in came_from:
+            came_from[had] = (row, column)
+            queue.append(had)
+    return None

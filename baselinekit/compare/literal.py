@@ -1,18 +1,25 @@
-"""What is literal in a stored output: no placeholder is in it, so bytes can say whether something equals it.
-
-They tell the type of every number and the order of every key, where `==` would take true for 1. Other bytes
-are no difference yet: only then a value is looked into."""
+"""What is literal in a stored output, judged by its bytes; and rows that are all alike, by their columns."""
 
 import re
-from collections.abc import Container
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, compress, count
+from operator import itemgetter, ne
+from typing import Any
 
-from baselinekit.compare.mode import Mode
-from baselinekit.compare.rules import State
+from baselinekit.compare.explain import same_rows
+from baselinekit.compare.leaves import Scalar
+from baselinekit.compare.rules import Mode, Rule, State
 from baselinekit.compare.walk import Link, Node, Walk
-from baselinekit.compare.written import bytes_of, is_written_as
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import has_marker
+from baselinekit.placeholders.template import Inline, Placeholder
+from baselinekit.tree.equality import bytes_of, is_written_as
+
+# What is literal in a stored output: no placeholder is in it, so bytes can say whether something equals
+# it. They tell the type of every number and the order of every key, where `==` would take true for 1.
+# Other bytes are no difference yet: only then a value is looked into.
+
 
 _PLACEHOLDER = re.compile(rb"<<(?:(?<=\\<<)|[a-z][a-z0-9_]*(?:[(?|}]|>>|[^!-~]))")
 _BRACED = re.compile(rb"\{\{any_")
@@ -107,3 +114,304 @@ class Literal:
         if self.opened is None:
             self.opened = walk.open(self.expected, self.mode, self.state, self.at)
         return self.opened.walk(actual, walk, path)
+
+
+# The columns of rows that are all alike: one pass in C over a thousand of them, where a node for each
+# would cost more than reading them did.
+
+
+Template = Callable[[str], str | Placeholder | Inline]
+Column = Callable[[Any], Any]
+"""Takes the value of one column out of a row, or those of several."""
+
+Change = tuple[int, int, Json, Json]
+"""Which row, which of its literal values, what it was and what it is."""
+
+_FEWEST = 4
+_PLAIN = {str, int, float, bool}
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What all rows have in common: as many keys, under the same ones the same placeholder or ignored type,
+    objects with columns of their own, and what is literal: its bytes, where they are known."""
+
+    keys: int
+    texts: tuple[tuple[Column, Callable[[Json], bool]], ...]
+    ignored: tuple[tuple[Column, type], ...]
+    nested: tuple[tuple[Column, "Columns"], ...]
+    literal: tuple[str, ...]
+    data: bytes | None
+    rules: frozenset[Rule]
+    below: State
+
+    def fit(self, rows: Sequence[Json]) -> bool:
+        """Whether these rows pass, one by one. False says nothing yet."""
+        try:
+            return (
+                self.data is not None
+                and is_written_as(_in_one_line(rows, self.literal), self.data)
+                and self._fit_elsewhere(rows)
+            )
+        except (KeyError, TypeError):
+            return False
+
+    def _fit_elsewhere(self, rows: Sequence[Json]) -> bool:
+        """Whether these rows pass, what is literal right in them aside."""
+        return self._accept(rows) and all(below.fit([*map(column, rows)]) for column, below in self.nested)
+
+    def _accept(self, rows: Sequence[Json]) -> bool:
+        """Whether these rows pass in what is neither literal nor in the objects below."""
+        return (
+            {*map(type, rows)} == {dict}
+            and {*map(len, rows)} == {self.keys}
+            and all({*map(type, map(column, rows))} == {kind} for column, kind in self.ignored)
+            and all(all(map(accepts, map(column, rows))) for column, accepts in self.texts)
+        )
+
+    def changed(self, rows: Sequence[Json], others: Sequence[Json]) -> list[Change] | None:
+        """The literal values that are other ones in the other rows, row by row; None if those rows differ in
+        more than that."""
+        try:
+            if not self._fit_elsewhere(others):
+                return None
+            found = []
+            for place, column in enumerate(map(itemgetter, self.literal)):
+                before, after = [*map(column, rows)], [*map(column, others)]
+                found += [(n, place, before[n], after[n]) for n in _changed(before, after)]
+        except (KeyError, TypeError):
+            return None
+        return sorted(found, key=itemgetter(0))
+
+    def pairs(self, rows: Sequence[Json], others: Sequence[Json]) -> dict[int, int]:
+        """Which of the other rows has the same literal values, each taken once. Rows that would not pass in
+        all that is not literal are left out: there is more to be said about them."""
+        places: Sequence[int] = range(len(others))
+        after = self._literal_bytes(others)
+        if after is None:
+            alone = ((n, self._literal_bytes([others[n]])) for n in places)
+            passing = [(n, data[0]) for n, data in alone if data is not None]
+            places, after = [n for n, _ in passing], [data for _, data in passing]
+        before = [*map(bytes_of, self._all_literal(rows))]
+        first: dict[bytes | None, int] = {}
+        following = [-1] * len(after)  # the next row with the same bytes
+        for a in range(len(after) - 1, -1, -1):
+            following[a] = first.get(after[a], -1)
+            first[after[a]] = a
+        found = {}
+        for e, data in enumerate(before):
+            a = first.get(data, -1)
+            if a >= 0 and data is not None:
+                found[e] = places[a]
+                first[data] = following[a]
+        return found
+
+    def _literal_bytes(self, rows: Sequence[Json]) -> list[bytes | None] | None:
+        """What is literal in each of these rows; None if one of them does not pass in all the rest."""
+        try:
+            return [*map(bytes_of, self._all_literal(rows))] if self._accept_anywhere(rows) else None
+        except (KeyError, TypeError):
+            return None
+
+    def _accept_anywhere(self, rows: Sequence[Json]) -> bool:
+        """Whether these rows pass, in any order, all that is literal in them aside."""
+        below = (columns._accept_anywhere([*map(column, rows)]) for column, columns in self.nested)
+        return self._accept(rows) and all(below)
+
+    def _all_literal(self, rows: Sequence[Json]) -> Iterator[tuple[Json, ...]]:
+        """What is literal in each row, also in the objects below."""
+        below = (columns._all_literal([*map(column, rows)]) for column, columns in self.nested)
+        if len(self.literal) > 1:
+            return zip(map(itemgetter(*self.literal), rows), *below, strict=True)
+        return zip(([row[key] for key in self.literal] for row in rows), *below, strict=True)
+
+
+def _in_one_line(rows: Sequence[Json], keys: tuple[str, ...]) -> list[Json]:
+    """The values of all rows under these keys, in one list: thousands of tuples would keep the garbage
+    collector busy."""
+    if len(keys) > 1:
+        return [*chain.from_iterable(map(itemgetter(*keys), rows))]
+    return [row[key] for row in rows for key in keys]
+
+
+def _changed(before: list[Json], after: list[Json]) -> list[int]:
+    """Where a column has another value."""
+    found = [*compress(count(), map(ne, before, after))]
+    same = after.copy()
+    for n in found:
+        same[n] = before[n]
+    if _same_types(before, same):
+        return found
+    return [n for n, (one, other) in enumerate(zip(before, after, strict=True)) if not identical(one, other)]
+
+
+def _same_types(before: list[Json], after: list[Json]) -> bool:
+    """Whether equal values are of the same types as well: `==` takes true for 1, deep inside too."""
+    kinds = {*map(type, before)}
+    if kinds == {str}:
+        return True
+    if len(kinds) == 1 and kinds <= _PLAIN:
+        return {*map(type, after)} == kinds
+    data = bytes_of(before)
+    return data is not None and is_written_as(after, data)
+
+
+def columns_of(rows: Sequence[Json], state: State, template: Template) -> Columns | None:
+    """The columns of rows, in the state in which each of them is met; None if they are not that much alike,
+    or more than placeholders and ignored values is in them."""
+    first = _like_all(rows, state)
+    try:
+        return None if first is None else _Sorted(rows, first, state, template).columns()
+    except (KeyError, _OfTheirOwn):
+        return None
+
+
+def literal_columns(rows: Sequence[Json], state: State) -> Columns | None:
+    """The columns of rows that are known to be literal, and that will hardly be met as they are: nobody needs
+    their bytes."""
+    first = _like_all(rows, state)
+    if first is None:
+        return None
+    return Columns(len(first), (), (), (), tuple(first), None, frozenset(), state.otherwise())
+
+
+def _like_all(rows: Sequence[Json], state: State) -> dict[str, Json] | None:
+    """The first of rows that may well be all alike."""
+    first = rows[0] if len(rows) >= _FEWEST else None
+    if not isinstance(first, dict) or state.names is None or state.here is not None:
+        return None
+    alike = {*map(type, rows)} == {dict} and {*map(len, rows)} == {len(first)}
+    return first if alike else None
+
+
+class _OfTheirOwn(Exception):
+    """A row has something of its own."""
+
+
+class _Sorted:
+    """The columns of rows by what is to be done with them."""
+
+    def __init__(self, rows: Sequence[Json], first: dict[str, Json], state: State, template: Template):
+        self._rows, self._state, self._template = rows, state, template
+        self._texts: list[tuple[Column, Callable[[Json], bool]]] = []
+        self._ignored: list[tuple[Column, type]] = []
+        self._nested: list[tuple[Column, Columns]] = []
+        self._rules: set[Rule] = set()
+        self._keys = len(first)
+        self._literal = tuple([key for key, item in first.items() if not self._taken(key, item)])
+
+    def columns(self) -> Columns:
+        below = self._state.otherwise()
+        data = literal_bytes(_in_one_line(self._rows, self._literal))
+        if data is None or not below.asleep(data):
+            raise _OfTheirOwn
+        return Columns(
+            self._keys,
+            tuple(self._texts),
+            tuple(self._ignored),
+            tuple(self._nested),
+            self._literal,
+            data,
+            frozenset(self._rules),
+            below,
+        )
+
+    def _taken(self, key: str, item: Json) -> bool:
+        names = self._state.names or ()
+        if key in names:
+            self._ruled(key, item)
+        elif isinstance(item, str) and has_marker(item):
+            self._placeholder(key, item)
+        elif isinstance(item, dict) and shows_more(item, self._state.otherwise().names or ()):
+            self._look_below(key, self._state.otherwise())
+        else:
+            return False
+        return True
+
+    def _ruled(self, key: str, item: Json) -> None:
+        below = self._state.step(key, item, self._keys)
+        if below.here is None and isinstance(item, dict):
+            self._look_below(key, below)
+            return
+        column = itemgetter(key)
+        if below.here is None or below.here.ignore is None or {*self._types(column)} != {type(item)}:
+            raise _OfTheirOwn
+        self._rules.update(below.here.rules)
+        self._ignored.append((column, type(item)))
+
+    def _types(self, column: Column) -> Iterator[type]:
+        return map(type, map(column, self._rows))
+
+    def _placeholder(self, key: str, text: str) -> None:
+        column = itemgetter(key)
+        found = self._template(text)
+        accepts = None if isinstance(found, str) else found.alone
+        if accepts is None or [*map(column, self._rows)].count(text) != len(self._rows):
+            raise _OfTheirOwn
+        self._texts.append((column, accepts))
+
+    def _look_below(self, key: str, state: State) -> None:
+        column = itemgetter(key)
+        below = columns_of([*map(column, self._rows)], state, self._template)
+        if below is None:
+            raise _OfTheirOwn
+        self._rules |= below.rules
+        self._nested.append((column, below))
+
+
+# An array of rows that are all alike, judged by their columns. What does not pass so is looked into row
+# by row.
+
+
+_PLAIN_ROWS = {str, int, float, bool}
+
+
+@dataclass(slots=True, eq=False)
+class Alike:
+    """`make` gives the node that looks into each row; `ordered`: the rows stay where they are."""
+
+    expected: list[Json]
+    columns: Columns
+    mode: Mode
+    ordered: bool
+    make: Callable[[], Node]
+    at: Link
+    optional: bool = False
+    opened: Node | None = None
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        if actual.__class__ is list and len(actual) == len(self.expected):
+            changed: list[Change] | None = None
+            if self.columns.fit(actual):
+                changed = []
+            elif self.ordered and same_rows(self.expected, actual):
+                changed = self.columns.changed(self.expected, actual)
+            if changed is not None:
+                walk.hits.update(self.columns.rules)
+                return self._values(changed, walk, path)
+        if self.opened is None:
+            self.opened = self.make()
+        return self.opened.walk(actual, walk, path)
+
+    def _values(self, changed: list[Change], walk: Walk, path: Link) -> Json:
+        """The array with other values where it has them, and rows that are what they were everywhere else."""
+        keys, at, elsewhere, plain = self.columns.literal, self.at, path != self.at, self.mode.plain
+        rows: dict[int, dict[str, Json]] = {}
+        for n, number, value, got in changed:
+            key = keys[number]
+            place = ((at, n), key)
+            where = ((path, n), key) if elsewhere else place
+            if plain and value.__class__ is got.__class__ in _PLAIN_ROWS:
+                seen = walk.replaced(value, got, where, place)
+            else:
+                seen = self._node(value, place, walk).walk(got, walk, where)
+            if seen is not value:
+                if n not in rows:
+                    rows[n] = self.expected[n].copy()
+                rows[n][key] = seen
+        return [rows.get(n, row) for n, row in enumerate(self.expected)] if rows else self.expected
+
+    def _node(self, value: Json, place: Link, walk: Walk) -> Node:
+        if isinstance(value, dict | list) or self.mode.type == "semantic":
+            return walk.open(value, self.mode, self.columns.below, place)
+        return Scalar(value, value, self.mode, place)

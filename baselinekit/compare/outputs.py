@@ -6,17 +6,15 @@ from dataclasses import replace
 from typing import Literal
 
 from baselinekit.compare.compiler import Compiler
-from baselinekit.compare.leaves import MediaType, Scalar
-from baselinekit.compare.mode import Mode
+from baselinekit.compare.leaves import MediaType, Scalar, Selected
 from baselinekit.compare.objects import Headers, Object, Shape
-from baselinekit.compare.rules import Side, State
-from baselinekit.compare.selected import Selected
+from baselinekit.compare.rules import Mode, Side, State
 from baselinekit.compare.walk import Link, Node, unroll
 from baselinekit.errors import Problem, nearest
+from baselinekit.kinds.responses import response_places
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json, Path, json_type
-from baselinekit.paths import Pattern
-from baselinekit.responses import response_places
+from baselinekit.tree.paths import Pattern
 
 RESPONSE = ("status", "headers", "body")
 _RESULT = ("exit_code", "stdout", "stderr", "files")

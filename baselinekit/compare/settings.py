@@ -3,15 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from baselinekit.compare.mode import Mode
 from baselinekit.compare.outputs import RESPONSE, Form, is_response, spelled
-from baselinekit.compare.rules import Rule
+from baselinekit.compare.rules import Mode, Rule
 from baselinekit.errors import InvalidInput, Problem, nearest
-from baselinekit.methods import method_problems
 from baselinekit.model.baselines import BOUNDS, FLAGS, FieldRule, Rules, Tolerance, Type
+from baselinekit.model.comparison import method_problems
 from baselinekit.model.values import Json, Path
-from baselinekit.paths import Pattern, Wild, parse, roots
-from baselinekit.placeholders.kinds import is_number
+from baselinekit.placeholders.accepts import is_number
+from baselinekit.tree.paths import Pattern, Wild, parse, roots
 
 _BODY = ("body",)
 _DEFAULT = replace(parse("**"), text="*", last=True)

@@ -7,13 +7,12 @@ from decimal import Decimal
 
 from baselinekit.compare import outputs, settings
 from baselinekit.compare.expectation import Loosened, Sides, loosened
-from baselinekit.compare.mode import Mode
-from baselinekit.compare.rules import Rule, automaton_of
+from baselinekit.compare.rules import Mode, Rule, automaton_of
 from baselinekit.model.baselines import Baseline, By, Known, Metadata, Rules, Tolerance, Variant, known_path
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.paths import Key, Pattern, Wild
 from baselinekit.placeholders.grammar import texts_in
 from baselinekit.placeholders.table import Words
+from baselinekit.tree.paths import Key, Pattern, Wild
 
 _TYPES = {"exact": 0, "structural": 1, "numeric": 2, "semantic": 2}
 _ARRAYS = {"ordered": 0, "by": 1, "unordered": 2, "subset": 3, "each": 3}

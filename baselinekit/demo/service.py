@@ -19,8 +19,7 @@ from socketserver import TCPServer
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
-from baselinekit.demo.api import Answer, Api, Asked, error
-from baselinekit.demo.data import Record
+from baselinekit.demo.api import Answer, Api, Asked, Record, error
 
 _LARGEST_BODY = 1_000_000
 _WORTH_ZIPPING = 256

@@ -1,10 +1,16 @@
-"""A new entry of a mapping or a list, written as its neighbours are."""
+"""The entries of a mapping or a list as text, in block and in flow style, and where a new one goes."""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from baselinekit.documents import yamlwrite
-from baselinekit.documents.layout import LONGEST_FLOW, Layout
+from baselinekit.documents.layout import LONGEST_FLOW, Layout, Unplannable
 from baselinekit.documents.marks import MAPPING, SCALAR, SEQUENCE, Node
-from baselinekit.documents.yamltypes import scalar
+from baselinekit.documents.yamllines import scalar
 from baselinekit.model.values import Json
+
+# A new entry of a mapping or a list, written as its neighbours are.
 
 
 def block_entry(layout: Layout, node: Node, name: str | int, value: Json, column: int) -> str:
@@ -53,3 +59,185 @@ def _on_one_line(node: Node, value: Json) -> str | None:
 def _is_no_text(node: Node) -> bool:
     """Null, a number or the like."""
     return node.style == "" and not isinstance(scalar(node.value), str)
+
+
+# The entries of a collection in block style as lines: each with the comments that belong to it.
+
+
+_DASH = re.compile(r"(?:\s|#[^\r\n]*)*-")
+_PROPERTIES = re.compile(r"(?:[&!]\S*[ \t]*)*")
+_LINE_END = re.compile(r"\r\n?|\n|\Z")
+_BLANK_LINES = re.compile(r"(?:[ \t]*(?:\r\n?|\n))*")
+_DEEPER = re.compile(r"( *)#[^\r\n]*(?:\r\n?|\n|\Z)")
+
+
+class Lines(NamedTuple):
+    """Where an entry stands. `top`: with its comments above; `at`: its dash or key; `bottom`: behind its last
+    line end, with comments below that are indented deeper."""
+
+    top: int
+    at: int
+    bottom: int
+
+
+def lines_of(body: str, node: Node, values: Sequence[Json]) -> list[Lines]:
+    """The entries of a mapping or a list in block style, whose values are these."""
+    entries: list[Lines] = []
+    end = -1
+    for child, value in zip(node.children.values(), values, strict=True):
+        at = child.key if node.kind != SEQUENCE else _dash(body, node, end)
+        start = line_start(body, at)
+        top = at if body[start:at].strip() else _above_comments(body, start, at - start, max(end, 0))
+        if (top == at != start and entries) or body[start:at].rstrip().endswith("?"):
+            raise Unplannable
+        end = _bottom(body, child, value, at - line_start(body, at))
+        entries.append(Lines(top, at, end))
+        end = child.end
+    return entries
+
+
+def line_start(body: str, index: int) -> int:
+    start = body.rfind("\n", 0, index) + 1
+    return max(start, body.rfind("\r", start, index) + 1)
+
+
+def after_line(body: str, index: int) -> int:
+    """Behind the end of the line."""
+    match = _LINE_END.search(body, index)
+    return match.end() if match else len(body)
+
+
+def _dash(body: str, node: Node, end: int) -> int:
+    if end < 0:
+        properties = _PROPERTIES.match(body, node.start)
+        end = properties.end() if properties else node.start
+    match = _DASH.match(body, end)
+    if match is None:
+        raise Unplannable
+    return match.end() - 1
+
+
+def _above_comments(body: str, start: int, column: int, lowest: int) -> int:
+    """Where the comments begin that stand right above a line, in its column. What reaches the head of the
+    file is about the file."""
+    top = start
+    while top > lowest:
+        above = line_start(body, top - (2 if body[:top].endswith("\r\n") else 1))
+        if above < lowest or not body.startswith(" " * column + "#", above):
+            return top
+        top = above
+    return start if top == 0 else top
+
+
+def _bottom(body: str, node: Node, value: Json, column: int) -> int:
+    """Behind the last line of a value. The blank lines below a text block are no part of it, unless it keeps
+    them (`|+`)."""
+    end = node.end
+    if node.style in ("|", ">") or node.ends_in_text_block:
+        if _keeps_line_ends(value):
+            return end
+        end = node.start + len(body[node.start : end].rstrip())
+    end = after_line(body, end)
+    while match := _DEEPER.match(body, _below(body, end)):
+        if len(match[1]) <= column:
+            break
+        end = match.end()
+    return end
+
+
+def _below(body: str, end: int) -> int:
+    match = _BLANK_LINES.match(body, end)
+    return match.end() if match else end
+
+
+def _keeps_line_ends(value: Json) -> bool:
+    while isinstance(value, dict | list) and value:
+        value = list(value.values())[-1] if isinstance(value, dict) else value[-1]
+    return isinstance(value, str) and (value.endswith("\n\n") or value.strip("\n") == "")
+
+
+# The entries of a collection in flow style, `[1, 2]` or `{a: 1}` on one line or on several: each with
+# the blanks and comments around it, and without its comma.
+
+
+_BETWEEN = re.compile(
+    r"(?P<before>(?:[ \t\r\n]|(?<=\s)#[^\r\n]*)*),(?P<tail>[ \t]*(?:#[^\r\n]*)?(?=[\r\n]))?"
+)
+_TAIL = re.compile(r"[ \t]*#[^\r\n]*")
+
+
+class Item(NamedTuple):
+    """`lead`: what stands before it since the entry before; `before_comma` and `tail`: what follows it on
+    its line."""
+
+    lead: str
+    start: int
+    end: int
+    before_comma: str = ""
+    tail: str = ""
+
+
+class Row(NamedTuple):
+    """The whole: its entries, what ends it before the bracket, and whether its last entry has a comma."""
+
+    items: list[Item]
+    close: str
+    last_comma: bool
+
+
+def row_of(body: str, node: Node) -> Row:
+    items: list[Item] = []
+    at = node.first
+    lead = body[_opening(body, node) : at]
+    children = list(node.children.values())
+    for number, child in enumerate(children):
+        start = child.key if child.key >= 0 else child.start
+        if number:
+            lead = body[at:start]
+        end = start + len(body[start : max(child.end, start)].rstrip())
+        match = _BETWEEN.match(body, end)
+        if match is not None:
+            items.append(Item(lead, start, end, match["before"], match["tail"] or ""))
+            at = match.end()
+        else:
+            tail = _TAIL.match(body, end)
+            items.append(Item(lead, start, end, "", tail[0] if tail else ""))
+            at = tail.end() if tail else end
+    comma = _BETWEEN.match(body, items[-1].end) is not None
+    return Row(items, body[at : node.end - 1], comma)
+
+
+def _opening(body: str, node: Node) -> int:
+    """Behind the bracket that opens it."""
+    opening = body.find("{" if node.kind == MAPPING else "[", node.start, node.first)
+    if opening < 0:
+        raise Unplannable
+    return opening + 1
+
+
+def joined(texts: Sequence[tuple[Item | None, str]], row: Row, newline: str, tight: bool) -> str:
+    """The entries in another order, or others (None: a new one), as they stand between the brackets."""
+    first, others = row.items[0].lead, _usual_lead(row, newline, tight)
+    parts: list[str] = []
+    for number, (item, text) in enumerate(texts):
+        lead = others if item is None or item is row.items[0] else item.lead
+        if item is not None and "#" in item.lead:
+            lead = item.lead
+        elif not number:
+            lead = first if "#" not in first else newline + first.rpartition("\n")[2]
+        if parts and "#" in parts[-1] and not lead.lstrip(" \t").startswith(("\r", "\n")):
+            lead = newline + lead
+        before_comma, tail = (item.before_comma, item.tail) if item else ("", "")
+        comma = "," if number + 1 < len(texts) or row.last_comma else ""
+        parts += [lead, text, before_comma if comma or "#" in before_comma else "", comma, tail]
+    cut = "#" in parts[-1] and not row.close.lstrip(" \t").startswith(("\r", "\n"))
+    return "".join(parts) + (newline if cut else "") + row.close
+
+
+def _usual_lead(row: Row, newline: str, tight: bool) -> str:
+    """What stands before an entry that is not the first."""
+    if len(row.items) > 1:
+        lead = row.items[1].lead
+    else:
+        lead = row.items[0].lead if "\n" in row.items[0].lead else "" if tight else " "
+    return newline + lead.rpartition("\n")[2] if "#" in lead else lead

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 
-from baselinekit.documents import strictjson
+from baselinekit.documents import jsontext
 from baselinekit.documents.marks import DOCUMENT, END, MAPPING, SCALAR, SEQUENCE, Event
 from baselinekit.documents.text import place, refuse_conflict, repeated_key
 from baselinekit.documents.yamlwrite import number
@@ -24,12 +24,12 @@ def load(body: str, file: str, deeper: int = 0) -> Json:
     """The value of a JSON file. `deeper`: levels that it may have around values as deep as any."""
     refuse_conflict(body, file)
     try:
-        return strictjson.decode(body, strictjson.MAX_DEPTH + deeper)
-    except strictjson.NotJson as fault:
+        return jsontext.decode(body, jsontext.MAX_DEPTH + deeper)
+    except jsontext.NotJson as fault:
         raise InvalidInput(*_problems(fault, body, file)) from None
 
 
-def _problems(fault: strictjson.NotJson, body: str, file: str) -> list[Problem]:
+def _problems(fault: jsontext.NotJson, body: str, file: str) -> list[Problem]:
     where = place(file, body, fault.position)
     if fault.kind == "repeated":
         return _repeated(body, file)

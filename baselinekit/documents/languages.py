@@ -1,12 +1,45 @@
-"""The two languages of a file, YAML and JSON, told by its name: read, marked and written alike."""
+"""The languages of a file, YAML and JSON, told by its name: read, marked and written alike."""
 
-import json
 from collections.abc import Iterator
 from typing import Protocol
 
-from baselinekit.documents import jsonfile, yamlfile, yamlwrite
+from baselinekit.documents import jsonfile, yamllines, yamlwrite
 from baselinekit.documents.marks import Event, Watched
+from baselinekit.documents.text import refuse_conflict
 from baselinekit.model.values import Json
+
+# YAML: what is written plainly is read line by line (lines.py), all else by libyaml (libyaml.py), which
+# is loaded only then: to load it takes as long as to read fifty files.
+
+
+def load(
+    body: str,
+    file: str,
+    watched: Watched | None = None,
+    *,
+    pure: bool = False,
+    numbered: frozenset[str] = frozenset(),
+) -> list[Json]:
+    """The values of a file's documents, and where those of the `watched` keys stand. `pure` reads without
+    libyaml, as on a machine that has none. Below the `numbered` keys numbers may be keys, as texts."""
+    refuse_conflict(body, file)
+    plain = None if pure else yamllines.read(body, {} if watched is None else watched)
+    if plain is not None:
+        return plain
+    from baselinekit.documents import libyaml
+
+    return libyaml.load(body, file, watched, pure=pure, numbered=numbered)
+
+
+def events(body: str, *, pure: bool = False) -> Iterator[Event]:
+    """Every event with its marks, for those who need to know where something stands."""
+    from baselinekit.documents import libyaml
+
+    return libyaml.events(body, pure=pure)
+
+
+# The two languages of a file, YAML and JSON, told by its name: read, marked and written alike.
+
 
 SUFFIXES = (".yaml", ".yml", ".json")
 
@@ -27,8 +60,8 @@ class Language(Protocol):
 
 class _Yaml:
     blocks = True
-    load = staticmethod(yamlfile.load)
-    events = staticmethod(yamlfile.events)
+    load = staticmethod(load)
+    events = staticmethod(events)
     flow = staticmethod(yamlwrite.flow)
 
     @staticmethod
@@ -58,8 +91,3 @@ JSON: Language = _JsonText()
 
 def language(file: str) -> Language:
     return JSON if file.endswith(".json") else YAML
-
-
-def canonical(value: Json) -> str:
-    """A text that two values share only when they are the same, types included; key order does not count."""
-    return json.dumps(value, sort_keys=True, default=repr)

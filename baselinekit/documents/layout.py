@@ -1,16 +1,86 @@
-"""How a change is written into a text so that it looks as if its author had written it: in the indentation,
-the quotes, the line ends and the flow or block style of its surroundings."""
+"""How a change is written in the style of its file: indentation, quotes, line ends, block or flow style."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from baselinekit.documents import jsonfile, textblock, yamlwrite
+from baselinekit.documents import jsonfile, yamlwrite
 from baselinekit.documents.languages import Language
 from baselinekit.documents.marks import MAPPING, SCALAR, SEQUENCE, Node
 from baselinekit.documents.text import newline
 from baselinekit.model.values import Json
+
+# Text of several lines as its author writes it, below a `|` or a `>`: other words in the same
+# indentation, and lines as long as those that were there.
+
+
+_HEADER = re.compile(r"([|>])([1-9]?)([+-]?)([1-9]?)([^\r\n]*)(?:\r\n?|\n|\Z)")
+_LONG = 80
+_NOT_FOLDED = re.compile(r"^[ \t]|[ \t]$|\A\n", re.MULTILINE)
+
+
+def rewritten(written: str, text: str, outer: int, newline: str) -> str | None:
+    """Other words for a block of text, without the last line end. `outer`: the column of its key or dash.
+    None where it cannot hold them, or where they need no block."""
+    header = _HEADER.match(written)
+    if header is None:
+        return None
+    mark, one, ending, other, comment = header.groups()
+    filled = [line for line in written[header.end() :].splitlines() if line.strip()]
+    if text.endswith("\n\n") and ending != "+":
+        return None  # it would take in the empty lines that follow
+    if "\n" not in text and len(text) <= (max(map(len, filled)) if len(filled) > 1 else _LONG):
+        return None
+    column = outer + int(one or other or 0)
+    if column == outer:
+        column = len(filled[0]) - len(filled[0].lstrip(" ")) if filled else outer + yamlwrite.STEP
+    if mark == ">" and not _NOT_FOLDED.search(text) and not text.endswith("\n\n"):
+        width = max(map(len, filled)) - column if len(filled) > 1 else 0
+        return _block(mark, text, list(_folded(text.rstrip("\n"), width)), (outer, column), comment, newline)
+    return begun(text, outer, column, newline, comment)
+
+
+def begun(text: str, outer: int, column: int, newline: str, comment: str = "") -> str | None:
+    """A text as a `|` block of its own."""
+    return _block("|", text, text.removesuffix("\n").split("\n"), (outer, column), comment, newline)
+
+
+def _block(
+    mark: str, text: str, lines: list[str], columns: tuple[int, int], comment: str, newline: str
+) -> str | None:
+    if not yamlwrite.is_text_block(text + "\n"):
+        return None
+    outer, column = columns
+    deep = str(column - outer) if text[0] in " \n\t" else ""
+    ending = "+" if text.endswith("\n\n") else "" if text.endswith("\n") else "-"
+    header = f"{mark}{deep}{ending}{comment}"
+    return newline.join([header, *(" " * column + line if line else "" for line in lines)])
+
+
+def _folded(text: str, width: int) -> Iterator[str]:
+    """Lines that a reader joins again: a line end is written as an empty line."""
+    for number, line in enumerate(text.split("\n")):
+        if number:
+            yield ""
+        if line:
+            yield from _wrapped(line, width)
+
+
+def _wrapped(line: str, width: int) -> Iterator[str]:
+    so_far = ""
+    for word in re.split(r"(?<=\S) (?=\S)", line):
+        if so_far and width and len(so_far) + 1 + len(word) > width:
+            yield so_far
+            so_far = word
+        else:
+            so_far = f"{so_far} {word}" if so_far else word
+    yield so_far
+
+
+# How a change is written into a text so that it looks as if its author had written it: in the
+# indentation, the quotes, the line ends and the flow or block style of its surroundings.
+
 
 _STEP = re.compile(r"^( *(?:- )*)[^\s#-][^\n]*:[ \t]*\r?\n( +)[^\s#-]", re.MULTILINE)
 _LIST = re.compile(r"^( *(?:- )*)[^\s#-][^\n]*:[ \t]*\r?\n( *)- ", re.MULTILINE)
@@ -144,7 +214,7 @@ class Layout:
         written = self.body[start:end]
         outer = self._column(node.key if node.key >= 0 else start) - (0 if node.key >= 0 else yamlwrite.STEP)
         if node.style in ("|", ">"):
-            text = textblock.rewritten(written, value, outer, self.newline)
+            text = rewritten(written, value, outer, self.newline)
             if text is not None and written.endswith(("\n", "\r")) and "+" in written.split("\n")[0]:
                 return Splice(start, end, text + self.newline)
             return None if text is None else Splice(start, self._end(node), text)
@@ -153,7 +223,7 @@ class Layout:
         line_end = self._line_end(end)
         comment = self.body[end:line_end].rstrip()
         column = self._column(start) if node.key < 0 else outer + self.style.step
-        text = textblock.begun(value, outer, column, self.newline, comment)
+        text = begun(value, outer, column, self.newline, comment)
         return None if text is None else Splice(start, line_end, text)
 
     def _replace_block_by_line(self, node: Node, text: str) -> Splice:

@@ -1,13 +1,22 @@
-"""The value at a place of a file made another one: what is equal keeps its bytes, its comments and its style.
+"""A value in a file replaced by another: what is equal keeps its bytes, its comments and its style."""
 
-The result is read again and must be the file with exactly this change. Where the nicest way to write it
-fails that test, the parts that it fails on are found and written more plainly, and no others.
-"""
-
+import re
+from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
-from baselinekit.documents.changes import (
+from baselinekit.documents import entries as flows
+from baselinekit.documents.entries import Lines, block_entry, flow_entry, line_start, lines_of
+from baselinekit.documents.languages import Language
+from baselinekit.documents.layout import Layout, Splice, Unplannable
+from baselinekit.documents.marks import MAPPING, SEQUENCE, Node, mark
+from baselinekit.documents.splice import Shared, apply, parted, shared, spliced, value_at
+from baselinekit.errors import BaselinekitError, NotRecorded, Problem
+from baselinekit.model.comparison import Edit
+from baselinekit.model.values import Json, Path
+from baselinekit.tree.changes import (
     Change,
+    Entry,
     Hints,
     at_place,
     change,
@@ -18,15 +27,146 @@ from baselinekit.documents.changes import (
     same,
     sites,
 )
-from baselinekit.documents.languages import Language
-from baselinekit.documents.layout import Layout, Unplannable
-from baselinekit.documents.marks import mark
-from baselinekit.documents.rewriting import Rewriter, paths_of
-from baselinekit.documents.sharing import Shared, parted, shared
-from baselinekit.documents.splice import apply, value_at
-from baselinekit.errors import BaselinekitError, NotRecorded, Problem
-from baselinekit.model.edits import Edit
-from baselinekit.model.values import Json, Path
+
+# A tree of changes as splices of the text: what is equal keeps its bytes, and moves with them.
+
+
+_FIRST_LINE_END = re.compile(r"\r\n?|\n")
+
+Chain = list[Node]
+"""The nodes from the root to one of them."""
+
+
+def paths_of(whole: Change, old: Json, at: Path = ()) -> Iterator[Path]:
+    """The places whose marks the splices need."""
+    yield at
+    if whole.entries is not None and whole.rebuilt:
+        names = old if isinstance(old, dict) else range(len(old))
+        yield from ((*at, name) for name in names)
+    for entry in whole.entries or ():
+        if entry.change is not None and entry.old is not None:
+            yield from paths_of(entry.change, old[entry.old], (*at, entry.old))
+
+
+class Rewriter:
+    """`besides`: splices that the changes call for elsewhere, as where an alias stands."""
+
+    def __init__(self, layout: Layout, besides: Sequence[Splice] = ()):
+        self.layout = layout
+        self.body = layout.body
+        self.besides = list(besides)
+
+    def text(self, whole: Change, root: Node, old: Json) -> str:
+        return self.between(0, len(self.body), self.splices(whole, [root], old))
+
+    def splices(self, whole: Change, chain: Chain, old: Json) -> list[Splice]:
+        node = chain[-1]
+        kind = MAPPING if isinstance(old, dict) else SEQUENCE
+        if whole.entries is None or node.kind != kind:
+            return [self.layout_of(whole).replace(chain, whole.value)]
+        if not whole.rebuilt:
+            inner = [self.inside(entry, chain, old) for entry in whole.entries]
+            return [splice for splices in inner for splice in splices]
+        if len(node.children) != node.size:
+            raise Unplannable
+        if node.in_flow or node.style == "flow":
+            return [self.in_flow(whole.entries, chain, old)]
+        return [self.in_block(whole.entries, chain, old, self.layout_of(whole))]
+
+    def layout_of(self, whole: Change) -> Layout:
+        return self.layout.on_one_line() if whole.plainly else self.layout
+
+    def inside(self, entry: Entry, chain: Chain, old: Json) -> list[Splice]:
+        if entry.change is None or entry.old is None:
+            return []
+        child = chain[-1].children.get(entry.old)
+        if child is None:
+            raise Unplannable
+        return self.splices(entry.change, [*chain, child], old[entry.old])
+
+    def between(self, start: int, end: int, inner: Sequence[Splice]) -> str:
+        """A part of the text, with its splices and those that fall into it from elsewhere."""
+        mine = [splice for splice in self.besides if start <= splice.start and splice.end <= end]
+        self.besides = [splice for splice in self.besides if splice not in mine]
+        moved = [Splice(one.start - start, one.end - start, one.text) for one in (*inner, *mine)]
+        return spliced(self.body[start:end], moved) if moved else self.body[start:end]
+
+    def in_flow(self, entries: Sequence[Entry], chain: Chain, old: Json) -> Splice:
+        node = chain[-1]
+        row = flows.row_of(self.body, node)
+        places = {name: place for place, name in enumerate(node.children)}
+        texts: list[tuple[flows.Item | None, str]] = []
+        for entry in entries:
+            if entry.old is None:
+                texts.append((None, flow_entry(self.layout, node, entry.name, entry.value)))
+            else:
+                item = row.items[places[entry.old]]
+                texts.append((item, self.between(item.start, item.end, self.inside(entry, chain, old))))
+        start = row.items[0].start - len(row.items[0].lead)
+        text = flows.joined(texts, row, self.layout.newline, self.layout.tight)
+        return Splice(start, node.end - 1, text)
+
+    def in_block(self, entries: Sequence[Entry], chain: Chain, old: Json, layout: Layout) -> Splice:
+        node = chain[-1]
+        values = [old[name] for name in node.children] if isinstance(old, dict) else old
+        lines = lines_of(self.body, node, values)
+        column = lines[0].at - line_start(self.body, lines[0].at)
+        on_parents_line = lines[0].top == lines[0].at and column > 0
+        places = {name: place for place, name in enumerate(node.children)}
+        order = [None if entry.old is None else places[entry.old] for entry in entries]
+        gaps = _Gaps(self.body, lines)
+        parts: list[str] = []
+        for entry, place in zip(entries, order, strict=True):
+            gap = gaps.before(place, first=not parts)
+            kept_below = "".join(parts[-1:]).endswith(("\n\n", "\n\r\n"))  # `|+`: they are part of the text
+            parts.append("" if kept_below and not gap.strip() else gap)
+            if place is None:
+                parts.append(block_entry(layout, node, entry.name, entry.value, column))
+            else:
+                part = self.between(lines[place].top, lines[place].bottom, self.inside(entry, chain, old))
+                if place == 0 and on_parents_line:
+                    part = " " * column + part
+                parts.append(part if part.endswith(("\n", "\r")) else part + self.layout.newline)
+        text = "".join(parts) + gaps.rest()
+        if on_parents_line:
+            text = text.lstrip("\r\n")[column:]
+        if not self.body[: lines[-1].bottom].endswith(("\n", "\r")):
+            text = text.removesuffix(self.layout.newline)
+        return Splice(lines[0].top, lines[-1].bottom, text)
+
+
+class _Gaps:
+    """What stands between the entries: blank lines, which go with an entry, and comments that belong to
+    none, which stay."""
+
+    def __init__(self, body: str, lines: Sequence[Lines]):
+        self.texts = ["", *(body[one.bottom : other.top] for one, other in pairwise(lines))]
+        usual = self.texts[1:]
+        self.usual = usual[0] if usual and all(text and not text.strip() for text in usual) else ""
+        self.left = deque(place for place, text in enumerate(self.texts) if text.strip())
+
+    def before(self, place: int | None, *, first: bool) -> str:
+        """What goes before an entry that stood at a place; None: a new one."""
+        if place is None or place == 0:
+            return "" if first else self.usual
+        earlier = ""
+        while self.left and self.left[0] < place:
+            earlier += self.texts[self.left.popleft()]
+        if not self.texts[place].strip():
+            return earlier if first else earlier + self.texts[place]
+        if self.left and self.left[0] == place:
+            return earlier + self.texts[self.left.popleft()]
+        return earlier
+
+    def rest(self) -> str:
+        text = "".join(self.texts[place] for place in self.left)
+        return text.rstrip() + _FIRST_LINE_END.findall(text)[0] if text else ""
+
+
+# The value at a place of a file made another one: what is equal keeps its bytes, its comments and its
+# style. The result is read again and must be the file with exactly this change. Where the nicest way to
+# write it fails that test, the parts that it fails on are found and written more plainly, and no others.
+
 
 _MOST_MENDED = 16
 """Parts of one file that are written more plainly one by one, before all of it is."""

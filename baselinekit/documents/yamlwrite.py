@@ -7,8 +7,7 @@ import re
 from decimal import Decimal
 from typing import NamedTuple
 
-from baselinekit.documents.literals import written
-from baselinekit.documents.strictjson import MAX_DEPTH
+from baselinekit.documents.jsontext import MAX_DEPTH, written
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
 

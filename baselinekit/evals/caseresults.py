@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from baselinekit.clipped import already_masked, clipped
-from baselinekit.documents.strictjson import encode
+from baselinekit.documents.jsontext import encode
 from baselinekit.evals.attempts import used_by
-from baselinekit.evals.casechecks import Prepared
+from baselinekit.evals.checks import Prepared
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.comparison import Comparison
 from baselinekit.model.evals import Case
@@ -15,6 +14,7 @@ from baselinekit.model.grades import OUTCOMES, Attempt, Outcome
 from baselinekit.model.results import CaseFacts, Result, Spot
 from baselinekit.model.values import Json
 from baselinekit.replay import dispatch as replaying
+from baselinekit.texts import already_masked, clipped
 from baselinekit.variables import Redactor
 from baselinekit.workflow.judging import target_of
 from baselinekit.workflow.project import Project

@@ -8,11 +8,19 @@ from collections.abc import Collection, Sequence
 
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.metrics import fisher_exact, holm, mcnemar_exact
-from baselinekit.model.earlier import CaseChange, Earlier, MetricChange, Share, Verdict
 from baselinekit.model.grades import Attempt
-from baselinekit.model.results import CaseFacts, Report, Result
+from baselinekit.model.results import (
+    CaseChange,
+    CaseFacts,
+    Earlier,
+    MetricChange,
+    Report,
+    Result,
+    Share,
+    Verdict,
+)
 from baselinekit.model.values import Json
-from baselinekit.store import runs
+from baselinekit.store import results
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.resultfiles import load
 
@@ -36,7 +44,7 @@ def load_earlier(project: Project, named: str, suite: str) -> Report:
             raise InvalidInput(Problem("BK733", what, "name a file of baselinekit run -o x.json"))
         return report
     partly = None
-    for file, raw in runs.latest_first(project.root):
+    for file, raw in results.latest_first(project.root):
         run = _part(raw, "run")
         if _part(run, "suite").get("name") == suite:
             partly = partly or file

@@ -1,14 +1,24 @@
-"""A result file in which cases wait for people, finished with what they have said since. Nothing is run."""
+"""A result file finished with the ratings given since, and reports in the folder of a suite."""
 
+import os
 from dataclasses import dataclass, replace
 
+from baselinekit.errors import BaselinekitError
 from baselinekit.evals.caseresults import outcome_of
-from baselinekit.evals.grading import Queue
 from baselinekit.evals.measuring import measured
+from baselinekit.evals.rating import Queue
 from baselinekit.grade import dispatch as grading
+from baselinekit.model.evals import Suite
 from baselinekit.model.graders import Grader
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Report, Result
+from baselinekit.report import dispatch as reports
+from baselinekit.suites import results, settings
+from baselinekit.workflow.history import with_trends
+from baselinekit.workflow.project import Project
+
+# A result file in which cases wait for people, finished with what they have said since. Nothing is run.
+
 
 _CUT_SHORT = "BK613"
 """The attempt is an error whatever its graders say: the answer was cut short."""
@@ -85,3 +95,36 @@ def _retold(result: Result, attempts: tuple[Attempt, ...]) -> Result:
         scores=judged,
         case=replace(facts, attempts=attempts, score=mean),
     )
+
+
+# The reports of a run, where its suite wants them.
+
+
+_ENDINGS = {
+    "json": (".json", ".eval.json"),
+    "markdown": (".md",),
+    "html": (".html",),
+    "junit": (".junit.xml",),
+    "sarif": (".sarif",),
+    "ctrf": (".ctrf.json",),
+}
+_FORMS = {".md": ".eval.md"}
+
+
+def keep_reports(project: Project, suite: Suite, report: Report) -> tuple[list[str], str]:
+    """The files that were written, or why there are none: a checkout that cannot be written fails nothing.
+    `x.json` is the result file, `x.eval.json` what people pass on."""
+    if suite.file is None:
+        return [], ""
+    shown = report if suite.reporting.include_details else reports.without_details(report)
+    if "html" in suite.reporting.format:
+        shown = with_trends(shown, project.root)
+    wanted = dict.fromkeys(ending for form in suite.reporting.format for ending in _ENDINGS[form])
+    texts = {ending: reports.render(shown, f"x{_FORMS.get(ending, ending)}") for ending in wanted}
+    try:
+        folder = settings.results_of(project.root, suite.file, suite.reporting.output_dir)
+        root = settings.root_of(project.root, suite.file)
+        written, why = results.keep(folder, report.started, texts, root)
+    except BaselinekitError as error:
+        return [], f"the reports could not be kept: {error.problems[0].what}"
+    return [os.path.relpath(path, project.cwd) for path in written], why

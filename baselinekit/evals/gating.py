@@ -10,8 +10,7 @@ from dataclasses import replace
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, nearest
 from baselinekit.evals.measuring import RATE, asked_for, measured
 from baselinekit.metrics import PRESETS, metric_name
-from baselinekit.model.evals import Suite
-from baselinekit.model.gates import Gate, Judged
+from baselinekit.model.evals import Gate, Judged, Suite
 from baselinekit.model.grades import Attempt
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
 from baselinekit.model.values import Json

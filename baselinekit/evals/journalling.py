@@ -1,19 +1,30 @@
-"""What of an attempt goes into the journal of a run, so that a later run can tell of it as its own."""
+"""The work on one case, and what of it goes into the journal so that a later run can continue."""
 
 import dataclasses
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 from baselinekit import __version__
-from baselinekit.errors import InvalidInput, NotRecorded
-from baselinekit.evals.casechecks import Prepared
-from baselinekit.evals.caseresults import Told, fingerprint
+from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded
+from baselinekit.evals.attempts import Examiner, Made
+from baselinekit.evals.caseresults import Told, fingerprint, spots_of
+from baselinekit.evals.checks import Prepared
 from baselinekit.model.evals import Case
+from baselinekit.model.graders import BaselineMatch
 from baselinekit.model.results import Spot
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.report import dispatch as reports
+from baselinekit.store import pending
 from baselinekit.suites.journal import Journal, name_of
+from baselinekit.workflow.compare import Way
+from baselinekit.workflow.environment import Here, drift_of
+from baselinekit.workflow.pending import seen_of
 from baselinekit.workflow.project import Project
+
+# What of an attempt goes into the journal of a run, so that a later run can tell of it as its own.
+
 
 Key = tuple[str, int]
 """A case by its id, and the number of the attempt."""
@@ -137,3 +148,85 @@ def _spot(spot: Spot) -> dict[str, Json]:
 def _read_spot(raw: dict[str, Json]) -> Spot:
     sides = {side: raw.get(side, ABSENT) for side in _SIDES}
     return Spot(**{**raw, **sides, "path": tuple(raw["path"]), "at": tuple(raw["at"])})
+
+
+# The work on one case: attempts until one passes or no more are allowed, each written down when it is
+# made.
+
+
+@dataclass(frozen=True, slots=True)
+class Examining:
+    """`retries`: how often a case is tried again after it failed."""
+
+    here: Here
+    examiner: Examiner
+    way: Way
+    memory: Memory
+    retries: Callable[[Case], int]
+    warnings: set[str] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def work(self, item: tuple[Prepared, int]) -> tuple[Told, ...]:
+        """The attempts that come of one: itself, and those that are made because it failed."""
+        prepared, number = item
+        if prepared.case.skip is not None:
+            return ()
+        told = [self._attempt(prepared, number)]
+        for again in range(self.retries(prepared.case)):
+            if told[-1].attempt.outcome not in ("failed", "error") or told[-1].attempt.verdict == "refused":
+                break
+            if self.way.stop.is_set():
+                break
+            told.append(self._attempt(prepared, number + again + 1))
+        return tuple(told)
+
+    def _attempt(self, prepared: Prepared, number: int) -> Told:
+        """Made, unless an earlier run has."""
+        known = self.memory.known(prepared.case, number)
+        if known is not None:
+            return known
+        try:
+            told = self._told(prepared, self.examiner.attempt(prepared, number))
+        except Exception as error:  # the error of this case: the others are examined
+            told = Told(self.examiner.fault(number, error))
+        attempt = told.attempt
+        cut_off = (
+            attempt.outcome == "error" and self.way.stop.is_set()
+        )  # it may only have failed because all was ended
+        if attempt.outcome != "skipped" and not cut_off:
+            try:
+                self.memory.add(prepared.case, told)
+            except NotRecorded as error:
+                self._warn(f"this run cannot be resumed: {error.problems[0].what}")
+        return told
+
+    def _told(self, prepared: Prepared, made: Made) -> Told:
+        if made.comparison is None or made.observation is None:
+            return Told(made.attempt)
+        redactor = self.here.project.redactor.knowing(made.observation.output)
+        self._keep(prepared, made)
+        spots = spots_of(made.comparison, prepared.case, redactor)
+        drift = {}
+        if made.attempt.outcome == "failed" and prepared.baseline is not None:
+            drift = drift_of(self.here, prepared.baseline, made.observation)
+        return Told(made.attempt, spots, made.comparison.count, drift)
+
+    def _keep(self, prepared: Prepared, made: Made) -> None:
+        """What differs from a baseline is kept for whoever takes it for right, as compare does."""
+        is_record = any(isinstance(grader.method, BaselineMatch) for grader in prepared.case.graders)
+        comparison, observation, baseline = made.comparison, made.observation, prepared.baseline
+        if not is_record or comparison is None or observation is None or baseline is None:
+            return
+        root = self.here.project.root
+        try:
+            if comparison.passed:
+                pending.drop(root, baseline.id)
+            else:
+                now = self.way.clock.timestamp()
+                pending.save(root, seen_of(self.here, baseline, comparison, observation, now))
+        except BaselinekitError as error:
+            self._warn(f"what came back could not be kept for a refresh: {error.problems[0].what}")
+
+    def _warn(self, warning: str) -> None:
+        with self._lock:
+            self.warnings.add(warning)

@@ -6,17 +6,16 @@ from dataclasses import replace
 from functools import partial
 
 from baselinekit import __version__
-from baselinekit.clipped import already_masked, clipped, shown
-from baselinekit.documents.strictjson import to_bytes
+from baselinekit.documents.jsontext import to_bytes
 from baselinekit.errors import BaselinekitError, CannotReplay, Problem, cannot
 from baselinekit.model.config import Notify
-from baselinekit.model.evals import Suite
-from baselinekit.model.gates import Judged
+from baselinekit.model.evals import Judged, Suite
 from baselinekit.model.observation import Request, Run
 from baselinekit.model.results import OUTCOMES, Report
 from baselinekit.model.values import Json
 from baselinekit.programs.children import child_environment, configured_argv, said_last
 from baselinekit.replay.dispatch import Doors
+from baselinekit.texts import already_masked, clipped, shown
 from baselinekit.trust import host_of, origin
 from baselinekit.variables import names_in
 from baselinekit.workflow.project import Project

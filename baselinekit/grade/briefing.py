@@ -5,8 +5,6 @@ import shlex
 from collections.abc import Mapping
 from hashlib import sha256
 
-from baselinekit.clipped import already_masked, clipped
-from baselinekit.documents.languages import canonical
 from baselinekit.errors import cannot
 from baselinekit.grade.by_code import text_of, values_of
 from baselinekit.grade.by_model import asked_of
@@ -14,6 +12,8 @@ from baselinekit.model.evals import Case
 from baselinekit.model.graders import Grader, HumanRating, RatingScale
 from baselinekit.model.ratings import Shown
 from baselinekit.model.values import Json
+from baselinekit.texts import already_masked, clipped
+from baselinekit.tree.equality import canonical
 
 _LONGEST_SUMMARY = 300
 _PARTS = ("json", "text", "output", "body", "stdout")

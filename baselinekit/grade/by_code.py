@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from baselinekit.documents.fenced import json_in
 from baselinekit.documents.jsonfile import pretty
+from baselinekit.documents.jsontext import json_in
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.evals import Expected
 from baselinekit.model.graders import (
@@ -15,9 +15,8 @@ from baselinekit.model.graders import (
     RegexMatch,
 )
 from baselinekit.model.values import Json
-from baselinekit.placeholders.kinds import same
-from baselinekit.placeholders.patience import Patience
-from baselinekit.placeholders.pattern import compiled, search
+from baselinekit.placeholders.accepts import same
+from baselinekit.placeholders.pattern import Patience, compiled, search
 
 Judged = tuple[bool, str, dict[str, Json]]
 """Whether it passes, why not, and what a report shows."""

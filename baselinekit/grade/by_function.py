@@ -5,18 +5,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from baselinekit.clipped import Mask, already_masked, beginning_of, clipped, end_of
-from baselinekit.documents.strictjson import encode
+from baselinekit.documents.jsontext import encode
 from baselinekit.errors import Problem, nearest
 from baselinekit.model.graders import (
     Call,
     FunctionOutput,
 )
-from baselinekit.model.running import Ran, Returned
+from baselinekit.model.observation import Ran, Returned
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.placeholders.kinds import decimal, is_number, same
-from baselinekit.placeholders.patience import Patience
-from baselinekit.placeholders.pattern import compiled, full_match
+from baselinekit.placeholders.accepts import decimal, is_number, same
+from baselinekit.placeholders.pattern import Patience, compiled, full_match
+from baselinekit.texts import Mask, already_masked, beginning_of, clipped, end_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOLERANCE = 1e-9

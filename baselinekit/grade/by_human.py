@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from baselinekit.documents.languages import canonical
 from baselinekit.grade.agreement import concordance, nearness, share_of_most
 from baselinekit.grade.scales import passing_value, places_in, words_for
 from baselinekit.model.graders import Grader, HumanRating
 from baselinekit.model.grades import Grade, Outcome
 from baselinekit.model.ratings import Item, Rating, by_role
 from baselinekit.model.values import Json
+from baselinekit.tree.equality import canonical
 
 _PASSING_SHARE = 0.75
 """Of the range of a scale, where nobody says otherwise: 4 of 1 to 5, as with a model that judges."""

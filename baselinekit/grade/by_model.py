@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from baselinekit.grade.by_code import text_of, values_of
 from baselinekit.grade.criteria import criteria_of, scale_of
 from baselinekit.grade.judging import contradiction, nonce_of, question, reply, unusable
-from baselinekit.model.asking import Ask
 from baselinekit.model.evals import Case
 from baselinekit.model.graders import (
     Criterion,
     ModelJudge,
 )
+from baselinekit.model.questions import Ask
 from baselinekit.model.values import Json
-from baselinekit.placeholders.kinds import decimal, is_number
+from baselinekit.placeholders.accepts import decimal, is_number
 
 _PASSING_SHARE = 0.75
 """Of the range, where nobody says otherwise: 4 of 1 to 5."""

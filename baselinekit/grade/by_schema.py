@@ -7,9 +7,8 @@ from typing import Any
 
 from baselinekit.errors import InvalidInput, Problem, cannot, nearest
 from baselinekit.model.values import Json
-from baselinekit.paths import render
-from baselinekit.placeholders.patience import Patience
-from baselinekit.placeholders.pattern import compiled, search
+from baselinekit.placeholders.pattern import Patience, compiled, search
+from baselinekit.tree.paths import render
 
 _MOST_SHOWN = 20
 

@@ -7,9 +7,9 @@ from hashlib import sha256
 from baselinekit.errors import Problem
 from baselinekit.grade.by_model import passing_share
 from baselinekit.metrics import cohen_kappa
-from baselinekit.model.calibration import Agreement, Label
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.graders import ModelJudge
+from baselinekit.model.ratings import Agreement, Label
 from baselinekit.model.recipes import PromptExecution, PromptInput, Recipe
 
 _WORDS = {"passed": True, "pass": True, "failed": False, "fail": False}

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from baselinekit.clipped import already_masked, clipped
 from baselinekit.errors import Problem
 from baselinekit.model.graders import (
     Criterion,
     ModelJudge,
 )
+from baselinekit.texts import already_masked, clipped
 
 _NUMBER = r"\d+(?:\.\d+)?|\.\d+"
 _WORD = r"(?:weight(?:ing|age)?|wt\.?)"

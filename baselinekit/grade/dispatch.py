@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from baselinekit.clipped import Mask, already_masked, clipped
 from baselinekit.errors import BaselinekitError, CannotReplay, OutOfBudget, Problem
 from baselinekit.grade import by_code, by_function, by_model, by_schema, criteria, looking, vacuous
 from baselinekit.grade.agreement import cohen_kappa as cohen_kappa, krippendorff as krippendorff
@@ -39,7 +38,6 @@ from baselinekit.grade.scales import (
     wanted as wanted,
     words_for as words_for,
 )
-from baselinekit.model.asking import Answer, Ask, Usage
 from baselinekit.model.comparison import Comparison
 from baselinekit.model.evals import Case
 from baselinekit.model.graders import (
@@ -56,12 +54,12 @@ from baselinekit.model.graders import (
     StructuralMatch,
 )
 from baselinekit.model.grades import Grade, Outcome
-from baselinekit.model.observation import Observation
-from baselinekit.model.running import Ran
+from baselinekit.model.observation import Observation, Ran
+from baselinekit.model.questions import Answer, Ask, Usage
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.paths import render
-from baselinekit.placeholders.patience import Patience
-from baselinekit.plural import many
+from baselinekit.placeholders.pattern import Patience
+from baselinekit.texts import Mask, already_masked, clipped, many
+from baselinekit.tree.paths import render
 
 _LONGEST_SHOWN = 200
 _MOST_DIFFERENCES = 50

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 
-from baselinekit.clipped import Mask, clipped
-from baselinekit.documents.fenced import json_in
+from baselinekit.documents.jsontext import json_in
 from baselinekit.errors import CannotReplay, Problem
-from baselinekit.model.asking import Ask, Message
+from baselinekit.model.questions import Ask, Message
 from baselinekit.model.values import ABSENT, Json
+from baselinekit.texts import Mask, clipped
 
 _LONGEST_COMPLAINT = 300
 _SYSTEM = (

@@ -16,7 +16,7 @@ from baselinekit.model.graders import (
     StructuralMatch,
 )
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.paths import Pattern, find, parse
+from baselinekit.tree.paths import Pattern, find, parse
 
 _PARTS = {
     "http": ("body", frozenset(("status", "headers", "body"))),

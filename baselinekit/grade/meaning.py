@@ -4,7 +4,7 @@ the other."""
 from collections.abc import Iterator
 
 from baselinekit.grade.judging import nonce_of, question, reply, unusable
-from baselinekit.model.asking import Ask
+from baselinekit.model.questions import Ask
 from baselinekit.model.values import Json
 
 _VERDICTS = ("kept", "changed", "missing")

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from baselinekit.grade.judging import nonce_of, question, reply, unusable
-from baselinekit.model.asking import Ask
+from baselinekit.model.questions import Ask
 from baselinekit.model.recipes import Scores
 from baselinekit.model.values import Json
-from baselinekit.placeholders.kinds import is_number
+from baselinekit.placeholders.accepts import is_number
 
 
 def rubric_question(text: str, rubric: Mapping[str, str], scores: Scores) -> Ask:

@@ -4,11 +4,11 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from baselinekit.documents.languages import canonical
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.model.graders import HumanRating, Option, RatingScale
 from baselinekit.model.values import Json
-from baselinekit.placeholders.kinds import is_number
+from baselinekit.placeholders.accepts import is_number
+from baselinekit.tree.equality import canonical
 
 _PASS_FAIL = [Option(True, "Pass"), Option(False, "Fail")]
 _ALSO = {True: ("yes", "y", "pass", "p"), False: ("no", "n", "fail", "f")}

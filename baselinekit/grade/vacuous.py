@@ -5,7 +5,7 @@ Only what is so for certain counts. A pattern that merely looks generous is some
 import re
 from collections.abc import Iterator, Sequence
 
-from baselinekit.documents.strictjson import encode
+from baselinekit.documents.jsontext import encode
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.evals import Case
 from baselinekit.model.graders import (
@@ -20,7 +20,7 @@ from baselinekit.model.graders import (
     StructuralMatch,
 )
 from baselinekit.model.values import Json
-from baselinekit.placeholders.kinds import is_number
+from baselinekit.placeholders.accepts import is_number
 from baselinekit.placeholders.pattern import compiled
 
 _ANYTHING = frozenset(("<<any>>", "<<any?>>", "<<any|null>>", "{{any}}"))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from baselinekit.model.asking import Limits, Model
+from baselinekit.model.questions import Limits, Model
 from baselinekit.model.recipes import Command, Seconds, Skill
 from baselinekit.model.values import STRICT, Json
 

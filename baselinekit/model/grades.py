@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from baselinekit.model.asking import Usage
+from baselinekit.model.questions import Usage
 from baselinekit.model.values import Json
 
 Outcome = Literal["passed", "failed", "error", "unscored", "skipped"]

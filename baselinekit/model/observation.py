@@ -1,11 +1,13 @@
-"""Observation: what a recipe gave. And what passes through the doors on the way to it."""
+"""Observation: what a recipe gave, and what passes through the clients on the way to it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from baselinekit.model.asking import ToolCall, Usage
+from baselinekit.model.questions import ToolCall, Usage
 from baselinekit.model.recipes import Auth
-from baselinekit.model.values import Json
+from baselinekit.model.values import ABSENT, Json
+
+# Observation: what a recipe gave. And what passes through the doors on the way to it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +86,30 @@ class Finished:
     stdout: bytes
     stderr: bytes
     seconds: float
+
+
+# A generated program, run where it can do no harm: what it gave, and what it was kept from.
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """One call of its function: the value, or why there is none (`timeout`, an exception, an early exit).
+    `inexact`: the value was no JSON (a set, a NaN, a bytes), and this is how it looks. `printed`: the end of
+    what it printed meanwhile."""
+
+    value: Json = ABSENT
+    error: str = ""
+    inexact: str = ""
+    printed: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """All calls in their order. `contained`: from what it was kept, `not_contained`: from what it could not
+    be kept on this machine. `flaw`: why nothing of it can be judged."""
+
+    calls: tuple[Returned, ...]
+    contained: tuple[str, ...] = ()
+    not_contained: tuple[str, ...] = ()
+    flaw: str = ""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from baselinekit.model.asking import Message, Model, Tool
+from baselinekit.model.questions import Message, Model, Tool
 from baselinekit.model.values import ABSENT, STRICT, Json
 
 Scalar = str | int | float | bool

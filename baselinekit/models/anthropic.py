@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from baselinekit.errors import Problem, cannot
-from baselinekit.model.asking import Answer, Model, ToolCall, Usage
+from baselinekit.model.questions import Answer, Model, ToolCall, Usage
 from baselinekit.model.values import Json
-from baselinekit.models.cost import count
-from baselinekit.models.post import AT_ONCE, USES, check_wire, key_of, post
-from baselinekit.models.prompt import split_system
+from baselinekit.models.budget import count
+from baselinekit.models.post import AT_ONCE, USES, check_wire, key_of, post, split_system
 from baselinekit.models.setting import Form, Question, Reply, World
 
 _PATH = "/messages"

@@ -5,11 +5,11 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from baselinekit.documents.strictjson import to_bytes
+from baselinekit.documents.jsontext import to_bytes
 from baselinekit.errors import Problem, cannot
-from baselinekit.model.asking import Answer, Model
+from baselinekit.model.questions import Answer, Model
 from baselinekit.model.values import ABSENT
-from baselinekit.models.child import (
+from baselinekit.models.command import (
     CALL,
     answer_of,
     is_answer,
@@ -19,7 +19,7 @@ from baselinekit.models.child import (
     succeed,
     text_of,
 )
-from baselinekit.models.prompt import as_prompt
+from baselinekit.models.post import as_prompt
 from baselinekit.models.setting import Form, Question, Reply, World
 
 

@@ -5,19 +5,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from baselinekit.clipped import shown
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NeverSent, Problem
-from baselinekit.model.asking import Answer, Ask, Limits, Model, Spent
+from baselinekit.model.questions import Answer, Ask, Limits, Model, Spent
 from baselinekit.model.values import Json
-from baselinekit.models.budget import Budget
-from baselinekit.models.cost import estimate, price, taken, with_cost
+from baselinekit.models.budget import Budget, estimate, price, taken, with_cost
 from baselinekit.models.embedding import Embedding, find_folder
 from baselinekit.models.entry import entry, filled, form_of, kind_of, problems_of
-from baselinekit.models.pace import Lane
-from baselinekit.models.parts import parts_of
-from baselinekit.models.recording import Mode, Recording, Shelf, Source
-from baselinekit.models.retries import DEFAULT_RETRIES, persist
+from baselinekit.models.recording import Mode, Recording, Shelf, Source, parts_of
+from baselinekit.models.retries import DEFAULT_RETRIES, Lane, persist
 from baselinekit.models.setting import Again, Form, Question, Reply, World
+from baselinekit.texts import shown
 from baselinekit.variables import Redactor, Secret
 
 __all__ = [

@@ -4,7 +4,7 @@ way would give figures without an error, and they would mean nothing."""
 import os
 from dataclasses import dataclass
 
-from baselinekit.documents.strictjson import NotJson, decode
+from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from importlib.util import find_spec
 
 from baselinekit.errors import Problem
-from baselinekit.model.asking import Answer, Model, Usage
 from baselinekit.model.observation import Finished
-from baselinekit.models.child import not_installed, refuse_tools, run_of, succeed, text_of
-from baselinekit.models.prompt import as_prompt, split_system
+from baselinekit.model.questions import Answer, Model, Usage
+from baselinekit.models.command import not_installed, refuse_tools, run_of, succeed, text_of
+from baselinekit.models.post import as_prompt, split_system
 from baselinekit.models.setting import Form, Question, Reply, World
 from baselinekit.variables import as_text
 

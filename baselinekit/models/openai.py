@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from baselinekit.documents.strictjson import NotJson, decode
+from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.errors import Problem, cannot
-from baselinekit.model.asking import Answer, Message, Model, Tool, ToolCall, Usage
+from baselinekit.model.questions import Answer, Message, Model, Tool, ToolCall, Usage
 from baselinekit.model.values import Json
-from baselinekit.models.cost import count
+from baselinekit.models.budget import count
 from baselinekit.models.post import AT_ONCE, USES, check_wire, key_of, message_in, post
 from baselinekit.models.setting import Form, Question, Reply, World
 

@@ -3,20 +3,23 @@
 import errno
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from urllib.parse import urlsplit, urlunsplit
 
 from baselinekit import __version__
-from baselinekit.documents.strictjson import NotJson, decode, to_bytes
+from baselinekit.documents.jsontext import NotJson, decode, to_bytes
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, cannot
-from baselinekit.model.asking import Model
 from baselinekit.model.observation import Request, Response
+from baselinekit.model.questions import Message, Model
 from baselinekit.model.values import Json
 from baselinekit.models.retries import asked_wait
 from baselinekit.models.setting import Again, Question, World
 from baselinekit.trust import origins_in
+
+# One question over HTTP: the request of both wire forms, and what an answer other than success means.
+
 
 USES = frozenset(("base_url", "key", "headers", "temperature", "max_tokens", "settings", "retries"))
 AT_ONCE = 512
@@ -186,3 +189,19 @@ def _beginning(response: Response) -> str:
 
 def _on_one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+# A conversation as one text, for what reads only that.
+
+
+def as_prompt(messages: Sequence[Message]) -> str:
+    """The text of a single message of a user as it is; of several, each under the name of its role."""
+    if len(messages) == 1 and messages[0].role == "user":
+        return messages[0].content
+    return "\n\n".join(f"[{message.role}]\n{message.content}" for message in messages)
+
+
+def split_system(messages: Sequence[Message]) -> tuple[str, list[Message]]:
+    """What the system says, in one text, and the rest of the conversation."""
+    system = "\n\n".join(message.content for message in messages if message.role == "system")
+    return system, [message for message in messages if message.role != "system"]

@@ -1,28 +1,129 @@
-"""Answers that are kept, to be given again: one idea behind cassettes (`record` once, then `offline`), the
-cache, and a run that goes on where it was stopped (`journal`, then `resume`). Errors are never kept.
+"""Answers that are kept, to be given again: cassettes, the cache, and a run that is continued."""
 
-A model may answer the same question twice, and not alike. So an answer is kept under its question, under
-whoever asked (a baseline or a case, which asks one thing after the other) and under how often that one had
-asked it before: that is the same in every run, in whatever order its threads come. Only the cache keeps one
-answer a question. What was never asked by this one so often is answered by a cassette only if all its answers
-to the question say the same."""
-
+import hashlib
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from hashlib import sha256
 from typing import Any, Literal, Protocol
 
-from baselinekit.documents import strictjson
+from baselinekit.documents import jsontext
+from baselinekit.documents.jsontext import to_bytes
 from baselinekit.errors import BaselinekitError, CannotReplay, NotRecorded, Problem
-from baselinekit.model.asking import Answer, Ask, Spent, ToolCall, Usage
+from baselinekit.model.questions import Answer, Ask, Model, Spent, ToolCall, Usage
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.models.cost import count, dollars
-from baselinekit.models.parts import Parts, differences, key_of, masked
-from baselinekit.plural import many
+from baselinekit.models.budget import count, dollars
+from baselinekit.texts import already_masked, clipped, many
 from baselinekit.variables import Redactor
+
+# What tells one question from another: the parts of it that its answer is kept under.
+
+
+Parts = dict[str, Json]
+_LONGEST_SHOWN = 60
+
+
+def parts_of(ask: Ask, model: Model, kind: str, mask: Callable[[str], str]) -> Parts:
+    """Everything by which an answer could differ, and no key, header or limit of time: what stands in the
+    hash, and in the file for whoever wonders why it is another one."""
+    parts: Parts = {
+        "model": ask.model,
+        kind: getattr(model, kind),
+        "base_url": model.base_url.rstrip("/") if model.base_url else None,
+        "output": model.output,
+        "settings": model.settings or None,
+        "temperature": _number(ask.temperature),
+        "max_tokens": ask.max_tokens,
+        "json": ask.json or None,
+        "turn": ask.turn or None,
+        "tools": [
+            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+            for tool in ask.tools
+        ]
+        or None,
+        "messages": [{"role": message.role, "content": message.content} for message in ask.messages],
+    }
+    return {name: masked(part, mask) for name, part in parts.items() if part is not None}
+
+
+def key_of(parts: Parts) -> str:
+    return hashlib.sha256(to_bytes(_sorted(parts))).hexdigest()
+
+
+def masked(value: Json, mask: Callable[[str], str]) -> Json:
+    """The value with `mask` over its texts and keys."""
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, list):
+        return [masked(item, mask) for item in value]
+    if isinstance(value, dict):
+        return {mask(key): masked(item, mask) for key, item in value.items()}
+    return value
+
+
+def differences(recorded: Parts, asked: Parts) -> Iterator[str]:
+    """In what a question differs from one that is recorded, part by part."""
+    for name in dict.fromkeys((*asked, *recorded)):
+        one, other = recorded.get(name), asked.get(name)
+        if one == other and type(one) is type(other):
+            continue
+        if name == "messages" and isinstance(one, list) and isinstance(other, list):
+            yield from _messages(one, other)
+        elif isinstance(one, list | dict) or isinstance(other, list | dict):
+            yield f"`{name}`"
+        else:
+            yield f"`{name}` ({_shown(one)} is recorded, {_shown(other)} is asked)"
+
+
+def _messages(recorded: list[Json], asked: list[Json]) -> Iterator[str]:
+    if len(recorded) != len(asked):
+        yield f"the number of messages ({len(recorded)} recorded, {len(asked)} asked)"
+        return
+    for number, (one, other) in enumerate(zip(recorded, asked, strict=True), 1):
+        if one == other:
+            continue
+        place = f"message {number} of {len(asked)}"
+        before, now = _content(one), _content(other)
+        if before != now:
+            place += f", line {_first_line(before, now)}"
+        yield place
+
+
+def _content(message: Json) -> str:
+    return str(message.get("content")) if isinstance(message, dict) else ""
+
+
+def _first_line(one: str, other: str) -> int:
+    lines = zip(one.split("\n"), other.split("\n"), strict=False)
+    same = next((number for number, (a, b) in enumerate(lines) if a != b), None)
+    return 1 + (min(one.count("\n"), other.count("\n")) + 1 if same is None else same)
+
+
+def _number(value: int | float | None) -> int | float | None:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _sorted(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
+
+
+def _shown(value: Json) -> str:
+    text = "nothing" if value is None else str(value)
+    return clipped(text, _LONGEST_SHOWN, already_masked, counted=False)
+
+
+# Answers that are kept, to be given again: one idea behind cassettes (`record` once, then `offline`),
+# the cache, and a run that goes on where it was stopped (`journal`, then `resume`). Errors are never
+# kept. A model may answer the same question twice, and not alike. So an answer is kept under its
+# question, under whoever asked (a baseline or a case, which asks one thing after the other) and under
+# how often that one had asked it before: that is the same in every run, in whatever order its threads
+# come. Only the cache keeps one answer a question. What was never asked by this one so often is answered
+# by a cassette only if all its answers to the question say the same.
+
 
 FORMAT = "baselinekit.call/1"
 _ALIKE = Redactor({})
@@ -232,7 +333,7 @@ def _as_json(answer: Answer) -> Json:
 
 
 def _cost(said: Json) -> Decimal | None:
-    return dollars(strictjson.decode(said) if isinstance(said, str) else said)
+    return dollars(jsontext.decode(said) if isinstance(said, str) else said)
 
 
 def _is_record(record: Json) -> bool:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from baselinekit.errors import Problem
-from baselinekit.model.asking import Answer, Ask, Model
 from baselinekit.model.observation import Finished, Request, Response, Run
+from baselinekit.model.questions import Answer, Ask, Model
 from baselinekit.trust import Trust
 
 

@@ -11,10 +11,9 @@ from decimal import Decimal
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.values import Json
+from baselinekit.placeholders.accepts import Extent, Kind, decimal, is_number, of_types
 from baselinekit.placeholders.grammar import Token
-from baselinekit.placeholders.kinds import Extent, Kind, decimal, is_number, of_types
-from baselinekit.placeholders.splitting import Part, Slot
-from baselinekit.placeholders.template import Inline, Placeholder
+from baselinekit.placeholders.template import Inline, Part, Placeholder, Slot
 from baselinekit.variables import as_text
 
 _NULL = "null"

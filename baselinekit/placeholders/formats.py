@@ -12,7 +12,7 @@ from functools import cache, partial
 from ipaddress import ip_address
 
 from baselinekit.model.values import Json
-from baselinekit.placeholders.kinds import (
+from baselinekit.placeholders.accepts import (
     Args,
     Extent,
     Kind,

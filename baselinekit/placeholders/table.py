@@ -8,8 +8,7 @@ from decimal import Decimal
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders import formats
-from baselinekit.placeholders.grammar import Token
-from baselinekit.placeholders.kinds import (
+from baselinekit.placeholders.accepts import (
     EXACT,
     Args,
     Extent,
@@ -26,7 +25,8 @@ from baselinekit.placeholders.kinds import (
     same,
     take,
 )
-from baselinekit.placeholders.patience import Patience
+from baselinekit.placeholders.grammar import Token
+from baselinekit.placeholders.pattern import Patience
 from baselinekit.variables import Scope, as_text
 
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?"

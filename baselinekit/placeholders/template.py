@@ -1,19 +1,226 @@
-"""A text with placeholders, compiled: one alone stands for a value of any type, several match parts of
-a text."""
+"""A text with placeholders, compiled: one alone stands for a whole value, several for parts of a text."""
 
 import re
-from collections.abc import Callable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from baselinekit.errors import InvalidInput, Problem
+from baselinekit.errors import CannotReplay, InvalidInput, Problem
 from baselinekit.model.values import Json
-from baselinekit.placeholders.bindings import Bindings as Bindings, bound
+from baselinekit.placeholders.accepts import Bindings, Kind, Piece, bound
 from baselinekit.placeholders.grammar import Token, has_marker, split
-from baselinekit.placeholders.kinds import Kind
-from baselinekit.placeholders.patience import Patience
-from baselinekit.placeholders.splitting import Part, Slot, split_by
+from baselinekit.placeholders.pattern import Patience
 from baselinekit.placeholders.table import Words, kind_of
+from baselinekit.texts import already_masked, clipped
+
+# Where the placeholders of a text begin and end, when the first way to split it is refused. A regular
+# expression finds one candidate for each placeholder, and not all that a placeholder asks for can be
+# said by one: bounds of numbers, days that exist, bindings. So every way to split the text is tried,
+# place by place, which takes polynomial time; beyond a limit it is an error, since a guess would be no
+# verdict.
+
+
+_MOST_WORK = 400_000
+_CHARACTERS = 100
+"""So many characters are about as much work to match as it takes to begin."""
+
+_NULL = "null"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A placeholder inside a text."""
+
+    token: Token
+    kind: Kind
+
+    def read(self, text: str | None, bindings: Bindings) -> bool:
+        """Whether a part of a text is accepted here, None for one that is absent. It binds its key."""
+        if text is None:
+            return True
+        if self.token.nullable and text == _NULL:
+            return bound(self.token, Piece(text), bindings)
+        value: Json = self.kind.read(text)
+        if not self.kind.accepts(value):
+            return False
+        return self.token.key is None or bound(
+            self.token, Piece(value) if isinstance(value, str) else value, bindings
+        )
+
+
+Part = str | Slot
+
+
+def split_by(parts: Sequence[Part], text: str, bindings: Bindings, patience: Patience) -> Bindings | None:
+    """The bindings after some way to split the text in these parts; None if there is no way."""
+    began = patience.clock()
+    splitting = _Splitting(parts, text)
+    found = splitting.bindings_after(bindings)
+    if patience.is_over(began):
+        raise splitting.limit("takes too long to split")
+    return found
+
+
+class _Splitting:
+    def __init__(self, parts: Sequence[Part], text: str):
+        self._parts, self._text = parts, text
+        self._work = 0
+        self._binds = any(isinstance(part, Slot) and part.token.key for part in parts)
+        self._edges: list[dict[int, list[int]]] = [{} for _ in parts]
+        """For each placeholder and each place where it can begin, those where it can end."""
+
+    def bindings_after(self, bindings: Bindings) -> Bindings | None:
+        if len(self._text) not in self._reached():
+            return None
+        return self._bound(dict(bindings), self._alive()) if self._binds else dict(bindings)
+
+    def _reached(self) -> set[int]:
+        """The places that can be reached with all parts, the bindings left aside."""
+        text = self._text
+        reached = {0}
+        for number, part in enumerate(self._parts):
+            if isinstance(part, str):
+                self._worked(len(reached))
+                reached = {start + len(part) for start in reached if text.startswith(part, start)}
+                continue
+            allowed = self._allowed(number)
+            edges = self._edges[number]
+            following: set[int] = set()
+            if part.kind.any_text is not None and not self._binds:
+                following = self._anywhere(part, sorted(reached), allowed)
+            else:
+                for start in reached:
+                    edges[start] = list(self._ends(part, start, allowed))
+                    following.update(edges[start])
+            reached = following
+        return reached
+
+    def _allowed(self, number: int) -> Sequence[int]:
+        """Where a part can end, by what comes after it."""
+        text = self._text
+        if number + 1 == len(self._parts):
+            return (len(text),)
+        after = self._parts[number + 1]
+        if not isinstance(after, str):
+            return range(len(text) + 1)
+        self._worked(len(text) // _CHARACTERS)
+        places, place = [], text.find(after)
+        while place >= 0:
+            places.append(place)
+            place = text.find(after, place + 1)
+        return places
+
+    def _anywhere(self, slot: Slot, starts: list[int], allowed: Sequence[int]) -> set[int]:
+        """Where a placeholder that takes any text of some lengths can end, for all its starts at once."""
+        assert slot.kind.any_text is not None
+        least, most = slot.kind.any_text
+        self._worked(len(starts) + len(allowed))
+        ends = set()
+        for end in allowed:
+            latest = bisect_right(starts, end - least)  # of the starts that leave enough, the last is nearest
+            if latest and (most is None or end - starts[latest - 1] <= most):
+                ends.add(end)
+        for start in starts:
+            ends.update(self._without(slot, start, allowed))
+        return ends
+
+    def _without(self, slot: Slot, start: int, allowed: Sequence[int]) -> Iterator[int]:
+        """Where an optional one ends that is absent, and one that is null."""
+        if slot.token.optional and _holds(allowed, start):
+            yield start
+        if slot.token.nullable and self._text.startswith(_NULL, start) and _holds(allowed, start + 4):
+            yield start + 4
+
+    def _ends(self, slot: Slot, start: int, allowed: Sequence[int]) -> Iterator[int]:
+        special = set(self._without(slot, start, allowed))
+        yield from special
+        text, kind = self._text, slot.kind
+        self._worked(1)
+        furthest = len(text)
+        if kind.furthest is not None:
+            found = _expression(kind.furthest).match(text, start)
+            if found is None:
+                return
+            furthest = found.end()
+        inline = None if kind.timed else _expression(kind.inline or "")
+        for end in allowed[bisect_left(allowed, start) : bisect_right(allowed, furthest)]:
+            if end in special:
+                continue
+            self._worked(1 + (end - start) // _CHARACTERS)
+            if (inline is None or inline.fullmatch(text, start, end)) and kind.accepts(
+                kind.read(text[start:end])
+            ):
+                yield end
+
+    def _alive(self) -> list[set[int]]:
+        """For each part the places from which the end of the text can be reached."""
+        alive: list[set[int]] = [{len(self._text)}]
+        for number in range(len(self._parts) - 1, -1, -1):
+            part, after = self._parts[number], alive[-1]
+            if isinstance(part, str):
+                alive.append({end - len(part) for end in after})
+            else:
+                edges = self._edges[number]
+                alive.append({start for start, ends in edges.items() if not after.isdisjoint(ends)})
+        alive.reverse()
+        return alive
+
+    def _bound(self, bindings: Bindings, alive: list[set[int]]) -> Bindings | None:
+        """The bindings of the first split that agrees with itself: the shorter part first."""
+        waiting = [(0, 0, bindings)]
+        while waiting:
+            number, start, known = waiting.pop()
+            if number == len(self._parts):
+                return known
+            part = self._parts[number]
+            if isinstance(part, str):
+                waiting.append((number + 1, start + len(part), known))
+                continue
+            for end in sorted(self._edges[number].get(start, ()), reverse=True):
+                self._worked(1)
+                if end in alive[number + 1]:
+                    waiting += [(number + 1, end, after) for after in self._after(part, start, end, known)]
+        return None
+
+    def _after(self, slot: Slot, start: int, end: int, known: Bindings) -> Iterator[Bindings]:
+        """The bindings after a part, for each way to read it; what is to be tried first comes last."""
+        if slot.token.key is None:
+            yield known
+            return
+        after = dict(known)
+        if slot.read(self._text[start:end], after):
+            yield after
+        if slot.token.optional and end == start:
+            yield known
+
+    def _worked(self, steps: int) -> None:
+        self._work += steps
+        if self._work > _MOST_WORK:
+            raise self.limit("can be split in too many ways")
+
+    def limit(self, why: str) -> CannotReplay:
+        parts = "".join(part if isinstance(part, str) else part.token.text for part in self._parts)
+        shown = clipped(parts, 80, already_masked, counted=False)
+        what = f"a text of {len(self._text):,} characters {why} by {shown!r}"
+        hint = "put some text between the placeholders, or one placeholder in the place of several"
+        return CannotReplay(Problem("BK215", what, hint))
+
+
+def _holds(places: Sequence[int], place: int) -> bool:
+    at = bisect_left(places, place)
+    return at < len(places) and places[at] == place
+
+
+@lru_cache(maxsize=1024)
+def _expression(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+# A text with placeholders, compiled: one alone stands for a value of any type, several match parts of a
+# text.
+
 
 _OPEN_ENDED = re.compile(r"[*+]|\{[0-9]+,\}")
 _GROUP = "baselinekit_{}"

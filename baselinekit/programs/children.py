@@ -5,8 +5,8 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
-from baselinekit.clipped import Mask, already_masked, clipped
 from baselinekit.errors import cannot
+from baselinekit.texts import Mask, already_masked, clipped
 
 _LONGEST_QUOTE = 300
 _PASSED = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "SYSTEMROOT")

@@ -10,13 +10,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import IO
 
-from baselinekit.clipped import end_of
 from baselinekit.errors import CannotReplay, NeverSent, Problem, cannot
 from baselinekit.model.observation import Finished, Run
 from baselinekit.programs.children import said_last
-from baselinekit.programs.closed import close
-from baselinekit.programs.keeper import keeper
-from baselinekit.programs.orphans import Orphans
+from baselinekit.programs.watchdog import Orphans, close, keeper
+from baselinekit.texts import end_of
 
 _GLANCE = 0.05
 _GRACE = 2.0

@@ -1,19 +1,21 @@
-"""The changes that lead from the output on file to the one that came back, and how they are put together.
+"""The changes from the output on file to the one that came back, and the output with some of them applied."""
 
-The new output is the old one as far as it still matches, so equal parts are found by being equal. Rows of an
-array are set beside each other before they are looked into: one row more at the head is one added row."""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from baselinekit.model.changes import Branch, Change, ChangeKind, Kept, Leaf, Part
+from baselinekit.kinds.responses import Outcome, outcome_places
+from baselinekit.model.changes import Branch, Change, ChangeKind, Kept, Leaf, Part, Plan
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many
-from baselinekit.refresh.folding import Accepts, folded
-from baselinekit.refresh.losing import lost_in
+from baselinekit.refresh.alternatives import lost_in
 from baselinekit.refresh.risk import is_retyped, risk_of
-from baselinekit.refresh.rows import aligned, alike as alike
-from baselinekit.responses import Outcome
+from baselinekit.refresh.rows import Accepts, aligned, alike as alike, folded
+
+# The changes that lead from the output on file to the one that came back, and how they are put together.
+# The new output is the old one as far as it still matches, so equal parts are found by being equal. Rows
+# of an array are set beside each other before they are looked into: one row more at the head is one
+# added row.
+
 
 NOT_ONE_ROW = "one row described every element; now each would be written out"
 
@@ -150,3 +152,44 @@ def _by_place(row: _Row) -> tuple[int, int]:
     """Where a reader meets it: in the new array, and before what stands there now if it has gone."""
     e, a, _ = row
     return (a, 1) if a is not None else (e or 0, 0)
+
+
+# The output with some of the changes in it: those that were accepted, and nothing of the others.
+
+
+def merged(shape: Part, changes: Sequence[Change], accepted: Container[int]) -> Json:
+    """The old output with the accepted changes. With none it is the old one, with all the new one."""
+    if isinstance(shape, Kept):
+        return shape.value
+    if isinstance(shape, Leaf):
+        change = changes[shape.number]
+        return change.after if shape.number in accepted else change.before
+    values = [merged(part, changes, accepted) for part in shape.parts]
+    positions = [n for n in _arranged(shape, accepted) if values[n] is not ABSENT]
+    if shape.names is None:
+        return [values[n] for n in positions]
+    return {shape.names[n]: values[n] for n in positions}
+
+
+def _arranged(branch: Branch, accepted: Container[int]) -> list[int]:
+    """The parts of a branch in the order in which they are to stand. What one of the two orders does not know
+    comes after what it follows in the other."""
+    takes_new = branch.order is None or branch.order in accepted
+    first, second = (branch.after, branch.before) if takes_new else (branch.before, branch.after)
+    placed, known = list(first), set(first)
+    previous: int | None = None
+    for n in second:
+        if n not in known:
+            placed.insert(0 if previous is None else placed.index(previous) + 1, n)
+        previous = n
+    return placed
+
+
+def with_after(plan: Plan, number: int, after: Json) -> Plan:
+    """The plan with something else in the place of one change: a placeholder, say, that its reader chose.
+    What was in the way of the change itself is so no longer."""
+    change = plan.changes[number]
+    changed = finished(replace(change, after=after, blocked=None), outcome_places(plan.baseline.current))
+    if plan.troubles:
+        changed = replace(changed, risk="high")
+    return replace(plan, changes=tuple(changed if one is change else one for one in plan.changes))

@@ -1,12 +1,19 @@
-"""How much a change puts at risk: who reads the output may rely on a key and its type, hardly on its value,
-and never on what was not there."""
+"""How much a change puts at risk, which changes are the same, and whether a pending response is stale."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
 
-from baselinekit.model.changes import Change, Risk
-from baselinekit.model.values import Json, Path, json_type
+from baselinekit.kinds.responses import Outcome, is_worse
+from baselinekit.model.baselines import Baseline
+from baselinekit.model.changes import RISKS, Change, Group, Plan, Risk
+from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import has_marker, tokens_in
-from baselinekit.responses import Outcome, is_worse
+from baselinekit.tree.equality import canonical
+from baselinekit.tree.paths import render
+
+# How much a change puts at risk: who reads the output may rely on a key and its type, hardly on its
+# value, and never on what was not there.
+
 
 _NAMED: dict[str, frozenset[str] | None] = {
     **dict.fromkeys(("any", "one_of", "var", "length"), None),
@@ -48,3 +55,57 @@ def _types(value: Json) -> frozenset[str] | None:
         return frozenset({"string"})  # a placeholder inside a text
     types = _NAMED.get(token.name, frozenset({"string"}))
     return types | {"null"} if types and token.nullable else types
+
+
+# The same change in many baselines: whoever has approved it once has approved it everywhere.
+
+
+_Key = tuple[str, str, str, str, str]
+
+
+def grouped(plans: Sequence[Plan]) -> tuple[Group, ...]:
+    """Every change in one group, the greatest first: those at the same place, of one kind, between values of
+    the same types. Objects are of one type if they have the same keys: a user more is not an order more."""
+    members: dict[_Key, list[tuple[int, int]]] = {}
+    for n, plan in enumerate(plans):
+        for change in plan.changes:
+            members.setdefault(_key(change), []).append((n, change.number))
+    groups = []
+    for key, found in members.items():
+        first = plans[found[0][0]].changes[found[0][1]]
+        groups.append(Group(key[0], first.kind, _worst(plans, found), tuple(found)))
+    return tuple(sorted(groups, key=lambda group: -len({n for n, _ in group.members})))
+
+
+def pattern(path: Path) -> str:
+    """The path with `[*]` for its indexes."""
+    text = ""
+    for key in path:
+        text += "[*]" if isinstance(key, int) else ("." if text else "") + render((key,))
+    return text or "$"
+
+
+def _key(change: Change) -> _Key:
+    types = _type(change.before), _type(change.after)
+    return pattern(change.path), change.kind, *types, change.part
+
+
+def _type(value: Json) -> str:
+    if value is ABSENT:
+        return "absent"
+    return f"object {sorted(value)}" if isinstance(value, dict) else json_type(value)
+
+
+def _worst(plans: Sequence[Plan], members: Iterable[tuple[int, int]]) -> Risk:
+    return max((plans[n].changes[number].risk for n, number in members), key=RISKS.index)
+
+
+# Whether what came back still belongs to the baseline: it was set against one output, by some rules.
+
+
+def compared_with(baseline: Baseline) -> str:
+    """A short name for the output and the rules of a baseline: of any others it is another one. In which
+    order the keys of an object stand does not matter."""
+    output = baseline.baseline.output if baseline.baseline else None
+    told = f"{canonical(output)}\n{baseline.comparison!r}"
+    return blake2b(told.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()

@@ -1,13 +1,19 @@
-"""From the bytes of an answer to a value that can be compared: JSON strictly, text by its charset, the rest
-as hash and size. A charset that the server merely claims decides nothing beyond the common ones."""
+"""From the bytes of an answer to a value that can be compared, within limits."""
 
 import re
+import zlib
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
+from typing import Protocol
 
-from baselinekit.documents.strictjson import NotJson, decode
-from baselinekit.errors import cannot
-from baselinekit.model.observation import Response
+from baselinekit.documents.jsontext import NotJson, decode
+from baselinekit.errors import CannotReplay, cannot
+from baselinekit.model.observation import Request, Response
 from baselinekit.model.values import Json
+
+# From the bytes of an answer to a value that can be compared: JSON strictly, text by its charset, the
+# rest as hash and size. A charset that the server merely claims decides nothing beyond the common ones.
+
 
 _CHARSETS = {
     "utf-8": "utf-8-sig",
@@ -115,3 +121,150 @@ def text_or_hash(body: bytes) -> Json:
 
 def as_hash(body: bytes) -> dict[str, Json]:
     return {"sha256": sha256(body).hexdigest(), "size": len(body)}
+
+
+# Content-Encoding undone in bounded steps: a bomb of a few hundred bytes never becomes gigabytes (F19),
+# and what was cut short is an error, never a shorter answer (F21).
+
+
+_MOST_MEMBERS = 100
+
+
+class _Decompress(Protocol):
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int = ..., /) -> bytes: ...
+
+
+def read(chunks: Iterable[bytes], codings: str, limit: int) -> bytes:
+    """The whole body, decoded; at most `limit` bytes of it, on the wire and after decoding."""
+    coding = codings.strip().lower()
+    if coding in ("", "identity"):
+        return _plain(chunks, limit)
+    if coding not in ("gzip", "x-gzip", "deflate"):
+        raise cannot(
+            "BK306",
+            f"the answer is encoded as {coding!r}",
+            "gzip and deflate can be decoded: leave Accept-Encoding to baselinekit",
+        )
+    return _inflated(_plain(chunks, limit), coding, limit)
+
+
+def too_large(limit: int) -> CannotReplay:
+    return cannot(
+        "BK305",
+        f"the answer is larger than {limit:,} bytes",
+        "ask for less, or raise max_body in execution or under `http:` in baselinekit.yaml",
+    )
+
+
+def _plain(chunks: Iterable[bytes], limit: int) -> bytes:
+    body = bytearray()
+    for chunk in chunks:
+        body += chunk
+        if len(body) > limit:
+            raise too_large(limit)
+    return bytes(body)
+
+
+def _inflated(raw: bytes, coding: str, limit: int) -> bytes:
+    body = bytearray()
+    try:
+        for _ in range(_MOST_MEMBERS):
+            if not raw:
+                return bytes(body)
+            stage = _start(raw, coding)
+            body += stage.decompress(raw, limit + 1 - len(body))
+            if len(body) > limit:
+                raise too_large(limit)
+            if not stage.eof:
+                raise cannot("BK304", f"the answer's {coding} data ends in the middle", "ask again")
+            raw = stage.unused_data
+    except zlib.error as error:
+        raise cannot("BK306", f"the answer says that it is {coding}, but is not: {error}") from None
+    raise cannot("BK306", f"the answer's {coding} data has more than {_MOST_MEMBERS} members")
+
+
+def _start(raw: bytes, coding: str) -> _Decompress:
+    if coding != "deflate":
+        return zlib.decompressobj(16 + zlib.MAX_WBITS)
+    wrapped = raw[0] & 0x0F == 8 and int.from_bytes(raw[:2], "big") % 31 == 0
+    return zlib.decompressobj(zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS)
+
+
+# What an answer may be, on whichever way it comes: the limits of its head, and its body taken in whole.
+
+
+Headers = list[tuple[bytes, bytes]]
+Answer = tuple[int, Headers, bytes]
+
+LARGEST_HEAD = 65_536
+LARGEST_STATUS_LINE = 8_192
+MOST_INTERIM = 10
+_HEAD_HINT = "correct the service"
+_WITHOUT_BODY = frozenset((204, 304))
+
+
+class Interim:
+    """Counts the interim (1xx) answers that come before the answer itself."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def another(self) -> None:
+        self._count += 1
+        if self._count > MOST_INTERIM:
+            raise cannot(
+                "BK305", f"more than {MOST_INTERIM} interim (1xx) answers came before the answer", _HEAD_HINT
+            )
+
+
+def has_no_body(request: Request, status: int) -> bool:
+    """Whatever its headers say."""
+    return request.method == "HEAD" or status in _WITHOUT_BODY
+
+
+def check_head(reason: bytes, headers: Headers) -> None:
+    if sum(len(name) + len(value) + 4 for name, value in headers) > LARGEST_HEAD:
+        raise head_too_large()
+    if len(reason) > LARGEST_STATUS_LINE:
+        what = f"the status line of the answer is larger than {LARGEST_STATUS_LINE:,} bytes"
+        raise cannot("BK305", what, _HEAD_HINT)
+
+
+def head_too_large() -> CannotReplay:
+    return cannot("BK305", f"the headers of the answer are larger than {LARGEST_HEAD:,} bytes", _HEAD_HINT)
+
+
+def more_than_announced() -> CannotReplay:
+    return cannot("BK304", "more came than the answer that was announced", _HEAD_HINT)
+
+
+def whole_body(request: Request, status: int, headers: Headers, chunks: Iterable[bytes]) -> bytes:
+    """The body, decoded, and as long as the answer says that it is."""
+    if has_no_body(request, status):
+        return read(chunks, "", request.max_body)
+    stated = stated_length(headers)
+    if stated is not None and stated > request.max_body:
+        raise too_large(request.max_body)
+    codings = b", ".join(value for name, value in headers if name.lower() == b"content-encoding")
+    return read(_counted(chunks, stated), codings.decode("latin-1"), request.max_body)
+
+
+def stated_length(headers: Headers) -> int | None:
+    return next((int(value) for name, value in headers if name.lower() == b"content-length"), None)
+
+
+def _counted(chunks: Iterable[bytes], stated: int | None) -> Iterator[bytes]:
+    """The chunks, which together must be as long as Content-Length says: an answer that gives its length in
+    two ways is read by its chunks, and could be two answers to whoever reads it otherwise."""
+    length = 0
+    for chunk in chunks:
+        length += len(chunk)
+        yield chunk
+    if stated is not None and length != stated:
+        raise cannot(
+            "BK304", f"{length:,} bytes came, and the answer's Content-Length says {stated:,}", _HEAD_HINT
+        )

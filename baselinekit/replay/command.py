@@ -3,8 +3,7 @@
 import os
 from typing import cast
 
-from baselinekit.clipped import Mask
-from baselinekit.documents.strictjson import NotJson, decode, to_bytes
+from baselinekit.documents.jsontext import NotJson, decode, to_bytes
 from baselinekit.errors import InvalidInput, Problem, Refused, cannot
 from baselinekit.model.observation import Finished, Observation, Run
 from baselinekit.model.recipes import CommandExecution, CommandInput, Recipe
@@ -12,8 +11,8 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs.children import child_environment, configured_argv, program_at, said_last
 from baselinekit.replay.body import text_or_hash
 from baselinekit.replay.files import inside, read_if_there
-from baselinekit.replay.setting import Setting, invalid
-from baselinekit.replay.undefined import undefined_in
+from baselinekit.replay.settings import Setting, invalid, undefined_in
+from baselinekit.texts import Mask
 from baselinekit.trust import Trust
 from baselinekit.variables import as_text
 

@@ -10,9 +10,9 @@ from functools import lru_cache
 from operator import add
 from typing import Any
 
-from baselinekit.clipped import already_masked, clipped
 from baselinekit.errors import InvalidInput, Problem, cannot
 from baselinekit.model.values import Json
+from baselinekit.texts import already_masked, clipped
 
 _LONGEST = 200
 _LONGEST_TEXT = 1_000_000

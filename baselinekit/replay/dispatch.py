@@ -4,20 +4,26 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 from typing import cast
 
-from baselinekit.clipped import Mask, shown
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import CommandInput, HttpFlow, HttpRequest, Recipe, Scores, SkillExecution
-from baselinekit.replay.ceilings import Ceilings, above, ceilings_of, refuse_above
 from baselinekit.replay.command import check_command, replay_command
-from baselinekit.replay.environment import capture_environment
-from baselinekit.replay.files import read_bytes
-from baselinekit.replay.fingerprint import digest as digest, recipe_hash
-from baselinekit.replay.flow import check_http, files_of_http, replay_http
+from baselinekit.replay.environment import capture_environment, digest as digest, recipe_hash
+from baselinekit.replay.files import read_bytes, rubric_of
+from baselinekit.replay.http import check_http, files_of_http, replay_http
 from baselinekit.replay.prompt import asked_for, check_prompt, files_of_prompt, replay_prompt
-from baselinekit.replay.rubric import rubric_of
-from baselinekit.replay.setting import Doors, Execute, Models, Setting
+from baselinekit.replay.settings import (
+    Ceilings,
+    Doors,
+    Execute,
+    Models,
+    Setting,
+    above,
+    ceilings_of,
+    refuse_above,
+)
 from baselinekit.replay.skill import check_skill, files_of_skill, replay_skill
+from baselinekit.texts import Mask, shown
 
 __all__ = [
     "Ceilings",

@@ -1,16 +1,25 @@
-"""Where a baseline was captured: the tool, the platform, the commit, and what the project declares."""
+"""Where a baseline was captured: the tool, the platform, the commit; and the recipe's hash."""
 
+import dataclasses
+import json
 import platform
 import sys
 from collections.abc import Iterable, Mapping
+from functools import cache
+from hashlib import sha256
+from typing import Any
 
 from baselinekit import __version__
 from baselinekit.errors import CannotReplay, InvalidInput, cannot
 from baselinekit.model.observation import Run
+from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
 from baselinekit.programs.children import child_environment, configured_argv
 from baselinekit.programs.git import Git
-from baselinekit.replay.setting import Execute
+from baselinekit.replay.settings import Execute
+
+# Where a baseline was captured: the tool, the platform, the commit, and what the project declares.
+
 
 _STATUS = ("status", "--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=all")
 _TIMEOUT = 20.0
@@ -63,3 +72,45 @@ def _ask(argv: tuple[str, ...], root: str, execute: Execute) -> str:
     if finished.exit_code:
         raise cannot("BK320", f"{argv[0]} ended with exit code {finished.exit_code}")
     return finished.stdout.decode("utf-8", "replace")
+
+
+# A short name for a recipe's content: equal recipes have it in common, and a result says what it ran.
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
+
+
+def recipe_hash(recipe: Recipe) -> str:
+    """16 hex digits over the recipe as it is written, variables unexpanded."""
+    return digest(recipe)
+
+
+def digest(value: Any) -> str:
+    """16 hex digits over what dataclasses state. A setting that is left at its default does not count, so
+    that a new one leaves old hashes alone."""
+    text = _ENCODER.encode(_stated(value))
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def _stated(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return {
+            name: _stated(stated)
+            for name, default in _defaults(value.__class__)
+            if (stated := getattr(value, name)) is not default and stated != default
+        }
+    if isinstance(value, dict):
+        return {str(key): _stated(item) for key, item in value.items()}
+    return [_stated(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+@cache
+def _defaults(kind: type[Any]) -> list[tuple[str, Any]]:
+    """Each field with its default."""
+    return [(field.name, _default(field)) for field in dataclasses.fields(kind)]
+
+
+def _default(field: "dataclasses.Field[Any]") -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default

@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import httpcore
 
 from baselinekit.model.observation import Request
-from baselinekit.replay import answer
+from baselinekit.replay import body as answer
 from baselinekit.replay.line import Broken, Line, NoConnection, Resolve, connected
 
 _IDLE_CONNECTIONS = 8

@@ -1,25 +1,126 @@
-"""One request with everything decided: what it says itself, else what its execution says, else the
-configuration, else the default."""
+"""One request with everything decided: by itself, else its execution, the configuration, the default."""
 
 import base64
 import hashlib
+import ipaddress
 import os
 import re
-from urllib.parse import urlencode
+from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from baselinekit import __version__
-from baselinekit.documents.strictjson import to_bytes
+from baselinekit.documents.jsontext import to_bytes
 from baselinekit.errors import Refused, nearest
 from baselinekit.model.observation import Request
 from baselinekit.model.recipes import Auth, HttpExecution, HttpRequest, Surroundings
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.replay.body import DEFAULT_MAX_BODY, KEPT
-from baselinekit.replay.ceilings import MANY_REDIRECTS, foreign_authorities, unverified
 from baselinekit.replay.files import inside, read_bytes
-from baselinekit.replay.setting import Setting, invalid
-from baselinekit.replay.urls import pairs_of, url_of
+from baselinekit.replay.settings import MANY_REDIRECTS, Setting, foreign_authorities, invalid, unverified
 from baselinekit.trust import origin
 from baselinekit.variables import as_text
+
+# The URL of a request: put together from base_url and endpoint, checked, and written in one way, so that
+# the check of an origin and the connection cannot read it differently (F16).
+
+
+_UNSAFE = re.compile(r"[^!$&'()*+,/:;=?@\[\]~A-Za-z0-9._%-]|%(?![0-9A-Fa-f]{2})")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
+
+
+def base_url(execution: HttpExecution, surroundings: Surroundings) -> str | None:
+    """The operator's word goes before the recipe's, and that before the configured default."""
+    return surroundings.override_base_url or execution.base_url or surroundings.base_url
+
+
+def url_of(step: HttpRequest, execution: HttpExecution, surroundings: Surroundings, at: Path) -> str:
+    """The whole URL of a request whose variables are expanded."""
+    given = [name for name in ("endpoint", "path", "url") if getattr(step, name) is not None]
+    if len(given) > 1:
+        raise invalid("BK311", f"both `{given[0]}` and `{given[1]}` are given", "keep one", (*at, given[1]))
+    at = (*at, *given)
+    if step.url is not None:
+        whole = as_text(step.url)
+    else:
+        base = base_url(execution, surroundings)
+        if not base:
+            raise invalid(
+                "BK310",
+                "no base_url",
+                "pass --base-url URL, or set execution.base_url, or base_url: in baselinekit.yaml",
+                at,
+            )
+        endpoint = as_text(step.endpoint if step.endpoint is not None else (step.path or ""))
+        if endpoint and not endpoint.startswith("/"):
+            mend = "an absolute one goes under `url`" if "://" in endpoint else f"write /{endpoint}"
+            raise invalid("BK311", f"`{given[0]}` must start with /: {endpoint!r}", mend, at)
+        whole = as_text(base).rstrip("/") + endpoint
+    return normal(_with_params(whole, step.params), at)
+
+
+def _with_params(url: str, params: dict[str, Json]) -> str:
+    if not params:
+        return url
+    pairs = pairs_of(params)
+    address = url.partition("#")[0]
+    return f"{address}{'&' if '?' in address else '?'}{urlencode(pairs)}" if pairs else address
+
+
+def pairs_of(values: dict[str, Json]) -> list[tuple[str, str]]:
+    """Names with their values as they are sent; a name with a list of them comes once for each."""
+    return [
+        (name, "" if item is None else as_text(item))
+        for name, value in values.items()
+        for item in (value if isinstance(value, list) else [value])
+    ]
+
+
+def normal(url: str, at: Path = ()) -> str:
+    """A URL in its one spelling, or InvalidInput: http(s), no credentials, a plain host, ASCII."""
+    if _CONTROL.search(url):
+        raise invalid("BK311", f"a control character in the URL {shown(url)!r}", "take it out", at)
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise invalid("BK311", f"{shown(url)} is no URL: {error}", "", at) from None
+    if parts.scheme not in ("http", "https"):
+        mend = "write http://… or https://…"
+        raise invalid("BK311", f"{shown(url)!r} is no URL of http or https", mend, at)
+    if "@" in parts.netloc:
+        raise invalid("BK311", f"{shown(url)} has credentials in it", "give them under `auth:`", at)
+    where = f":{port}" if port is not None else ""
+    query = f"?{_quoted(parts.query)}" if parts.query else ""
+    return f"{parts.scheme}://{_host(parts, at)}{where}{_quoted(parts.path) or '/'}{query}"
+
+
+def _host(parts: SplitResult, at: Path) -> str:
+    host = parts.hostname or ""
+    try:
+        if ":" in host:
+            return f"[{ipaddress.IPv6Address(host).compressed}]"
+        host = host if host.isascii() else host.encode("idna").decode()
+    except ValueError:
+        host = ""
+    if not _HOST.fullmatch(host):
+        raise invalid("BK311", f"{shown(parts.geturl())} has no usable host", "", at)
+    return host
+
+
+def _quoted(text: str) -> str:
+    return _UNSAFE.sub(lambda match: quote(match[0], safe="", errors="replace"), text)
+
+
+def shown(url: str) -> str:
+    """A URL as a message may show it: without credentials, without its query."""
+    address, query, _ = url.partition("?")
+    address = re.sub(r"//[^/]*@", "//…@", address)
+    return f"{address}{'?…' if query else ''}"
+
+
+# One request with everything decided: what it says itself, else what its execution says, else the
+# configuration, else the default.
+
 
 DEFAULT_TIMEOUT = 30.0
 

@@ -5,32 +5,163 @@ in JSON or in text. A callable `module:function` is called as `function(input, *
 its own; its modules are looked up in the project's folder, after everything that is installed."""
 
 import os
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from decimal import Decimal
 from hashlib import sha256
 from typing import cast
 
-from baselinekit.clipped import Mask
-from baselinekit.documents.fenced import json_in
-from baselinekit.documents.strictjson import NotJson, decode, to_bytes
+from baselinekit.documents.jsonfile import pretty
+from baselinekit.documents.jsontext import NotJson, decode, json_in, to_bytes
 from baselinekit.errors import InvalidInput, Problem, cannot, nearest
-from baselinekit.model.asking import Ask
 from baselinekit.model.observation import Finished, Observation, Run
+from baselinekit.model.questions import Ask, Message, ToolCall, Usage
 from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe, Skill, SkillExecution
 from baselinekit.model.values import ABSENT, Json
+from baselinekit.placeholders.accepts import is_number
 from baselinekit.programs import call
 from baselinekit.programs.children import child_environment, configured_argv, said_last
 from baselinekit.replay.body import text_or_hash
-from baselinekit.replay.files import texts_in, with_files
-from baselinekit.replay.flow import check_http, replay_http
-from baselinekit.replay.instructions import found_folder, found_names, instructions, messages_for
+from baselinekit.replay.files import (
+    check_model,
+    check_scores,
+    inside,
+    read_if_there,
+    read_text,
+    texts_in,
+    with_files,
+)
+from baselinekit.replay.http import check_http, replay_http
 from baselinekit.replay.prompt import calls_as_json, flaw_of_calls, problems_of_collect
-from baselinekit.replay.rubric import check_model, check_scores
-from baselinekit.replay.setting import Setting, invalid
-from baselinekit.replay.trace import traced
-from baselinekit.replay.undefined import undefined_in
+from baselinekit.replay.settings import Setting, invalid, undefined_in
+from baselinekit.texts import Mask
 from baselinekit.variables import NAME, unexpanded
+
+# A skill that is a folder: its SKILL.md holds the instructions that a model follows.
+
+
+_FOLDERS = ("skills", os.path.join(".claude", "skills"))
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n.*?^---[ \t]*\r?\n", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"\]\(([^)\s#:]+\.(?:md|txt))\)")
+_MOST_LINKED = 200_000
+
+
+def found_folder(name: str, setting: Setting) -> str | None:
+    """The folder of a skill that the configuration does not name, from the project's root."""
+    for folder in _FOLDERS:
+        path = os.path.join(folder, name)
+        if read_if_there(setting.surroundings, os.path.join(path, "SKILL.md"), setting.surroundings.root):
+            return path
+    return None
+
+
+def found_names(setting: Setting) -> list[str]:
+    """The names of such folders, for who has mistyped one."""
+    found: list[str] = []
+    for folder in _FOLDERS:
+        above = os.path.join(setting.surroundings.root, folder)
+        with suppress(OSError):
+            names = os.listdir(above)
+            found += [name for name in names if os.path.isfile(os.path.join(above, name, "SKILL.md"))]
+    return found
+
+
+def instructions(folder: str, setting: Setting) -> str:
+    """What SKILL.md says, and the texts of its folder that it links to: a model cannot open them itself."""
+    root = setting.surroundings.root
+    path = os.path.join(root, folder)
+    text = _FRONT_MATTER.sub("", read_text(setting.surroundings, os.path.join(path, "SKILL.md")))
+    parts, size = [text], 0
+    for link in dict.fromkeys(_LINK.findall(text)):
+        linked = os.path.join(path, link)
+        if not inside(setting.surroundings, linked).startswith(os.path.realpath(path) + os.sep):
+            continue
+        content = read_if_there(setting.surroundings, linked)
+        size += len(content or b"")
+        if content is not None and size <= _MOST_LINKED:
+            parts.append(f"# {link}\n\n{content.decode('utf-8', 'replace')}")
+    return "\n\n".join(parts)
+
+
+def messages_for(text: str, asked: Json, parameters: Mapping[str, Json]) -> tuple[Message, ...]:
+    """The instructions and the input: a text as it is, a mapping as one part for each name."""
+    given = asked if isinstance(asked, dict) else {"": asked}
+    parts = [
+        f"<{name}>\n{_shown(value)}\n</{name}>" if name else _shown(value) for name, value in given.items()
+    ]
+    if parameters:
+        parts.append(f"<parameters>\n{pretty(dict(parameters), '  ')}\n</parameters>")
+    return (Message("system", text), Message("user", "\n\n".join(parts)))
+
+
+def _shown(value: Json) -> str:
+    return value if isinstance(value, str) else pretty(value, "  ")
+
+
+# What a skill tells of itself (`output: trace`): `{output, tool_calls, usage}`, of which only the first
+# is needed.
+
+
+_TOKENS = ("tokens_in", "tokens_out")
+
+
+def traced(found: Observation, name: str) -> Observation:
+    """The observation that the skill's answer describes; an answer of another form is an error."""
+    told = found.output
+    wrong = next(_faults(told), None)
+    if wrong is not None:
+        what = f"the skill {name} did not answer with {{output, tool_calls, usage}}: {wrong}"
+        raise cannot("BK354", what, "correct it, or take `output: trace` out of its entry")
+    usage = told.get("usage", {})
+    cost = usage.get("cost_usd")
+    return replace(
+        found,
+        output=told["output"],
+        tool_calls=tuple(
+            ToolCall(call["name"], call.get("input", {}), call.get("output", ABSENT))
+            for call in told["tool_calls"]
+        )
+        if "tool_calls" in told
+        else None,
+        usage=Usage(
+            usage.get("tokens_in"), usage.get("tokens_out"), None if cost is None else Decimal(str(cost))
+        ),
+    )
+
+
+def _faults(told: Json) -> Iterator[str]:
+    if not isinstance(told, dict):
+        yield "it is no object"
+        return
+    if "output" not in told:
+        yield "there is no `output`"
+    calls, usage = told.get("tool_calls", []), told.get("usage", {})
+    if not isinstance(calls, list) or not all(_is_call(call) for call in calls):
+        yield "`tool_calls` is a list of {name, input, output}"
+    if not isinstance(usage, dict) or not all(_is_usage(key, value) for key, value in usage.items()):
+        yield "`usage` has tokens_in, tokens_out and cost_usd"
+
+
+def _is_call(call: Json) -> bool:
+    return isinstance(call, dict) and isinstance(call.get("name"), str)
+
+
+def _is_usage(key: str, value: Json) -> bool:
+    """Further keys are no fault: nobody reads them."""
+    if key in _TOKENS and not isinstance(value, int | None):
+        return False
+    return key not in (*_TOKENS, "cost_usd") or value is None or (is_number(value) and value >= 0)
+
+
+# A skill recipe: what the configuration declares under the skill's name, or a folder with a SKILL.md. A
+# program gets `{skill, input, parameters}` as JSON on its standard input and answers on its standard
+# output, in JSON or in text. A callable `module:function` is called as `function(input, **parameters)`,
+# in a child of its own; its modules are looked up in the project's folder, after everything that is
+# installed.
+
 
 _TIMEOUT = 60.0
 _CALL = os.path.abspath(call.__file__)

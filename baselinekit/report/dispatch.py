@@ -12,17 +12,26 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json
 from baselinekit.report.forms.table import ANNOTATIONS, form_of
-from baselinekit.report.terminal.style import Style
-from baselinekit.report.wording.following import checking, lies_in, renewable, seeing, typed
+from baselinekit.report.style import Style
+from baselinekit.report.wording import checking, lies_in, renewable, seeing, typed
 
 if TYPE_CHECKING:
-    from baselinekit.model.calibration import Agreement
-    from baselinekit.model.changes import Applied, Change, Plan, Proposal, Rewritten
-    from baselinekit.model.gates import Judged
+    from baselinekit.model.changes import (
+        Applied,
+        Change,
+        Decision,
+        Member,
+        Offers,
+        Plan,
+        Proposal,
+        Rewritten,
+        Scene,
+        Verb,
+    )
+    from baselinekit.model.evals import Judged
     from baselinekit.model.grades import Attempt
     from baselinekit.model.history import History
-    from baselinekit.model.ratings import Sheet, Standing
-    from baselinekit.model.review import Decision, Member, Offers, Scene, Verb
+    from baselinekit.model.ratings import Agreement, Sheet, Standing
 
 __all__ = ["ANNOTATIONS", "checking", "form_of", "lies_in", "renewable", "seeing", "typed"]
 
@@ -34,29 +43,29 @@ def render(report: Report, path: str) -> str:
 
 def read(text: str, file: str) -> Report:
     """The report that a result file holds; InvalidInput with the place of whatever is wrong in it."""
-    from baselinekit.report.results import reading
+    from baselinekit.report import resultreader
 
-    return reading.read(text, file)
+    return resultreader.read(text, file)
 
 
 def compact(report: Report) -> bytes:
     """The result file as a run keeps it for the next ones: without the outputs."""
-    from baselinekit.report.results import json
+    from baselinekit.report import resultfile
 
-    return json.compact(report)
+    return resultfile.compact(report)
 
 
 def attempt_document(attempt: Attempt) -> dict[str, Json]:
     """An attempt at an eval case, as the result file has it."""
-    from baselinekit.report.results import attempts
+    from baselinekit.report import attempts
 
     return attempts.attempt_document(attempt)
 
 
 def read_attempt(raw: Json) -> Attempt:
     """The same read back; InvalidInput where it is no such thing."""
-    from baselinekit.report.results import attempts
-    from baselinekit.report.values.fields import Reader
+    from baselinekit.report import attempts
+    from baselinekit.report.fields import Reader
 
     wants = Reader()
     attempt = attempts.read_attempt(raw, (), wants)
@@ -74,14 +83,14 @@ def without_details(report: Report) -> Report:
 
 def eval_passed(report: Report, style: Style) -> str:
     """The eval cases that passed, each with what its graders say, for the terminal."""
-    from baselinekit.report.evals import gradelines
+    from baselinekit.report.evals import terms as gradelines
 
     return gradelines.passed(report, style)
 
 
 def eval_skipped(report: Report, style: Style, verbose: bool) -> str:
     """Why eval cases were not run, for the terminal."""
-    from baselinekit.report.evals import skips
+    from baselinekit.report.evals import terms as skips
 
     return skips.skipped(report, style, verbose)
 
@@ -102,7 +111,7 @@ def eval_metrics(report: Report, style: Style, verbose: bool) -> str:
 
 def agreement_counted(one: Agreement) -> str:
     """How far a judge agrees with people, in a line."""
-    from baselinekit.report.wording import judges
+    from baselinekit.report import judges
 
     return judges.counted(one)
 
@@ -144,17 +153,16 @@ def step_summary(report: Report, room: int) -> str:
 
 def history_lines(history: History, style: Style, bars: bool, everything: bool) -> str:
     """Earlier runs, for the terminal."""
-    from baselinekit.report.terminal import history as past
+    from baselinekit.report import history as past
 
     return past.lines(history, style, bars, everything)
 
 
 def history_json(history: History) -> str:
     """Earlier runs, for programs."""
-    from baselinekit.report.terminal import history as past
-    from baselinekit.report.values import encode
+    from baselinekit.report import history as past, values
 
-    return encode.page(past.document(history))
+    return values.page(past.document(history))
 
 
 def history_page(history: History) -> str:
@@ -166,14 +174,14 @@ def history_page(history: History) -> str:
 
 def refresh_told(proposal: Proposal, accepted: Sequence[Collection[int]], style: Style, verbose: bool) -> str:
     """What a refresh would change, for the terminal."""
-    from baselinekit.report.approval import refreshing
+    from baselinekit.report import refreshing
 
     return refreshing.told(proposal, accepted, style, verbose)
 
 
 def refresh_counted(plans: Sequence[Plan], accepted: Sequence[Collection[int]]) -> str:
     """How much that is, in one line."""
-    from baselinekit.report.approval import refreshing
+    from baselinekit.report import refreshing
 
     return refreshing.counted(plans, accepted)
 
@@ -182,70 +190,67 @@ def refresh_json(
     proposal: Proposal, accepted: Sequence[Collection[int]], done: Collection[str], why: dict[str, Json]
 ) -> str:
     """The same for programs."""
-    from baselinekit.report.approval import refreshing
-    from baselinekit.report.values import encode
+    from baselinekit.report import refreshing, values
 
-    return encode.page(refreshing.document(proposal, accepted, done, why))
+    return values.page(refreshing.document(proposal, accepted, done, why))
 
 
 def change_lines(change: Change, style: Style, file: str) -> list[str]:
     """One change, for the terminal."""
-    from baselinekit.report.approval import refreshing
+    from baselinekit.report import refreshing
 
     return list(refreshing.change_lines(change, style, file))
 
 
 def file_diff(rewritten: Rewritten, style: Style) -> str:
     """A file before and after, as a unified diff."""
-    from baselinekit.report.approval import filediff
+    from baselinekit.report import refreshing as filediff
 
     return filediff.painted(rewritten, style)
 
 
 def review_screen(scene: Scene, style: Style, rows: int) -> list[str]:
     """One question of a review, for a terminal of so many rows."""
-    from baselinekit.report.approval import reviewing
+    from baselinekit.report import reviewing
 
     return reviewing.screen(scene, style, rows)
 
 
 def review_decided(members: Sequence[tuple[Plan, Change]], decision: Decision, style: Style) -> str:
     """What was just decided, in one line."""
-    from baselinekit.report.approval import reviewing
+    from baselinekit.report import reviewing
 
     return reviewing.decided(members, decision, style)
 
 
 def review_counted(counts: Mapping[Verb, int], left: int, style: Style) -> str:
     """What became of everything, in one line."""
-    from baselinekit.report.approval import reviewing
+    from baselinekit.report import reviewing
 
-    return reviewing.counted(counts, left, style)
+    return reviewing.counted_verbs(counts, left, style)
 
 
 def review_listing(proposal: Proposal, style: Style) -> str:
     """What is pending, and the commands that decide it."""
-    from baselinekit.report.approval import pendinglist
+    from baselinekit.report import reviewing as pendinglist
 
     return pendinglist.listing(proposal, style)
 
 
 def review_json(proposal: Proposal, offers: Mapping[Member, Offers]) -> str:
     """The same for programs."""
-    from baselinekit.report.approval import pendinglist
-    from baselinekit.report.values import encode
+    from baselinekit.report import reviewing as pendinglist, values
 
-    return encode.page(pendinglist.document(proposal, offers))
+    return values.page(pendinglist.document(proposal, offers))
 
 
 def review_done_json(
     proposal: Proposal, applied: Applied, counts: Mapping[Verb, int], left: Sequence[Member]
 ) -> str:
     """What became of the decisions, for programs."""
-    from baselinekit.report.approval import pendinglist
-    from baselinekit.report.values import encode
+    from baselinekit.report import reviewing as pendinglist, values
 
-    return encode.page(pendinglist.done(proposal, applied, counts, left))
+    return values.page(pendinglist.done(proposal, applied, counts, left))
 
 
 def rating_sheet(sheet: Sheet, place: str, style: Style) -> str:
@@ -278,8 +283,8 @@ def rating_listing(standings: Sequence[Standing], style: Style) -> str:
 
 def rating_json(standings: Sequence[Standing], wanted: Sequence[str], agreements: Sequence[Json]) -> str:
     """The same for programs."""
+    from baselinekit.report import values
     from baselinekit.report.evals import rating
-    from baselinekit.report.values import encode
 
     document = {"items": rating.document(standings, wanted), "agreement": list(agreements)}
-    return encode.page(document)
+    return values.page(document)

@@ -1,8 +1,7 @@
 """A file is replaced whole or not at all: a reader, a crash or a full disk sees the old or the new one.
 
 The new bytes go to a temporary file, are synced, read back and compared; only then the name changes hands.
-A temporary's name says whose it is, so that the next command can remove what a killed one left.
-"""
+A temporary's name says whose it is, so that the next command can remove what a killed one left."""
 
 import contextlib
 import itertools
@@ -17,6 +16,11 @@ from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Plac
 from baselinekit.store import state
 from baselinekit.store.files import Resolving, resolve
 from baselinekit.store.state import cannot_write
+
+# A file is replaced whole or not at all: a reader, a crash or a full disk sees the old or the new one.
+# The new bytes go to a temporary file, are synced, read back and compared; only then the name changes
+# hands. A temporary's name says whose it is, so that the next command can remove what a killed one left.
+
 
 _COUNTER = itertools.count()
 _HOST = re.sub(r"[^A-Za-z0-9-]", "-", socket.gethostname())[:40] or "host"
@@ -256,3 +260,20 @@ def _alive(pid: int) -> bool:
 def _remove(path: str) -> None:
     with contextlib.suppress(OSError):
         os.unlink(path)
+
+
+# A file of the project removed, when the operator has said so.
+
+
+def remove(root: str, file: str) -> None:
+    """Remove a regular file inside the project; where a link leads is somebody else's. One that is gone
+    already is gone."""
+    path = os.path.join(root, file)
+    if os.path.islink(path) or os.path.realpath(path) != resolve(root, file):
+        raise NotRecorded(Problem("BK120", f"{file} is a link", "remove it by hand"))
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise NotRecorded(cannot_write(file, error)) from None

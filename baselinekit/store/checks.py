@@ -6,7 +6,6 @@ from datetime import datetime
 from urllib.parse import urlsplit
 
 from baselinekit.errors import Problem, nearest
-from baselinekit.methods import method_problems
 from baselinekit.model.baselines import (
     BOUNDS,
     FLAGS,
@@ -18,9 +17,10 @@ from baselinekit.model.baselines import (
     Tolerance,
     Variant,
 )
+from baselinekit.model.comparison import method_problems
 from baselinekit.model.recipes import CommandInput, HttpExecution, HttpFlow, HttpRequest, PromptInput, Recipe
 from baselinekit.model.values import ABSENT, Path
-from baselinekit.placeholders.kinds import seconds
+from baselinekit.placeholders.accepts import seconds
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 

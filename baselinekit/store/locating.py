@@ -12,7 +12,7 @@ from baselinekit.documents.text import decode, place
 from baselinekit.errors import BaselinekitError, FirstOfEach, Place, Problem
 from baselinekit.model.baselines import Source, known_path
 from baselinekit.model.values import Path
-from baselinekit.store import files, outputs, records
+from baselinekit.store import files, records, records as outputs
 
 _LISTS = ("ignore_values", "require_keys")
 

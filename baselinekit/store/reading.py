@@ -1,19 +1,25 @@
 """Files to baselines: all of them, or everything that is wrong in any of them, with file, line and column."""
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from baselinekit.documents.languages import language
+from baselinekit.documents.languages import SUFFIXES, language
 from baselinekit.documents.splice import value_at
 from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, nearest
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.values import Json, Path
-from baselinekit.store import outputs, records
-from baselinekit.store.files import read
+from baselinekit.store import records, records as outputs
+from baselinekit.store.config import NAME as CONFIG
+from baselinekit.store.files import read, shown
 from baselinekit.store.locating import locate, locate_each, place_problems, same_ids
+from baselinekit.store.records import MARK
+
+# Files to baselines: all of them, or everything that is wrong in any of them, with file, line and
+# column.
 
 
 def load(files: Sequence[str], root: str) -> list[Baseline]:
@@ -31,7 +37,7 @@ def load_partly(files: Sequence[str], root: str) -> tuple[list[Baseline], Baseli
 
 def parse_record(record: dict[str, Json], root: str) -> Baseline:
     """A record that no file holds yet; it need not have an output."""
-    baseline, problems = records.read(record, Source("", form=records.form(record)))
+    baseline, problems = records.read_record(record, Source("", form=records.form(record)))
     if baseline is None or problems:
         raise InvalidInput(*problems)
     return baseline
@@ -41,7 +47,7 @@ def parse(data: bytes, file: str) -> list[Baseline]:
     """The baselines in bytes that need not be those on the disk; what stands in files beside is left out."""
     found = []
     for source, raw in _found(data, file):
-        baseline, problems = records.read(raw, source)
+        baseline, problems = records.read_record(raw, source)
         if baseline is None or problems:
             raise InvalidInput(*problems)
         found.append(baseline)
@@ -125,7 +131,7 @@ def _load_one(data: bytes, file: str, root: str, loaded: _Loaded) -> None:
     wrong: dict[int, list[Problem]] = {}
     without_output: list[tuple[Source, Path, BaselinekitError]] = []
     for source, raw in _found(data, file):
-        baseline, problems = records.read(raw, source)
+        baseline, problems = records.read_record(raw, source)
         if problems or baseline is None:
             here = wrong.setdefault(source.document, [])
             here += [replace(problem, at=(*source.at, *(problem.at or ()))) for problem in problems]
@@ -172,3 +178,68 @@ def _found(data: bytes, file: str) -> list[tuple[Source, dict[str, Json]]]:
         mend = "write a baseline into it, or remove it"
         raise InvalidInput(Problem("BK110", "no baseline: the file is empty", mend, Place(file, 1, 1)))
     return found
+
+
+# Which files hold baselines: those that are named, and those below the folders that are named.
+
+
+MAX_FILES = 20_000
+
+
+def discover(paths: Sequence[str], root: str, without: Collection[str] = ()) -> list[str]:
+    """The files, sorted within each folder, each once. Paths that are not absolute start at the root, and so
+    do the names given back. Hidden folders, outputs beside their baselines, links to folders and the folders
+    called as in `without` are passed over; whether the rest can be read is found out when it is."""
+    found: dict[str, None] = {}
+    problems = []
+    for path in paths:
+        full = os.path.join(root, path)
+        if os.path.isdir(full):
+            found.update(dict.fromkeys(shown(root, file) for file in _below(full, without)))
+        elif not os.path.lexists(full):
+            problems.append(_missing(path, full))
+        elif not full.endswith(SUFFIXES):
+            what = "no baseline file by its name"
+            problems.append(Problem("BK110", what, f"they end in {', '.join(SUFFIXES)}", Place(path)))
+        else:
+            found[shown(root, full)] = None
+    if len(found) > MAX_FILES:
+        what = f"{len(found):,} files, and at most {MAX_FILES:,} are read at once"
+        problems.append(Problem("BK106", what, "name a folder with fewer"))
+    if problems:
+        raise InvalidInput(*problems)
+    return list(found)
+
+
+def _below(folder: str, without: Collection[str]) -> Iterator[str]:
+    with os.scandir(folder) as scan:
+        entries = sorted(scan, key=lambda entry: entry.name)
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            if entry.name not in without:
+                yield from _below(entry.path, without)
+        elif _is_ours(entry.name) and not _links_to_folder(entry):
+            yield entry.path
+
+
+def _is_ours(name: str) -> bool:
+    return name.endswith(SUFFIXES) and MARK not in name and name != CONFIG
+
+
+def _links_to_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads to itself
+        return False
+
+
+def _missing(path: str, full: str) -> Problem:
+    folder = os.path.dirname(full)
+    beside = os.listdir(folder) if os.path.isdir(folder) else []
+    near = nearest(os.path.basename(full), beside)
+    mend = near or "check the name"
+    if not near and not os.path.splitext(path)[1] and "/" not in path:
+        mend += f" (an id is named so: --id {path})"
+    return Problem("BK111", f"there is no file or folder {path}", mend)

@@ -16,10 +16,10 @@ from baselinekit.documents.layout import Splice
 from baselinekit.documents.marks import MAPPING, SCALAR, Marks, mark
 from baselinekit.documents.splice import apply, spliced, value_at
 from baselinekit.documents.text import decode, encode
-from baselinekit.documents.yamltypes import scalar
+from baselinekit.documents.yamllines import scalar
 from baselinekit.errors import InvalidInput, NotRecorded, Place, Refused
 from baselinekit.model.baselines import Source, Span
-from baselinekit.model.edits import Edit
+from baselinekit.model.comparison import Edit
 from baselinekit.model.values import Json, Path
 from baselinekit.store import atomic, records
 from baselinekit.store.files import read

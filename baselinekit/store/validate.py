@@ -21,9 +21,8 @@ from baselinekit.model.recipes import (
     SkillExecution,
 )
 from baselinekit.model.values import ABSENT, STRICT, Json
-from baselinekit.store.complaints import KINDS, Complaint, problems_of
+from baselinekit.store.complaints import KINDS, Complaint, baseline_file_schema, problems_of
 from baselinekit.store.plain import NotPlain, reader
-from baselinekit.store.schema import baseline_file_schema
 
 T = TypeVar("T")
 

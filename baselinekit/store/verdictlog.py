@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from baselinekit.documents import strictjson
+from baselinekit.documents import jsontext
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.baselines import Source
 from baselinekit.model.values import Json
@@ -94,7 +94,7 @@ class VerdictLog:
                 os.close(handle)
 
     def _add(self, lines: Iterable[Json]) -> None:
-        data = b"".join([strictjson.to_bytes(line) + b"\n" for line in lines])
+        data = b"".join([jsontext.to_bytes(line) + b"\n" for line in lines])
         with self._lock:
             if self._handle is None:
                 self._handle = self._made()
@@ -155,8 +155,8 @@ def _entries(handle: int) -> Iterator[Json]:
     """The lines, up to one that is not whole."""
     try:
         for line in os.pread(handle, _MOST_BYTES, 0).splitlines():
-            yield strictjson.decode(line.decode("utf-8"))
-    except (OSError, strictjson.NotJson, UnicodeDecodeError):
+            yield jsontext.decode(line.decode("utf-8"))
+    except (OSError, jsontext.NotJson, UnicodeDecodeError):
         return
 
 

@@ -10,7 +10,7 @@ from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused
 from baselinekit.metrics import metric_name
 from baselinekit.model.baselines import Number
-from baselinekit.model.gates import Gate
+from baselinekit.model.evals import Gate
 from baselinekit.model.values import STRICT, Json
 from baselinekit.store.complaints import found
 from baselinekit.store.files import MAX_BYTES, read
@@ -18,7 +18,7 @@ from baselinekit.store.locating import place_problems
 from baselinekit.store.validate import check
 from baselinekit.suites.dialects.expecting import below
 from baselinekit.suites.dialects.suite import WRAPPER
-from baselinekit.suites.evalpaths import hides, named, wrong_results
+from baselinekit.suites.settings import hides, named, wrong_results
 
 RATE = "pass rate"
 SLOT = "{phase_id}"

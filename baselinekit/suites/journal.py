@@ -12,7 +12,7 @@ import time
 import zlib
 from hashlib import sha256
 
-from baselinekit.documents import strictjson
+from baselinekit.documents import jsontext
 from baselinekit.errors import CannotReplay, InvalidInput, NotRecorded, Problem
 from baselinekit.model.values import Json
 from baselinekit.store import state
@@ -54,7 +54,7 @@ class Journal:
 
     def add(self, entry: Json) -> None:
         """Write down one attempt, before anybody is told of it."""
-        body = strictjson.to_bytes(entry)
+        body = jsontext.to_bytes(entry)
         line = memoryview(b"%08x %s\n" % (zlib.crc32(body), body))
         with self._lock:
             try:
@@ -128,6 +128,6 @@ def _entry(line: bytes) -> Json:
     if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(body):
         return None
     try:
-        return strictjson.decode(body.decode("utf-8"), strictjson.MAX_DEPTH + _DEEPER)
-    except (strictjson.NotJson, UnicodeDecodeError):
+        return jsontext.decode(body.decode("utf-8"), jsontext.MAX_DEPTH + _DEEPER)
+    except (jsontext.NotJson, UnicodeDecodeError):
         return None

@@ -1,18 +1,26 @@
-"""Ratings on their way from one machine to another: the file of `grade --export` and `--import`."""
+"""Ratings on their way from one machine to another, and calibration files."""
 
+import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from baselinekit.documents import jsonfile, yamlwrite
 from baselinekit.documents.languages import language
-from baselinekit.errors import InvalidInput, Problem
+from baselinekit.documents.text import decode
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.model.baselines import Number
 from baselinekit.model.graders import HumanRating
-from baselinekit.model.ratings import Queued, Rating
-from baselinekit.model.values import STRICT, Json
+from baselinekit.model.ratings import Agreement, Label, Queued, Rating
+from baselinekit.model.values import STRICT, Json, Path
+from baselinekit.store import atomic
+from baselinekit.store.complaints import found
+from baselinekit.store.files import MAX_BYTES, read
 from baselinekit.store.locating import place_problems
 from baselinekit.store.validate import check
+
+# Ratings on their way from one machine to another: the file of `grade --export` and `--import`.
+
 
 FORMAT = "baselinekit.ratings/1"
 
@@ -179,3 +187,72 @@ def _rating(rating: Rating) -> dict[str, Json]:
     told = {"rater": rating.rater, "value": rating.value, "note": rating.note, "at": rating.at}
     told["seconds"] = None if rating.seconds is None else round(rating.seconds, 3)
     return {key: value for key, value in told.items() if value not in ("", None)}
+
+
+# Calibration files: the labels that people wrote, and beside them what was measured with them.
+
+
+CALIBRATION_FORMAT = "baselinekit.calibration/1"
+_KEYS = ("both", "only_judge", "only_human", "neither", "undecided")
+
+
+def load_labels(root: str, file: str) -> list[Label]:
+    """Every label of a file: a list of them."""
+    body = decode(read(root, file, MAX_BYTES), file).body
+    documents = [one for one in language(file).load(body, file) if one is not None]
+    stated = documents[0] if documents else []
+    before: Path = ()
+    if isinstance(stated, dict) and isinstance(stated.get("labels"), list):
+        stated, before = stated["labels"], ("labels",)
+    labels: list[Label] = []
+    problems: list[Problem] = []
+    for number, raw in enumerate(stated if isinstance(stated, list) else ()):
+        label, more = check(Label, raw)
+        labels += [label] if label is not None else []
+        problems += [replace(one, at=(*before, number, *(one.at or ()))) for one in more]
+    if not isinstance(stated, list):
+        problems.append(Problem("BK736", f"expected a list of labels, found {found(stated)}", _MEND, at=()))
+    if problems:
+        raise InvalidInput(*place_problems(body, file, {0: problems}))
+    if not labels:
+        raise InvalidInput(Problem("BK736", "no label here", _MEND, Place(file, 1, 1)))
+    return labels
+
+
+_MEND = "each with an output, and what a person says of it: {output: …, human: passed}"
+
+
+def measured_file(file: str) -> str:
+    """Where what was measured stands: beside the labels, to be committed with them."""
+    return f"{posixpath.splitext(file)[0]}.measured.json"
+
+
+def load_measured(root: str, file: str) -> list[Agreement]:
+    """What was measured with a file of labels; nothing where nobody has, or where it cannot be read."""
+    name = measured_file(file)
+    try:
+        raw = jsonfile.load(decode(read(root, name, MAX_BYTES), name).body, name)
+        entries = raw["agreements"] if raw["format"] == CALIBRATION_FORMAT else []
+        return list(map(_agreement, entries))
+    except (BaselinekitError, KeyError, TypeError, ValueError):
+        return []
+
+
+def _agreement(raw: Json) -> Agreement:
+    both, judge, people, neither, undecided = (int(raw[key]) for key in _KEYS)
+    kappa = None if raw["kappa"] is None else float(raw["kappa"])
+    named = str(raw["model"]), str(raw["rubric"]), str(raw["labels"])
+    return Agreement(*named, both, judge, people, neither, undecided, kappa)
+
+
+def keep_measured(root: str, file: str, agreements: list[Agreement]) -> str:
+    """Write them, and with them those of other judges and rubrics that are still of these labels."""
+    new = {(one.model, one.rubric): one for one in agreements}
+    labels = {one.labels for one in agreements}
+    kept = [one for one in load_measured(root, file) if one.labels in labels]
+    merged = {**{(one.model, one.rubric): one for one in kept}, **new}
+    entries = [{**asdict(one), "accuracy": one.accuracy} for one in merged.values()]
+    name = measured_file(file)
+    text = jsonfile.pretty({"format": CALIBRATION_FORMAT, "agreements": entries}, "  ")
+    atomic.replace_file(root, name, f"{text}\n".encode())
+    return name

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 
-from baselinekit.documents import strictjson
+from baselinekit.documents import jsontext
 from baselinekit.errors import InvalidInput, NotRecorded, Problem, cannot
 from baselinekit.model.graders import Evaluators, HumanRating, Option, RatingScale
 from baselinekit.model.ratings import Item, Queued, Rating, Shown, by_role, is_adjudicator, same_person
@@ -170,7 +170,7 @@ def _told() -> Iterator[None]:
         what = f"{FILE} cannot be used: {error}"
         mend = "nothing was changed; let the others finish, see that there is room, then run again"
         raise NotRecorded(Problem("BK743", what, mend)) from None
-    except (sqlite3.DatabaseError, strictjson.NotJson) as error:
+    except (sqlite3.DatabaseError, jsontext.NotJson) as error:
         mend = "move it away, and import what was exported: baselinekit grade --import FILE"
         raise InvalidInput(Problem("BK743", f"{FILE} cannot be read: {error}", mend)) from None
 
@@ -274,8 +274,8 @@ def _method(raw: dict[str, Json]) -> HumanRating:
 
 
 def _text(value: Json) -> str:
-    return strictjson.to_bytes(value).decode("utf-8")
+    return jsontext.to_bytes(value).decode("utf-8")
 
 
 def _value(text: str) -> Json:
-    return strictjson.decode(text, strictjson.MAX_DEPTH + _DEEPER)
+    return jsontext.decode(text, jsontext.MAX_DEPTH + _DEEPER)

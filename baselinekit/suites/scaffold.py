@@ -2,9 +2,9 @@
 
 import os
 
-from baselinekit.store import schemafile
+from baselinekit.store import writing
 from baselinekit.store.results import write_text
-from baselinekit.suites.evalschema import json_schema
+from baselinekit.suites.schema import json_schema
 
 SKILL = "reverse"
 """Whom the example asks, by the name that the configuration gives it."""
@@ -115,7 +115,7 @@ def _written(folder: str, name: str, root: str) -> str:
     """The text of a file, with the line by which an editor finds what may stand in it."""
     if name not in _FOR_EDITORS:
         return FILES[name]
-    path = schemafile.reference(root, os.path.dirname(os.path.join(folder, name)), "evals", json_schema)
+    path = writing.reference(root, os.path.dirname(os.path.join(folder, name)), "evals", json_schema)
     return f"# yaml-language-server: $schema={path}\n{FILES[name]}"
 
 

@@ -2,32 +2,130 @@
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from baselinekit.compare.dispatch import compile_baseline, default_type, is_limit
-from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NotRecorded, Problem, Refused
-from baselinekit.methods import SUGGESTION
+from baselinekit.errors import (
+    BaselinekitError,
+    CannotReplay,
+    InvalidInput,
+    NotRecorded,
+    Place,
+    Problem,
+    Refused,
+)
+from baselinekit.kinds.responses import Flag, remarks, troubles
 from baselinekit.model.baselines import Baseline, Known
+from baselinekit.model.comparison import SUGGESTION
 from baselinekit.model.observation import Observation
+from baselinekit.model.recipes import HttpExecution, HttpFlow, Recipe
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.paths import find, parse, render, roots, suggest
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import compile_text
+from baselinekit.refresh.learning import Refusal, Volatile
 from baselinekit.replay import dispatch as replaying
-from baselinekit.responses import Flag, remarks, troubles
-from baselinekit.store import baselines as store, schemafile
+from baselinekit.store import baselines as store, writing
 from baselinekit.store.state import cannot_write
-from baselinekit.trust import check_inside
-from baselinekit.workflow.captured import Captured, Found, captured
-from baselinekit.workflow.compare import Way, located
-from baselinekit.workflow.learning import observe_each, ordered_singles, taught
-from baselinekit.workflow.observing import check
+from baselinekit.tree.paths import find, parse, render, roots, suggest
+from baselinekit.trust import check_inside, origin
+from baselinekit.workflow.compare import Way, load, located
+from baselinekit.workflow.environment import environment_of, observed_for
+from baselinekit.workflow.judging import check
+from baselinekit.workflow.learning import (
+    DECLARED,
+    IN_A_NAME,
+    Taught,
+    Templating,
+    observe_each,
+    ordered_singles,
+    secrets_in,
+    taught,
+    with_names,
+)
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.stamping import environment_of, observed_for
-from baselinekit.workflow.templating import DECLARED, IN_A_NAME, Templating, secrets_in, with_names
+
+# What a capture has to tell: what was written where, and what it learnt of it.
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """A path that varies, what stands there now, and where in the file."""
+
+    found: Volatile
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unlearnt:
+    """A path that varies and that nothing stands for, so that a compare will fail there."""
+
+    found: Refusal
+    place: Place | None
+
+    @property
+    def problem(self) -> Problem:
+        what = f"{render(self.found.path)} varies: {self.found.what}"
+        return Problem("BK527", what, self.found.mend, self.place)
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What was written."""
+
+    id: str
+    file: str
+    output: Json
+    seconds: float
+    notes: tuple[str, ...] = ()
+    replays: int = 1
+    learnt: tuple[Learnt, ...] = ()
+    unlearnt: tuple[Unlearnt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is to be written, and what there is to say of it."""
+
+    output: Json
+    mapping: dict[str, Json]
+    seconds: float
+    notes: tuple[str, ...]
+    replays: int
+    taught: Taught
+
+
+def captured(project: Project, id: str, file: str, found: Found) -> Captured:
+    """What there is to tell, each place with its line in the file that was written."""
+    volatile, refusals = found.taught.volatile, found.taught.refusals
+    paths = (*(one.places[0] for one in volatile), *(one.path for one in refusals))
+    places = _places(project, id, file, paths)
+    return Captured(
+        id,
+        file,
+        found.output,
+        found.seconds,
+        found.notes,
+        found.replays,
+        tuple(map(Learnt, volatile, places)),
+        tuple(map(Unlearnt, refusals, places[len(volatile) :])),
+    )
+
+
+def _places(project: Project, id: str, file: str, paths: Sequence[Path]) -> list[Place | None]:
+    if not paths:
+        return []
+    written = next(one for one in load(project, [f"{project.root}/{file}"]) if one.id == id)
+    wanted: list[Path] = [("baseline", "output", *path) for path in paths]
+    return list(store.locate_each([(written.source, wanted)], project.root)[0])
+
+
+# capture: replay a recipe, once or several times, and write down what came back as the known-good
+# output.
+
 
 _FURTHER = "only a further replay did, the first is stored"
 
@@ -78,7 +176,7 @@ def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: W
             "comparison": comparison,
             "metadata": {**record.get("metadata", {}), "last_passed": None, "failure_count": 0},
         }
-        schema = schemafile.reference(project.root, folder)
+        schema = writing.reference(project.root, folder)
         file = store.write_new(
             ordered, group, project.root, project.folders[0], project.config.inline_limit, schema
         )
@@ -321,3 +419,54 @@ def group_of(draft: Baseline, project: Project) -> str:
     if current.kind == "prompt":
         return os.path.splitext(os.path.basename(current.input.prompt or "prompt"))[0]
     return str(current.input.argv[0]).rsplit("/")[-1]
+
+
+# Which hosts of new baselines the configuration has to name, before CI asks them.
+
+
+_PORTS = {"http": 80, "https": 443}
+
+
+def unnamed(
+    project: Project, recipes: Iterable[Recipe], look: Callable[[str, int], Sequence[str]]
+) -> list[str]:
+    """The origins that a compare in CI would not ask, as people write them. What has no address here says
+    nothing of the one that it has there."""
+    trust = replace(project.trust, ci=True)
+    found = []
+    for url in dict.fromkeys(url for recipe in recipes for url in _asked(project, recipe)):
+        parts = urlsplit(url)
+        try:
+            known = look(parts.hostname or "", parts.port or _PORTS[parts.scheme])
+        except (OSError, ValueError, KeyError):
+            known = []
+        try:
+            trust.check_request(url)
+            for address in known:
+                trust.check_address(url, address)
+        except Refused:
+            found.append(_short(url))
+    return list(dict.fromkeys(found))
+
+
+def _asked(project: Project, recipe: Recipe) -> Iterator[str]:
+    """Where the recipe says that its requests go. An address that the operator gave in its place is given
+    again."""
+    if not isinstance(recipe.execution, HttpExecution) or project.override_base_url is not None:
+        return
+    steps = recipe.input.steps if isinstance(recipe.input, HttpFlow) else [recipe.input]
+    for text in (recipe.execution.base_url, *(getattr(step, "url", None) for step in steps)):
+        try:
+            url = project.scope.expand(text, ()) if text else None
+            if isinstance(url, str) and url:
+                origin(url)
+                yield url
+        except BaselinekitError:  # what only a run can know
+            continue
+
+
+def _short(url: str) -> str:
+    """The origin as people write it: without the port that goes without saying."""
+    where = origin(url)
+    scheme, _, _ = where.partition("://")
+    return where.removesuffix(f":{_PORTS[scheme]}")

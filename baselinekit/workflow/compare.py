@@ -15,18 +15,15 @@ from baselinekit.model.values import ABSENT
 from baselinekit.programs.git import Git
 from baselinekit.replay.dispatch import Doors
 from baselinekit.store import baselines as store
-from baselinekit.store.commit import head
-from baselinekit.workflow.asking import AtOnce
-from baselinekit.workflow.here import Here
-from baselinekit.workflow.judging import OUT_OF_BUDGET, Judge
-from baselinekit.workflow.observing import check
-from baselinekit.workflow.pool import Pool, Stop
+from baselinekit.store.gitfiles import head
+from baselinekit.workflow.environment import Here
+from baselinekit.workflow.judging import OUT_OF_BUDGET, Judge, check
+from baselinekit.workflow.pool import AtOnce, Pool, Stop
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.recording import Recorder
-from baselinekit.workflow.repeating import Pause, Repeating, repeated
-from baselinekit.workflow.selection import Selection, select
-from baselinekit.workflow.sharding import Share, stamped
+from baselinekit.workflow.selection import Selection, Share, select, stamped
 from baselinekit.workflow.since import touched
+from baselinekit.workflow.verdicts import Pause, Repeating, repeated
 
 Prepared = tuple[Baseline, Matcher | None]
 

@@ -4,21 +4,20 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from baselinekit.clipped import Mask, clipped
 from baselinekit.compare.dispatch import compile_baseline, least_similarity
 from baselinekit.errors import BaselinekitError, FirstOfEach, Problem, Refused, fault_of_ours
-from baselinekit.methods import OLD_NAMES, PURPOSE, renamed
 from baselinekit.model.baselines import Baseline, FieldRule, Rules
+from baselinekit.model.comparison import OLD_NAMES, PURPOSE, renamed
 from baselinekit.model.recipes import PromptInput, Recipe, Scores
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.paths import children, of_any_row, render
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.replay.dispatch import Doors
+from baselinekit.texts import Mask, clipped
+from baselinekit.tree.paths import children, of_any_row, render
 from baselinekit.variables import as_text
 from baselinekit.workflow.compare import load_partly, located_each, prepare
-from baselinekit.workflow.here import Here, as_variant
-from baselinekit.workflow.judging import target_of
-from baselinekit.workflow.observing import check
+from baselinekit.workflow.environment import Here, as_variant
+from baselinekit.workflow.judging import check, target_of
 from baselinekit.workflow.project import Project
 
 _LONGEST_INPUT = 60

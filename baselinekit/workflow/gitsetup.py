@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from baselinekit.errors import InvalidInput, NotRecorded, Problem
 from baselinekit.programs.git import Git
-from baselinekit.store import atomic, gitlines
+from baselinekit.store import atomic, gitfiles
 from baselinekit.store.files import read
 from baselinekit.store.state import cannot_write
 
-_MERGE, _DIFF = f"merge.{gitlines.DRIVER}", f"diff.{gitlines.DRIVER}"
+_MERGE, _DIFF = f"merge.{gitfiles.DRIVER}", f"diff.{gitfiles.DRIVER}"
 _DRIVER = f"{_MERGE}.driver"
 _KEYS = (f"{_MERGE}.name", _DRIVER, f"{_DIFF}.textconv")
 
@@ -50,11 +50,11 @@ def is_repository(git: Git) -> bool:
 def planned(git: Git, folders: Sequence[str], program: Sequence[str]) -> Plan:
     """What is still to be done in the project that git stands in. `program`: how git is to call us."""
     _check(git)
-    before = {name: _text(git.folder, name) for name in (gitlines.ATTRIBUTES, gitlines.IGNORE)}
-    attributes, ignore = before[gitlines.ATTRIBUTES], before[gitlines.IGNORE]
+    before = {name: _text(git.folder, name) for name in (gitfiles.ATTRIBUTES, gitfiles.IGNORE)}
+    attributes, ignore = before[gitfiles.ATTRIBUTES], before[gitfiles.IGNORE]
     after = {
-        gitlines.ATTRIBUTES: gitlines.with_block(attributes, gitlines.attributes(folders)),
-        gitlines.IGNORE: gitlines.with_block(ignore, gitlines.ignored(ignore)),
+        gitfiles.ATTRIBUTES: gitfiles.with_block(attributes, gitfiles.attributes(folders)),
+        gitfiles.IGNORE: gitfiles.with_block(ignore, gitfiles.ignored(ignore)),
     }
     settings = _settings(program)
     return Plan(
@@ -67,8 +67,8 @@ def planned(git: Git, folders: Sequence[str], program: Sequence[str]) -> Plan:
 def undone(git: Git) -> Plan:
     """What is there of it, to be taken out again."""
     _check(git)
-    before = {name: _text(git.folder, name) for name in (gitlines.ATTRIBUTES, gitlines.IGNORE)}
-    after = {name: gitlines.without_block(text) for name, text in before.items()}
+    before = {name: _text(git.folder, name) for name in (gitfiles.ATTRIBUTES, gitfiles.IGNORE)}
+    after = {name: gitfiles.without_block(text) for name, text in before.items()}
     return Plan(
         before,
         {name: text or None for name, text in after.items() if text != before[name]},
@@ -96,19 +96,19 @@ def overruled(git: Git, folders: Sequence[str]) -> list[str]:
     """Where lines of the user's own go before ours, so that git never asks us."""
     names = [os.path.join(folder, "x.yaml") for folder in folders]
     found = git.attributes(names, "merge", "diff")
-    return sorted({f"{key}={value}" for (_, key), value in found.items() if value != gitlines.DRIVER})
+    return sorted({f"{key}={value}" for (_, key), value in found.items() if value != gitfiles.DRIVER})
 
 
 def missing_driver(git: Git) -> Problem | None:
     """A clone whose files name the driver, and that was never told what it is: there git merges texts."""
     try:
-        if not gitlines.names_driver(_text(git.folder, gitlines.ATTRIBUTES)) or git.setting(_DRIVER):
+        if not gitfiles.names_driver(_text(git.folder, gitfiles.ATTRIBUTES)) or git.setting(_DRIVER):
             return None
         if not is_repository(git):
             return None
     except InvalidInput:
         return None
-    what = f"{gitlines.ATTRIBUTES} names a merge driver that this clone does not have"
+    what = f"{gitfiles.ATTRIBUTES} names a merge driver that this clone does not have"
     return Problem("BK543", what, "once in each clone: baselinekit init --git")
 
 

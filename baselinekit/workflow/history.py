@@ -1,16 +1,20 @@
 """history: every run leaves its results for later; what they say together."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from baselinekit.errors import BaselinekitError, NothingSelected, Problem, nearest
 from baselinekit.model.history import Appearance, History, Run, Trend
-from baselinekit.model.results import OUTCOMES, Report, Summary
+from baselinekit.model.results import OUTCOMES, Moment, PastRun, Report, Summary, Trends
 from baselinekit.model.values import Json
 from baselinekit.report import dispatch as reports
-from baselinekit.store import runs
+from baselinekit.store import results
 from baselinekit.store.baselines import without_collector
+from baselinekit.workflow import history
 from baselinekit.workflow.selection import few
+
+# history: every run leaves its results for later; what they say together.
 
 
 def keep(root: str, report: Report) -> bool:
@@ -19,14 +23,14 @@ def keep(root: str, report: Report) -> bool:
     if not report.results:
         return False
     try:
-        return runs.keep(root, report.started, reports.compact(report))
+        return results.keep(root, report.started, reports.compact(report))
     except BaselinekitError:
         return False
 
 
 def add(root: str, parts: Sequence[tuple[str, Report]]) -> int:
     """Take in the results of runs elsewhere. How many of them are kept: the oldest may find no room."""
-    return sum([runs.keep(root, report.started, reports.compact(report)) for _, report in parts])
+    return sum([results.keep(root, report.started, reports.compact(report)) for _, report in parts])
 
 
 def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History:
@@ -35,7 +39,7 @@ def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History
     unreadable: list[str] = []
     seen: dict[str, list[Appearance]] = {}
     with without_collector():
-        for file, raw in runs.load_all(root, last):
+        for file, raw in results.load_all(root, last):
             try:
                 run = _run(raw, file)
                 told = [(one["id"], _seen(one, run)) for one in raw["results"]]
@@ -79,3 +83,32 @@ def _seen(raw: Json, run: Run) -> Appearance:
         return Appearance(run, outcome, float(observed["seconds"]))
     scores = {str(name): float(value) for name, value in observed["scores"].items()}
     return Appearance(run, outcome, float(observed["seconds"]), scores)
+
+
+# What a report shows of earlier runs: the little that its pictures need of the history.
+
+
+_MOST = 60
+"""Runs, the latest."""
+
+
+def with_trends(report: Report, root: str) -> Report:
+    """The report with what came before it. No history, or one that cannot be read, fails no report."""
+    try:
+        known = history.load(root, last=_MOST + 1)
+    except BaselinekitError:
+        return report
+    ids = {result.id for result in report.results}
+    runs = tuple(
+        PastRun(run.started, run.seconds, run.summary) for run in known.runs if run.started < report.started
+    )
+    moments = {
+        trend.id: tuple(
+            Moment(one.run.started, one.outcome, one.seconds)
+            for one in trend.seen
+            if one.run.started < report.started
+        )
+        for trend in known.trends
+        if trend.id in ids
+    }
+    return replace(report, trends=Trends(runs[-_MOST:], moments))

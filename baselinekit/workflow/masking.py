@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from baselinekit.model.earlier import Earlier
-from baselinekit.model.results import Report, Result, Spot
-from baselinekit.model.revisions import Against
+from baselinekit.model.results import Against, Earlier, Report, Result, Spot
 from baselinekit.variables import Redactor
 
 if TYPE_CHECKING:

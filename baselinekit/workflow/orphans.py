@@ -14,11 +14,11 @@ from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.baselines import Baseline, Known, Variant
 from baselinekit.model.recipes import CommandInput
 from baselinekit.model.results import Report
-from baselinekit.plural import many
 from baselinekit.replay.dispatch import Doors
-from baselinekit.store import outputs, pending, state
+from baselinekit.store import pending, records, state
+from baselinekit.texts import many
 from baselinekit.workflow.compare import load
-from baselinekit.workflow.observing import check
+from baselinekit.workflow.judging import check
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.resultfiles import Part, merge
 
@@ -98,15 +98,15 @@ def _outputs(project: Project, baselines: Sequence[Baseline]) -> Iterator[Orphan
         known += baseline.baseline.variants if baseline.baseline else []
         for one in known:
             if one.output_file:
-                root, name = outputs.beside(project.root, baseline.source.file, one.output_file)
+                root, name = records.beside(project.root, baseline.source.file, one.output_file)
                 named.add(os.path.realpath(os.path.join(root, name)))
     for folder in project.folders:
         for path, inside, files in os.walk(os.path.join(project.root, folder)):
             inside[:] = sorted(name for name in inside if not name.startswith("."))
             for name in sorted(files):
-                if outputs.MARK in name and os.path.realpath(os.path.join(path, name)) not in named:
+                if records.MARK in name and os.path.realpath(os.path.join(path, name)) not in named:
                     file = os.path.relpath(os.path.join(path, name), project.root)
-                    yield Orphan("output", name.split(outputs.MARK)[0], file, "no baseline names it")
+                    yield Orphan("output", name.split(records.MARK)[0], file, "no baseline names it")
 
 
 def _pending(project: Project, baselines: Sequence[Baseline]) -> Iterator[Orphan]:

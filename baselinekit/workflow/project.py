@@ -5,16 +5,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from baselinekit.errors import InvalidInput, Problem, nearest
-from baselinekit.model.asking import Model
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.config import Config, Environment, Variable
+from baselinekit.model.questions import Model
 from baselinekit.model.recipes import Command, Surroundings
 from baselinekit.model.values import Json
-from baselinekit.placeholders.patience import Patience
+from baselinekit.placeholders.pattern import Patience
 from baselinekit.placeholders.table import Words
 from baselinekit.programs.git import Execute, Git
 from baselinekit.replay.dispatch import Ceilings, Doors, Setting, ceilings_of
-from baselinekit.store import config as configuration, ofcommit
+from baselinekit.store import at_revision, config as configuration
 from baselinekit.trust import Trust, check_inside, in_ci, origins_in
 from baselinekit.variables import Redactor, Scope, Secret, as_text, parse_env_file
 
@@ -173,7 +173,7 @@ def _configuration(operator: Operator) -> tuple[str | None, Config]:
         return path, configuration.load_config(path) if path else Config()
     git = Git(operator.execute, operator.cwd)
     commit = git.commit(operator.config_from, "--config-from")
-    return ofcommit.find_config(git, commit, operator.config) or (None, Config())
+    return at_revision.find_config(git, commit, operator.config) or (None, Config())
 
 
 def _configured(config: Config, scope: Scope) -> frozenset[str]:

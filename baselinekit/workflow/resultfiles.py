@@ -3,19 +3,66 @@
 import os
 import re
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from baselinekit.clipped import already_masked, clipped
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
-from baselinekit.model.asking import Spent
+from baselinekit.model.questions import Spent
 from baselinekit.model.results import Coverage, Report, Result, Shard
 from baselinekit.model.values import Json
 from baselinekit.report import dispatch as reports
+from baselinekit.store import results
 from baselinekit.store.files import MAX_OUTPUT_BYTES, read
-from baselinekit.workflow.meantresults import meant
+from baselinekit.texts import already_masked, clipped
+
+# Which result file somebody meant who named something beside it: another report of the same run, the
+# folder it lies in, or `latest`.
+
+
+_NEWEST = frozenset(("last", "latest"))
+_RESULT = re.compile(r"[^.].*?(?<!\.eval)(?<!\.ctrf)(?<!\.gate)(?<!\.output)\.json")
+_DEEP = 2
+"""Folders below the one that is named: results are kept by date."""
+
+
+def meant(path: str, cwd: str, root: str | None) -> str | None:
+    """Its name as the operator would write it; None where nothing is near."""
+    there = os.path.join(cwd, path)
+    if os.path.isdir(there):
+        found = next(_newest(there, _DEEP), None)
+    elif os.path.lexists(there):
+        found = _beside(there)
+    elif root is not None and path in _NEWEST:
+        found = next((results.place(root, name) for name in reversed(results.names(root))), None)
+    else:
+        found = None
+    return None if found is None else os.path.relpath(found, cwd)
+
+
+def _beside(report: str) -> str | None:
+    """`run-143052.eval.json`, `run-143052.junit.xml` -> `run-143052.json`."""
+    folder, name = os.path.split(report)
+    found = os.path.join(folder, f"{name.partition('.')[0]}.json")
+    return found if found != report and os.path.isfile(found) else None
+
+
+def _newest(folder: str, deep: int) -> Iterator[str]:
+    """The last by name, as runs are named by their time."""
+    try:
+        with os.scandir(folder) as scan:
+            entries = sorted(scan, key=lambda entry: entry.name, reverse=True)
+    except OSError:
+        return
+    yield from (entry.path for entry in entries if _RESULT.fullmatch(entry.name) and entry.is_file())
+    for entry in entries if deep else ():
+        if entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
+            yield from _newest(entry.path, deep - 1)
+
+
+# Result files that the operator names, read; and several of them made one report.
+
 
 Part = tuple[str, Report]
 """A file's name as the operator wrote it, and the report in it."""

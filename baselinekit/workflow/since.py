@@ -20,7 +20,7 @@ from baselinekit.model.config import Config
 from baselinekit.model.recipes import CommandInput, PromptInput, Recipe, Skill, SkillExecution
 from baselinekit.model.values import Json, Path
 from baselinekit.programs.git import Git
-from baselinekit.store import config as configuration, ofcommit
+from baselinekit.store import at_revision, config as configuration
 from baselinekit.store.files import read
 from baselinekit.workflow.project import Project
 
@@ -58,9 +58,9 @@ def touched(project: Project, git: Git, rev: str | None, chosen: list[Baseline])
         what = f"{project.config_file or configuration.NAME}: {', '.join(general)} changed since {rev}"
         return Since(chosen, (*notes, f"{what}, so that all baselines are compared"))
     suspects = [one for one in chosen if not os.path.isabs(one.source.file) and _own(one, project, names)]
-    before = ofcommit.cases(git, start or commit, {one.source.file for one in suspects})
+    before = at_revision.cases(git, start or commit, {one.source.file for one in suspects})
     edited = {
-        one.id for one in suspects if before.get((one.source.file, one.id)) != ofcommit.case(one.source)
+        one.id for one in suspects if before.get((one.source.file, one.id)) != at_revision.case(one.source)
     }
     found = [one for one in chosen if one.id in edited or _leads_to(one, project, names, changed)]
     return Since(found, tuple(notes))
@@ -227,7 +227,7 @@ def _settings_changed(project: Project, git: Git, commit: str) -> dict[str, set[
     """The keys of the configuration that bear on results and are others now, with the names below them."""
     name = project.config_file or configuration.NAME
     try:
-        before = ofcommit.config(git, commit, name) or Config()
+        before = at_revision.config(git, commit, name) or Config()
     except InvalidInput:
         return {"what could not be read then": set()}
     changed: dict[str, set[str]] = {}

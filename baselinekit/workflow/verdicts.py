@@ -1,22 +1,25 @@
-"""What several replays of one baseline say together: one result, with a verdict beside its outcome.
+"""What several replays of one baseline say together: one result, with a verdict beside its outcome."""
 
-The outcome says whether enough replays passed. The verdict says why not: `regression` (they fail, always in
-the same way), `flaky` (they pass and fail), `noise` (they differ from each other where they differ from the
-file) or `insufficient data` (so few failures can be a flake)."""
-
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from baselinekit.documents.languages import canonical
 from baselinekit.metrics import chance_of_at_most
-from baselinekit.model.asking import Usage
+from baselinekit.model.questions import Usage
 from baselinekit.model.results import UNDECIDED, Repeats, Result, Spot
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.paths import render
 from baselinekit.placeholders.grammar import describes_many
 from baselinekit.placeholders.narrowest import narrowest
-from baselinekit.refresh.moments import is_moment
+from baselinekit.refresh.learning import is_moment
+from baselinekit.tree.equality import canonical
+from baselinekit.tree.paths import render
+from baselinekit.workflow.judging import Tried
+
+# What several replays of one baseline say together: one result, with a verdict beside its outcome. The
+# outcome says whether enough replays passed. The verdict says why not: `regression` (they fail, always
+# in the same way), `flaky` (they pass and fail), `noise` (they differ from each other where they differ
+# from the file) or `insufficient data` (so few failures can be a flake).
+
 
 _SOUND = 0.8
 """What passes as often as this is a flake at worst, where nobody has said how often it has to."""
@@ -163,3 +166,62 @@ def _sum(counts: Sequence[int | None]) -> int | None:
 def _cost(costs: Sequence[Decimal | None]) -> Decimal | None:
     stated = [cost for cost in costs if cost is not None]
     return sum(stated, Decimal(0)) if stated else None
+
+
+# One baseline replayed several times -> one result, by what the replays say together (verdicts.py).
+
+
+@dataclass(frozen=True, slots=True)
+class Repeating:
+    """How often each baseline is replayed, and the share of its replays that has to pass."""
+
+    times: int = 1
+    rate: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """What may come between two replays: a wait, or the end of the run."""
+
+    stopped: Callable[[], bool] = lambda: False
+    sleep: Callable[[float], None] = lambda seconds: None
+
+
+def repeated(attempt: Callable[[int], Tried], how: Repeating, pause: Pause) -> Tried:
+    """The replays one after the other, each with its turn: at once they would disturb each other. What
+    another replay would not change is asked for once; where a time differs, a clock has to tick before the
+    next."""
+    if how.times == 1:
+        return attempt(0)
+    from baselinekit.refresh.learning import TICK  # which brings the rules of all placeholders along
+
+    tries: list[Tried] = []
+    for turn in range(how.times):
+        tries.append(attempt(turn))
+        last = tries[-1].result
+        if last.outcome in ("skipped", "unscored") or last.verdict == "refused" or pause.stopped():
+            break
+        if turn == 0 and any(map(is_of_a_clock, last.differences)):
+            pause.sleep(TICK)
+    first = tries[0].result
+    if len(tries) < how.times and pause.stopped():
+        why = f"interrupted after {len(tries)} of {how.times} replays"
+        return Tried(replace(_plain(first), reason=why, verdict="limit"))
+    result = combined([tried.result for tried in tries], how.rate)
+    like = [tried for tried in tries if tried.result.outcome == result.outcome]
+    is_settled = like and not (result.outcome == "failed" and result.verdict in UNDECIDED)
+    return Tried(result, like[0].keep) if is_settled else Tried(result)
+
+
+def _plain(result: Result) -> Result:
+    """The same baseline, of which nothing is known."""
+    return Result(
+        result.id,
+        result.file,
+        None,
+        result.kind,
+        "skipped",
+        name=result.name,
+        criticality=result.criticality,
+        recipe_hash=result.recipe_hash,
+    )

@@ -12,7 +12,7 @@ from console import Console, console
 from test_review import _tty
 
 from baselinekit.model.recipes import HttpExecution, HttpFlow, HttpRequest, Recipe
-from baselinekit.workflow.naming import unnamed
+from baselinekit.workflow.capture import unnamed
 from baselinekit.workflow.project import Operator, Project, open_project
 
 LEADS = {"orders.internal": ["10.1.2.3"], "meta.test": ["169.254.169.254"], "api.test": ["8.8.8.8"]}

@@ -5,7 +5,7 @@ from typing import Any
 import click
 import pytest
 
-from baselinekit.cli.rules import cost_option, rule_options, rules_of
+from baselinekit.cli.capture_options import cost_option, rule_options, rules_of
 from baselinekit.errors import InvalidInput
 
 

@@ -25,8 +25,8 @@ from baselinekit.model.recipes import (
     SkillExecution,
 )
 from baselinekit.model.values import Json
-from baselinekit.paths import render
 from baselinekit.placeholders.table import Words
+from baselinekit.tree.paths import render
 
 RECIPES = {
     "skill": Recipe(None, SkillExecution("skill", "x")),

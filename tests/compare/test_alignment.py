@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import ruled
 
-from baselinekit.compare.align import align
+from baselinekit.compare.explain import align
 from baselinekit.compare.pairing import freeze, match
 from baselinekit.compare.walk import MOST_KEPT, Walk
 from baselinekit.errors import CannotReplay

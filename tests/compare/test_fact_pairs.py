@@ -9,7 +9,7 @@ import pytest
 from factpairs import CHANGED, KEPT, REGRESSIONS, UNSEEN
 
 from baselinekit.compare.dispatch import compile_baseline
-from baselinekit.compare.mode import DEFAULT_SIMILARITY
+from baselinekit.compare.rules import DEFAULT_SIMILARITY
 from baselinekit.model.baselines import Baseline, Known, Method, Rules
 from baselinekit.model.comparison import Comparison
 from baselinekit.model.observation import Observation

@@ -9,7 +9,7 @@ import ruled
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json
-from baselinekit.paths import find, parse, roots, suggest
+from baselinekit.tree.paths import find, parse, roots, suggest
 
 
 def test_f52_keys_that_collide_take_no_longer() -> None:

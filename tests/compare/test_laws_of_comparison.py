@@ -10,10 +10,10 @@ import ruled
 from hypothesis import given, settings, strategies as st
 
 from baselinekit.compare.literal import identical
-from baselinekit.compare.written import bytes_of
 from baselinekit.model.values import Json
+from baselinekit.placeholders.accepts import same
 from baselinekit.placeholders.grammar import escape_value
-from baselinekit.placeholders.kinds import same
+from baselinekit.tree.equality import bytes_of
 
 TEXTS = st.one_of(
     st.text(max_size=6),

@@ -8,7 +8,7 @@ import ruled
 from hypothesis import given, strategies as st
 
 from baselinekit.compare import semantic
-from baselinekit.compare.numeric import within, worded
+from baselinekit.compare.leaves import within, worded
 from baselinekit.model.baselines import Tolerance
 from baselinekit.model.values import Json
 

@@ -8,9 +8,8 @@ from typing import Any
 import ruled
 from hypothesis import given, settings, strategies as st
 
-from baselinekit.compare.alike import Alike
 from baselinekit.compare.dispatch import Matcher
-from baselinekit.compare.literal import Literal
+from baselinekit.compare.literal import Alike, Literal
 from baselinekit.compare.objects import Object
 from baselinekit.compare.unordered import Unordered
 from baselinekit.compare.walk import Node, Walk

@@ -12,7 +12,7 @@ from selecting import Plain, Selector, Step
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json
-from baselinekit.paths import find, parse
+from baselinekit.tree.paths import find, parse
 
 PAIRS = int(
     os.environ.get("BASELINEKIT_PAIRS", "200000" if os.environ.get("BASELINEKIT_THOROUGH") else "6000")

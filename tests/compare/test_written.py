@@ -8,9 +8,9 @@ from decimal import Decimal
 import pytest
 
 from baselinekit.compare.literal import literal_bytes
-from baselinekit.compare.written import bytes_of, is_written_as
-from baselinekit.documents.strictjson import MAX_DEPTH
+from baselinekit.documents.jsontext import MAX_DEPTH
 from baselinekit.model.values import Json
+from baselinekit.tree.equality import bytes_of, is_written_as
 
 SHARED: list[Json] = ["shared", {"key": 1}]
 TWINS: list[tuple[Json, Json]] = [

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.documents.keyorder import with_new_keys
+from baselinekit.tree.changes import with_new_keys
 
 
 @pytest.mark.parametrize(

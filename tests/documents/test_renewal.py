@@ -8,10 +8,11 @@ import pytest
 from storehelp import EXAMPLES
 
 from baselinekit.documents import jsonfile, yamlwrite
-from baselinekit.documents.changes import Hints
-from baselinekit.documents.languages import JSON, YAML, Language, canonical, language
+from baselinekit.documents.languages import JSON, YAML, Language, language
 from baselinekit.documents.renewal import renewed
 from baselinekit.errors import NotRecorded
+from baselinekit.tree.changes import Hints
+from baselinekit.tree.equality import canonical
 
 # before, the new value, after
 YAML_CASES: list[tuple[str, Any, str]] = [

@@ -19,9 +19,9 @@ import pytest
 from storehelp import ODD, Hand, same
 
 from baselinekit.documents import jsonfile, yamlwrite
-from baselinekit.documents.changes import Hints
 from baselinekit.documents.languages import JSON, YAML
 from baselinekit.documents.renewal import renewed
+from baselinekit.tree.changes import Hints
 
 EDITS = 500
 ODD_EDITS = 2_000 if os.environ.get("BASELINEKIT_THOROUGH") else 300

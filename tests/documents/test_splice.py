@@ -10,7 +10,7 @@ from baselinekit.documents import jsonfile
 from baselinekit.documents.languages import JSON, YAML
 from baselinekit.documents.splice import apply, with_value
 from baselinekit.errors import NotRecorded
-from baselinekit.model.edits import Edit
+from baselinekit.model.comparison import Edit
 
 LAST, COUNT = ("metadata", "last_passed"), ("metadata", "failure_count")
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from storehelp import same
 
-from baselinekit.documents.yamlfile import load
+from baselinekit.documents.languages import load
 from baselinekit.errors import InvalidInput
 
 SCALARS: list[tuple[str, Any]] = [

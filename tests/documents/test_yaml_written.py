@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from storehelp import ODD, same, values
 
 from baselinekit.documents import yamlwrite
-from baselinekit.documents.yamlfile import load
+from baselinekit.documents.languages import load
 from baselinekit.documents.yamlwrite import dump, flow
 from baselinekit.errors import InvalidInput
 

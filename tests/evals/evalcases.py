@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from baselinekit.evals.attempts import Outside
-from baselinekit.evals.casechoice import Choice
-from baselinekit.evals.evals import Policy, run
-from baselinekit.model.asking import Answer, Ask, Usage
+from baselinekit.evals.run import Policy, run
+from baselinekit.evals.selection import Choice
 from baselinekit.model.evals import Case, Expected, Suite, SuiteConfig
 from baselinekit.model.graders import ExactMatch, Grader
 from baselinekit.model.observation import Finished, Request, Response, Run
+from baselinekit.model.questions import Answer, Ask, Usage
 from baselinekit.model.recipes import Recipe, SkillExecution
 from baselinekit.model.results import Report, Result
 from baselinekit.replay.dispatch import Doors

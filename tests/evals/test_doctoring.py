@@ -7,7 +7,7 @@ from evalcases import World
 from storehelp import BASELINE, write
 
 from baselinekit.errors import Problem, Refused
-from baselinekit.evals.doctoring import examine_all
+from baselinekit.evals.doctor import examine_all
 from baselinekit.model.graders import FunctionOutput
 from baselinekit.replay.dispatch import Doors
 from baselinekit.workflow.doctor import Findings

@@ -10,13 +10,11 @@ from hypothesis import given, strategies as st
 
 from baselinekit.errors import InvalidInput
 from baselinekit.evals.earlier import check_parts, compared, load_earlier
-from baselinekit.model.asking import Usage
-from baselinekit.model.earlier import Earlier
-from baselinekit.model.results import Coverage, Metric, Report, SuiteFacts
-from baselinekit.report import dispatch as reports
-from baselinekit.report.terminal import results as terminal
-from baselinekit.report.terminal.style import Style
-from baselinekit.report.wording.words import headline
+from baselinekit.model.questions import Usage
+from baselinekit.model.results import Coverage, Earlier, Metric, Report, SuiteFacts
+from baselinekit.report import dispatch as reports, terminal as terminal
+from baselinekit.report.style import Style
+from baselinekit.report.wording import headline
 from baselinekit.workflow import history
 from baselinekit.workflow.project import Operator, open_project
 

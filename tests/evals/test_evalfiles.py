@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from baselinekit.errors import Refused
-from baselinekit.evals.evalfiles import load, named_by_operator
+from baselinekit.evals.selection import load, named_by_operator
 from baselinekit.workflow.project import Operator, open_project
 
 CASE = "id: a\ninput: {type: prompt, content: x}\nexpected: {value: y}\n"

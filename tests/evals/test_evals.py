@@ -12,10 +12,9 @@ from evalcases import EXACT, World, case, metric, outcomes, passes_at, suite, tr
 
 from baselinekit.errors import InvalidInput, NothingSelected, OutOfBudget, Problem, Refused, cannot
 from baselinekit.evals.attempts import Outside
-from baselinekit.evals.casechoice import Choice
-from baselinekit.evals.evals import Policy
-from baselinekit.evals.listing import planned
 from baselinekit.evals.measuring import RATE
+from baselinekit.evals.run import Policy, planned
+from baselinekit.evals.selection import Choice
 from baselinekit.model.evals import Expected
 from baselinekit.model.graders import (
     Call,
@@ -28,8 +27,8 @@ from baselinekit.model.graders import (
     RegexMatch,
     StructuralMatch,
 )
+from baselinekit.model.observation import Ran, Returned
 from baselinekit.model.recipes import PromptExecution, PromptInput, Recipe, SkillExecution
-from baselinekit.model.running import Ran, Returned
 
 
 def test_what_passes_and_what_fails_is_told_with_its_score(tmp_path: Path) -> None:

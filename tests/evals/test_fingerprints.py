@@ -10,13 +10,13 @@ from evalcases import CONFIG, World, case, suite
 from storehelp import write
 
 from baselinekit.errors import BaselinekitError
-from baselinekit.evals.casechecks import prepare_cases
+from baselinekit.evals.checks import prepare_cases
 from baselinekit.evals.earlier import compared
 from baselinekit.evals.journalling import key_of
-from baselinekit.model.asking import Answer, Ask
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.evals import Case
 from baselinekit.model.graders import BaselineMatch, Grader, JsonSchema, ModelJudge, Scoring
+from baselinekit.model.questions import Answer, Ask
 from baselinekit.model.recipes import (
     HttpExecution,
     HttpRequest,
@@ -28,8 +28,8 @@ from baselinekit.model.recipes import (
 )
 from baselinekit.model.results import Report, Result
 from baselinekit.replay.dispatch import Doors
-from baselinekit.suites.suites import load_cases
-from baselinekit.workflow.here import Here
+from baselinekit.suites.loading import load_cases
+from baselinekit.workflow.environment import Here
 from baselinekit.workflow.project import Operator, open_project
 
 PROMPT = PromptExecution("prompt")

@@ -9,8 +9,7 @@ from hypothesis import given, strategies as st
 
 from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.evals import gating
-from baselinekit.model.evals import Suite
-from baselinekit.model.gates import Gate, worst
+from baselinekit.model.evals import Gate, Suite, worst
 from baselinekit.model.results import Coverage, Result
 from baselinekit.report import dispatch as reports
 

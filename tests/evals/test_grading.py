@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from baselinekit.errors import InvalidInput, NothingSelected
-from baselinekit.evals import ratingfiles
+from baselinekit.evals import rating
 from baselinekit.evals.finishing import finish
-from baselinekit.evals.grading import Queue, sheet
+from baselinekit.evals.rating import Queue, sheet
 from baselinekit.grade.dispatch import problems_of
 from baselinekit.model.evals import Case
 from baselinekit.model.graders import Evaluators, Grader, HumanRating, RatingScale
@@ -21,8 +21,8 @@ from baselinekit.model.recipes import PromptExecution, PromptInput, Recipe
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
 from baselinekit.report.dispatch import read, render
 from baselinekit.suites.dialects.graders import Given, read as read_grader
+from baselinekit.suites.loading import load_cases
 from baselinekit.suites.ratings import FILE, Ratings
-from baselinekit.suites.suites import load_cases
 from baselinekit.workflow.project import Operator, open_project
 
 RECIPE = Recipe(PromptInput(text="Greet them"), PromptExecution("prompt"))
@@ -80,7 +80,7 @@ def test_h40_a_blind_evaluation_hides_the_model_and_what_others_said(queue: Queu
         shown = sheet(queue.standings([id])[0])
         assert (shown.about == {}) == blind
         assert (shown.said == ()) == blind
-        form = ratingfiles.form_for(queue.waiting([id], "bob"), "bob", "form.yaml")
+        form = rating.form_for(queue.waiting([id], "bob"), "bob", "form.yaml")
         assert ("gpt-best" in form) != blind
         assert "ada" not in form
         assert "Hello" in form
@@ -147,15 +147,15 @@ def test_h43_what_is_exported_comes_back_as_it_was(queue: Queue, tmp_path: Path,
         grader = people(scale=scale, slots={})
         queue.rated(case(grader, id), grader, said(["x", "y\n", {"deep": [None, 1.5]}]))
         rated(queue, {"ada": value}, id)
-    text = ratingfiles.exported(queue.standings(), name)
+    text = rating.exported(queue.standings(), name)
     other = tmp_path / "other"
     other.mkdir()
     (other / "baselinekit.yaml").write_text("version: 1\n")
     elsewhere = Queue(open_project(Operator(str(other))), queue.now)
-    done = ratingfiles.imported(elsewhere, text, name)
+    done = rating.imported(elsewhere, text, name)
     assert (done.items, done.ratings, done.known) == (3, 3, 0)
     assert Ratings(str(other)).all() == queue.ratings.all()
-    assert ratingfiles.imported(elsewhere, text, name).known == 3
+    assert rating.imported(elsewhere, text, name).known == 3
 
 
 def test_agreement_beyond_chance_is_told_by_grader(queue: Queue) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from evalcases import CONFIG, EXACT, case
 
-from baselinekit.evals.casechecks import Prepared
 from baselinekit.evals.caseresults import Told
+from baselinekit.evals.checks import Prepared
 from baselinekit.evals.journalling import Memory, key_of
 from baselinekit.model.baselines import Baseline, Known, Metadata
 from baselinekit.model.evals import Case, Expected

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem
-from baselinekit.evals import calibrating, probing
+from baselinekit.evals import judges
 from baselinekit.grade import dispatch as grading
-from baselinekit.model.asking import Answer, Ask
-from baselinekit.model.calibration import Label
 from baselinekit.model.graders import ModelJudge, Scoring
-from baselinekit.suites.suites import load_cases
+from baselinekit.model.questions import Answer, Ask
+from baselinekit.model.ratings import Label
+from baselinekit.suites.loading import load_cases
 from baselinekit.workflow.project import Operator, open_project
 
 _FORM = re.compile(r"same nonce: (\{.*\})", re.DOTALL)
@@ -52,7 +52,7 @@ def echo(asked: Ask) -> Answer:
 
 
 def wrong(ask: Callable[[Ask], Answer]) -> list[str]:
-    return [one.probe for one in probing.probe(["judge"], ask) if not one.holds]
+    return [one.probe for one in judges.probe(["judge"], ask) if not one.holds]
 
 
 def test_f37_a_judge_that_judges_withstands_every_probe() -> None:
@@ -70,7 +70,7 @@ def test_a_judge_that_passes_or_fails_everything_tells_nothing() -> None:
 
 
 def test_f37_a_reply_that_echoes_the_text_is_no_pass_and_no_judge_either() -> None:
-    found = probing.probe(["judge"], echo)
+    found = judges.probe(["judge"], echo)
     assert {one.grade.outcome for one in found} == {"error"}
     assert [one.probe for one in found if not one.holds] == [
         one.name for one in grading.PROBES if one.wanted != "not passed"
@@ -87,11 +87,11 @@ def test_a_judge_that_cannot_be_asked_has_withstood_nothing() -> None:
 def test_the_judges_are_those_that_the_cases_name_and_the_usual_one(tmp_path: Path) -> None:
     write(tmp_path)
     project = open_project(Operator(str(tmp_path)))
-    assert probing.judges_of(project, ["evals"]) == ["judge", "strict"]
+    assert judges.judges_to_probe(project, ["evals"]) == ["judge", "strict"]
     (tmp_path / "baselinekit.yaml").write_text("version: 1\n")
     (tmp_path / "evals" / "e.yaml").unlink()
     with pytest.raises(NothingSelected, match="there is no judge to probe"):
-        probing.judges_of(open_project(Operator(str(tmp_path))), [])
+        judges.judges_to_probe(open_project(Operator(str(tmp_path))), [])
 
 
 CASE = """\
@@ -126,12 +126,12 @@ def test_what_a_judge_and_people_say_is_counted_once_a_judge_and_kept_beside_the
 ) -> None:
     write(tmp_path)
     root, cases = str(tmp_path), load_cases(["evals/e.yaml"], str(tmp_path))
-    assert [one.state for one in calibrating.facts_of(root, cases)] == ["not calibrated"]
-    ((_, found),) = calibrating.calibrate(root, calibrating.judges_of(root, cases), judge(honest))
+    assert [one.state for one in judges.facts_of(root, cases)] == ["not calibrated"]
+    ((_, found),) = judges.calibrate(root, judges.judges_of(root, cases), judge(honest))
     assert (found.both, found.only_judge, found.only_human, found.neither) == (2, 1, 0, 2)
     assert found.accuracy == pytest.approx(0.8)
     assert found.kappa == pytest.approx(0.6153846)
-    (facts,) = calibrating.facts_of(root, cases)
+    (facts,) = judges.facts_of(root, cases)
     assert (facts.state, facts.agreement) == ("calibrated", found)
     assert (tmp_path / "evals" / "config" / "labels.measured.json").exists()
 
@@ -149,26 +149,24 @@ def test_a_calibration_holds_for_its_judge_and_its_rubric_alone(
 ) -> None:
     write(tmp_path)
     root = str(tmp_path)
-    calibrating.calibrate(
-        root, calibrating.judges_of(root, load_cases(["evals/e.yaml"], root)), judge(honest)
-    )
+    judges.calibrate(root, judges.judges_of(root, load_cases(["evals/e.yaml"], root)), judge(honest))
     write(tmp_path, case=CASE.replace(old, new))
-    assert {one.state for one in calibrating.facts_of(root, load_cases(["evals/e.yaml"], root))} == {state}
+    assert {one.state for one in judges.facts_of(root, load_cases(["evals/e.yaml"], root))} == {state}
 
 
 def test_labels_that_have_changed_are_told(tmp_path: Path) -> None:
     write(tmp_path)
     root = str(tmp_path)
     cases = load_cases(["evals/e.yaml"], root)
-    calibrating.calibrate(root, calibrating.judges_of(root, cases), judge(honest))
+    judges.calibrate(root, judges.judges_of(root, cases), judge(honest))
     write(tmp_path, LABELS.replace("Perth", "Darwin"))
-    assert [one.state for one in calibrating.facts_of(root, cases)] == ["other labels"]
+    assert [one.state for one in judges.facts_of(root, cases)] == ["other labels"]
 
 
 def test_a_reply_that_cannot_be_used_counts_neither_way(tmp_path: Path) -> None:
     write(tmp_path)
     cases = load_cases(["evals/e.yaml"], str(tmp_path))
-    ((_, found),) = calibrating.calibrate(str(tmp_path), calibrating.judges_of(str(tmp_path), cases), echo)
+    ((_, found),) = judges.calibrate(str(tmp_path), judges.judges_of(str(tmp_path), cases), echo)
     assert (found.undecided, found.accuracy, found.kappa) == (5, None, None)
 
 
@@ -189,12 +187,12 @@ def test_what_is_wrong_with_labels_is_said_before_anybody_is_asked(
     write(tmp_path, labels)
     cases = load_cases(["evals/e.yaml"], str(tmp_path))
     with pytest.raises(InvalidInput, match=message):
-        calibrating.calibrate(str(tmp_path), calibrating.judges_of(str(tmp_path), cases), echo)
+        judges.calibrate(str(tmp_path), judges.judges_of(str(tmp_path), cases), echo)
 
 
 def test_nothing_to_calibrate_is_told(tmp_path: Path) -> None:
     with pytest.raises(NothingSelected, match="no judge here has a calibration file"):
-        calibrating.calibrate(str(tmp_path), [], echo)
+        judges.calibrate(str(tmp_path), [], echo)
 
 
 def test_a_label_may_be_a_category() -> None:

@@ -9,14 +9,12 @@ import pytest
 from evalcases import CONFIG, EXACT, World, case, suite
 
 from baselinekit.errors import Refused, cannot
-from baselinekit.evals.attempts import Outside
-from baselinekit.evals.limits import Time
-from baselinekit.model.asking import Answer, Ask
+from baselinekit.evals.attempts import Outside, Time
 from baselinekit.model.evals import Case
 from baselinekit.model.graders import Call, FunctionOutput, Grader, ModelJudge, Scoring
-from baselinekit.model.observation import Finished, Request, Response, Run
+from baselinekit.model.observation import Finished, Ran, Request, Response, Run
+from baselinekit.model.questions import Answer, Ask
 from baselinekit.model.recipes import HttpExecution, HttpFlow, HttpRequest, Recipe
-from baselinekit.model.running import Ran
 from baselinekit.replay.dispatch import Doors
 
 JUDGE = Grader("judge", "model", ModelJudge("is it kind?", scoring=Scoring("boolean")))

@@ -15,12 +15,11 @@ from evalreports import report, result
 
 from baselinekit.errors import cannot
 from baselinekit.evals import gating, notifying
-from baselinekit.model.evals import Reporting
-from baselinekit.model.gates import Gate
+from baselinekit.model.evals import Gate, Reporting
 from baselinekit.model.observation import Finished, Run
 from baselinekit.programs.process import Processes
+from baselinekit.replay.client import Client
 from baselinekit.replay.dispatch import Doors
-from baselinekit.replay.http import Client
 from baselinekit.workflow.project import Operator, Project, open_project
 
 RUN = report(result("a", "+"), result("b", "-"))

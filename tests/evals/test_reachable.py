@@ -6,8 +6,8 @@ import pytest
 from evalcases import World, case, suite
 
 from baselinekit.errors import InvalidInput
-from baselinekit.evals.reachable import check_reachable
-from baselinekit.suites.suites import load_evals
+from baselinekit.evals.checks import check_reachable
+from baselinekit.suites.loading import load_evals
 
 SUITE = """\
 eval_suite:

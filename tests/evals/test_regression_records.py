@@ -10,9 +10,8 @@ from evalcases import World
 from storehelp import EXAMPLES, write
 
 from baselinekit.errors import BaselinekitError, InvalidInput
-from baselinekit.evals.casechoice import Choice
-from baselinekit.evals.evalfiles import load
-from baselinekit.evals.evals import Policy, run
+from baselinekit.evals.run import Policy, run
+from baselinekit.evals.selection import Choice, load
 from baselinekit.model.observation import Finished, Request, Response, Run
 from baselinekit.model.results import Report, Result
 from baselinekit.replay.dispatch import Doors

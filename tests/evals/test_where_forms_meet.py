@@ -13,9 +13,7 @@ from storehelp import EXAMPLES, write
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.evals import gating
 from baselinekit.grade.dispatch import combined
-from baselinekit.model.asking import Answer, Ask
-from baselinekit.model.evals import Case, Expected
-from baselinekit.model.gates import Gate
+from baselinekit.model.evals import Case, Expected, Gate
 from baselinekit.model.graders import (
     Evaluators,
     FunctionOutput,
@@ -26,8 +24,9 @@ from baselinekit.model.graders import (
     Scoring,
 )
 from baselinekit.model.grades import Grade
+from baselinekit.model.questions import Answer, Ask
 from baselinekit.model.results import Metric, SuiteFacts
-from baselinekit.suites.suites import load_cases, load_evals
+from baselinekit.suites.loading import load_cases, load_evals
 
 HEAD = "id: a\ninput: {type: prompt, content: x}\n"
 

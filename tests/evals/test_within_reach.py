@@ -8,10 +8,10 @@ from evalcases import World, case, suite
 
 from baselinekit.evals.attempts import Outside
 from baselinekit.model.graders import Call, FunctionOutput, Grader
-from baselinekit.model.running import Ran, Returned
+from baselinekit.model.observation import Ran, Returned
 from baselinekit.report import dispatch as reports
-from baselinekit.report.terminal.results import warnings
-from baselinekit.report.terminal.style import Style
+from baselinekit.report.style import Style
+from baselinekit.report.terminal import warnings
 
 CALLS = Grader("calls", "code", FunctionOutput("f", [Call(4, [2])]))
 TOLD = "generated code ran outside of a sandbox, with these within its reach: files, processes (a and 1 more)"

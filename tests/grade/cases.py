@@ -6,7 +6,6 @@ from typing import Any
 
 from baselinekit.grade.dispatch import Doors, grade
 from baselinekit.grade.judging import nonce_of
-from baselinekit.model.asking import Answer, Ask, Usage
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.graders import (
     Grader,
@@ -14,6 +13,7 @@ from baselinekit.model.graders import (
 )
 from baselinekit.model.grades import Grade
 from baselinekit.model.observation import Observation
+from baselinekit.model.questions import Answer, Ask, Usage
 from baselinekit.model.recipes import PromptExecution, PromptInput, Recipe
 
 RECIPE = Recipe(PromptInput(text="Reverse: hello"), PromptExecution("prompt"))

@@ -14,7 +14,7 @@ from baselinekit.model.graders import (
     MustInclude,
     RegexMatch,
 )
-from baselinekit.placeholders.patience import Patience
+from baselinekit.placeholders.pattern import Patience
 
 PATIENT = Doors(patience=Patience)
 

@@ -13,8 +13,8 @@ from baselinekit.model.graders import (
     FunctionOutput,
     Grader,
 )
-from baselinekit.model.running import Ran, Returned
-from baselinekit.placeholders.patience import Patience
+from baselinekit.model.observation import Ran, Returned
+from baselinekit.placeholders.pattern import Patience
 
 CODE = "def f(*given): ..."
 

@@ -10,7 +10,6 @@ from hypothesis import given, settings, strategies as st
 from baselinekit.grade.by_model import judge_question
 from baselinekit.grade.criteria import criteria_of
 from baselinekit.grade.dispatch import problems_of
-from baselinekit.model.asking import Ask
 from baselinekit.model.graders import (
     Criterion,
     Grader,
@@ -18,6 +17,7 @@ from baselinekit.model.graders import (
     Sample,
     Scoring,
 )
+from baselinekit.model.questions import Ask
 
 CODE = """\
 Evaluate the generated code on these criteria (1-5 scale):

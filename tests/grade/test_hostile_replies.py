@@ -9,7 +9,7 @@ from cases import exactly, graded, judge
 from hostile_replies import BAD_SCORES, DRESSED, NO_REPLY, NONCES, RAW_SCORES, SEVERAL, Reply
 from hypothesis import given, settings, strategies as st
 
-from baselinekit.documents.fenced import json_in
+from baselinekit.documents.jsontext import json_in
 from baselinekit.model.graders import Criterion, ModelJudge, Scoring
 
 WORDS = {"justification": "because", "specific_feedback": ["so"]}

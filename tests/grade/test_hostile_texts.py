@@ -12,8 +12,8 @@ from baselinekit.errors import CannotReplay
 from baselinekit.grade.by_model import judge_question
 from baselinekit.grade.meaning import meaning_question, read_similarity
 from baselinekit.grade.rubric import read_scores, rubric_question
-from baselinekit.model.asking import Ask
 from baselinekit.model.graders import Criterion, Grader, ModelJudge
+from baselinekit.model.questions import Ask
 from baselinekit.model.recipes import Scores
 
 NUMERIC = ModelJudge([Criterion("right", weight=3), Criterion("kind", weight=1)])

@@ -10,7 +10,7 @@ from baselinekit.errors import CannotReplay
 from baselinekit.grade.judging import nonce_of, question
 from baselinekit.grade.meaning import meaning_question, read_similarity
 from baselinekit.grade.rubric import read_scores, rubric_question
-from baselinekit.model.asking import Ask
+from baselinekit.model.questions import Ask
 from baselinekit.model.recipes import Scores
 
 TEXT = "A fine day."

@@ -17,7 +17,7 @@ from baselinekit.model.graders import (
     MustInclude,
     RegexMatch,
 )
-from baselinekit.model.observation import Observation
+from baselinekit.model.observation import Observation, Ran, Returned
 from baselinekit.model.recipes import (
     CommandExecution,
     CommandInput,
@@ -26,7 +26,6 @@ from baselinekit.model.recipes import (
     Recipe,
     SkillExecution,
 )
-from baselinekit.model.running import Ran, Returned
 
 COMMAND = Recipe(CommandInput(["x"]), CommandExecution("command"))
 REQUEST = Recipe(HttpRequest(), HttpExecution("http"))

@@ -15,7 +15,7 @@ from replies import BAD, KNOWN_WRONG, NOTHING, OLD, REPLIES, F, block
 from baselinekit.grade.dispatch import Doors
 from baselinekit.grade.reply_code import code_in
 from baselinekit.model.graders import Call, FunctionOutput
-from baselinekit.model.running import Ran, Returned
+from baselinekit.model.observation import Ran, Returned
 
 
 def value_of(reply: str) -> object:

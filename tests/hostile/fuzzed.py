@@ -26,8 +26,8 @@ from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.config import HttpDefaults
 from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe, Surroundings
 from baselinekit.placeholders.table import Words
+from baselinekit.replay.client import Client
 from baselinekit.replay.dispatch import Doors, Setting, replay
-from baselinekit.replay.http import Client
 from baselinekit.trust import Trust
 from baselinekit.variables import Redactor, Scope
 

@@ -8,8 +8,8 @@ from baselinekit.errors import Refused
 from baselinekit.model.recipes import Surroundings
 from baselinekit.replay.files import inside, read_bytes
 from baselinekit.store.files import read
-from baselinekit.store.outputs import load
-from baselinekit.suites.evalpaths import named
+from baselinekit.store.records import load
+from baselinekit.suites.settings import named
 
 
 @pytest.fixture

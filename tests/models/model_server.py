@@ -12,8 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
-from baselinekit.model.asking import Answer, Ask, Limits, Message, Model
 from baselinekit.model.observation import Finished, Request, Response, Run
+from baselinekit.model.questions import Answer, Ask, Limits, Message, Model
 from baselinekit.models.dispatch import Models, World
 from baselinekit.variables import Redactor, Scope, Secret
 

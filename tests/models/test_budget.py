@@ -9,11 +9,10 @@ from hypothesis import given, settings, strategies as st
 from model_server import ModelServer, Said, chat, failure, models, question, world
 
 from baselinekit.errors import CannotReplay, InvalidInput, OutOfBudget
-from baselinekit.model.asking import Limits, Model, Prices, Spent
 from baselinekit.model.observation import Finished, Request, Response, Run
-from baselinekit.models.budget import Budget
-from baselinekit.models.cost import estimate
-from baselinekit.replay.http import Client
+from baselinekit.model.questions import Limits, Model, Prices, Spent
+from baselinekit.models.budget import Budget, estimate
+from baselinekit.replay.client import Client
 
 ENTRY = Model(openai="x", base_url="http://127.0.0.1:9", prices=Prices(1, 2), concurrency=64, max_tokens=100)
 

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from baselinekit.errors import CannotReplay
-from baselinekit.model.asking import Answer, Ask, Message, Spent
-from baselinekit.models.parts import Parts
-from baselinekit.models.recording import Mode, Recording
+from baselinekit.model.questions import Answer, Ask, Message, Spent
+from baselinekit.models.recording import Mode, Parts, Recording
 from baselinekit.store.cassettes import Cassettes
 
 Script = dict[str, list[str]]

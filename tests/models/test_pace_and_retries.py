@@ -12,11 +12,10 @@ from hypothesis import given, settings, strategies as st
 from model_server import Clock, ModelServer, Said, Seen, chat, failure, message, models, question, world
 
 from baselinekit.errors import cannot
-from baselinekit.model.asking import Model
 from baselinekit.model.observation import Request, Response
-from baselinekit.models.pace import Lane
-from baselinekit.models.retries import asked_wait
-from baselinekit.replay.http import Client
+from baselinekit.model.questions import Model
+from baselinekit.models.retries import Lane, asked_wait
+from baselinekit.replay.client import Client
 
 DATE = 1_700_000_000
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from model_server import ASCII_KEY, Clock, ModelServer, Said, failure, models, question, world
 
-from baselinekit.model.asking import Answer, Model, ToolCall, Usage
+from baselinekit.model.questions import Answer, Model, ToolCall, Usage
 from baselinekit.models.dispatch import Models
-from baselinekit.replay.http import Client
+from baselinekit.replay.client import Client
 
 CALL = {"name": "find_order", "arguments": '{"order": 4711}'}
 FOUND = ToolCall("find_order", {"order": 4711})

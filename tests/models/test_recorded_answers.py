@@ -16,13 +16,12 @@ from hypothesis import given, settings, strategies as st
 from model_server import ASCII_KEY, ModelServer, Said, chat, failure, models, question, world
 
 from baselinekit.errors import CannotReplay, NotRecorded
-from baselinekit.model.asking import Answer, Ask, Limits, Message, Model, Prices, Tool, ToolCall, Usage
 from baselinekit.model.observation import Request, Response
+from baselinekit.model.questions import Answer, Ask, Limits, Message, Model, Prices, Tool, ToolCall, Usage
 from baselinekit.model.values import Json
 from baselinekit.models.dispatch import Mode, Models, Recording
-from baselinekit.models.parts import key_of, parts_of
-from baselinekit.models.recording import answer_in
-from baselinekit.replay.http import Client
+from baselinekit.models.recording import answer_in, key_of, parts_of
+from baselinekit.replay.client import Client
 from baselinekit.store.cassettes import Cassettes
 
 ENTRY = Model(openai="x", base_url="http://127.0.0.1:9", prices=Prices(1, 1))
@@ -389,9 +388,9 @@ class Remembering:
         return self._kept.get((model, key))
 
     def keep(self, model: str, key: str, record: Json) -> None:
-        from baselinekit.documents import jsonfile, strictjson
+        from baselinekit.documents import jsonfile, jsontext
 
-        self._kept[model, key] = strictjson.decode(jsonfile.dump(record))
+        self._kept[model, key] = jsontext.decode(jsonfile.dump(record))
 
     def every(self) -> list[Json]:
         return list(self._kept.values())
@@ -425,9 +424,9 @@ def test_a_run_that_was_stopped_makes_no_finished_call_twice(tmp_path: Path) -> 
             import sys
             from concurrent.futures import ThreadPoolExecutor
             from model_server import models, question, world
-            from baselinekit.model.asking import Model
+            from baselinekit.model.questions import Model
             from baselinekit.models.dispatch import Recording
-            from baselinekit.replay.http import Client
+            from baselinekit.replay.client import Client
             from baselinekit.store.cassettes import Cassettes
             client = Client(proxies={{}})
             source = models(Model(openai="x", base_url={server.url!r}, concurrency=4), world(client.send))

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 from model_server import models, question, world
 
-from baselinekit.model.asking import Limits, Model
-from baselinekit.replay.http import Client
+from baselinekit.model.questions import Limits, Model
+from baselinekit.replay.client import Client
 
 SERVER = """
 import asyncio, json, sys

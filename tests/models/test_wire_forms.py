@@ -9,9 +9,9 @@ import pytest
 from model_server import ASCII_KEY, Clock, ModelServer, Said, chat, failure, message, models, question, world
 
 from baselinekit.errors import CannotReplay
-from baselinekit.model.asking import Ask, Message, Model, Prices, Tool, ToolCall
+from baselinekit.model.questions import Ask, Message, Model, Prices, Tool, ToolCall
 from baselinekit.models.dispatch import Models
-from baselinekit.replay.http import Client
+from baselinekit.replay.client import Client
 
 WEATHER = Tool("weather", "What it is like outside", {"type": "object", "properties": {"city": {}}})
 

@@ -12,8 +12,8 @@ import pytest
 from test_formats import FORMATS
 
 from baselinekit.model.values import Json, json_type
+from baselinekit.placeholders.accepts import decimal, is_number
 from baselinekit.placeholders.contained import takes_all
-from baselinekit.placeholders.kinds import decimal, is_number
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 from baselinekit.variables import Scope

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from baselinekit.errors import CannotReplay, InvalidInput
-from baselinekit.placeholders.patience import Patience
+from baselinekit.placeholders.pattern import Patience
 from baselinekit.placeholders.table import Words, names
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 

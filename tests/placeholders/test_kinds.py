@@ -6,7 +6,7 @@ import pytest
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json
-from baselinekit.placeholders.kinds import same
+from baselinekit.placeholders.accepts import same
 from baselinekit.placeholders.table import Words, names
 from baselinekit.placeholders.template import compile_text
 from baselinekit.variables import Scope

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from baselinekit.errors import CannotReplay
-from baselinekit.placeholders.bindings import Bindings
+from baselinekit.placeholders.accepts import Bindings
 from baselinekit.placeholders.grammar import Token, split
-from baselinekit.placeholders.patience import Patience
+from baselinekit.placeholders.pattern import Patience
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import Inline, compile_text
 

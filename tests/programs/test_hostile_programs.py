@@ -16,14 +16,13 @@ import pytest
 from forged import BENT, ENDLESS, RESULTS, VALUES
 from hostile import BEHIND_WALLS, ENVIRONMENT, FILES, MEMORY, NETWORK, OPENING, PARENT, PROCESSES
 
-from baselinekit.clipped import already_masked
 from baselinekit.grade.by_function import judged
 from baselinekit.model.graders import Call, FunctionOutput
-from baselinekit.model.running import Ran
-from baselinekit.placeholders.patience import Patience
+from baselinekit.model.observation import Ran
+from baselinekit.placeholders.pattern import Patience
 from baselinekit.programs.process import Processes
-from baselinekit.programs.sandbox import Sandbox, bubblewrap_here
-from baselinekit.programs.syscalls import refusing
+from baselinekit.programs.sandbox import Sandbox, bubblewrap_here, refusing
+from baselinekit.texts import already_masked
 
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
 WALLED = bubblewrap_here() is not None

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.programs.keeper import Keeper
 from baselinekit.programs.sandbox import bubblewrap_here
+from baselinekit.programs.watchdog import Keeper
 
 ROOT = Path(__file__).parents[2]
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="who descends from whom is told by /proc")

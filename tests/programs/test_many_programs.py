@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.clipped import already_masked
 from baselinekit.grade.by_function import judged
 from baselinekit.model.graders import Call, FunctionOutput
 from baselinekit.model.observation import Finished, Run
-from baselinekit.placeholders.patience import Patience
+from baselinekit.placeholders.pattern import Patience
 from baselinekit.programs.process import Processes
 from baselinekit.programs.sandbox import Sandbox, bubblewrap_here
+from baselinekit.texts import already_masked
 
 COUNT = 10_000 if os.environ.get("BASELINEKIT_THOROUGH") else 40
 METHOD = FunctionOutput("f", [Call(2, [1])])

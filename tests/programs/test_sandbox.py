@@ -8,12 +8,10 @@ import pytest
 
 from baselinekit.errors import CannotReplay, Refused
 from baselinekit.model.graders import Call, FunctionOutput
-from baselinekit.model.observation import Finished, Run
-from baselinekit.model.running import Ran
+from baselinekit.model.observation import Finished, Ran, Run
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs.process import Processes
-from baselinekit.programs.sandbox import Sandbox, bubblewrap_here
-from baselinekit.programs.syscalls import refusing
+from baselinekit.programs.sandbox import Sandbox, bubblewrap_here, refusing
 
 WALLED = bubblewrap_here() is not None
 walled = pytest.mark.skipif(not WALLED, reason="there is no bubblewrap here")

@@ -7,14 +7,13 @@ from itertools import count
 import pytest
 from hypothesis import given, strategies as st
 
+from baselinekit.kinds.responses import Outcome
 from baselinekit.model.changes import Change
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.paths import render
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import compile_text
-from baselinekit.refresh.changes import NOT_ONE_ROW, Ways, alike, changes_of
-from baselinekit.refresh.merging import merged
-from baselinekit.responses import Outcome
+from baselinekit.refresh.changes import NOT_ONE_ROW, Ways, alike, changes_of, merged
+from baselinekit.tree.paths import render
 
 UUID = "0190163d-8694-739b-aea5-966c26f8ad91"
 

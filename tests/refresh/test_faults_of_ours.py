@@ -13,10 +13,10 @@ from baselinekit.model.observation import Request, Response
 from baselinekit.replay.dispatch import Doors
 from baselinekit.store.baselines import load
 from baselinekit.workflow.compare import Policy, Way, compare, prepare
-from baselinekit.workflow.here import Here
+from baselinekit.workflow.environment import Here
 from baselinekit.workflow.judging import Judge
-from baselinekit.workflow.repeating import Repeating
 from baselinekit.workflow.selection import Selection
+from baselinekit.workflow.verdicts import Repeating
 
 
 class Faulty(dict[str, Any]):

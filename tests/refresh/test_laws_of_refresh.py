@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from desk import Desk
 
-from baselinekit.documents import yamlfile
+from baselinekit.documents import languages
 from baselinekit.placeholders.grammar import tokens_in
 
 EDITS = 500 if os.environ.get("BASELINEKIT_THOROUGH") else 120
@@ -163,7 +163,7 @@ KINDS: list[Edit] = [
 
 
 def placeholders(text: str) -> int:
-    (document,) = yamlfile.load(text, "x.yaml")
+    (document,) = languages.load(text, "x.yaml")
     return len(list(tokens_in(document["baseline"]["output"])))
 
 

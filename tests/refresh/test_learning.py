@@ -11,11 +11,10 @@ from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import Recipe, SkillExecution
-from baselinekit.paths import render
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.table import Words
-from baselinekit.refresh.learning import Lesson, learnt, with_placeholders
-from baselinekit.refresh.volatile import Look
+from baselinekit.refresh.learning import Lesson, Look, learnt, with_placeholders
+from baselinekit.tree.paths import render
 
 U = [str(uuid.UUID(int=n, version=4)) for n in range(1, 9)]
 

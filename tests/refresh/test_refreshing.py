@@ -16,9 +16,9 @@ from baselinekit.approval.refresh import Wanted, accepted_by, propose
 from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.model.changes import Applied, Approval, Stamp
 from baselinekit.model.values import Json
-from baselinekit.paths import render
 from baselinekit.report import dispatch as reports
 from baselinekit.store import pending
+from baselinekit.tree.paths import render
 from baselinekit.workflow.compare import load
 from baselinekit.workflow.masking import masked
 

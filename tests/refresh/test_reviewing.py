@@ -10,14 +10,12 @@ from desk import Desk
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from baselinekit.approval import review as reviewing
-from baselinekit.model.changes import Applied, Stamp
-from baselinekit.model.review import Decision
-from baselinekit.paths import render
-from baselinekit.refresh.deciding import settled
+from baselinekit.model.changes import Applied, Decision, Stamp
+from baselinekit.refresh.decisions import settled
 from baselinekit.refresh.reviewing import Review
 from baselinekit.report import dispatch as reports
-from baselinekit.report.terminal.fitting import width
-from baselinekit.report.terminal.style import Style
+from baselinekit.report.style import Style, width
+from baselinekit.tree.paths import render
 
 EXAMPLES = 1_000 if os.environ.get("BASELINEKIT_THOROUGH") else 150
 USER = """\

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field, replace
 
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.model.asking import Answer, Ask
-from baselinekit.replay.setting import Setting
+from baselinekit.model.questions import Answer, Ask
+from baselinekit.replay.settings import Setting
 
 
 @dataclass

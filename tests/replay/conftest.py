@@ -10,8 +10,8 @@ from replay_world import FakeDoors, RawServer
 from baselinekit.model.config import HttpDefaults
 from baselinekit.model.recipes import Surroundings
 from baselinekit.programs.process import Processes
-from baselinekit.replay.http import Client
-from baselinekit.replay.setting import Doors, Setting
+from baselinekit.replay.client import Client
+from baselinekit.replay.settings import Doors, Setting
 from baselinekit.trust import Trust
 from baselinekit.variables import Redactor, Scope
 

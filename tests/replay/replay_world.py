@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.observation import Finished, Request, Response, Run
-from baselinekit.replay.setting import Doors
+from baselinekit.replay.settings import Doors
 
 
 @dataclass

@@ -9,9 +9,9 @@ from hypothesis import given, strategies as st
 from replay_world import FakeDoors, answer
 
 from baselinekit.errors import Refused
-from baselinekit.model.asking import Limits, Model
 from baselinekit.model.config import Config, HttpDefaults
 from baselinekit.model.observation import Response
+from baselinekit.model.questions import Limits, Model
 from baselinekit.model.recipes import (
     CommandExecution,
     CommandInput,
@@ -24,9 +24,8 @@ from baselinekit.model.recipes import (
     Skill,
     SkillExecution,
 )
-from baselinekit.replay.ceilings import Ceilings, ceilings_of, refuse_above
 from baselinekit.replay.dispatch import check, replay
-from baselinekit.replay.setting import Setting
+from baselinekit.replay.settings import Ceilings, Setting, ceilings_of, refuse_above
 from baselinekit.trust import Trust, origins_in
 from baselinekit.variables import Scope
 

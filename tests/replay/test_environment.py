@@ -10,12 +10,12 @@ import pytest
 from replay_world import FakeDoors
 
 from baselinekit import __version__
-from baselinekit.clipped import already_masked
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.observation import Finished, Run
 from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe, SkillExecution
 from baselinekit.programs.process import Processes
 from baselinekit.replay.dispatch import capture_environment, recipe_hash, target
+from baselinekit.texts import already_masked
 
 EXECUTE = Processes().execute
 

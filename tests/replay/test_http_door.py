@@ -23,7 +23,7 @@ from baselinekit.errors import CannotReplay, NeverSent
 from baselinekit.model.observation import Request
 from baselinekit.model.recipes import Auth
 from baselinekit.replay.body import http_output
-from baselinekit.replay.http import Client
+from baselinekit.replay.client import Client
 
 JSON = "Content-Type: application/json"
 

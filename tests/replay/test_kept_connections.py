@@ -10,7 +10,7 @@ from replay_world import RawServer, Seen, http
 
 from baselinekit.errors import CannotReplay
 from baselinekit.model.observation import Request
-from baselinekit.replay.http import Client
+from baselinekit.replay.client import Client
 
 FORGED = http(200, b"forged")
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"

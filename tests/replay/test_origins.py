@@ -11,9 +11,9 @@ from replay_world import RawServer, http
 from baselinekit.errors import CannotReplay, Problem, Refused
 from baselinekit.model.observation import Request
 from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe
+from baselinekit.replay.client import Client
 from baselinekit.replay.dispatch import Setting, check, replay
-from baselinekit.replay.http import Client
-from baselinekit.replay.setting import Doors
+from baselinekit.replay.settings import Doors
 from baselinekit.trust import Trust, origins_in
 
 META = "169.254.169.254"

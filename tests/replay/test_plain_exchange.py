@@ -4,8 +4,8 @@ import h11
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.replay import plain
-from baselinekit.replay.answer import Headers
+from baselinekit.replay import wire
+from baselinekit.replay.body import Headers
 
 LENGTH = b"Content-Length: 2\r\n"
 PLAIN = b"HTTP/1.1 200 OK\r\nServer: nginx\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n"
@@ -39,7 +39,7 @@ ODD = {
 
 
 def test_a_plain_head_is_read() -> None:
-    found = plain.read(PLAIN + b"{}")
+    found = wire.read(PLAIN + b"{}")
     assert found is not None
     headers = [(b"Server", b"nginx"), (b"Content-Type", b"application/json"), (b"Content-Length", b"2")]
     assert found == (200, headers, len(PLAIN), 2)
@@ -47,7 +47,7 @@ def test_a_plain_head_is_read() -> None:
 
 @pytest.mark.parametrize("what", ODD)
 def test_what_is_odd_is_left_to_h11(what: str) -> None:
-    assert plain.read(ODD[what]) is None
+    assert wire.read(ODD[what]) is None
 
 
 def by_h11(data: bytes, method: str = "GET") -> tuple[int, Headers, bytes] | None:
@@ -84,7 +84,7 @@ PIECES = [
 @given(st.sampled_from(PIECES[:4]), st.lists(st.sampled_from(PIECES), max_size=8))
 def test_h11_reads_the_same(first: bytes, pieces: list[bytes]) -> None:
     head = first + b"".join(pieces)
-    found = plain.read(head + b"\r\n")
+    found = wire.read(head + b"\r\n")
     if found is not None:
         data = (head + b"\r\n")[: found.end] + b"x" * found.length
         assert by_h11(data) == (found.status, found.headers, b"x" * found.length)
@@ -96,7 +96,7 @@ VALUES = st.sampled_from(["1", "a b", " a", "a ", "", "é", "a\r\nB: c", "\x01",
 
 def test_no_value_becomes_a_header_of_its_own() -> None:
     headers = [(b"Host", b"x"), (b"Accept", b"a\r\nX-Admin: yes")]
-    assert plain.written("GET", "/", headers) is None
+    assert wire.write_plainly("GET", "/", headers) is None
 
 
 @given(
@@ -106,7 +106,7 @@ def test_no_value_becomes_a_header_of_its_own() -> None:
 )
 def test_h11_writes_the_same(method: str, target: str, pairs: list[tuple[str, str]]) -> None:
     headers = [(b"Host", b"127.0.0.1:80"), *((name.encode(), value.encode()) for name, value in pairs)]
-    out = plain.written(method, target, headers)
+    out = wire.write_plainly(method, target, headers)
     if out is not None and b"content-length" not in dict(headers):  # which says what follows: wire.py knows
         state = h11.Connection(h11.CLIENT)
         assert state.send(h11.Request(method=method, target=target, headers=headers)) == out

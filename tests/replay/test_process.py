@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.clipped import already_masked
 from baselinekit.errors import CannotReplay
 from baselinekit.model.observation import Run
 from baselinekit.programs.process import Processes
+from baselinekit.texts import already_masked
 
 
 @pytest.fixture

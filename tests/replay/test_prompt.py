@@ -9,7 +9,7 @@ import pytest
 from asked_models import answering
 
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
-from baselinekit.model.asking import Answer, Ask, Message, Tool, ToolCall, Usage
+from baselinekit.model.questions import Answer, Ask, Message, Tool, ToolCall, Usage
 from baselinekit.model.recipes import PromptExecution, PromptInput, Recipe, Scores
 from baselinekit.replay.dispatch import Setting, check, replay
 from baselinekit.variables import Scope, Secret

@@ -2,7 +2,7 @@
 
 import pytest
 
-from baselinekit.replay.proxies import proxy_for
+from baselinekit.replay.client import proxy_for
 
 SET = {"http": "http://p:1", "all": "socks5://a:2", "no": "skip.test, .inner.test,10.0.0.1:80 *.star.test"}
 

@@ -11,7 +11,7 @@ from baselinekit.model.config import HttpDefaults
 from baselinekit.model.observation import Request
 from baselinekit.model.recipes import Auth, HttpExecution, HttpRequest, Surroundings
 from baselinekit.replay.request import compose, redirects_of, retries_of
-from baselinekit.replay.setting import Setting
+from baselinekit.replay.settings import Setting
 from baselinekit.variables import Scope
 
 BASE = HttpExecution("http", base_url="http://api.test")

@@ -10,7 +10,7 @@ from asked_models import AskedModels, answering
 from replay_world import RawServer, http
 
 from baselinekit.errors import CannotReplay, InvalidInput, Refused
-from baselinekit.model.asking import Answer, ToolCall, Usage
+from baselinekit.model.questions import Answer, ToolCall, Usage
 from baselinekit.model.recipes import HttpRequest, Recipe, Scores, Skill, SkillExecution
 from baselinekit.replay.dispatch import Setting, check, replay
 from baselinekit.variables import Scope, Secret

@@ -4,10 +4,18 @@ from typing import Any
 
 from report.reports import FILE, report, spot
 
-from baselinekit.model.calibration import Agreement, JudgeFacts
-from baselinekit.model.earlier import CaseChange, Earlier, MetricChange
 from baselinekit.model.grades import Attempt, Grade
-from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
+from baselinekit.model.ratings import Agreement, JudgeFacts
+from baselinekit.model.results import (
+    CaseChange,
+    CaseFacts,
+    Earlier,
+    Metric,
+    MetricChange,
+    Report,
+    Result,
+    SuiteFacts,
+)
 
 
 def grade(name: str, outcome: Any, score: float | None, reason: str = "", **details: Any) -> Grade:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, strategies as st
 from secretdrill import BY_CHARACTER, IN_BULK, SECRETS, left, spellings
 
-from baselinekit.clipped import beginning_of, clipped, end_of, shown
 from baselinekit.grade.judging import unusable
-from baselinekit.secretlike.declared import Declared
-from baselinekit.secretlike.unescaped import Unescaped
+from baselinekit.secrets.declared import Declared
+from baselinekit.secrets.spelling import Unescaped
+from baselinekit.texts import beginning_of, clipped, end_of, shown
 from baselinekit.variables import MASK, Redactor, Secret
 
 PARTS = 10

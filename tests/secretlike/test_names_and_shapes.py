@@ -4,10 +4,9 @@ import time
 
 import pytest
 
-from baselinekit.secretlike.finding import covered, likeness, spans
-from baselinekit.secretlike.look import Look
-from baselinekit.secretlike.names import is_secret_header, is_secret_key, may_be_random
-from baselinekit.secretlike.shapes import shapes_in
+from baselinekit.secrets.finding import covered, likeness, spans
+from baselinekit.secrets.randomness import Look
+from baselinekit.secrets.shapes import is_secret_header, is_secret_key, may_be_random, shapes_in
 
 
 @pytest.mark.parametrize(

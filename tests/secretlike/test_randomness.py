@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from baselinekit.secretlike.finding import likeness
+from baselinekit.secrets.finding import likeness
 
 CHANCE = random.Random(20)
 LETTERS = string.ascii_letters + string.digits

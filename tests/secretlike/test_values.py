@@ -4,11 +4,10 @@ import time
 
 from hypothesis import example, given, settings, strategies as st
 
-from baselinekit.secretlike.declared import Declared, merged
-from baselinekit.secretlike.finding import spans
-from baselinekit.secretlike.look import Look
-from baselinekit.secretlike.shapes import _EACH, shapes_in
-from baselinekit.secretlike.values import holding, suspects
+from baselinekit.secrets.declared import Declared, merged
+from baselinekit.secrets.finding import holding, spans, suspects
+from baselinekit.secrets.randomness import Look
+from baselinekit.secrets.shapes import _EACH, shapes_in
 from baselinekit.variables import Redactor, Secret
 
 GITHUB = "ghp_" + "aB3dE5gH7jK9" * 3

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from baselinekit.documents.languages import language
 from baselinekit.documents.splice import apply, value_at
 from baselinekit.documents.text import decode, encode
-from baselinekit.model.edits import Edit
+from baselinekit.model.comparison import Edit
 from baselinekit.model.values import Json, Path
 
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))

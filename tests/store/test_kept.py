@@ -11,7 +11,7 @@ from storehelp import write
 from baselinekit.errors import InvalidInput, NotRecorded
 from baselinekit.model.changes import Seen
 from baselinekit.model.values import Json
-from baselinekit.store import lastrun, pending
+from baselinekit.store import pending, results
 from baselinekit.store.results import write_text
 
 
@@ -96,6 +96,6 @@ def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     ],
 )
 def test_a_last_run_that_is_damaged_is_no_obstacle(tmp_path: Path, kept: str, ids: set[str]) -> None:
-    assert lastrun.not_passed(str(tmp_path)) == frozenset()
+    assert results.not_passed(str(tmp_path)) == frozenset()
     write(tmp_path, ".baselinekit/last-run.json", kept)
-    assert lastrun.not_passed(str(tmp_path)) == ids
+    assert results.not_passed(str(tmp_path)) == ids

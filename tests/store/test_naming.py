@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.store.config import load_config, read_config
-from baselinekit.store.naming import name_origin, named
+from baselinekit.store.config import load_config, name_origin, named, read_config
 
 WHERE = "http://10.0.0.5:8080"
 CASES = [

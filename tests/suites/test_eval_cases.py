@@ -31,7 +31,7 @@ from baselinekit.model.recipes import (
     SkillExecution,
 )
 from baselinekit.store.baselines import locate
-from baselinekit.suites.suites import load_cases
+from baselinekit.suites.loading import load_cases
 
 SKILL = SkillExecution("skill", "reverse")
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from storehelp import EXAMPLES, write
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
-from baselinekit.suites.suites import load_cases, load_evals, load_suite
+from baselinekit.suites.loading import load_cases, load_evals, load_suite
 
 HEAD = "id: a\ninput: {type: prompt, content: x}\n"
 FUNCTIONAL = HEAD + "expected: {type: functional, value: {function_name: f, test_cases: [%s]}}"

@@ -11,7 +11,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Refused
 from baselinekit.model.evals import Reporting, Suite, SuiteConfig
 from baselinekit.model.graders import Call, FunctionOutput, ModelJudge
 from baselinekit.model.recipes import PromptExecution, SkillExecution
-from baselinekit.suites.suites import load_cases, load_evals, load_suite
+from baselinekit.suites.loading import load_cases, load_evals, load_suite
 
 CASE = "id: {id}\ninput: {{type: prompt, content: x}}\nexpected: {{value: y}}\n"
 

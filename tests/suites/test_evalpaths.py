@@ -6,9 +6,9 @@ import pytest
 from storehelp import write
 
 from baselinekit.errors import InvalidInput, Refused
-from baselinekit.suites.evalpaths import named, results_of
 from baselinekit.suites.gatefiles import load_gates
-from baselinekit.suites.suites import load_cases, load_evals, load_suite
+from baselinekit.suites.loading import load_cases, load_evals, load_suite
+from baselinekit.suites.settings import named, results_of
 
 HEAD = "id: a\ninput: {type: prompt, content: x}\n"
 JUDGE = HEAD + "grader: {type: model, config: {rubric: ok, calibration: %s}}\n"

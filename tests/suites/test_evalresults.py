@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from baselinekit.errors import Refused
-from baselinekit.suites.evalresults import check, keep
+from baselinekit.suites.results import check, keep
 
 TEXTS = {".json": "{}\n", ".md": "# x\n"}
 

@@ -16,9 +16,9 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.model import graders
 from baselinekit.model.evals import Expected, Reporting
 from baselinekit.suites.dialects import capability, suite, testcases
-from baselinekit.suites.evalfiles import NUMBERED
-from baselinekit.suites.evalschema import json_schema
+from baselinekit.suites.files import NUMBERED
 from baselinekit.suites.scaffold import FILES
+from baselinekit.suites.schema import json_schema
 
 SCHEMA = json_schema()
 EDITOR = Draft202012Validator(SCHEMA)

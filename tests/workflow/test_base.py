@@ -6,14 +6,12 @@ import pytest
 from checkouts import Checkout
 
 from baselinekit.errors import InvalidInput
-from baselinekit.model.results import Report
-from baselinekit.model.revisions import Against
+from baselinekit.model.results import Against, Report
+from baselinekit.report import resultfile as result_file, resultreader, terminal as terminal
 from baselinekit.report.forms.markdown import render
-from baselinekit.report.results import json as result_file, reading
-from baselinekit.report.terminal import results as terminal
-from baselinekit.report.terminal.style import Style
-from baselinekit.report.wording.words import headline
-from baselinekit.workflow.base import against
+from baselinekit.report.style import Style
+from baselinekit.report.wording import headline
+from baselinekit.workflow.weakened import against
 
 RECORD = """\
 id: {id}
@@ -152,8 +150,8 @@ def test_in_every_form(here: Checkout) -> None:
     assert "| `b` | removed | `baselines/b.yaml` |" in render(said)
     assert "\\<\\<any\\>\\>\\|\\`x\\`" in render(said)
     written = result_file.render(said)
-    assert result_file.render(reading.read(written, "x.json")) == written
-    assert reading.read(written, "x.json").against == said.against
+    assert result_file.render(resultreader.read(written, "x.json")) == written
+    assert resultreader.read(written, "x.json").against == said.against
 
 
 def test_config_from_is_the_configuration_of_that_commit(here: Checkout) -> None:

@@ -14,11 +14,11 @@ ROOT = Path(__file__).parents[2]
 WITHOUT_THREADS = """\
 import contextlib, io, os, resource, sys, threading
 from dataclasses import dataclass
-from baselinekit.model.asking import Answer
+from baselinekit.model.questions import Answer
 from baselinekit.model.observation import Request
-from baselinekit.replay.http import Client
+from baselinekit.replay.client import Client
 from baselinekit.store.baselines import load
-from baselinekit.workflow.asking import AtOnce
+from baselinekit.workflow.pool import AtOnce
 from baselinekit.workflow.pool import Pool, Stop
 from baselinekit.workflow.recording import Recorder
 from nobody import NOBODY, become_nobody

@@ -14,9 +14,9 @@ from baselinekit.errors import NothingSelected
 from baselinekit.model.history import Appearance, Run, Trend
 from baselinekit.model.results import OUTCOMES, Summary
 from baselinekit.report.dispatch import history_json, history_lines, history_page
-from baselinekit.report.terminal.history import spark
-from baselinekit.report.terminal.style import Style
-from baselinekit.store import runs
+from baselinekit.report.history import spark
+from baselinekit.report.style import Style
+from baselinekit.store import results as runs
 from baselinekit.workflow import history
 
 LETTERS: dict[str, Any] = {".": "passed", "F": "failed", "E": "error", "?": "unscored", "-": "skipped"}

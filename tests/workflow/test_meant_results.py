@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.workflow.meantresults import meant
+from baselinekit.workflow.resultfiles import meant
 
 DAY = "results/2024-01-20"
 FILES = [

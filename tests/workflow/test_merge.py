@@ -10,11 +10,11 @@ from hypothesis import given, strategies as st
 from report.reports import report, result, spot
 
 from baselinekit.errors import InvalidInput
-from baselinekit.model.asking import Spent
+from baselinekit.model.questions import Spent
 from baselinekit.model.results import OUTCOMES, Coverage, Report, Result, Shard
 from baselinekit.report.dispatch import render
 from baselinekit.workflow.resultfiles import load, merge
-from baselinekit.workflow.sharding import home, parse
+from baselinekit.workflow.selection import home, parse
 
 
 def cut(run: Report, of: int) -> list[tuple[str, Report]]:

@@ -8,7 +8,7 @@ from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import Recipe, SkillExecution
 from baselinekit.placeholders.table import Words
 from baselinekit.variables import Redactor, Scope, Secret
-from baselinekit.workflow.templating import Templating, secrets_in, with_names
+from baselinekit.workflow.learning import Templating, secrets_in, with_names
 
 SCOPE = Scope({"base_url": "http://127.0.0.1:8080", "short": "abc"}, {"token": Secret("tok-123456")})
 PIECES = st.sampled_from(

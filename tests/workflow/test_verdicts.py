@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from baselinekit.model.asking import Usage
+from baselinekit.model.questions import Usage
 from baselinekit.model.results import Outcome, Repeats, Result, Spot
 from baselinekit.model.values import ABSENT
-from baselinekit.report.wording.words import why
+from baselinekit.report.wording import why
 from baselinekit.workflow.judging import Tried
-from baselinekit.workflow.repeating import Pause, Repeating, repeated
-from baselinekit.workflow.verdicts import combined
+from baselinekit.workflow.verdicts import Pause, Repeating, combined, repeated
 
 
 def spot(path: str, actual: Any, expected: Any = 1, kind: str = "value") -> Spot:

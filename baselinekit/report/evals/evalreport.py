@@ -7,11 +7,14 @@ from baselinekit.metrics import metric_name
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Metric, Report, Result
 from baselinekit.model.values import Json
-from baselinekit.paths import render as render_path
-from baselinekit.report.values.encode import present
-from baselinekit.report.wording import earlier, judges
-from baselinekit.report.wording.following import renewable, renewal
-from baselinekit.report.wording.words import warnings
+from baselinekit.report import earlier, judges
+from baselinekit.report.values import page, present
+from baselinekit.report.wording import renewable, renewal, warnings
+from baselinekit.tree.paths import render as render_path
+
+# What an eval run comes to, as plain values: the report that people pass on. Counts, metrics, what
+# failed with what was expected and what came, and what to look at next.
+
 
 RATE = "pass rate"
 _MOST_SHOWN = 20
@@ -208,3 +211,10 @@ def _after_failure(result: Result) -> str:
             return f"{result.id}: {told}: {failing[0].reason or 'look at both'}"
     attempt = telling(result)
     return f"{result.id}: {(attempt.reason if attempt else '') or 'failed'}"
+
+
+# The report of an eval run for programs (`-o x.eval.json`).
+
+
+def render(report: Report) -> str:
+    return page(document(report))

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from baselinekit.clipped import already_masked, clipped
 from baselinekit.escape import markdown_block, markdown_code, markdown_text
 from baselinekit.model.results import Metric, Report, Result
-from baselinekit.report.evals import evalreport, gradelines
+from baselinekit.report import earlier, judges
+from baselinekit.report.evals import evalreport, terms
 from baselinekit.report.evals.terms import evidence, share
-from baselinekit.report.values.shown import cut_line
-from baselinekit.report.wording import earlier, judges
-from baselinekit.report.wording.words import headline, warnings
+from baselinekit.report.values import cut_line
+from baselinekit.report.wording import headline, warnings
+from baselinekit.texts import already_masked, clipped
 
 _MOST_FAILURES = 100
 _MOST_SIDES = 3
@@ -115,7 +115,7 @@ def _failures(results: Sequence[Result]) -> Iterator[str]:
     for result in results[:_MOST_FAILURES]:
         yield from ("", f"### {markdown_code(result.id)}", "")
         yield markdown_text(cut_line(f"{result.outcome}: {result.reason}".rstrip(": "), 500))
-        for why in gradelines.others(result):
+        for why in terms.others(result):
             yield from ("", f"- {markdown_text(cut_line(why, 500))}")
         for label, text in evidence(result):
             yield from (

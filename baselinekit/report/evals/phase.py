@@ -3,15 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 from baselinekit.escape import log, markdown_code, markdown_text, one_line
-from baselinekit.model.gates import Judged, worst
+from baselinekit.model.evals import Judged, worst
 from baselinekit.model.results import Metric, Result
 from baselinekit.model.values import Json
 from baselinekit.report.evals.evalreport import counted, key_of, recommendations
 from baselinekit.report.evals.markdown import advised
 from baselinekit.report.evals.terms import evidence
-from baselinekit.report.terminal.style import Style
-from baselinekit.report.values.encode import page
-from baselinekit.report.values.shown import cut_line
+from baselinekit.report.style import Style
+from baselinekit.report.values import cut_line, page
 
 FORMAT = "baselinekit.gate/1"
 _TITLES = {"capability": "Capability Evals", "regression": "Regression Evals"}

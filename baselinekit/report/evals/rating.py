@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from baselinekit.clipped import already_masked, clipped
 from baselinekit.documents import yamlwrite
 from baselinekit.escape import log, one_line, visible
 from baselinekit.model.ratings import Sheet, Standing
 from baselinekit.model.values import Json
-from baselinekit.report.terminal.fitting import fitted, wrapped
-from baselinekit.report.terminal.style import Style
-from baselinekit.report.values.shown import cut_line, short
+from baselinekit.report.style import Style, fitted, wrapped
+from baselinekit.report.values import cut_line, short
+from baselinekit.texts import already_masked, clipped
 
 _LONGEST = 100_000
 _COLOURS = {"pending": "yellow", "disputed": "bold yellow", "passed": "green", "failed": "bold red"}

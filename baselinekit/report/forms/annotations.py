@@ -7,15 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from baselinekit.clipped import already_masked, clipped
 from baselinekit.errors import Problem
 from baselinekit.escape import runner_message, runner_property
 from baselinekit.model.results import Report, Result
-from baselinekit.report.differences.blocks import Block, blocks, count
+from baselinekit.report.differences import Block, blocks, count
 from baselinekit.report.evals.terms import evidence
-from baselinekit.report.values.shown import cut_line
-from baselinekit.report.wording.following import renewable, renewal
-from baselinekit.report.wording.words import headline, in_repository, why
+from baselinekit.report.values import cut_line
+from baselinekit.report.wording import headline, in_repository, renewable, renewal, why
+from baselinekit.texts import already_masked, clipped
 
 MOST = 10
 """Annotations of a kind that a runner shows for a step."""

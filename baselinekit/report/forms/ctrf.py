@@ -7,14 +7,14 @@ it is a test as well: a page of tests that are all green would not be true."""
 from datetime import UTC, datetime
 
 from baselinekit.escape import visible
-from baselinekit.model.results import OUTCOMES, Report, Result
-from baselinekit.model.revisions import Revised
+from baselinekit.model.results import OUTCOMES, Report, Result, Revised
 from baselinekit.model.values import Json
-from baselinekit.plural import many
-from baselinekit.report.differences.blocks import count
-from baselinekit.report.forms import alongside, differing
-from baselinekit.report.values.encode import page
-from baselinekit.report.wording.words import in_repository, why
+from baselinekit.report import differences
+from baselinekit.report.differences import count
+from baselinekit.report.forms import table
+from baselinekit.report.values import page
+from baselinekit.report.wording import in_repository, why
+from baselinekit.texts import many
 
 _STATUSES = {"passed": "passed", "failed": "failed", "skipped": "skipped"}
 
@@ -25,8 +25,8 @@ def render(report: Report) -> str:
 
 def document(report: Report) -> dict[str, Json]:
     """The run as CTRF states it; times are milliseconds since 1970."""
-    summary, weakened = report.summary, alongside.failing(report)
-    verdicts = alongside.verdicts(report)
+    summary, weakened = report.summary, table.failing(report)
+    verdicts = table.verdicts(report)
     start = _milliseconds(report.started)
     name, _, version = report.tool.partition(" ")
     counted: dict[str, Json] = {
@@ -51,7 +51,7 @@ def document(report: Report) -> dict[str, Json]:
             *(_weakened(report, revised) for revised in weakened),
         ],
     }
-    if further := alongside.document(report):
+    if further := table.document(report):
         results["extra"] = further
     if report.environment:
         results["environment"] = {"extra": report.environment}
@@ -116,7 +116,7 @@ def _message(result: Result) -> str:
 
 
 def _trace(result: Result) -> str:
-    return "\n".join(map(visible, differing.lines(result)))
+    return "\n".join(map(visible, differences.lines(result)))
 
 
 def _milliseconds(started: str) -> int:

@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from baselinekit.escape import log, one_line, visible, xml
-from baselinekit.model.results import OUTCOMES, Report, Result
-from baselinekit.model.revisions import Revised
-from baselinekit.report.differences.blocks import blocks, count
-from baselinekit.report.forms import alongside, differing
-from baselinekit.report.wording.words import in_repository, place, warnings, why
+from baselinekit.model.results import OUTCOMES, Report, Result, Revised
+from baselinekit.report import differences
+from baselinekit.report.differences import blocks, count
+from baselinekit.report.forms import table
+from baselinekit.report.wording import in_repository, place, warnings, why
 
 _ELEMENTS = {"failed": "failure", "error": "error", "unscored": "skipped", "skipped": "skipped"}
 
@@ -21,12 +21,12 @@ def render(report: Report) -> str:
     suites = Element("testsuites")
     suite = SubElement(suites, "testsuite", _counts(report))
     _properties(suite, report)
-    verdicts = alongside.verdicts(report)
+    verdicts = table.verdicts(report)
     for result in report.results:
         _testcase(suite, report.folder, result, verdicts.get(result.id))
-    for revised in alongside.failing(report):
+    for revised in table.failing(report):
         _weakened(suite, report, revised)
-    if told := list(alongside.lines(report)):
+    if told := list(table.lines(report)):
         SubElement(suite, "system-out").text = _clean("\n".join(told))
     if said := warnings(report):
         SubElement(suite, "system-err").text = _clean("\n".join(said))
@@ -39,7 +39,7 @@ def render(report: Report) -> str:
 def _properties(suite: Element, report: Report) -> None:
     properties = SubElement(suite, "properties")
     named: list[tuple[str, str]] = [(outcome, str(getattr(report.summary, outcome))) for outcome in OUTCOMES]
-    named += [("complete", str(report.summary.complete).lower()), *alongside.figures(report)]
+    named += [("complete", str(report.summary.complete).lower()), *table.figures(report)]
     for name, value in named:
         SubElement(properties, "property", {"name": _clean(name), "value": _clean(value)})
 
@@ -62,7 +62,7 @@ def _weakened(suite: Element, report: Report, revised: Revised) -> None:
 
 
 def _counts(report: Report) -> dict[str, str]:
-    summary, weakened = report.summary, len(alongside.failing(report))
+    summary, weakened = report.summary, len(table.failing(report))
     return {
         "name": "baselinekit",
         "tests": str(summary.total + weakened),
@@ -112,7 +112,7 @@ def _message(result: Result) -> str:
 
 def _text(result: Result) -> str:
     lines = [one_line(f"{place(result)}  {result.target}".rstrip()), why(result)]
-    lines += differing.lines(result)
+    lines += differences.lines(result)
     return "\n".join(line for line in lines if line)
 
 

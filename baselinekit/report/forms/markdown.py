@@ -7,14 +7,23 @@ from collections.abc import Callable, Iterator
 
 from baselinekit.escape import markdown_block, markdown_code, markdown_html, markdown_text
 from baselinekit.model.results import OUTCOMES, Report, Result
-from baselinekit.plural import many
-from baselinekit.report.differences.blocks import Block, blocks, count
+from baselinekit.report import weakened
+from baselinekit.report.differences import Block, blocks, count
 from baselinekit.report.evals import markdown as evalmarkdown
 from baselinekit.report.evals.terms import evidence
-from baselinekit.report.values.shown import cut_line, first_lines, short
-from baselinekit.report.wording import revisions
-from baselinekit.report.wording.following import renewable, renewal, seeing
-from baselinekit.report.wording.words import drifts, headline, place, unshown, warnings, why
+from baselinekit.report.values import cut_line, first_lines, short
+from baselinekit.report.wording import (
+    drifts,
+    headline,
+    place,
+    renewable,
+    renewal,
+    seeing,
+    unshown,
+    warnings,
+    why,
+)
+from baselinekit.texts import many
 
 LONGEST = 60_000
 _RESERVED = 1_000
@@ -62,7 +71,7 @@ def _page(report: Report, page: _Page) -> str:
     page.add(f"## baselinekit: {headline(report)}\n")
     for warning in warnings(report)[:10]:
         page.add(f"\n> {markdown_text(cut_line(warning))}\n")
-    page.add(revisions.markdown(report.against))
+    page.add(weakened.markdown(report.against))
     page.add(evalmarkdown.overview(report, _MOST_CASES, "###"))
     notable = sorted(
         (result for result in report.results if result.outcome != "passed"),

@@ -13,13 +13,12 @@ from baselinekit.escape import visible
 from baselinekit.model.comparison import Kind
 from baselinekit.model.results import Report, Result, Spot
 from baselinekit.model.values import Json
-from baselinekit.paths import render as render_path
-from baselinekit.report.differences.blocks import count
-from baselinekit.report.forms import alongside
-from baselinekit.report.results.json import counted
-from baselinekit.report.values.encode import encode, page
-from baselinekit.report.values.shown import cut_line, pair
-from baselinekit.report.wording.words import in_repository, place, why
+from baselinekit.report.differences import count
+from baselinekit.report.forms import table
+from baselinekit.report.resultfile import counted
+from baselinekit.report.values import cut_line, encode, page, pair
+from baselinekit.report.wording import in_repository, place, why
+from baselinekit.tree.paths import render as render_path
 
 MOST = 5_000
 """Results that code scanning shows of a run; it refuses more than 25,000."""
@@ -85,7 +84,7 @@ def _invocation(report: Report, left_out: int) -> dict[str, Json]:
     if left_out:
         told.append(f"{left_out:,} more differences are not in this file; the result file counts them all")
     notes = [{"level": "warning", "message": _text(text)} for text in told]
-    headlines = [line for line in alongside.lines(report) if not line.startswith(" ")]
+    headlines = [line for line in table.lines(report) if not line.startswith(" ")]
     notes += [{"level": "note", "message": _text(line)} for line in headlines]
     return {
         "executionSuccessful": not report.interrupted and report.complete,

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Result
 from baselinekit.model.values import Json
-from baselinekit.report.differences.blocks import Line, Tone
-from baselinekit.report.differences.textdiff import more_of, unified
+from baselinekit.report.differences import Line, Tone, more_of, unified
 from baselinekit.report.evals.evalreport import grades_of, telling
 from baselinekit.report.evals.terms import evidence, share
-from baselinekit.report.html import twosides
+from baselinekit.report.html import differences
 from baselinekit.report.html.markup import Child, Markup, element, joined
-from baselinekit.report.values.shown import cut_line, first_lines, short
-from baselinekit.report.wording.words import brief, took
+from baselinekit.report.values import cut_line, first_lines, short
+from baselinekit.report.wording import brief, took
 
 _TONES: dict[str, Tone] = {"-": "gone", "+": "came"}
 _MOST_GRADES = 50
@@ -82,7 +81,7 @@ def _sides(result: Result) -> Markup | None:
     told = dict(evidence(result))
     expected, actual = told.get("Expected"), told.get("Actual")
     if expected is not None and actual is not None:
-        shown, head = twosides.lines(list(_lines(expected, actual))), "expected and actual"
+        shown, head = differences.lines(list(_lines(expected, actual))), "expected and actual"
     elif (alone := actual if expected is None else expected) is not None:
         shown, head = _alone(alone), "actual" if expected is None else "expected"
     else:
@@ -127,7 +126,7 @@ def _differing(grade: Grade) -> Markup | None:
     head = element(
         "h3", element("code", cut_line(grade.grader, 120)), element("span", "differs", class_="dim")
     )
-    return element("section", head, twosides.lines(lines), class_="diff")
+    return element("section", head, differences.lines(lines), class_="diff")
 
 
 def _grades(grades: Sequence[Grade]) -> Markup:

@@ -5,16 +5,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from baselinekit.metrics import wilson
-from baselinekit.model.earlier import CaseChange, Earlier
-from baselinekit.model.results import Metric, Report, Result
+from baselinekit.model.results import CaseChange, Earlier, Metric, Report, Result
 from baselinekit.model.values import Json
+from baselinekit.report import earlier as beside, judges
 from baselinekit.report.evals import evalreport
 from baselinekit.report.evals.terms import share
 from baselinekit.report.html import svg
 from baselinekit.report.html.cases import table
 from baselinekit.report.html.markup import Child, Markup, element, joined
-from baselinekit.report.values.shown import cut_line
-from baselinekit.report.wording import earlier as beside, judges
+from baselinekit.report.values import cut_line
 
 _MOST_SHOWN = 12
 _MOST_KEPT = 500

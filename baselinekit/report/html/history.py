@@ -7,8 +7,8 @@ from baselinekit.model.results import Moment
 from baselinekit.report.html import svg
 from baselinekit.report.html.markup import Markup, element, joined, page
 from baselinekit.report.html.style import STYLE
-from baselinekit.report.values.shown import cut_line
-from baselinekit.report.wording.words import exact
+from baselinekit.report.values import cut_line
+from baselinekit.report.wording import exact
 
 MOST_ROWS = 2_000
 

@@ -3,15 +3,13 @@ script, and stays of a size that a browser opens: what is cut is said."""
 
 from collections.abc import Iterator
 
-from baselinekit.model.results import OUTCOMES, Report
-from baselinekit.model.revisions import Against
+from baselinekit.model.results import OUTCOMES, Against, Report
+from baselinekit.report import weakened
 from baselinekit.report.html import evals, results, svg
 from baselinekit.report.html.markup import Markup, element, joined, page
-from baselinekit.report.html.script import SCRIPT
-from baselinekit.report.html.style import STYLE
-from baselinekit.report.values.shown import cut_line, short
-from baselinekit.report.wording import revisions
-from baselinekit.report.wording.words import brief, counts, duration, headline, incomplete, warnings
+from baselinekit.report.html.style import SCRIPT, STYLE
+from baselinekit.report.values import cut_line, short
+from baselinekit.report.wording import brief, counts, duration, headline, incomplete, warnings
 
 MOST_ROWS = 20_000
 LONGEST = 6_000_000
@@ -111,7 +109,7 @@ def _revised(against: Against | None) -> Iterator[Markup]:
     """What the change does to the baselines themselves."""
     if against is None:
         return
-    yield element("h2", revisions.headline(against))
+    yield element("h2", weakened.headline(against))
     if not against.changes:
         return
     rows = [
@@ -126,7 +124,7 @@ def _revised(against: Against | None) -> Iterator[Markup]:
             ),
             element("td", "; ".join(cut_line(way) for way in one.how)),
         )
-        for one in revisions.in_turn(against)[:_MOST_REVISED]
+        for one in weakened.in_turn(against)[:_MOST_REVISED]
     ]
     yield element("table", element("tbody", rows))
     if more := len(against.changes) - len(rows):

@@ -2,13 +2,12 @@
 
 from baselinekit.codes import explain
 from baselinekit.model.results import Moment, Result
-from baselinekit.plural import many
-from baselinekit.report.differences.blocks import Block, Bounds, blocks, count
-from baselinekit.report.html import cases, svg, twosides
+from baselinekit.report.differences import Block, Bounds, blocks, count
+from baselinekit.report.html import cases, differences, svg
 from baselinekit.report.html.markup import Markup, element, joined
-from baselinekit.report.values.shown import cut_line, short
-from baselinekit.report.wording.following import renewable, renewal
-from baselinekit.report.wording.words import brief, drifts, place, took, unshown, why
+from baselinekit.report.values import cut_line, short
+from baselinekit.report.wording import brief, drifts, place, renewable, renewal, took, unshown, why
+from baselinekit.texts import many
 
 MOST_OPEN = 10
 _BOUNDS = Bounds(blocks=200, lines=400)
@@ -82,7 +81,7 @@ def _block(block: Block) -> Markup:
         element("span", block.remark, class_="dim") if block.remark else None,
         element("span", block.place, class_="place") if block.place else None,
     )
-    return element("section", head, twosides.lines(block.lines), class_="diff")
+    return element("section", head, differences.lines(block.lines), class_="diff")
 
 
 def _drift(result: Result) -> Markup | None:

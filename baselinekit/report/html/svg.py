@@ -7,7 +7,7 @@ from math import floor, log10
 
 from baselinekit.model.results import OUTCOMES, Moment, Summary
 from baselinekit.report.html.markup import Markup, element, joined
-from baselinekit.report.wording.words import brief
+from baselinekit.report.wording import brief
 
 MOST = 60
 """Points in a picture, the latest."""

@@ -22,7 +22,7 @@ from baselinekit.store import checks
 from baselinekit.store.complaints import found
 from baselinekit.store.dialects.native import recipe as native_recipe
 from baselinekit.store.files import MAX_OUTPUT_BYTES, read
-from baselinekit.store.outputs import beside
+from baselinekit.store.records import beside
 from baselinekit.store.validate import check
 from baselinekit.suites.dialects.expecting import below
 from baselinekit.variables import unexpanded

@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 from baselinekit.model.changes import Rewritten
-from baselinekit.report.approval.filediff import painted, unified
-from baselinekit.report.terminal.style import Style
+from baselinekit.report.refreshing import painted, unified_file
+from baselinekit.report.style import Style
 
 
 def test_git_applies_it(tmp_path: Path) -> None:
@@ -29,7 +29,7 @@ def test_git_applies_it(tmp_path: Path) -> None:
     for number, (before, after) in enumerate(pairs):
         if before:
             (tmp_path / f"{number}.txt").write_bytes(before.encode())
-        lines += unified(Rewritten(f"{number}.txt", before, after))
+        lines += unified_file(Rewritten(f"{number}.txt", before, after))
     diff = "".join(f"{line}\n" for line in lines)
     done = subprocess.run(
         ["git", "-C", str(tmp_path), "apply", "--whitespace=nowarn", "-"],
@@ -43,7 +43,7 @@ def test_git_applies_it(tmp_path: Path) -> None:
 
 
 def test_nothing_changed_is_no_diff() -> None:
-    assert unified(Rewritten("a", "x\n", "x\n")) == []
+    assert unified_file(Rewritten("a", "x\n", "x\n")) == []
     assert painted(Rewritten("a", "x\n", "x\n"), Style()) == ""
 
 
@@ -60,4 +60,4 @@ def test_a_screen_shows_as_much_as_anybody_looks_through() -> None:
     shown = painted(rewritten, Style(False, 100)).splitlines()
     assert len(shown) == 10_001
     assert shown[-1] == "… and 30,003 more lines of x.json"
-    assert len(unified(rewritten)) == 40_003
+    assert len(unified_file(rewritten)) == 40_003

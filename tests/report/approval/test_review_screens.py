@@ -6,12 +6,10 @@ from dataclasses import replace
 import pytest
 
 from baselinekit.model.baselines import Baseline, Known, Source
-from baselinekit.model.changes import Change, Kept, Lost, Plan, Seen
+from baselinekit.model.changes import About, Change, Decision, Dialog, Kept, Lost, Offer, Plan, Scene, Seen
 from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe
-from baselinekit.model.review import About, Decision, Dialog, Offer, Scene
 from baselinekit.report import dispatch as reports
-from baselinekit.report.terminal.fitting import fitted, width, wrapped
-from baselinekit.report.terminal.style import Style
+from baselinekit.report.style import Style, fitted, width, wrapped
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J \u202e ::error:: \r\n\t" + "x" * 400
 WIDE = "林納斯" * 60

@@ -6,7 +6,7 @@ import time
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.report.differences.textdiff import unified
+from baselinekit.report.differences import unified
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", " "]), max_size=12).map("\n".join)
 

@@ -10,7 +10,7 @@ from baselinekit.model.grades import Attempt, Grade, GraderKind, Outcome
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
 from baselinekit.report.dispatch import eval_metrics, render, without_details
 from baselinekit.report.evals.terms import failing
-from baselinekit.report.terminal.style import Style
+from baselinekit.report.style import Style
 
 
 def case(

@@ -7,8 +7,8 @@ from report.reports import report, result
 
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import CaseFacts, Result
-from baselinekit.report.evals import gradelines, terms
-from baselinekit.report.terminal.style import Style
+from baselinekit.report.evals import terms, terms as gradelines
+from baselinekit.report.style import Style
 
 PLAIN = Style(colour=False, width=50)
 JUDGE = Grade(
@@ -60,6 +60,6 @@ def test_why_an_attempt_could_not_be_judged_is_told_though_another_one_failed(ve
 
 
 def test_what_a_judge_says_cannot_dress_up_as_ours() -> None:
-    told = "".join(gradelines.lines([replace(JUDGE, reason="fine\x1b[31m\nPASSED  b\n" * 60)], PLAIN))
+    told = "".join(gradelines.grade_lines([replace(JUDGE, reason="fine\x1b[31m\nPASSED  b\n" * 60)], PLAIN))
     assert "\x1b" not in told
     assert "… and" in told

@@ -7,7 +7,7 @@ from report.reports import report, result
 
 from baselinekit.model.results import CaseFacts, Report, Result, SuiteFacts
 from baselinekit.report.dispatch import eval_skipped, render
-from baselinekit.report.terminal.style import Style
+from baselinekit.report.style import Style
 
 PLAIN = Style(colour=False, width=80)
 

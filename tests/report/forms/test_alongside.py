@@ -9,9 +9,7 @@ import pytest
 from report.evalruns import EARLIER, JUDGES, METRICS, case, results
 from report.reports import FILE, NASTY, report, result, spot
 
-from baselinekit.model.earlier import MetricChange
-from baselinekit.model.results import Metric, Report, SuiteFacts
-from baselinekit.model.revisions import Against, Revised
+from baselinekit.model.results import Against, Metric, MetricChange, Report, Revised, SuiteFacts
 from baselinekit.report.dispatch import render
 
 REVISED = (

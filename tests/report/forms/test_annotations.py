@@ -7,8 +7,7 @@ from hypothesis import example, given, strategies as st
 from report.reports import FILE, NASTY, report, result, spot
 
 from baselinekit.errors import Place, Problem
-from baselinekit.model.results import Report, Result
-from baselinekit.model.revisions import Against, Revised
+from baselinekit.model.results import Against, Report, Result, Revised
 from baselinekit.report.dispatch import complaints, render
 
 ANY_TEXT = st.text(st.characters(codec=None, categories=None))

@@ -10,14 +10,12 @@ from report.evalruns import EARLIER, a_run, case, grade
 from report.pages import BREAKING, Page
 from report.reports import FILE, NASTY, report
 
-from baselinekit.model.calibration import Agreement, JudgeFacts
-from baselinekit.model.earlier import CaseChange, Earlier, MetricChange
 from baselinekit.model.grades import Attempt, Grade
-from baselinekit.model.results import Metric, Report, Result, SuiteFacts
+from baselinekit.model.ratings import Agreement, JudgeFacts
+from baselinekit.model.results import CaseChange, Earlier, Metric, MetricChange, Report, Result, SuiteFacts
 from baselinekit.report.dispatch import render
 from baselinekit.report.html import svg
-from baselinekit.report.html.script import SCRIPT
-from baselinekit.report.html.style import STYLE
+from baselinekit.report.html.style import SCRIPT, STYLE
 
 EXAMPLES = 500 if os.environ.get("BASELINEKIT_THOROUGH") else 25
 ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=30)

@@ -12,12 +12,10 @@ from hypothesis import example, given, settings, strategies as st
 from report.pages import BREAKING, Page
 from report.reports import FILE, NASTY, report, result, spot
 
-from baselinekit.model.results import Moment, PastRun, Report, Summary, Trends
-from baselinekit.model.revisions import Against, Revised
+from baselinekit.model.results import Against, Moment, PastRun, Report, Revised, Summary, Trends
 from baselinekit.report.dispatch import render
 from baselinekit.report.html.markup import Markup, element, joined, page
-from baselinekit.report.html.script import SCRIPT
-from baselinekit.report.html.style import STYLE
+from baselinekit.report.html.style import SCRIPT, STYLE
 
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
 ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=40)

@@ -10,8 +10,8 @@ from hypothesis import given, strategies as st
 from report.reports import report, result, spot
 
 from baselinekit.errors import InvalidInput
-from baselinekit.model.asking import Spent, Usage
 from baselinekit.model.grades import Attempt, Grade
+from baselinekit.model.questions import Spent, Usage
 from baselinekit.model.results import (
     OUTCOMES,
     CaseFacts,
@@ -24,9 +24,9 @@ from baselinekit.model.results import (
     SuiteFacts,
 )
 from baselinekit.model.values import ABSENT
-from baselinekit.paths import render as render_path
 from baselinekit.report.dispatch import compact, read, render
-from baselinekit.report.results.reading import path_of
+from baselinekit.report.resultreader import path_of
+from baselinekit.tree.paths import render as render_path
 
 TEXT = st.text(max_size=12)
 IDS = st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9._/-]{0,9}\Z")

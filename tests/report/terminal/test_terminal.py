@@ -13,10 +13,9 @@ import pytest
 from report.reports import FILE, NASTY, report, result, spot
 
 from baselinekit.model.results import Result
+from baselinekit.report import progressbar, terminal as terminal, wording
 from baselinekit.report.evals import terms
-from baselinekit.report.terminal import progressbar, results as terminal
-from baselinekit.report.terminal.style import Style
-from baselinekit.report.wording import words
+from baselinekit.report.style import Style
 
 PLAIN = Style(colour=False, width=80)
 COLOURED = Style(colour=True, width=80)
@@ -100,7 +99,7 @@ def test_what_passed_stands_apart_from_what_did_not() -> None:
     ("seconds", "told"), [(0.0, "0.000s"), (0.0061, "0.006s"), (0.1, "0.10s"), (2.5, "2.50s"), (75, "1m 15s")]
 )
 def test_times_that_stand_beside_each_other_tell_milliseconds(seconds: float, told: str) -> None:
-    assert words.exact(seconds) == told
+    assert wording.exact(seconds) == told
 
 
 def test_what_repeats_along_an_array_is_told_once() -> None:

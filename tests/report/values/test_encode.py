@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.model.values import ABSENT
-from baselinekit.report.values.encode import encode
-from baselinekit.report.values.shown import cut_line, pair, short
+from baselinekit.report.values import cut_line, encode, pair, short
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 JSON = st.recursive(

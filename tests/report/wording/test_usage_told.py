@@ -7,12 +7,11 @@ from decimal import Decimal
 import pytest
 from report.reports import report, result
 
-from baselinekit.model.asking import Spent, Usage
+from baselinekit.model.questions import Spent, Usage
 from baselinekit.model.results import Report
+from baselinekit.report import terminal as terminal, wording
 from baselinekit.report.dispatch import read, render
-from baselinekit.report.terminal import results as terminal
-from baselinekit.report.terminal.style import Style
-from baselinekit.report.wording import words
+from baselinekit.report.style import Style
 
 
 @pytest.mark.parametrize(
@@ -26,7 +25,7 @@ from baselinekit.report.wording import words
     ],
 )
 def test_dollars(usd: str, text: str) -> None:
-    assert words.dollars(Decimal(usd)) == text
+    assert wording.dollars(Decimal(usd)) == text
 
 
 @pytest.mark.parametrize(
@@ -39,7 +38,7 @@ def test_dollars(usd: str, text: str) -> None:
     ],
 )
 def test_what_one_answer_took(usage: Usage, text: str) -> None:
-    assert words.took(usage) == text
+    assert wording.took(usage) == text
     line = terminal.listing([replace(result("a", "passed"), usage=usage)], Style())
     assert line.endswith(f"   {text}\n") if text else not line.endswith(" \n")
 
@@ -63,8 +62,8 @@ def spending(spent: Spent | None) -> Report:
 )
 def test_what_a_run_took(spent: Spent | None, text: str) -> None:
     told = spending(spent)
-    assert words.headline(told).partition("s")[0]
-    assert words.headline(told).endswith(f"s{text}")
+    assert wording.headline(told).partition("s")[0]
+    assert wording.headline(told).endswith(f"s{text}")
     assert terminal.summary(told, Style()).endswith(f"s{text}")
     assert text in render(told, "x.md").splitlines()[0]
 
@@ -96,5 +95,5 @@ def test_the_result_file_has_the_exact_sums() -> None:
 def test_what_was_skipped_for_a_limit_says_so_once() -> None:
     skipped = replace(result("a", "skipped"), code="BK620", reason="nobody is asked: raise it")
     told = replace(report(skipped, replace(skipped, id="b")), complete=False)
-    assert words.warnings(told) == ["2 skipped: BK620 nobody is asked: raise it"]
-    assert words.warnings(report(result("c", "skipped"))) == []
+    assert wording.warnings(told) == ["2 skipped: BK620 nobody is asked: raise it"]
+    assert wording.warnings(report(result("c", "skipped"))) == []

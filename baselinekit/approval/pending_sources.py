@@ -1,0 +1,174 @@
+"""Where a refresh has what came back from: a failed compare, a result file, or the targets themselves."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from baselinekit.compare.dispatch import compile_baseline
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem
+from baselinekit.model.baselines import Baseline
+from baselinekit.model.changes import Refusal, Seen
+from baselinekit.model.recipes import HttpRequest
+from baselinekit.model.results import Report, Result
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.report import dispatch as reports
+from baselinekit.store import pending
+from baselinekit.workflow.compare import Way
+from baselinekit.workflow.environment import Here
+from baselinekit.workflow.judging import check, observe, settled
+from baselinekit.workflow.pending import seen_of
+from baselinekit.workflow.pool import Pool
+from baselinekit.workflow.project import Project
+
+Pairs = list[tuple[Baseline, Seen]]
+
+
+def kept(
+    project: Project, chosen: Iterable[Baseline], named: Collection[str], refusals: list[Refusal]
+) -> Pairs:
+    """What compares have kept. Of an id that was `named` something should be."""
+    ids = pending.ids(project.root)
+    pairs: Pairs = []
+    for baseline in chosen:
+        try:
+            seen = pending.load(project.root, baseline.id) if baseline.id in ids else None
+        except InvalidInput as error:
+            refusals += refused(baseline, error)
+            continue
+        if seen is not None:
+            pairs.append((baseline, seen))
+        elif baseline.id in named:
+            what = f"{baseline.id} did not fail when it was last compared, so nothing of it is kept"
+            mend = f"{again(project, baseline)}, or refresh --replay"
+            refusals.append(Refusal(baseline.id, baseline.source.file, Problem("BK530", what, mend)))
+    return pairs
+
+
+def again(project: Project, baseline: Baseline) -> str:
+    """The command that asks for a baseline once more, and keeps what it answers where that fails."""
+    (command,) = reports.checking(
+        [(baseline.id, baseline.source.file)], project.folders, project.eval_folders
+    )
+    return command
+
+
+def in_results(
+    chosen: Iterable[Baseline], results: tuple[str, str], narrowed: bool, now: str, refusals: list[Refusal]
+) -> Pairs:
+    """What another machine has seen, by the name and the text of its result file. Of that only the outputs of
+    failed results are taken, and what is noted beside them."""
+    name, text = results
+    report = reports.read(text, name)
+    here = {baseline.id: baseline for baseline in chosen}
+    pairs: Pairs = []
+    for result in report.results:
+        if result.outcome != "failed":
+            continue
+        baseline = here.get(result.id)
+        why = _why_not(result, baseline)
+        if baseline is None and narrowed:
+            continue
+        if baseline is None or why:
+            refusals.append(Refusal(result.id, name, Problem("BK535", f"{result.id}: {why}", "")))
+        else:
+            seen = _seen_in(result, report, name, now)
+            pairs.append((baseline, replace(seen, environment=_place_of(result, report, baseline))))
+    return pairs
+
+
+def _why_not(result: Result, baseline: Baseline | None) -> str:
+    if baseline is None:
+        return "there is no such baseline in this checkout"
+    if baseline.baseline is None:
+        return "it has no stored output here"
+    if baseline.baseline.variants:
+        return "which of its variants was meant is not in a result file"
+    return "its output is not in the file: it is over 1 MB" if result.resolved is ABSENT else ""
+
+
+def _seen_in(result: Result, report: Report, name: str, now: str) -> Seen:
+    return Seen(
+        id=result.id,
+        recipe_hash=result.recipe_hash,
+        resolved=result.resolved,
+        captured_at=_earlier(report.started, now),
+        environment=report.environment,
+        origin=name,
+    )
+
+
+def _place_of(result: Result, report: Report, baseline: Baseline) -> dict[str, Json]:
+    """The place of that run, with the address that it asked: a run has one place, and an address each."""
+    request = baseline.current.input
+    endpoint = request.endpoint or request.path if isinstance(request, HttpRequest) else None
+    asked = result.target.partition(" ")[2]
+    if not endpoint or "base_url" in report.environment or not asked.endswith(endpoint):
+        return dict(report.environment)
+    return {**report.environment, "base_url": asked.removesuffix(endpoint)}
+
+
+def _earlier(stated: str, now: str) -> str:
+    """The time of a run, if it is one and has come: it is written into a file."""
+    try:
+        time = datetime.fromisoformat(stated)
+        time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+        text = time.strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError):
+        return now
+    return min(text, now)
+
+
+def replayed(
+    here: Here, chosen: Sequence[Baseline], jobs: int, way: Way, refusals: list[Refusal]
+) -> tuple[Pairs, list[str]]:
+    """What the targets answer now, and the ids of those that answer as they should."""
+    found: Pairs = []
+    passing: list[str] = []
+
+    def work(baseline: Baseline) -> Baseline | Seen | BaselinekitError:
+        try:
+            return _asked(here, baseline, way) or baseline
+        except BaselinekitError as error:
+            return error
+
+    advance = way.advance(len(chosen))
+
+    def finished(result: Baseline | Seen | BaselinekitError) -> bool:
+        advance("error" if isinstance(result, BaselinekitError) else "passed")
+        return True
+
+    with way.stop.heard():
+        answers = Pool(jobs, work, way.cancel, way.stop).run(chosen, finished)
+    if way.stop.is_set():
+        raise KeyboardInterrupt
+    for baseline, answer in zip(chosen, answers, strict=True):
+        if isinstance(answer, BaselinekitError):
+            refusals += refused(baseline, answer)
+        elif isinstance(answer, Seen):
+            found.append((baseline, answer))
+        else:
+            passing.append(baseline.id)
+    return found, passing
+
+
+def _asked(here: Here, baseline: Baseline, way: Way) -> Seen | None:
+    """What is seen of a baseline; None if it is as it should be. A skipped one is asked as well: somebody has
+    named it."""
+    if baseline.baseline is None:
+        mend = f"baselinekit capture from {baseline.source.file}"
+        raise InvalidInput(Problem("BK223", f"{baseline.id} has no stored output yet", mend))
+    meant = here.chosen(baseline)
+    setting = here.project.setting_of(baseline, way.doors)
+    matcher = compile_baseline(meant, here.project.words_of(baseline))
+    check(baseline, setting)
+    observation = observe(baseline.current, setting)
+    comparison = settled(matcher, observation, setting)
+    if comparison.passed:
+        pending.drop(here.project.root, baseline.id)
+        return None
+    seen = seen_of(here, meant, comparison, observation, way.clock.timestamp())
+    return replace(seen, origin="replay")
+
+
+def refused(baseline: Baseline, error: BaselinekitError) -> list[Refusal]:
+    return [Refusal(baseline.id, baseline.source.file, problem) for problem in error.problems]

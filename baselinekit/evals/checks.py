@@ -1,0 +1,257 @@
+"""Everything that can be wrong with eval cases is said before the first of them is run."""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from baselinekit.compare.dispatch import Matcher, compile_baseline
+from baselinekit.documents.languages import language
+from baselinekit.documents.text import decode
+from baselinekit.errors import BaselinekitError, FirstOfEach, InvalidInput, Place, Problem, Refused
+from baselinekit.evals.measuring import asked_for
+from baselinekit.grade import dispatch as grading
+from baselinekit.model.baselines import Baseline, Known, Options, Rules, Source
+from baselinekit.model.evals import Case, Suite
+from baselinekit.model.graders import (
+    BaselineMatch,
+    FunctionOutput,
+    Grader,
+    JsonSchema,
+    ModelJudge,
+    StructuralMatch,
+)
+from baselinekit.model.recipes import Recipe, SkillExecution
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.replay import dispatch as replaying
+from baselinekit.store import baselines as store
+from baselinekit.store.baselines import locate
+from baselinekit.store.files import read
+from baselinekit.suites.settings import named
+from baselinekit.texts import many
+from baselinekit.workflow.environment import Here
+
+# Everything that can be wrong with eval cases is said before the first of them is run.
+
+
+_NOT_GIVEN = re.compile(r"\{\{([^{}]+)\}\}(?=, which is no input)")
+_ANYTHING = Recipe(None, SkillExecution("skill", "part"))
+"""What gives a part of an output, which has no parts of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A case that can be run: its matchers and schemas by the number of the grader that needs them. `files`:
+    16 hex digits over what stands in the files that its verdict hangs on; "" where it names none. `fault`:
+    what nobody expected, met when it was made ready."""
+
+    case: Case
+    matchers: dict[int, tuple[Matcher, ...]] = field(default_factory=dict)
+    schemas: dict[int, Json] = field(default_factory=dict)
+    baseline: Baseline | None = None
+    files: str = ""
+    fault: Exception | None = None
+
+
+def prepare_cases(
+    here: Here, cases: Sequence[Case], runnable: Callable[[FunctionOutput], None]
+) -> list[Prepared]:
+    """All cases, ready; or one error with all that is wrong with any of them, each with its place."""
+    found, wrong, refused = checked_cases(here, cases, runnable)
+    if wrong:
+        raise InvalidInput(*wrong, *refused)
+    if refused:
+        raise Refused(*refused)
+    return found
+
+
+def checked_cases(
+    here: Here, cases: Sequence[Case], runnable: Callable[[FunctionOutput], None]
+) -> tuple[list[Prepared], list[Problem], list[Problem]]:
+    """Those that are ready, what is wrong with the others, and what of them nobody has allowed."""
+    found: list[Prepared] = []
+    wrong: list[tuple[Case, Sequence[Problem]]] = []
+    refused: list[tuple[Case, Sequence[Problem]]] = []
+    for case in cases:
+        try:
+            found.append(_prepared(here, case, runnable))
+        except BaselinekitError as error:
+            (refused if isinstance(error, Refused) else wrong).append((case, error.problems))
+        except Exception as error:  # told as the error of this case, where it is examined
+            found.append(Prepared(case, fault=error))
+    root = here.project.root
+    return found, list(_placed(wrong, root)), list(_placed(refused, root))
+
+
+def _placed(wrong: Sequence[tuple[Case, Sequence[Problem]]], root: str) -> Iterator[Problem]:
+    first = FirstOfEach()
+    wrong = [
+        (case, [one for one in few if first.takes(case.source.file or case.id, one)]) for case, few in wrong
+    ]
+    wrong = [(case, few) for case, few in wrong if few]
+    listed = [(case.source, [problem.at or () for problem in problems]) for case, problems in wrong]
+    known = all(case.source.file for case, _ in wrong)
+    places = store.locate_each(listed, root) if known else [[Place(case.id)] * len(p) for case, p in wrong]
+    for (_, problems), where in zip(wrong, places, strict=True):
+        for problem, place in zip(problems, where, strict=True):
+            yield problem.placed(place)
+    yield from first.rest()
+
+
+def _without_inputs(problem: Problem) -> Problem:
+    """What is wrong with the question of a case, which has no inputs of its own as a baseline has."""
+    name = _NOT_GIVEN.search(problem.what) if problem.code == "BK350" else None
+    if name is None:
+        return problem
+    mend = f"--var {name[1]}=…, or `variables:` in the configuration; \\{name[0]} is the text itself"
+    return replace(problem, what=f"nothing stands for {name[0]}", mend=mend)
+
+
+def _prepared(here: Here, case: Case, runnable: Callable[[FunctionOutput], None]) -> Prepared:
+    if case.skip is not None:
+        return Prepared(case)
+    project = here.project
+    problems: list[Problem] = []
+    prepared = Prepared(case, baseline=None if case.baseline is None else here.chosen(case.baseline))
+    setting = project.setting(os.path.dirname(case.source.file), here.doors)
+    setting = replace(setting, ceilings=setting.ceilings.of_a_case())
+    _refuse_long(case, setting)
+    try:
+        replaying.check(case.recipe, setting)
+    except Refused:
+        raise
+    except BaselinekitError as error:
+        problems += error.problems if case.baseline else map(_without_inputs, error.problems)
+    if not case.graders:
+        problems.append(Problem("BK705", f"{case.id} is graded by nobody", "add `grader:` or `expected:`"))
+    for number, grader in enumerate(case.graders):
+        try:
+            problems += _of_grader(prepared, number, grader, here)
+            if isinstance(grader.method, FunctionOutput):
+                runnable(grader.method)
+        except Refused as error:
+            raise Refused(*(replace(one, at=grader.at) for one in error.problems)) from None
+        except BaselinekitError as error:
+            problems += [replace(one, at=(*grader.at, *(one.at or ()))) for one in error.problems]
+    if problems:
+        raise InvalidInput(*problems)
+    return replace(prepared, files=_files(prepared, setting))
+
+
+def _refuse_long(case: Case, setting: replaying.Setting) -> None:
+    """A case may take as long as the configuration lets any file take, or gives its model or its skill."""
+    execution, granted = case.recipe.execution, setting.ceilings
+    most = max(
+        granted.timeout,
+        granted.models.get(getattr(execution, "model", ""), 0),
+        granted.skills.get(getattr(execution, "skill_name", ""), 0),
+    )
+    problems = []
+    if case.timeout is not None and case.timeout > most:
+        problems.append(replaying.above("timeout_seconds", case.timeout, most, (), "timeout"))
+    for grader in case.graders:
+        if isinstance(grader.method, FunctionOutput) and grader.method.timeout_per_case > granted.timeout:
+            longest, at = grader.method.timeout_per_case, grader.at
+            problems.append(replaying.above("timeout_per_case", longest, granted.timeout, at, "timeout"))
+    if problems:
+        raise Refused(*problems)
+
+
+def _files(prepared: Prepared, setting: replaying.Setting) -> str:
+    asked = replaying.files_hash(prepared.case.recipe, setting)
+    stated = [[number, schema] for number, schema in sorted(prepared.schemas.items())]
+    return replaying.digest([asked, stated]) if asked or stated else ""
+
+
+def _of_grader(prepared: Prepared, number: int, grader: Grader, here: Here) -> Iterator[Problem]:
+    method = grader.method
+    for problem in grading.problems_of(grader, prepared.case):
+        yield replace(problem, at=(*grader.at, *(problem.at or ())))
+    if isinstance(method, ModelJudge):
+        here.doors.models.check(method.model)
+    elif isinstance(method, JsonSchema) and method.schema_file is not None:
+        schema = _schema(prepared.case, method.schema_file, here.project.root)
+        stated = replace(grader, method=JsonSchema(schema))
+        yield from grading.problems_of(stated, prepared.case)
+        prepared.schemas[number] = schema
+    elif isinstance(method, BaselineMatch | StructuralMatch):
+        words = here.project.words
+        compared = list(_compared(prepared, grader, method))
+        if prepared.baseline is not None:
+            words = here.project.words_of(prepared.baseline)
+        prepared.matchers[number] = tuple(compile_baseline(one, words) for one in compared)
+
+
+def _compared(
+    prepared: Prepared, grader: Grader, method: BaselineMatch | StructuralMatch
+) -> Iterator[Baseline]:
+    """What the output is compared with: the record's baseline, or each value that would be right."""
+    case, own = prepared.case, prepared.baseline
+    if own is not None and (own.baseline is None or own.baseline.output is ABSENT):
+        mend = f"baselinekit capture from {case.source.file}"
+        raise InvalidInput(Problem("BK223", f"{case.id} has no stored output for here", mend))
+    if isinstance(method, BaselineMatch):
+        if own is None:
+            raise InvalidInput(Problem("BK705", f"{case.id} has no baseline", "capture one for it"))
+        yield own
+        return
+    rules = _rules(method)
+    if case.expected is None and own is not None:
+        yield replace(own, comparison=rules)
+    elif case.expected is not None:
+        for value in (case.expected.value, *case.expected.alternatives):
+            whole = grading.looks_at_whole(grader, case, grading.keys_of(value))
+            recipe = case.recipe if whole else _ANYTHING
+            yield Baseline(case.id, recipe, baseline=Known(value), comparison=rules, source=case.source)
+
+
+def _rules(method: StructuralMatch) -> Rules:
+    options = method.options
+    if method.strict is not None:
+        options = replace(options or Options(), allow_additional_fields=not method.strict)
+    return Rules(type=method.type, options=options, ignore_fields=list(method.ignore_fields))
+
+
+def _schema(case: Case, path: str, root: str) -> Json:
+    name = named(root, case.source.file, path)
+    try:
+        documents = language(name).load(decode(read(root, name), name).body, name)
+    except InvalidInput as error:
+        problem = error.problems[0]
+        if problem.code != "BK111":
+            raise
+        raise InvalidInput(replace(problem, place=None, what=f"{name} {problem.what}")) from None
+    if len(documents) != 1:
+        what = f"{name} holds {len(documents)} documents, and a schema is one"
+        raise InvalidInput(Problem("BK703", what, "split it"))
+    return documents[0]
+
+
+# A threshold that cannot be met is an error before anything is asked: nobody pays for a run whose end is
+# known.
+
+
+def check_reachable(
+    suite: Suite, stated: Mapping[str, float], attempts: int | None, root: str, whose: str = ""
+) -> None:
+    """Thresholds of a suite, and those that the operator or a gate has `stated` beside them, for a run that
+    makes so many attempts; InvalidInput for those that ask for more attempts than that."""
+    made = attempts or suite.config.attempts
+    problems = []
+    asked_for({**suite.thresholds, **stated})
+    for name, least in {**suite.thresholds, **stated}.items():
+        for sign, k in asked_for({name: least}):
+            if sign != "@" or k <= made:
+                continue
+            what = f"pass@{k} cannot be met: nobody can tell it from {many(made, 'attempt')} a case"
+            mend = f"make {k}, by `config: {{attempts: {k}}}` or --attempts {k}, or ask for pass@{made}"
+            problem = Problem("BK724", what, mend)
+            own = suite.file is not None and name not in stated
+            if own:
+                source = Source(suite.file or "", at=suite.at)
+                problem = problem.placed(locate(source, ("thresholds", name), root))
+            elif whose:
+                problem = Problem("BK724", f"{whose}: {what}", mend)
+            problems.append(problem)
+    if problems:
+        raise InvalidInput(*problems)

@@ -1,0 +1,338 @@
+"""run: every eval case attempted, graded, and counted."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from baselinekit import __version__
+from baselinekit.errors import BaselinekitError, NotRecorded
+from baselinekit.evals.attempts import Examiner, Outside
+from baselinekit.evals.caseresults import Told, result_of, unrun
+from baselinekit.evals.checks import Prepared, check_reachable, prepare_cases
+from baselinekit.evals.journalling import Examining, Lasting, Memory, key_of
+from baselinekit.evals.judges import facts_of
+from baselinekit.evals.measuring import measured
+from baselinekit.evals.notifying import unheard
+from baselinekit.evals.selection import Choice, choose
+from baselinekit.grade import dispatch as grading
+from baselinekit.model.evals import Case, Suite
+from baselinekit.model.graders import Grader, ModelJudge
+from baselinekit.model.recipes import SkillExecution
+from baselinekit.model.results import Report, Result, SuiteFacts
+from baselinekit.replay.dispatch import Doors
+from baselinekit.store.baselines import locate_each
+from baselinekit.store.gitfiles import head
+from baselinekit.suites.journal import Journal
+from baselinekit.workflow.compare import Way, with_lines
+from baselinekit.workflow.environment import Here
+from baselinekit.workflow.judging import OUT_OF_BUDGET
+from baselinekit.workflow.pool import AtOnce, Pool
+from baselinekit.workflow.project import Project
+from baselinekit.workflow.recording import Recorder
+
+# run: every eval case attempted, graded, and counted.
+
+
+_JOBS = 8
+_NOTHING_OUTSIDE = Outside()
+_VERDICTS = {"passed": True, "failed": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How cases are run. What is None is as the suite says. `attempts`: how many are made of each case,
+    whatever comes of them; then nothing is tried again. `record`: always, daily or never. `first`: who does
+    not pass ends the run. `lasting`: the plan that the run is a part of."""
+
+    record: str = "never"
+    jobs: int | None = None
+    attempts: int | None = None
+    resume: bool = False
+    first: bool = False
+    thresholds: dict[str, float] = field(default_factory=dict)
+    lasting: Lasting | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is to be done: each case with its numbers of attempts, in the order of the files."""
+
+    items: list[tuple[Prepared, int]]
+    attempts: int
+    jobs: int
+
+
+def run(
+    project: Project,
+    suite: Suite,
+    wanted: Choice,
+    policy: Policy,
+    way: Way,
+    outside: Outside = _NOTHING_OUTSIDE,
+    command: str = "",
+) -> Report:
+    """Load, check all, run, collect, count. Everything that is wrong is said before anything is run."""
+    started, began = way.clock.timestamp(), way.clock.seconds()
+    thresholds = {**suite.thresholds, **policy.thresholds}
+    check_reachable(suite, policy.thresholds, policy.attempts, project.root)
+    jobs = _jobs(suite, policy)
+    at_once = AtOnce(way.doors, jobs)
+    here = Here(project, at_once.doors)
+    chosen = choose(suite.cases, wanted)
+    judges = facts_of(project.root, chosen)
+    plan = _plan(prepare_cases(here, chosen, outside.check), suite, policy, jobs)
+    memory, notes = _memory(project, suite, plan, policy)
+    examiner = Examiner(here, outside, way.stop.is_set, way.clock.seconds)
+    examining = Examining(here, examiner, way, memory, _retries(suite, plan.attempts))
+    with closing(memory):
+        with way.stop.heard(), at_once, _deadline(suite, way) as overtime:
+            made = _made(plan, examining, way, policy.first)
+            why = _why_not(way, overtime())
+            results = _results(plan, made, why, project)
+            recorder = _recorded(project, policy, way, chosen, results, memory)
+        complete = all(one is not None and not any(map(_out_of_budget, one)) for one in made)
+        if complete:
+            policy.lasting.finished(memory) if policy.lasting else memory.forget()
+    results = _with_lines(results, chosen, project.root)
+    metrics = measured(results, thresholds)
+    return Report(
+        id=f"eval-{_compact(started)}",
+        started=started,
+        seconds=way.clock.seconds() - began,
+        tool=f"baselinekit {__version__}",
+        command=project.redactor.mask(command),
+        results=tuple(results),
+        complete=complete,
+        interrupted=way.stop.is_set() and not overtime(),
+        environment={**here.seen, **_served(results)},
+        config=project.config_file,
+        warnings=tuple(
+            sorted(
+                {
+                    *notes,
+                    *recorder.notes,
+                    *examining.warnings,
+                    *_narrowed(wanted),
+                    *unheard(project, suite),
+                }
+            )
+        ),
+        not_recorded=tuple(str(problem) for error in recorder.failures for problem in error.problems),
+        commit=head(project.root),
+        coverage=wanted.coverage([suite.file] if suite.file else [], len(suite.cases) - len(chosen)),
+        suite=SuiteFacts(suite.name, suite.version, metrics, judges=judges),
+    )
+
+
+def _why_not(way: Way, overtime: bool) -> str:
+    """What to say of a case that was never run."""
+    if overtime:
+        return "not run: the time of the suite was over"
+    return "interrupted" if way.stop.is_set() else "not run: one did not pass before it (-x)"
+
+
+def _out_of_budget(told: Told) -> bool:
+    return told.attempt.code == OUT_OF_BUDGET
+
+
+def _compact(started: str) -> str:
+    digits = started.replace("-", "").replace(":", "").rstrip("Z")
+    return digits.replace("T", "-")
+
+
+def _jobs(suite: Suite, policy: Policy) -> int:
+    """A suite that is not to run in parallel is not, whatever the operator says: its cases would meet."""
+    if not suite.config.parallel_execution:
+        return 1
+    return policy.jobs or suite.config.max_workers or _JOBS
+
+
+def _plan(prepared: Sequence[Prepared], suite: Suite, policy: Policy, jobs: int) -> _Plan:
+    attempts = policy.attempts or suite.config.attempts
+    items = [
+        (one, number)
+        for one in prepared
+        for number in range(1, 2 if one.case.skip is not None else attempts + 1)
+    ]
+    return _Plan(items, attempts, jobs)
+
+
+def _retries(suite: Suite, attempts: int) -> Callable[[Case], int]:
+    """How often a failed attempt is tried again. Of several attempts each is to tell something."""
+    often = suite.config.retry_count if suite.config.retry_failed else 0
+    return lambda case: 0 if attempts > 1 else max(case.retries, often)
+
+
+def _memory(project: Project, suite: Suite, plan: _Plan, policy: Policy) -> tuple[Memory, list[str]]:
+    """The journal of this run. Where none can be kept the run goes on without, unless it is to go on."""
+    cases = list({id(one): one for one, _ in plan.items}.values())
+    often = _retries(suite, plan.attempts)
+    retries = [often(one.case) for one in cases]
+    key = key_of(project, suite.file or suite.name, cases, plan.attempts, retries)
+    try:
+        memory = Memory(Journal(project.root, key), policy.resume)
+    except BaselinekitError as error:
+        if policy.resume and not isinstance(error, NotRecorded):
+            raise
+        return Memory(None, False), [f"this run cannot be resumed: {error.problems[0].what}"]
+    if policy.lasting:
+        policy.lasting.begun(memory)
+    if policy.resume and not len(memory) and not (policy.lasting and policy.lasting.resumed):
+        return memory, ["there was nothing to resume: all is run anew"]
+    return memory, []
+
+
+def _recorded(
+    project: Project,
+    policy: Policy,
+    way: Way,
+    cases: Sequence[Case],
+    results: Sequence[Result],
+    memory: Memory,
+) -> Recorder:
+    """What became of the regression records, written into their files as compare does."""
+    pairs = [(case.baseline, result) for case, result in zip(cases, results, strict=True) if case.baseline]
+    if policy.record == "never":
+        pairs = []
+    sources = [baseline.source for baseline, _ in pairs]
+    recorder = Recorder(project.root, way.clock.timestamp, policy.record == "daily", sources, way.stop)
+    told = {id(case.baseline): memory.is_recorded(case) for case in cases}
+    for baseline, result in pairs:
+        verdict = _VERDICTS.get(result.outcome)
+        recorder.add(baseline.source, None if verdict is False and told[id(baseline)] else verdict)
+    recorder.close()
+    return recorder
+
+
+def _with_lines(results: list[Result], cases: Sequence[Case], root: str) -> list[Result]:
+    """The results with the lines that they are about; cases that stand in no file have none."""
+    if not all(case.source.file for case in cases):
+        return results
+    pairs: Any = [(case, None) for case in cases]  # of which only the sources are looked at
+    return [result for result in with_lines(results, pairs, root) if result is not None]
+
+
+@contextmanager
+def _deadline(suite: Suite, way: Way) -> Iterator[Callable[[], bool]]:
+    """Ends the run when the time of the suite is over, as a signal would; what is finished is kept."""
+    limit, over = suite.config.timeout_global, threading.Event()
+
+    def end() -> None:
+        if not way.stop.is_set():
+            over.set()
+            way.stop.ask()
+
+    timer = threading.Timer(limit, end) if limit else None
+    if timer:
+        timer.daemon = True
+        timer.start()
+    try:
+        yield over.is_set
+    finally:
+        if timer:
+            timer.cancel()
+
+
+def _made(plan: _Plan, examining: Examining, way: Way, first: bool) -> list[tuple[Told, ...] | None]:
+    """All attempts, in the order of the plan. Cases that must be alone come after all others."""
+    advance, wrong = way.advance(len(plan.items)), threading.Event()
+
+    def finished(told: tuple[Told, ...]) -> bool:
+        advance(told[0].attempt.outcome if told else "skipped")
+        if first and told and told[-1].attempt.outcome in ("failed", "error"):
+            wrong.set()
+        return not wrong.is_set()
+
+    found: list[tuple[Told, ...] | None] = [None] * len(plan.items)
+    for together in (True, False):
+        numbers = [n for n, (one, _) in enumerate(plan.items) if one.case.parallel is together]
+        if not numbers or way.stop.is_set() or wrong.is_set():
+            continue
+        pool = Pool(plan.jobs if together else 1, examining.work, way.cancel, way.stop)
+        done = pool.run([plan.items[number] for number in numbers], finished)
+        for number, told in zip(numbers, done, strict=True):
+            found[number] = told
+    return found
+
+
+def _results(
+    plan: _Plan, made: Sequence[tuple[Told, ...] | None], why: str, project: Project
+) -> list[Result]:
+    """One result a case, in the order of the cases."""
+    of: dict[int, tuple[Prepared, list[Told], int]] = {}
+    for (one, _), told in zip(plan.items, made, strict=True):
+        prepared, so_far, retried = of.setdefault(id(one), (one, [], 0))
+        so_far += told or ()
+        of[id(one)] = (prepared, so_far, retried + max(0, len(told or ()) - 1))
+    results = []
+    for prepared, told_of, retried in of.values():
+        if prepared.case.skip is not None:
+            results.append(unrun(prepared, prepared.case.skip, None))
+        elif not told_of:
+            results.append(unrun(prepared, why))
+        else:
+            results.append(result_of(prepared, told_of, retried, plan.attempts, project))
+    return results
+
+
+def _served(results: Sequence[Result]) -> dict[str, str]:
+    """The models that answered, by their own account."""
+    attempts = [attempt for one in results if one.case for attempt in one.case.attempts]
+    names = sorted({str(one.environment["model"]) for one in attempts if "model" in one.environment})
+    return {"model": ", ".join(names)} if names else {}
+
+
+def _narrowed(wanted: Choice) -> list[str]:
+    return [f"only {wanted.grader} graders were asked"] if wanted.grader else []
+
+
+# run --list: what a run would do. All that can be wrong is said as it would be; nobody is asked.
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One case: how many attempts are made of it, and how often models are asked for that, if none fails.
+    `criteria`: of each judge by its name, those that it is asked by, as they were read."""
+
+    case: Case
+    place: str
+    attempts: int
+    calls: int
+    criteria: dict[str, list[str]] = field(default_factory=dict)
+
+
+def planned(
+    project: Project, suite: Suite, wanted: Choice, policy: Policy, doors: Doors, outside: Outside
+) -> list[Planned]:
+    """What would be run, in its order."""
+    check_reachable(suite, policy.thresholds, policy.attempts, project.root)
+    chosen = choose(suite.cases, wanted)
+    prepare_cases(Here(project, doors), chosen, outside.check)
+    places = locate_each([(case.source, [()]) for case in chosen], project.root)
+    attempts = policy.attempts or suite.config.attempts
+    found = []
+    for case, (place,) in zip(chosen, places, strict=True):
+        made = 0 if case.skip is not None else attempts
+        each = int(_is_asked_of_a_model(case, project)) + sum(map(_questions, case.graders))
+        criteria = {
+            grader.name: grading.in_words(grader.method)
+            for grader in case.graders
+            if isinstance(grader.method, ModelJudge)
+        }
+        found.append(Planned(case, f"{place.file}:{place.line}", made, made * each, criteria))
+    return found
+
+
+def _questions(grader: Grader) -> int:
+    """How often a judge is asked about one output."""
+    return max(1, grader.method.samples) if isinstance(grader.method, ModelJudge) else 0
+
+
+def _is_asked_of_a_model(case: Case, project: Project) -> bool:
+    execution = case.recipe.execution
+    if not isinstance(execution, SkillExecution):
+        return case.recipe.kind == "prompt"
+    skill = project.config.skills.get(execution.skill_name)
+    return skill is None or skill.folder is not None

@@ -1,0 +1,153 @@
+"""Which eval cases a run is about, and the suite that is meant."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from baselinekit.errors import InvalidInput, NothingSelected, Problem, nearest
+from baselinekit.model.baselines import Baseline, Metadata
+from baselinekit.model.evals import Case, Suite
+from baselinekit.model.grades import GraderKind
+from baselinekit.model.recipes import Execution
+from baselinekit.model.results import Coverage
+from baselinekit.suites.loading import load_evals, load_suite
+from baselinekit.workflow.compare import from_root
+from baselinekit.workflow.project import Project
+from baselinekit.workflow.selection import expression
+
+# Which eval cases a run is about: by kind or category, by tag, by words; and by which graders.
+
+
+_MOST_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`categories`: the kind of a case (capability, regression) or its category. `grader`: only graders of
+    this kind are asked, and every case needs one. `among`: only these ids, those that did not pass last."""
+
+    categories: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    expression: str | None = None
+    grader: GraderKind | None = None
+    ids: Sequence[str] = ()
+    exclude_tags: Sequence[str] = ()
+    among: frozenset[str] | None = None
+
+    def coverage(self, paths: Sequence[str], left_out: int) -> Coverage:
+        stated = {
+            "paths": list(paths),
+            "ids": list(self.ids),
+            "categories": list(self.categories),
+            "tags": list(self.tags),
+            "exclude_tags": list(self.exclude_tags),
+            "expression": self.expression,
+            "grader_type": self.grader,
+            "last_failed": self.among is not None,
+        }
+        return Coverage({name: value for name, value in stated.items() if value}, left_out)
+
+
+def choose(cases: Sequence[Case], wanted: Choice) -> list[Case]:
+    """The chosen ones, in their order, with the graders that are to be asked. None at all is an error: what
+    cannot fail is no pass."""
+    chosen = [case for case in cases if _fits(case, wanted)]
+    if wanted.expression:
+        mentions = expression(wanted.expression)
+        chosen = [case for case in chosen if mentions(_named(case))]
+    if not chosen:
+        raise NothingSelected(Problem("BK509", *_nothing(cases, wanted)))
+    return chosen if wanted.grader is None else _graded_by(chosen, wanted.grader)
+
+
+def _fits(case: Case, wanted: Choice) -> bool:
+    if wanted.categories and not {*wanted.categories} & {case.kind, case.category}:
+        return False
+    if wanted.ids and not any(fnmatchcase(case.id, glob) for glob in wanted.ids):
+        return False
+    if {*wanted.exclude_tags} & {*case.tags} or (wanted.among is not None and case.id not in wanted.among):
+        return False
+    return not wanted.tags or bool({*wanted.tags} & {*case.tags})
+
+
+def _named(case: Case) -> Baseline:
+    """The case as the grammar of -k looks at what it chooses from."""
+    return Baseline(case.id, case.recipe, case.name, metadata=Metadata(tags=list(case.tags)))
+
+
+def _nothing(cases: Sequence[Case], wanted: Choice) -> tuple[str, str]:
+    if not cases:
+        return "there are no eval cases here", "write one: `baselinekit explain BK705` shows how it looks"
+    if wanted.among is not None and not wanted.among & {case.id for case in cases}:
+        return "none of these did not pass when it was last run", "leave out --lf to run them all"
+    of = f"none of the {len(cases):,} cases is selected"
+    if wanted.ids and not any(fnmatchcase(case.id, glob) for case in cases for glob in wanted.ids):
+        near = nearest(wanted.ids[0], [case.id for case in cases])
+        return of, near or "baselinekit run --list shows what there is"
+    for given, known in (
+        (wanted.categories, {word for case in cases for word in (case.kind, case.category) if word}),
+        (wanted.tags, {tag for case in cases for tag in case.tags}),
+    ):
+        if given and not {*given} & known:
+            listed = ", ".join(sorted(known)) or "none"
+            return of, nearest(given[0], known) or f"there are {listed}"
+    if wanted.ids or wanted.exclude_tags or wanted.among is not None:
+        return of, "nothing fits all that was asked for: leave out a part of it"
+    return of, "-k takes words of the id, the name or a tag"
+
+
+def _graded_by(cases: Sequence[Case], kind: GraderKind) -> list[Case]:
+    without = [case.id for case in cases if all(grader.kind != kind for grader in case.graders)]
+    if without:
+        more = f" and {len(without) - _MOST_NAMED:,} more" if len(without) > _MOST_NAMED else ""
+        what = f"no {kind} grader in {', '.join(without[:_MOST_NAMED])}{more}"
+        mend = "add one to each, or leave these out by -k or --tag"
+        raise InvalidInput(Problem("BK721", what, mend))
+    return [
+        replace(case, graders=tuple(grader for grader in case.graders if grader.kind == kind))
+        for case in cases
+    ]
+
+
+# The suite that a run is about: the one that is named, or everything that is found below some paths.
+
+
+def load(project: Project, paths: Sequence[str], suite: str | None, target: Execution | None = None) -> Suite:
+    """All errors of all files at once. Without paths it is everything below `evals:` of the configuration; a
+    suite among what is found says how it is run."""
+    if suite is not None and paths:
+        what = "a suite names its own files, so --suite and paths exclude each other"
+        raise InvalidInput(Problem("BK508", what, "leave one of them out"))
+    if suite is not None:
+        return load_suite(named_by_operator(project, suite), project.root, target)
+    named = [named_by_operator(project, path) for path in paths] or folders(project)
+    if not named:
+        mend = "make evals/eval-suite.yaml to go on from: baselinekit init --eval; or name one: --suite FILE"
+        raise NothingSelected(Problem("BK509", f"there is no folder {_shown(project)} here", mend))
+    found = load_evals(named, project.root, target)
+    if not found.cases:
+        where = ", ".join(paths) or _shown(project)
+        mend = "an eval case has `input`, `expected` and `grader`: docs/evals.md shows one"
+        raise NothingSelected(Problem("BK509", f"there is no eval case in {where}", mend))
+    return found
+
+
+def named_by_operator(project: Project, path: str) -> str:
+    """A path of the command line from the root; one that stands elsewhere as it is, which nobody else may
+    name."""
+    found = from_root(os.path.join(project.cwd, path), project.root)
+    outside = found.split(os.sep)[0] == os.pardir
+    return os.path.normpath(os.path.join(project.root, found)) if outside else found
+
+
+def folders(project: Project) -> list[str]:
+    """Where evals are looked for when nobody names a place, as far as it is there."""
+    stated = project.config.evals
+    folders = [stated] if isinstance(stated, str) else stated
+    return [folder for folder in folders if os.path.isdir(os.path.join(project.root, folder))]
+
+
+def _shown(project: Project) -> str:
+    stated = project.config.evals
+    return ", ".join(f"{each.rstrip('/')}/" for each in ([stated] if isinstance(stated, str) else stated))

@@ -1,0 +1,203 @@
+"""What can be done instead of writing a new value down, and which placeholders would be lost."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from baselinekit.errors import BaselinekitError, InvalidInput
+from baselinekit.model.baselines import Baseline
+from baselinekit.model.changes import Change, Lost, Offer, Plan
+from baselinekit.model.values import Json, Path
+from baselinekit.placeholders.grammar import describes_many, has_marker, split, tokens_in
+from baselinekit.placeholders.narrowest import narrowest
+from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.template import compile_text
+from baselinekit.tree.paths import Pattern, children, of_any_row, parse, render, roots
+
+# What can be done about a change instead of writing the new value down: a placeholder that accepts it,
+# or a rule that does not look at it.
+
+
+Changed = tuple[Plan, Change]
+WordsOf = Callable[[Baseline], Words]
+
+_MOST_OFFERS = 6
+_LONGEST_ARRAY = 1 << 30
+_NOT_THE_OUTPUT = "this is noted of the capture, and no part of the output"
+_NONE = "that is no placeholder: one looks like <<any_string>>"
+_WHOLE: tuple[Path, ...] = ((), ("body",), ("stdout",))
+
+
+def actual(plan: Plan, change: Change) -> Json:
+    """What came back. As it is to be written it may have names in it already."""
+    value = plan.seen.resolved
+    for key in change.path:
+        try:
+            value = value[key]
+        except (KeyError, IndexError, TypeError):
+            return unescaped(change.after)
+    return unescaped(value)
+
+
+def unescaped(value: Json) -> Json:
+    """The value that a stored one stands for. A text with a placeholder in it stays as it is."""
+    if isinstance(value, str) and has_marker(value):
+        try:
+            parts = split(value)
+        except InvalidInput:
+            return value
+        return parts[0] if len(parts) == 1 and isinstance(parts[0], str) else value
+    if isinstance(value, dict):
+        return {key: unescaped(item) for key, item in value.items()}
+    return [unescaped(item) for item in value] if isinstance(value, list) else value
+
+
+def no_placeholder(change: Change) -> str:
+    """Why no placeholder can stand for this change; empty if one can."""
+    if change.part != "output":
+        return _NOT_THE_OUTPUT
+    if change.kind == "removed":
+        return "nothing came back here that a placeholder could stand for"
+    return "no placeholder stands for an order" if change.kind == "order" else ""
+
+
+def placeholders_for(members: Sequence[Changed], words_of: WordsOf) -> list[Offer]:
+    """The narrowest placeholders that accept what was and what is, in each of the places."""
+    values: list[Json] = []
+    for plan, change in members:
+        if change.kind != "added" and not any(tokens_in(change.before)):
+            values.append(unescaped(change.before))
+        values.append(actual(plan, change))
+    values = list({repr(value): value for value in values}.values())  # a change in many places is one sight
+    found = narrowest(values, words=words_of(members[0][0].baseline))[:_MOST_OFFERS]
+    return [Offer(one.text, one.reason) for one in found]
+
+
+def placeholder_problem(text: str, members: Sequence[Changed], words_of: WordsOf) -> str:
+    """Why a text cannot stand for what came back; empty if it can."""
+    try:
+        for plan, change in members:
+            template = compile_text(text, words_of(plan.baseline))
+            if isinstance(template, str):
+                return _NONE
+            if not template.accepts(actual(plan, change), {}):
+                return f"it does not accept what came back at {render(change.path)}"
+    except BaselinekitError as error:
+        problem = error.problems[0]
+        return f"{problem.what}: {problem.mend}" if problem.mend else problem.what
+    return ""
+
+
+def unreadable(text: str, words: Words) -> str:
+    """Why a text is no placeholder at all; empty if it is one."""
+    try:
+        return _NONE if isinstance(compile_text(text, words), str) else ""
+    except BaselinekitError as error:
+        return error.problems[0].what
+
+
+def no_rule(change: Change) -> str:
+    """Why no path can be ignored instead; empty if one can."""
+    if change.part != "output":
+        return _NOT_THE_OUTPUT
+    if change.path in _WHOLE:
+        return "to ignore all of the output is to compare nothing"
+    if change.kind == "order":
+        return "an order is ignored by `arrays: {path: unordered}` in the file"
+    if change.kind in ("added", "removed") and isinstance(change.path[-1], int):
+        return "a whole row came or went, and only a field of a row can be ignored"
+    return ""
+
+
+def rules_for(plan: Plan, change: Change) -> list[Offer]:
+    """The paths that would ignore a change: this place alone, and all rows, which comes first where several
+    of them differ. An index is no offer where the rows have moved, or where one row describes all of them."""
+    shape = of_any_row(change.path)
+    exact, wide = render(change.path), render(shape)
+    others = sum(of_any_row(one.path) == shape for one in plan.changes if one.part == change.part)
+    offers = [Offer(exact, "here only")]
+    if wide != exact:
+        moved = (change.kind != "added" and change.at != change.path) or _is_in_one_for_all(plan, change)
+        in_rows = Offer(wide, f"in every row ({others} differ)" if others > 1 else "in every row")
+        offers = [in_rows] if moved else [in_rows, *offers] if others > 1 else [*offers, in_rows]
+    return [Offer(_unambiguous(offer.text, plan), offer.reason) for offer in offers]
+
+
+def rule_problem(text: str, members: Sequence[Changed]) -> str:
+    """Why a path cannot be ignored instead of these changes; empty if it can."""
+    try:
+        for plan, change in members:
+            if change.number not in set(covered(plan, text)):
+                return f"it does not lead to {render(change.path)}"
+    except InvalidInput as error:
+        return error.problems[0].what
+    return ""
+
+
+def covered(plan: Plan, text: str) -> Iterator[int]:
+    """The changes of a plan that need no decision any more once a path is ignored."""
+    pattern = parse(text)
+    known = plan.baseline.baseline
+    starts: list[Path] = [()]
+    if plan.baseline.current.kind == "http":
+        starts = roots(pattern, known.output if known else None) or [(), ("body",)]
+    for change in plan.changes:
+        if change.part == "output" and any(_leads(pattern, change.path, start) for start in starts):
+            yield change.number
+
+
+def _leads(pattern: Pattern, path: Path, start: Path) -> bool:
+    """Whether a pattern leads to a place, or to something that it is a part of."""
+    positions = pattern.start()
+    if path[: len(start)] != start:
+        return False
+    for key in path[len(start) :]:
+        if pattern.done(positions):
+            return True
+        positions = pattern.after(positions, key, None, _LONGEST_ARRAY)
+    return pattern.done(positions)
+
+
+def _is_in_one_for_all(plan: Plan, change: Change) -> bool:
+    """Whether a change is in a row on file that describes every row."""
+    known = plan.baseline.baseline
+    value: Json = known.output if known else None
+    for key in change.at:
+        if isinstance(value, list) and len(value) == 1 and describes_many(value[0]):
+            return True
+        try:
+            value = value[key]
+        except (KeyError, IndexError, TypeError):
+            return False
+    return False
+
+
+def _unambiguous(text: str, plan: Plan) -> str:
+    """The path, from the whole output on where it could be meant in two ways."""
+    known = plan.baseline.baseline
+    if plan.baseline.current.kind == "http" and len(roots(parse(text), known.output if known else None)) > 1:
+        return f"$.{text}"
+    return text
+
+
+# The placeholders that would be gone: somebody has thought about each of them.
+
+
+def lost_in(change: Change) -> tuple[Lost, ...]:
+    """Every placeholder of the old side that the new one does not have. Where one row described all of them,
+    each of its placeholders is lost, even if the rows hold it again: it spoke for rows to come."""
+    held = Counter() if change.note else Counter(token.text for token in tokens_in(change.after))
+    lost = []
+    for path, text in _placeholders(change.before, change.at):
+        if held[text]:
+            held[text] -= 1
+        else:
+            lost.append(Lost(path, text))
+    return tuple(lost)
+
+
+def _placeholders(value: Json, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, str) and has_marker(value):
+        for token in tokens_in(value):
+            yield path, token.text
+    for key, child in children(value):
+        yield from _placeholders(child, (*path, key))

@@ -1,0 +1,222 @@
+"""What a replay needs besides its recipe, and how much a data file may ask for."""
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from baselinekit.errors import InvalidInput, Problem, Refused
+from baselinekit.model.config import Config, HttpDefaults
+from baselinekit.model.observation import Finished, Request, Response, Run
+from baselinekit.model.questions import Answer, Ask
+from baselinekit.model.recipes import (
+    HttpFlow,
+    HttpRequest,
+    PromptExecution,
+    Recipe,
+    Seconds,
+    SkillExecution,
+    Surroundings,
+)
+from baselinekit.model.values import Path
+from baselinekit.replay.body import DEFAULT_MAX_BODY
+from baselinekit.trust import Trust
+from baselinekit.variables import Redactor, Scope, names_in
+
+# How much a data file may ask for: less than the configuration grants, as it likes; more, never. And it
+# does not say that nobody's certificate is looked at.
+
+
+MANY_REDIRECTS = 5
+_TIMEOUT = 300
+_CASE_TIMEOUT = 3_600
+_RETRIES = 10
+_REDIRECTS = 20
+_EXECUTION: Path = ("current", "execution")
+
+
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """`case_timeout`: for all that a case of an eval asks. `skills` and `models`: the time that the
+    configuration gives each by name, where it says so."""
+
+    timeout: Seconds = _TIMEOUT
+    case_timeout: Seconds = _CASE_TIMEOUT
+    max_body: int = DEFAULT_MAX_BODY
+    retries: int = _RETRIES
+    redirects: int = _REDIRECTS
+    verify: bool = True
+    skills: Mapping[str, Seconds] = field(default_factory=dict)
+    models: Mapping[str, Seconds] = field(default_factory=dict)
+
+    def of_a_case(self) -> "Ceilings":
+        """Those of a case of an eval, in which an agent may work for long."""
+        return replace(self, timeout=self.case_timeout)
+
+    def granting(self, timeout: Seconds | None) -> "Ceilings":
+        """With the time that the operator has typed."""
+        return replace(self, timeout=max(self.timeout, timeout or 0))
+
+
+def ceilings_of(config: Config) -> Ceilings:
+    """What `limits:` states; else the larger of our own and what `http:` gives every request."""
+    limits, http = config.limits, config.http
+
+    def most(stated: Seconds | None, ours: Seconds, given: Seconds | None) -> Seconds:
+        return max(ours, given or 0) if stated is None else stated
+
+    return Ceilings(
+        timeout=most(limits.timeout, _TIMEOUT, http.timeout),
+        case_timeout=most(limits.timeout, _CASE_TIMEOUT, http.timeout),
+        max_body=int(most(limits.max_body, DEFAULT_MAX_BODY, http.max_body)),
+        retries=int(most(limits.retries, _RETRIES, http.retries)),
+        redirects=int(most(limits.redirects, _REDIRECTS, http.redirects)),
+        verify=http.verify is not False,
+        skills={name: skill.timeout for name, skill in config.skills.items() if skill.timeout is not None},
+        models={name: model.timeout for name, model in config.models.items() if model.timeout is not None},
+    )
+
+
+def refuse_above(recipe: Recipe, ceilings: Ceilings) -> None:
+    """Refused, with each place, where a recipe asks for more than it may."""
+    problems = list(_above(recipe, ceilings))
+    if problems:
+        raise Refused(*problems)
+
+
+def _above(recipe: Recipe, ceilings: Ceilings) -> Iterator[Problem]:
+    asked, execution = recipe.input, recipe.execution
+    if isinstance(asked, HttpFlow):
+        for number, step in enumerate(asked.steps):
+            yield from _of(step, ceilings, ("current", "input", "steps", number))
+    elif isinstance(asked, HttpRequest):
+        yield from _of(asked, ceilings, ("current", "input"))
+    granted = ceilings
+    if isinstance(execution, SkillExecution):
+        granted = ceilings.granting(ceilings.skills.get(execution.skill_name))
+    elif isinstance(execution, PromptExecution):
+        granted = ceilings.granting(ceilings.models.get(execution.model))
+    yield from _of(execution, granted, _EXECUTION)
+    if getattr(execution, "verify", None) is False and ceilings.verify:
+        yield unverified()
+
+
+def _of(stated: object, ceilings: Ceilings, at: Path) -> Iterator[Problem]:
+    for name in ("timeout", "max_body", "retries", "redirects"):
+        value, most = getattr(stated, name, None), getattr(ceilings, name)
+        wanted = MANY_REDIRECTS if value is True else value
+        if wanted is not None and wanted > most:
+            yield above(name, wanted, most, (*at, name))
+
+
+def above(name: str, wanted: Seconds, most: Seconds, at: Path, setting: str | None = None) -> Problem:
+    """`setting`: its name under `limits:`, where the file calls it otherwise."""
+    mend = f"ask for less, or grant it in baselinekit.yaml: `limits: {{{setting or name}: {wanted}}}`"
+    return Problem("BK408", f"{name}: {wanted} is more than a file may ask for, {most}", mend, at=at)
+
+
+def unverified() -> Problem:
+    mend = (
+        "name the certificate authority in baselinekit.yaml, `http: {verify: FILE}`, or grant it there: "
+        "`http: {verify: false}`"
+    )
+    return Problem("BK408", "verify: false is not for a file to say", mend, at=(*_EXECUTION, "verify"))
+
+
+def foreign_authorities(where: str, file: str) -> Problem:
+    what = (
+        f"a file does not say whose certificates are trusted at {where}, "
+        "which the configuration or the command line names"
+    )
+    mend = f"name the authorities in baselinekit.yaml: `http: {{verify: {file}}}`"
+    return Problem("BK408", what, mend, at=(*_EXECUTION, "verify"))
+
+
+# What a replay needs besides its recipe: the doors to the world, and what surrounds the recipe's file.
+
+
+Execute = Callable[[Run], Finished]
+
+
+class Models(Protocol):
+    """The door to the models, by the names that the configuration gives them."""
+
+    def ask(self, ask: Ask) -> Answer: ...
+    def check(self, name: str) -> None: ...
+
+
+Similar = Callable[[Sequence[tuple[str, str]]], list[float]]
+"""How alike the texts of each pair are, by a local model."""
+
+
+Together = Callable[[Sequence[Callable[[], Answer]]], list[Answer]]
+"""Several questions, at the same time where that can be done."""
+
+
+def one_by_one(calls: Sequence[Callable[[], Answer]]) -> list[Answer]:
+    return [call() for call in calls]
+
+
+class NoModels:
+    """For a run that has none."""
+
+    def ask(self, ask: Ask) -> Answer:
+        raise invalid("BK601", f"no model is called {ask.model!r}")
+
+    def check(self, name: str) -> None:
+        raise invalid("BK601", f"no model is called {name!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """The ways out. Each blocks until it is done; a real one can be cancelled from another thread."""
+
+    send: Callable[[Request], Response]
+    execute: Execute
+    sleep: Callable[[float], None]
+    models: Models = field(default_factory=NoModels)
+    similar: Similar = lambda pairs: []
+    together: Together = one_by_one
+    now: Callable[[], float] = time.time
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    surroundings: Surroundings
+    scope: Scope
+    trust: Trust
+    redactor: Redactor
+    http: HttpDefaults
+    doors: Doors
+    ceilings: Ceilings = field(default_factory=Ceilings)
+    turn: int = 0
+    """Tells repetitions of the same question apart."""
+    asker: str = ""
+    """The id of the baseline or the case that is replayed."""
+
+
+def invalid(code: str, what: str, mend: str = "", at: Path | None = None) -> InvalidInput:
+    return InvalidInput(Problem(code, what, mend, at=at))
+
+
+# Every variable that a recipe uses and nobody has defined, each at its place: before the first request.
+
+
+def undefined_in(value: Any, scope: Scope, at: Path) -> Iterator[Problem]:
+    if isinstance(value, str):
+        for name in names_in(value):
+            try:
+                scope.lookup(name, at)
+            except InvalidInput as error:
+                yield from error.problems
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from undefined_in(key, scope, at)
+            yield from undefined_in(item, scope, (*at, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from undefined_in(item, scope, (*at, index))
+    elif dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            yield from undefined_in(getattr(value, field.name), scope, (*at, field.name))

@@ -1,1 +1,0 @@
-"""What differs, as lines to look at: spots folded into blocks, texts beside each other."""

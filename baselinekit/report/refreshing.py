@@ -1,0 +1,368 @@
+"""What a refresh would change, as the person who approves it reads it, and files before and after."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+
+from baselinekit.escape import log, one_line, visible
+from baselinekit.model.changes import RISKS, Change, Group, Plan, Proposal, Rewritten, Risk
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.placeholders.grammar import tokens_in
+from baselinekit.report.differences import CONTEXT, changes, near, unified
+from baselinekit.report.style import Style, fitted
+from baselinekit.report.values import cut_line, encode, pair
+from baselinekit.texts import many
+from baselinekit.tree.paths import render
+
+# What a refresh would change, as whoever approves it reads it: the same change in many baselines once.
+
+
+FORMAT = "baselinekit.refresh/1"
+MOST_PLANS = 40
+MOST_CHANGES = 20
+
+_TOLD_ONCE = 3
+"""In so many baselines a change is told once."""
+
+_MOST_LINES = 20
+_MOST_NAMES = 4
+_SAMPLES = 3
+_LONGEST = 40
+_COLOURS: dict[Risk, str] = {"low": "dim", "medium": "yellow", "high": "bold red"}
+_TONES = {"-": "red", "+": "green"}
+
+Accepted = Sequence[Collection[int]]
+"""Of each plan the numbers of the changes that are meant."""
+
+
+def told(proposal: Proposal, accepted: Accepted, style: Style, verbose: bool = False) -> str:
+    """All that would change, in the order of the baselines; what is the same in many of them first."""
+    lines: list[str] = []
+    shared: set[tuple[int, int]] = set()
+    for group in () if verbose else proposal.groups:
+        members = [(n, number) for n, number in group.members if number in accepted[n]]
+        if len({n for n, _ in members}) >= _TOLD_ONCE:
+            shared.update(members)
+            lines += [*_group_lines(group, members, proposal.plans, style), ""]
+    shown = 0
+    group_of = {member: number for number, group in enumerate(proposal.groups) for member in group.members}
+    for n, plan in enumerate(proposal.plans):
+        own = [c for c in plan.changes if c.number in accepted[n] and (n, c.number) not in shared]
+        if not own and not (plan.notes and accepted[n]):
+            continue
+        shown += 1
+        if verbose or shown <= MOST_PLANS:
+            kinds = [group_of.get((n, c.number), -1) for c in own]
+            lines += [*_plan_lines(plan, own, () if verbose else kinds, style), ""]
+    if shown > MOST_PLANS and not verbose:
+        lines += [
+            style.paint(f"… and {many(shown - MOST_PLANS, 'more baseline')} (-v shows them)", "dim"),
+            "",
+        ]
+    return log("".join(f"{line}\n" for line in lines))
+
+
+def counted(plans: Sequence[Plan], accepted: Accepted) -> str:
+    """`12 changes in 3 baselines: 1 high, 11 low`."""
+    risks = [c.risk for n, plan in enumerate(plans) for c in plan.changes if c.number in accepted[n]]
+    where = sum(bool(few) for few in accepted)
+    few = [f"{risks.count(risk):,} {risk}" for risk in reversed(RISKS) if risk in risks]
+    return f"{many(len(risks), 'change')} in {many(where, 'baseline')}: {', '.join(few)} risk"
+
+
+def change_lines(change: Change, style: Style, file: str = "") -> Iterator[str]:
+    """One change: where, what kind, how risky; then both sides, and what would be lost."""
+    yield _heading(change, style)
+    yield from (f"  {line}" for line in side_lines(change, style))
+    yield from _lost_lines(change, style, file)
+    if change.note:
+        yield style.paint(f"    ({cut_line(change.note, 200)})", "dim")
+    if change.blocked:
+        yield f"    {style.paint('cannot be approved', 'bold red')} {cut_line(change.blocked.what)}"
+
+
+def _lost_lines(change: Change, style: Style, file: str) -> Iterator[str]:
+    for lost in change.lost:
+        place = f"{lost.file or file}:{lost.line}" if lost.line else lost.file or file
+        there = one_line(render(lost.path)) + (f" ({one_line(place)})" if place else "")
+        yield f"    {style.paint('loses', 'bold red')} {one_line(lost.text)} at {there}"
+
+
+def side_lines(change: Change, style: Style) -> Iterator[str]:
+    """What was, and what would be."""
+    for sign, text in _sides(change):
+        yield f"  {style.paint(text if sign == ' ' else f'{sign} {text}', _TONES.get(sign, 'dim'))}"
+
+
+def _heading(change: Change, style: Style) -> str:
+    path = style.paint(one_line(where(change)), "bold")
+    return f"  {path}  {_kind(change)}, {style.paint(f'{change.risk} risk', _COLOURS[change.risk])}"
+
+
+def where(change: Change) -> str:
+    """The place of a change, as it can be typed."""
+    return render(("baseline", *change.path)) if change.part == "observed" else render(change.path)
+
+
+def _kind(change: Change) -> str:
+    return {"value": "another value", "retyped": "another type", "order": "another order"}.get(
+        change.kind, change.kind
+    )
+
+
+def _sides(change: Change) -> Iterator[tuple[str, str]]:
+    before, after = change.before, change.after
+    if isinstance(before, str) and isinstance(after, str) and ("\n" in before or "\n" in after):
+        lines = unified(before, after)
+        yield from (
+            (line[0], cut_line(line[2:])) if line[0] in "-+" else (" ", cut_line(line))
+            for line in lines[:_MOST_LINES]
+        )
+        if len(lines) > _MOST_LINES:
+            yield " ", f"… and {many(len(lines) - _MOST_LINES, 'more line')}"
+        return
+    old, new = pair(before, after, with_types=change.kind == "retyped")
+    if before is not ABSENT:
+        yield "-", old
+    if after is not ABSENT:  # what would be written: a placeholder is one here too
+        yield "+", pair(after, after)[0] if next(tokens_in(after), None) else new
+
+
+def _plan_lines(plan: Plan, changes: Sequence[Change], kinds: Sequence[int], style: Style) -> Iterator[str]:
+    """One baseline. `kinds`: of each change the group that it is in, so that a key that every row has lost is
+    told once, and hides nothing else; empty: every change is told."""
+    baseline, size = plan.baseline, len(plan.changes)
+    file = style.paint(one_line(baseline.source.file), "cyan")
+    rest = f", {len(changes)} of them here" if len(changes) < size else ""
+    yield f"{style.paint(one_line(baseline.id), 'bold')}   {file}   {many(size, 'change')}{rest}"
+    bundles = _bundles(changes, kinds)
+    most = MOST_CHANGES if kinds else len(bundles)
+    for bundle in bundles[:most]:
+        if len(bundle) == 1:
+            yield from change_lines(bundle[0], style, baseline.source.file)
+        else:
+            yield from _bundle_lines(bundle, style, baseline.source.file)
+    left = sum(map(len, bundles[most:]))
+    if left:
+        yield style.paint(f"  … and {many(left, 'more change')} (-v shows them)", "dim")
+    for note in plan.notes:
+        yield f"  {style.paint('note', 'yellow')} {cut_line(note)}"
+
+
+def _group_lines(
+    group: Group, members: Sequence[tuple[int, int]], plans: Sequence[Plan], style: Style
+) -> Iterator[str]:
+    """The same change in many baselines: how often which values, and where."""
+    ids = list(dict.fromkeys(plans[n].baseline.id for n, _ in members))
+    changes = [plans[n].changes[number] for n, number in members]
+    yield style.paint(f"the same change in {len(ids):,} baselines", "bold")
+    risk = max((change.risk for change in changes), key=RISKS.index)
+    yield (
+        f"  {style.paint(one_line(group.path), 'bold')}  {_kind(changes[0])}, "
+        f"{style.paint(f'{risk} risk', _COLOURS[risk])}"
+    )
+    variants: dict[str, list[Change]] = {}
+    for change in changes:
+        variants.setdefault(encode([_shown(change.before), _shown(change.after)]), []).append(change)
+    for same in list(variants.values())[:_SAMPLES]:
+        yield from (f"  {line}" for line in side_lines(same[0], style))
+        if len(variants) > 1 and len(same) > 1:
+            yield style.paint(f"    {len(same):,} times", "dim")
+    if len(variants) > _SAMPLES:
+        yield style.paint(
+            f"    … and {many(len(variants) - _SAMPLES, 'other pair')} of values (-v shows them)", "dim"
+        )
+    lost = sum(len(change.lost) for change in changes)
+    if lost:
+        example = one_line(next(change.lost[0] for change in changes if change.lost).text)
+        yield f"    {style.paint('loses', 'bold red')} {many(lost, 'placeholder')}, as {example}"
+    blocked = [change.blocked for change in changes if change.blocked]
+    if blocked:
+        yield f"    {style.paint('cannot be approved', 'bold red')} {cut_line(blocked[0].what)}"
+    more = f" and {len(ids) - _MOST_NAMES:,} more" if len(ids) > _MOST_NAMES else ""
+    yield style.paint(f"    in {', '.join(one_line(id) for id in ids[:_MOST_NAMES])}{more}", "cyan")
+
+
+def _bundles(changes: Sequence[Change], kinds: Sequence[int]) -> list[list[Change]]:
+    """The changes in their order; those of one kind together, where there are enough of them."""
+    if not kinds:
+        return [[change] for change in changes]
+    kind_of = {
+        change.number: kind if _is_short(change) else -1 for change, kind in zip(changes, kinds, strict=True)
+    }
+    often = Counter(kind_of.values())
+    bundles: dict[tuple[int, int], list[Change]] = {}
+    for change in changes:
+        kind = kind_of[change.number]
+        alone = kind < 0 or often[kind] < _TOLD_ONCE
+        bundles.setdefault((kind, change.number if alone else -1), []).append(change)
+    return list(bundles.values())
+
+
+def _is_short(change: Change) -> bool:
+    """Whether all there is to say of it fits into a line."""
+    sides = (change.before, change.after)
+    return not change.note and not any(isinstance(side, str) and "\n" in side for side in sides)
+
+
+def _bundle_lines(changes: Sequence[Change], style: Style, file: str) -> Iterator[str]:
+    """The same change in many rows: each in a line, and whatever would be lost, where it stands."""
+    risk = max((change.risk for change in changes), key=RISKS.index)
+    yield (
+        f"  {style.paint(one_line(_pattern(changes[0].path)), 'bold')}  {_kind(changes[0])} in "
+        f"{len(changes):,} places, {style.paint(f'{risk} risk', _COLOURS[risk])}"
+    )
+    for change in changes[:_MOST_LINES]:
+        yield f"    {one_line(where(change))}  {_in_a_line(change, style)}"
+    if len(changes) > _MOST_LINES:
+        yield style.paint(f"    … and {len(changes) - _MOST_LINES:,} more (-v shows them)", "dim")
+    for change in changes:
+        yield from _lost_lines(change, style, file)
+    blocked = [change.blocked for change in changes if change.blocked]
+    if blocked:
+        yield f"    {style.paint('cannot be approved', 'bold red')} {cut_line(blocked[0].what)}"
+
+
+def _pattern(path: Path) -> str:
+    """The path with `[*]` for its indexes."""
+    steps = ("[*]" if isinstance(step, int) else f".{render((step,))}" for step in path)
+    return "".join(steps).removeprefix(".")
+
+
+def _in_a_line(change: Change, style: Style) -> str:
+    sides = [(sign, fitted(text, _LONGEST)) for sign, text in _sides(change)]
+    if len(sides) == 1:
+        (sign, text) = sides[0]
+        return style.paint(f"{sign} {text}", _TONES[sign])
+    return " -> ".join(style.paint(text, _TONES[sign]) for sign, text in sides)
+
+
+def _shown(value: Json) -> Json:
+    return [] if value is ABSENT else [value]
+
+
+def document(
+    proposal: Proposal, accepted: Accepted, done: Collection[str], why: dict[str, Json]
+) -> dict[str, Json]:
+    """The same for programs. `done`: the ids that were refreshed; `why` others were not, by their ids."""
+    return {
+        "format": FORMAT,
+        "baselines": [
+            {
+                "id": plan.baseline.id,
+                "file": plan.baseline.source.file,
+                "captured_at": plan.seen.captured_at,
+                "from": plan.seen.origin,
+                "refreshed": plan.baseline.id in done,
+                "why_not": why.get(plan.baseline.id),
+                "changes": [_change(change, change.number in few) for change in plan.changes],
+                "notes": list(plan.notes),
+            }
+            for plan, few in zip(proposal.plans, accepted, strict=True)
+        ],
+        "groups": [
+            {
+                "path": group.path,
+                "kind": group.kind,
+                "risk": group.risk,
+                "baselines": len({n for n, _ in group.members}),
+                "changes": [
+                    {"id": proposal.plans[n].baseline.id, "number": number} for n, number in group.members
+                ],
+            }
+            for group in proposal.groups
+        ],
+        "refused": [
+            {
+                "id": one.id,
+                "file": one.file,
+                "code": one.problem.code,
+                "what": one.problem.what,
+                "mend": one.problem.mend,
+            }
+            for one in proposal.refusals
+        ],
+        "passing": list(proposal.passing),
+    }
+
+
+def _change(change: Change, accepted: bool) -> dict[str, Json]:
+    sides = {"before": change.before, "after": change.after}
+    return {
+        "number": change.number,
+        "path": where(change),
+        "kind": change.kind,
+        "risk": change.risk,
+        **{name: value for name, value in sides.items() if value is not ABSENT},
+        "accepted": accepted,
+        "loses": [
+            {"path": render(one.path), "text": one.text, "file": one.file, "line": one.line}
+            for one in change.lost
+        ],
+        "blocked": change.blocked.what if change.blocked else None,
+        "note": change.note or None,
+    }
+
+
+# A file before and after, as the unified diff that `git apply` and `patch` read.
+
+
+_MOST_DIFF_LINES = 10_000
+_NO_NEWLINE = "\\ No newline at end of file"
+_DIFF_TONES = {"-": "red", "+": "green", "@": "cyan"}
+
+
+def unified_file(rewritten: Rewritten) -> list[str]:
+    """The lines of the diff; none if nothing differs."""
+    old, new = _lines(rewritten.before), _lines(rewritten.after)
+    hunks = _hunks(old, new)
+    if not hunks:
+        return []
+    before = f"a/{rewritten.file}" if rewritten.before else "/dev/null"
+    return [f"--- {before}", f"+++ b/{rewritten.file}", *hunks]
+
+
+def painted(rewritten: Rewritten, style: Style) -> str:
+    """The diff for a screen, in colours and with nothing in it that a terminal would obey: as much of it as
+    anybody looks through. One that is cut is no patch any more, and `git apply` says so."""
+    lines = unified_file(rewritten)
+    more = len(lines) - _MOST_DIFF_LINES
+    if more > 0:
+        lines[_MOST_DIFF_LINES:] = [f"… and {many(more, 'more line')} of {rewritten.file}"]
+    shown = [style.paint(visible(line), "bold") for line in lines[:2]]
+    shown += [style.paint(visible(line), _DIFF_TONES.get(line[:1], "")) for line in lines[2:]]
+    return "".join(f"{line}\n" for line in shown)
+
+
+def _lines(text: str) -> list[str]:
+    """The lines with their ends, so that one without is another one. Only a line feed ends a line here: what
+    else it may hold is a part of it."""
+    parts = text.split("\n")
+    return [f"{part}\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+
+
+def _hunks(old: list[str], new: list[str]) -> list[str]:
+    lines: list[str] = []
+    for group in near(changes(old, new)):
+        o1, n1 = max(0, group[0][0] - CONTEXT), max(0, group[0][2] - CONTEXT)
+        o2, n2 = min(len(old), group[-1][1] + CONTEXT), min(len(new), group[-1][3] + CONTEXT)
+        lines.append(f"@@ -{_range(o1, o2)} +{_range(n1, n2)} @@")
+        at = o1
+        for left, right, here, there in group:
+            lines += _told(" ", old[at:left]) + _told("-", old[left:right]) + _told("+", new[here:there])
+            at = right
+        lines += _told(" ", old[at:o2])
+    return lines
+
+
+def _told(sign: str, lines: list[str]) -> list[str]:
+    told = []
+    for line in lines:
+        told.append(sign + line.removesuffix("\n"))
+        if not line.endswith("\n"):
+            told.append(_NO_NEWLINE)
+    return told
+
+
+def _range(start: int, end: int) -> str:
+    size = end - start
+    return f"{start + 1 if size else start}" + ("" if size == 1 else f",{size}")

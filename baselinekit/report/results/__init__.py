@@ -1,1 +1,0 @@
-"""The result file (`baselinekit.results/1`), written and read back."""

@@ -1,0 +1,378 @@
+"""What a review shows: one question with the keys that answer it, or a list where nobody can be asked."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from baselinekit.escape import log, one_line
+from baselinekit.model.changes import (
+    RISKS,
+    Applied,
+    Change,
+    Decision,
+    Dialog,
+    Member,
+    Offer,
+    Offers,
+    Plan,
+    Proposal,
+    Scene,
+    Verb,
+)
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.report.refreshing import change_lines, counted, where
+from baselinekit.report.style import Style, fitted, width, wrapped
+from baselinekit.report.values import cut_line, short
+from baselinekit.tree.paths import render
+
+# What a review shows: one question, with what speaks for an answer, and the keys that give it. A screen
+# takes no more rows than the terminal has: the keys at its end are always in sight.
+
+
+DONE: dict[Verb, str] = {
+    "accept": "accepted",
+    "reject": "rejected",
+    "skip": "skipped",
+    "placeholder": "placeholder",
+    "ignore": "ignored",
+}
+_COLOURS: dict[Verb, str] = {
+    "accept": "green",
+    "reject": "red",
+    "skip": "yellow",
+    "placeholder": "green",
+    "ignore": "cyan",
+}
+_KEYS = (
+    *(("a", "accept"), ("r", "reject"), ("s", "skip"), ("p", "placeholder"), ("g", "ignore")),
+    *(("d", "diff"), ("i", "info"), ("u", "undo"), ("?", "help"), ("q", "quit")),
+)
+_ONE_BY_ONE = ("m", "one by one")
+_HELP = (
+    ("a", "accept: the baseline takes what came back"),
+    ("r", "reject: it stays as it is, and will fail again"),
+    ("s", "skip: it stays pending"),
+    ("A R S", "the same for all that remain (it asks first)"),
+    ("p", "a placeholder stands there from now on"),
+    ("g", "this path is ignored from now on"),
+    ("m", "decide the members of a group one by one"),
+    ("d", "the diff of the file, with the values in full"),
+    ("i", "recipe, capture, environment"),
+    ("u", "undo the last decision"),
+    ("q", "quit: asks whether to keep what was decided"),
+    ("Ctrl-C", "stop: nothing is written"),
+)
+_MOST_DRIFTS = 4
+_SAMPLES = 3
+_LEAST_ROWS = 8
+_LONGEST = 30
+
+
+def screen(scene: Scene, style: Style, rows: int) -> list[str]:
+    """The lines of a question, each within the width of the terminal, and all within its rows."""
+    columns = max(20, style.width - 1)
+    tail = [fitted(line, columns) for line in _tail(scene, style, columns)]
+    body = [fitted(line, columns) for line in (_help(style) if scene.help else _body(scene, style))]
+    most = max(_LEAST_ROWS, rows - 1)
+    room = max(1, most - len(tail))
+    if len(body) > room:
+        hidden = len(body) - room + 1
+        body = [*body[: room - 1], style.paint(f"  … {hidden} more lines", "dim")]
+    return [log(line) for line in (*body, *tail)[-most:]]
+
+
+def _help(style: Style) -> Iterator[str]:
+    yield ""
+    widest = max(len(key) for key, _ in _HELP)
+    for key, text in _HELP:
+        yield f"  {style.paint(f'{key:<{widest}}', 'bold')}  {text}"
+
+
+def _body(scene: Scene, style: Style) -> Iterator[str]:
+    yield ""
+    if not scene.members or scene.about is None:
+        yield _counted(scene.counts, style)
+        return
+    plan, change = scene.members[0]
+    about = scene.about
+    id = style.paint(one_line(plan.baseline.id), "bold")
+    yield f"{scene.number} of {scene.of}  {id}  {style.paint(one_line(about.place), 'cyan')}"
+    yield style.paint(f"  {cut_line(about.target)}", "dim")
+    yield ""
+    yield from change_lines(change, style, plan.baseline.source.file)
+    if len(scene.members) > 1:
+        yield from _group(scene.members, style)
+    for note in plan.notes:
+        yield f"  {style.paint('note', 'yellow')} {cut_line(note)}"
+    drifts = [f"{short(name)}: {short(old)} -> {short(new)}" for name, (old, new) in about.drift.items()]
+    if drifts:
+        yield style.paint("  changed since capture", "dim")
+        yield from (f"    {drift}" for drift in drifts[:_MOST_DRIFTS])
+        if len(drifts) > _MOST_DRIFTS and not scene.info:
+            yield style.paint(f"    … and {len(drifts) - _MOST_DRIFTS} more", "dim")
+        elif scene.info:
+            yield from (f"    {drift}" for drift in drifts[_MOST_DRIFTS:])
+    if scene.info:
+        widest = max((len(name) for name, _ in about.facts), default=0)
+        for name, text in about.facts:
+            yield f"  {style.paint(f'{one_line(name):<{widest}}', 'dim')}  {cut_line(text)}"
+
+
+def _group(members: Sequence[tuple[Plan, Change]], style: Style) -> Iterator[str]:
+    """The others of the same kind: whether they say the same, and where they are."""
+    first, others = members[0], members[1:]
+    ids = list(dict.fromkeys(plan.baseline.id for plan, _ in members))
+    same = all((c.before, c.after) == (first[1].before, first[1].after) for _, c in others)
+    names = [where(change) if len(ids) == 1 else plan.baseline.id for plan, change in others]
+    more = f" and {len(others) - _SAMPLES:,} more" if len(others) > _SAMPLES else ""
+    places = f"{', '.join(map(one_line, names[:_SAMPLES]))}{more}"
+    if same:
+        yield style.paint(f"  the same in {places} (m: one by one)", "yellow")
+    else:
+        yield style.paint(f"  and {len(others):,} of this kind (m: one by one)", "yellow")
+        for name, (_, change) in zip(names[:_SAMPLES], others, strict=False):
+            yield f"    {one_line(name)}  {_arrow(change)}"
+        if more:
+            yield style.paint(f"    …{more}", "dim")
+    risk = max((change.risk for _, change in members), key=RISKS.index)
+    if risk != first[1].risk:
+        yield f"    {style.paint(f'{risk} risk', 'bold red')} among them"
+
+
+def _arrow(change: Change) -> str:
+    sides = {"added": (change.after,), "removed": (change.before,)}
+    shown = [
+        fitted(short(side, 200), _LONGEST) for side in sides.get(change.kind, (change.before, change.after))
+    ]
+    sign = {"added": "+ ", "removed": "- "}.get(change.kind, "")
+    return sign + " -> ".join(shown)
+
+
+def _tail(scene: Scene, style: Style, columns: int) -> Iterator[str]:
+    """What was said of the last key, what is asked, and the keys."""
+    yield ""
+    if scene.said:
+        yield style.paint(cut_line(scene.said), "yellow")
+    if scene.dialog is None:
+        keys = [*_KEYS[:3], _ONE_BY_ONE, *_KEYS[3:]] if len(scene.members) > 1 else list(_KEYS)
+        yield from _keys(keys, style, columns)
+    elif scene.dialog.typed is not None:
+        yield cut_line(scene.dialog.question)
+        yield from _keys([("Enter", "take it"), ("Esc", "leave")], style, columns)
+        yield f"> {_end_of(one_line(scene.dialog.typed), columns - 3)}"
+    else:
+        yield from _dialog(scene.dialog, style, columns)
+
+
+def _dialog(dialog: Dialog, style: Style, columns: int) -> Iterator[str]:
+    yield from wrapped(one_line(dialog.question).split(" "), columns, " ")
+    for n, offer in enumerate(dialog.offers, 1):
+        yield f"  {style.paint(str(n), 'bold')} {one_line(offer.text)}  {style.paint(offer.reason, 'dim')}"
+    keys = [("Enter", "1"), ("t", "type one"), ("Esc", "leave")] if dialog.offers else list(dialog.keys)
+    yield from _keys(keys, style, columns)
+
+
+def _keys(keys: Sequence[tuple[str, str]], style: Style, columns: int) -> Iterator[str]:
+    """The keys with their words; where those do not fit into two lines, the keys alone."""
+    full = list(wrapped([f"{key}\0{one_line(word)}" for key, word in keys], columns))
+    if len(full) > 2:
+        full = [" ".join(key for key, _ in keys)]
+    named = {key for key, _ in keys}
+    for line in full:
+        words = line.split("  ")
+        yield "  ".join(_painted(word, named, style) for word in words)
+
+
+def _painted(word: str, named: set[str], style: Style) -> str:
+    key, found, does = word.partition("\0")
+    return f"{style.paint(key, 'bold')} {does}" if found and key in named else style.paint(word, "bold")
+
+
+def _end_of(text: str, columns: int) -> str:
+    """The end of what was typed: there the next character goes."""
+    if width(text) <= columns:
+        return text
+    while width(text) > columns - 1:
+        text = text[1:]
+    return f"…{text}"
+
+
+def decided(members: Sequence[tuple[Plan, Change]], decision: Decision, style: Style) -> str:
+    """What was just decided, in one line that stays on the screen."""
+    plan, change = members[0]
+    word = style.paint(f"{DONE[decision.verb]:<11}", _COLOURS[decision.verb])
+    what = f"{one_line(decision.text)}" if decision.text else _arrow(change)
+    more = f" and {len(members) - 1:,} more" if len(members) > 1 else ""
+    line = f"{word} {one_line(plan.baseline.id)}  {one_line(where(change))}  {what}{more}"
+    return log(fitted(line, max(20, style.width - 1)))
+
+
+def _counted(counts: Mapping[Verb, int], style: Style) -> str:
+    found = [style.paint(f"{n:,} {DONE[verb]}", _COLOURS[verb]) for verb, n in counts.items() if n]
+    return ", ".join(found) or "nothing was decided"
+
+
+def counted_verbs(counts: Mapping[Verb, int], left: int, style: Style) -> str:
+    """The last line: `3 accepted, 1 rejected, 2 left`."""
+    line = _counted(counts, style)
+    return f"{line}, {left:,} left" if left else line
+
+
+# What waits for a decision, where nobody can be asked: the changes, and the commands that decide them.
+# And the same for programs.
+
+
+FORMAT = "baselinekit.review/1"
+_MOST_CHANGES = 20
+_MOST_PLANS = 40
+
+
+def listing(proposal: Proposal, style: Style) -> str:
+    """All that is pending, and what to type."""
+    plans = proposal.plans
+    if not plans:
+        return "nothing is pending\n" if not proposal.refusals else ""
+    total = sum(len(plan.changes) for plan in plans)
+    lines = [f"pending: {counted(plans, [range(len(plan.changes)) for plan in plans])}", ""]
+    for plan in plans[:_MOST_PLANS]:
+        lines += [
+            *_plan_lines(plan, style, total <= _MOST_CHANGES),
+            *([""] if total <= _MOST_CHANGES else []),
+        ]
+    if len(plans) > _MOST_PLANS:
+        lines.append(f"… and {len(plans) - _MOST_PLANS:,} more baselines")
+    lines += [""] if lines[-1] else []
+    for why, command in _for_all(plans):
+        lines.append(f"{why}: {command}")
+    return log("".join(f"{line}\n" for line in lines))
+
+
+def _plan_lines(plan: Plan, style: Style, each: bool) -> Iterator[str]:
+    """One baseline: with each of its changes and the command for it, or with the command for all of them."""
+    baseline = plan.baseline
+    file = style.paint(one_line(baseline.source.file), "cyan")
+    number = f"   {len(plan.changes):,} changes" if len(plan.changes) > 1 and not each else ""
+    yield f"{style.paint(one_line(baseline.id), 'bold')}   {file}{number}"
+    for change in plan.changes if each else ():
+        yield from change_lines(change, style, baseline.source.file)
+        if len(plan.changes) > 1 and not change.blocked and change.part == "output":
+            yield f"    {_shown(accepting(plan, (change,)))}"
+    free = [change for change in plan.changes if not change.blocked]
+    if len(free) == len(plan.changes):
+        yield f"  {_shown(accepting(plan, None))}"
+
+
+def accepting(plan: Plan, changes: Sequence[Change] | None) -> str:
+    """The command that accepts these changes of a baseline, or all."""
+    words = ["baselinekit", "refresh", plan.baseline.id, *_origin(plan)]
+    for change in changes or ():
+        words += ["--path", render(change.path)]
+    meant = plan.changes if changes is None else changes
+    words += ["--yes"]
+    words += ["--allow-high-risk"] if any(change.risk == "high" for change in meant) else []
+    words += ["--drop-placeholders"] if any(change.lost for change in meant) else []
+    return shlex.join(words)
+
+
+def _origin(plan: Plan) -> list[str]:
+    """Where a refresh has the same answer from, unless it is kept here."""
+    origin = plan.seen.origin
+    return {"kept": [], "replay": ["--replay"]}.get(origin, ["--from", origin])
+
+
+def _shown(command: str) -> str:
+    return one_line(command)
+
+
+def _for_all(plans: Sequence[Plan]) -> Iterator[tuple[str, str]]:
+    changes = [change for plan in plans for change in plan.changes]
+    if len(plans) > 1 and not any(c.blocked or c.risk == "high" or c.lost for c in changes):
+        words = ["baselinekit", "refresh", *(_origin(plans[0]) or ["--all-failed"]), "--yes"]
+        yield "all of it", _shown(shlex.join(words))
+    yield "one by one", "baselinekit review (in a terminal)"
+    yield "by a program", "baselinekit review --json, then baselinekit review --decide FILE"
+
+
+def document(proposal: Proposal, offers: Mapping[Member, Offers]) -> dict[str, Json]:
+    """For editors and agents. What can be chosen beside accepting stands in `offers`."""
+    return {
+        "format": FORMAT,
+        "pending": [
+            _change(proposal.plans[n], proposal.plans[n].changes[number], offers[n, number])
+            for n, number in sorted(offers)
+        ],
+        "groups": [
+            {
+                "path": group.path,
+                "kind": group.kind,
+                "risk": group.risk,
+                "members": [
+                    {"id": proposal.plans[n].baseline.id, "number": number} for n, number in group.members
+                ],
+            }
+            for group in proposal.groups
+            if len(group.members) > 1
+        ],
+        "refused": _refused(proposal),
+    }
+
+
+def done(
+    proposal: Proposal, applied: Applied, counts: Mapping[Verb, int], left: Sequence[Member]
+) -> dict[str, Json]:
+    """What became of the decisions, for those who sent them."""
+    plans = proposal.plans
+    return {
+        "format": FORMAT,
+        "decided": dict(counts),
+        "written": [one.file for one in applied.files],
+        "refreshed": list(applied.ids),
+        "failures": [str(problem) for problem in applied.failures],
+        "left": [
+            {
+                "id": plans[n].baseline.id,
+                "number": number,
+                "path": where(plans[n].changes[number]),
+            }
+            for n, number in left
+        ],
+        "refused": _refused(proposal),
+    }
+
+
+def _refused(proposal: Proposal) -> list[Json]:
+    return [
+        {"id": one.id, "file": one.file, **_problem(one.problem.code, one.problem.what, one.problem.mend)}
+        for one in proposal.refusals
+    ]
+
+
+def _offered(offers: Sequence[Offer]) -> list[Json]:
+    return [{"text": one.text, "reason": one.reason} for one in offers]
+
+
+def _change(plan: Plan, change: Change, offers: Offers) -> dict[str, Json]:
+    sides = {"before": change.before, "after": change.after}
+    blocked = change.blocked
+    accept = None if blocked or change.part != "output" else accepting(plan, (change,))
+    return {
+        "id": plan.baseline.id,
+        "number": change.number,
+        "file": plan.baseline.source.file,
+        "path": where(change),
+        "kind": change.kind,
+        "risk": change.risk,
+        **{name: value for name, value in sides.items() if value is not ABSENT},
+        "loses": [
+            {"path": render(one.path), "text": one.text, "file": one.file, "line": one.line}
+            for one in change.lost
+        ],
+        "blocked": _problem(blocked.code, blocked.what, blocked.mend) if blocked else None,
+        "note": change.note or None,
+        "placeholders": _offered(offers.placeholders),
+        "rules": _offered(offers.rules),
+        "commands": {"accept": accept},
+    }
+
+
+def _problem(code: str, what: str, mend: str) -> dict[str, Json]:
+    return {"code": code, "what": what, "mend": mend}

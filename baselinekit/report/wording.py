@@ -1,0 +1,311 @@
+"""The sentences that every report shares, and the next command to type."""
+
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from posixpath import join, normpath
+
+from baselinekit.escape import one_line
+from baselinekit.metrics import pass_interval
+from baselinekit.model.questions import Usage
+from baselinekit.model.results import OUTCOMES, UNDECIDED, Outcome, Report, Result
+from baselinekit.model.values import Json
+from baselinekit.report.values import short
+from baselinekit.texts import many
+
+# The few sentences that every form for people shares. What few runs have is imported when one has it.
+
+
+_SMALL = Decimal("0.1")
+_QUICK = 0.1
+_COMMIT = re.compile("[0-9a-f]{40,64}")
+
+
+def counts(report: Report) -> list[tuple[Outcome, str]]:
+    """Each outcome that occurred with its own count, the worst first: `1 failed`, `2 errors`, `5 passed`."""
+    summary = report.summary
+    found = []
+    for outcome in OUTCOMES:
+        number: int = getattr(summary, outcome)
+        if number:
+            found.append((outcome, counted(outcome, number)))
+    return found
+
+
+def counted(outcome: Outcome, number: int) -> str:
+    """`1 error`, `2 errors`, `2 failed`."""
+    return f"{number:,} {'errors' if outcome == 'error' and number > 1 else outcome}"
+
+
+def duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.2f}s"
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}m {rest:02}s"
+
+
+def exact(seconds: float) -> str:
+    """As `duration`, where the times of one baseline stand beside each other: most are far below a second."""
+    return f"{seconds:.3f}s" if seconds < _QUICK else duration(seconds)
+
+
+def nothing(report: Report) -> str:
+    """What to say of a run without a result, which may be just right."""
+    if not report.nothing_changed:
+        return "nothing ran"
+    number = report.coverage.left_out
+    of = "the one baseline is untouched" if number == 1 else f"all {number:,} baselines are untouched"
+    return f"nothing to compare: {of} since {one_line(report.nothing_changed)}"
+
+
+def brief(seconds: float) -> str:
+    """As `duration`, for times of which most are below a second."""
+    return duration(seconds) if seconds >= 1 else f"{seconds * 1000:.{1 if 0 < seconds < 0.01 else 0}f} ms"
+
+
+def spent(report: Report) -> str:
+    """`3 calls of models (1,204 tokens, $0.00121)`, or nothing where no model was asked. What nobody knows to
+    have been taken stands apart: `; 2 without an answer may have taken 2,038 tokens`."""
+    spent = report.spent
+    if spent is None or not spent.calls:
+        return ""
+    told = f"{many(spent.calls, 'call')} of models ({_sum(spent.tokens, spent.usd)}"
+    if spent.unanswered:
+        may = _sum(spent.may_tokens, spent.may_usd)
+        told += f"; {spent.unanswered:,} without an answer may have taken {may}"
+    return f"{told})"
+
+
+def _sum(tokens: int, usd: Decimal) -> str:
+    return f"{tokens:,} tokens" + (f", {dollars(usd)}" if usd else "")
+
+
+def dollars(usd: Decimal) -> str:
+    """To the cent, and small sums to three digits."""
+    return f"${usd:,.{2 if not usd or usd >= _SMALL else 2 - usd.adjusted()}f}"
+
+
+def took(usage: Usage) -> str:
+    """`120 tokens in, 30 out, $0.00121`, as far as anybody said."""
+    told = [] if usage.tokens_in is None else [f"{usage.tokens_in:,} tokens in"]
+    told += [] if usage.tokens_out is None else [f"{usage.tokens_out:,} out"]
+    told += [dollars(usage.cost_usd)] if usage.cost_usd else []
+    return ", ".join(told)
+
+
+def incomplete(report: Report) -> str:
+    """What to say of a run that did not do all it was asked."""
+    if report.interrupted:
+        return "interrupted"
+    notes = ["" if report.complete else "not all of them ran"]
+    if report.against is not None:
+        from baselinekit.report import weakened
+
+        notes.append(weakened.failing(report.against))
+    if report.earlier is not None:
+        from baselinekit.report import earlier
+
+        notes.append(earlier.failing(report.earlier))
+    return "; ".join(filter(None, notes))
+
+
+def warnings(report: Report) -> list[str]:
+    """What the run as a whole should be looked at for."""
+    asked = report.against.notes if report.against else ()
+    found = [*report.warnings, *asked, *(f"not recorded: {text}" for text in report.not_recorded)]
+    unasked = [result for result in report.results if result.outcome == "skipped" and result.code]
+    if unasked:
+        found.append(f"{len(unasked):,} skipped: {unasked[0].code} {unasked[0].reason}")
+    return [*found, *_within_reach(report)]
+
+
+def _within_reach(report: Report) -> list[str]:
+    """Which cases ran generated code without all of the walls, and what it could have done."""
+    found: dict[str, list[str]] = {}
+    for result in report.results:
+        attempts = result.case.attempts if result.case else ()
+        details = (grade.details.get("not_contained") for attempt in attempts for grade in attempt.grades)
+        reach = next((each for each in details if isinstance(each, list | tuple) and each), None)
+        if reach:
+            found.setdefault(", ".join(map(str, reach)), []).append(result.id)
+    said = "generated code ran outside of a sandbox, with these within its reach"
+    return [f"{said}: {reach} ({named(ids)})" for reach, ids in found.items()]
+
+
+def named(ids: list[str]) -> str:
+    """The first of them, and how many more."""
+    return ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1:,} more"
+
+
+def place(result: Result) -> str:
+    return f"{result.file}:{result.line}" if result.line is not None else result.file
+
+
+def part(report: Report) -> str:
+    """Which part of a run this was, or nothing where it was all of it."""
+    if report.shard is None:
+        return ""
+    return f", shard {report.shard} of {many(report.shard.total, 'baseline')}"
+
+
+def headline(report: Report) -> str:
+    """`1 failed, 2 passed in 0.21s`, without colours."""
+    counted = ", ".join(text for _, text in counts(report)) or nothing(report)
+    note = incomplete(report)
+    asked = f", {spent(report)}" if spent(report) else ""
+    ran = f"in {duration(report.seconds)}{part(report)}{asked}"
+    return f"{counted} {ran}" + (f" ({note})" if note else "")
+
+
+def in_repository(folder: str, file: str) -> str:
+    """A file of the project, as its repository knows it."""
+    return normpath(join(folder, file)) if folder else file
+
+
+def drifts(result: Result) -> tuple[list[tuple[str, Json, Json]], str]:
+    """What is not as it was at the capture; and, in one line, what git says, as every commit changes that."""
+    found = sorted(result.environment_drift.items())
+    commits = ", ".join(
+        f"{short(name)} {_commit(was)} -> {_commit(now)}"
+        for name, (was, now) in found
+        if name.startswith("git.")
+    )
+    return [(name, was, now) for name, (was, now) in found if not name.startswith("git.")], commits
+
+
+def _commit(value: Json) -> str:
+    """A commit as git itself shortens it."""
+    return value[:12] if isinstance(value, str) and _COMMIT.fullmatch(value) else short(value)
+
+
+def unshown(number: int) -> str:
+    """Of how many differences nothing is shown."""
+    return f"… and {many(number, 'more difference')}"
+
+
+def repeated(result: Result) -> str:
+    """`flaky: 3 of 5 replays passed; …`, where there was more than one replay and not all of them passed."""
+    count = result.repeats
+    if count is None or count.passed == count.replays:
+        return ""
+    answered = count.replays - count.errors
+    replays = many(answered, "replay")
+    said = f"{result.verdict or result.outcome}: {count.passed or 'none'} of {replays} passed"
+    if count.errors:
+        said += f", {count.errors} could not be replayed"
+    if result.verdict == "flaky" and answered:
+        low, high = pass_interval(count.passed, answered)
+        return f"{said}; with 95 % confidence {low:.0%} to {high:.0%} do"
+    if result.verdict == "regression" and count.passed:
+        return f"{said}, which is less often than asked for"
+    return said + _VERDICTS.get(result.verdict or "", "")
+
+
+_VERDICTS = {
+    "regression": ", and each failed in the same way",
+    "noise": ", and they differ from each other where they differ from the file",
+    "insufficient data": ": too few to tell a regression from a flake",
+}
+
+
+def why(result: Result) -> str:
+    """The reason with its code, once. Differences speak for themselves."""
+    if result.differences:
+        return repeated(result)
+    if result.code and not result.reason.startswith(result.code):
+        return f"{result.code} {result.reason}".rstrip()
+    return result.reason
+
+
+# What to type next. The verb hangs on what a result is of: a baseline is compared, and refreshed by its
+# id; a regression record among evals is run, and refreshed by its file; and what a case expects that has
+# no baseline only people can say. Every form of report and every command asks here.
+
+
+Place = Callable[[str], str]
+"""How a file of the project is called from where the command will be typed."""
+
+_MOST_NAMED = 3
+_MOST_FILES = 20
+
+
+def _as_it_is(file: str) -> str:
+    return file
+
+
+def renewable(results: Sequence[Result]) -> list[Result]:
+    """Those that failed with an output that can be taken for right."""
+    return [
+        result
+        for result in results
+        if result.outcome == "failed" and result.verdict not in UNDECIDED and _has_baseline(result)
+    ]
+
+
+def renewal(results: Sequence[Result], place: Place = _as_it_is) -> str:
+    """The command that takes what came for right, from now on."""
+    if len(results) > _MOST_NAMED and all(result.case is None for result in results):
+        return "baselinekit refresh --all-failed"
+    named = [result.id if result.case is None else place(result.file) for result in results]
+    return typed("refresh", *list(dict.fromkeys(named))[:_MOST_FILES])
+
+
+def seeing(
+    results: Sequence[Result], paths: Sequence[str] | None = None, place: Place = _as_it_is
+) -> list[str]:
+    """The commands that show what did not pass, at length. `paths`: what was named to the command whose
+    results these are. Who reads a report of them does not know that: there the files are named."""
+    compared = [result for result in results if result.case is None]
+    tried = [result for result in results if result.case is not None]
+    commands = (
+        [typed("compare", *(paths or ()), *_ids([result.id for result in compared]), "-v")]
+        if compared
+        else []
+    )
+    if tried:
+        files = list(dict.fromkeys(place(result.file) for result in tried))
+        where = (files if len(files) <= _MOST_NAMED else ()) if paths is None else paths
+        commands.append(typed("run", *where, *_ids([result.id for result in tried]), "-v"))
+    return commands
+
+
+def checking(
+    written: Sequence[tuple[str, str]],
+    baselines: Sequence[str],
+    evals: Sequence[str],
+    more: Sequence[str] = (),
+    place: Place = _as_it_is,
+) -> list[str]:
+    """The commands that show whether what was just written passes, by its ids and files. `baselines` and
+    `evals`: the folders in which `compare` and `run` look by themselves; what lies in neither is named."""
+    known = [(id, file) for id, file in written if lies_in(file, baselines)]
+    cases = [pair for pair in written if pair not in known and lies_in(pair[1], evals)]
+    others = [pair for pair in written if pair not in known and pair not in cases]
+    files = list(dict.fromkeys(place(file) for _, file in others))[:_MOST_FILES]
+    commands = [typed("compare", *_ids([id for id, _ in known]), *more)] if known else []
+    commands += [typed("compare", *files, *more)] if files else []
+    return commands + ([typed("run", *_ids([id for id, _ in cases]))] if cases else [])
+
+
+def typed(*words: str) -> str:
+    """A command as a shell takes it, and as a terminal and a page may show it."""
+    return one_line(shlex.join(["baselinekit", *words]))
+
+
+def lies_in(file: str, folders: Sequence[str]) -> bool:
+    """Whether a file is found by who looks into these folders."""
+    return any(folder in ("", ".") or file.startswith(f"{folder}/") for folder in _plain(folders))
+
+
+def _has_baseline(result: Result) -> bool:
+    return result.case is None or (result.case.eval_type == "regression" and bool(result.differences))
+
+
+def _ids(ids: Sequence[str]) -> list[str]:
+    """Too many ids are no help: then all is looked at."""
+    return [word for id in ids for word in ("--id", id)] if len(ids) <= _MOST_NAMED else []
+
+
+def _plain(folders: Sequence[str]) -> list[str]:
+    return [folder.removeprefix("./").rstrip("/") for folder in folders]

@@ -1,1 +1,0 @@
-"""What every form says, in the same words: of a run, of an earlier one, of judges, and what to type next."""

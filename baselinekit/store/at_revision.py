@@ -1,0 +1,147 @@
+"""The project as it stood at a commit, read from what git keeps and never from the disk."""
+
+import os
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from baselinekit.documents.languages import SUFFIXES
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
+from baselinekit.model.baselines import Baseline, Known, Source, Variant
+from baselinekit.model.config import Config
+from baselinekit.programs.git import Entry, Git
+from baselinekit.store import reading, records
+from baselinekit.store.config import NAME, read_config
+from baselinekit.store.files import MAX_BYTES, MAX_OUTPUT_BYTES
+
+_MOST_LINKS = 8
+
+
+def find_config(git: Git, commit: str, stated: str | None) -> tuple[str, Config] | None:
+    """The configuration that counted in a folder, and its whole path, although nothing need be there now: the
+    nearest one upward, or the one that the operator states."""
+    top = os.fsdecode(git.ask("rev-parse", "--show-toplevel").removesuffix(b"\n"))
+    inside = os.path.relpath(os.path.realpath(git.folder), os.path.realpath(top))
+    names = [NAME]
+    if stated is not None:
+        names = [os.path.relpath(os.path.realpath(os.path.join(git.folder, stated)), os.path.realpath(top))]
+    elif inside != ".":
+        parts = inside.split(os.sep)
+        names = ["/".join((*parts[:count], NAME)) for count in range(len(parts), 0, -1)] + names
+    whole = Git(git.execute, top)
+    tree = whole.tree(commit)
+    found = next((name for name in names if name in tree), None)
+    if found is None and stated is not None:
+        raise InvalidInput(
+            Problem("BK111", f"is not there at {commit[:12]}", "check the name", Place(stated))
+        )
+    stood = config(whole, commit, found) if found else None
+    return (os.path.join(top, found), stood) if found and stood else None
+
+
+def config(git: Git, commit: str, name: str) -> Config | None:
+    """The configuration at a commit, by its name from git's folder; None where there was none."""
+    tree = git.tree(commit)
+    if name not in tree:
+        return None
+    data = git.contents({name: tree[name]})[name]
+    if len(data) > MAX_BYTES:
+        raise InvalidInput(Problem("BK106", f"larger than {MAX_BYTES:,} bytes", "", Place(name)))
+    return read_config(data, f"{name} at {commit[:12]}")
+
+
+def baselines(git: Git, commit: str, folders: Sequence[str]) -> tuple[list[Baseline], list[str]]:
+    """The baselines that stood in these folders, and the files that could not be read."""
+    tree = git.tree(commit)
+    names = [name for name in tree if _is_baseline(name, folders)]
+    contents = _contents(git, tree, names, MAX_BYTES)
+    found: list[Baseline] = []
+    unread = [name for name in names if name not in contents]
+    for name, data in contents.items():
+        try:
+            found += reading.parse(data, name)
+        except BaselinekitError:
+            unread.append(name)
+    return list(_with_outputs(git, tree, found)), sorted(unread)
+
+
+def cases(git: Git, commit: str, files: Iterable[str]) -> dict[tuple[str, str], str]:
+    """What identified the baselines of these files, by file and id: all but their records."""
+    tree = git.tree(commit)
+    found = {}
+    for name, data in _contents(git, tree, [name for name in files if name in tree], MAX_BYTES).items():
+        with suppress(BaselinekitError):
+            found.update({(name, one.id): case(one.source) for one in reading.parse(data, name)})
+    return found
+
+
+def case(source: Source) -> str:
+    return source.digest.partition("-")[2]
+
+
+def _with_outputs(git: Git, tree: Mapping[str, Entry], found: Sequence[Baseline]) -> Iterator[Baseline]:
+    """With what stood in the files beside. One that was not there leaves its baseline without that output."""
+    beside = {
+        _beside(one, known.output_file)
+        for one in found
+        for known in _stated(one)
+        if known.output_file is not None
+    }
+    contents = _contents(git, tree, [name for name in beside if name in tree], MAX_OUTPUT_BYTES)
+    for one in found:
+        if one.baseline is None:
+            yield one
+            continue
+        variants = [_filled(variant, one, contents) for variant in one.baseline.variants]
+        yield replace(one, baseline=replace(_filled(one.baseline, one, contents), variants=variants))
+
+
+def _stated(baseline: Baseline) -> Iterator[Known | Variant]:
+    if baseline.baseline is not None:
+        yield baseline.baseline
+        yield from baseline.baseline.variants
+
+
+def _beside(baseline: Baseline, name: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(baseline.source.file), name))
+
+
+def _filled(stated: records.T, baseline: Baseline, contents: Mapping[str, bytes]) -> records.T:
+    name = _beside(baseline, stated.output_file) if stated.output_file is not None else ""
+    if name not in contents:
+        return stated
+    try:
+        return replace(stated, output=records.parse(contents[name], name))
+    except InvalidInput:
+        return stated
+
+
+def _contents(git: Git, tree: Mapping[str, Entry], names: Sequence[str], most: int) -> dict[str, bytes]:
+    """What files held, links followed as far as they stay in the tree."""
+    ends = {name: end for name in names if (end := _followed(git, tree, name)) is not None}
+    contents = git.contents({end: tree[end] for end in ends.values()})
+    return {name: contents[end] for name, end in ends.items() if len(contents.get(end, b"")) <= most}
+
+
+def _followed(git: Git, tree: Mapping[str, Entry], name: str) -> str | None:
+    for _ in range(_MOST_LINKS):
+        if name not in tree:
+            return None
+        if not tree[name].is_link:
+            return name
+        target = os.fsdecode(git.contents({name: tree[name]}).get(name, b""))
+        name = posixpath.normpath(posixpath.join(posixpath.dirname(name), target))
+    return None
+
+
+def _is_baseline(name: str, folders: Sequence[str]) -> bool:
+    """As they are found on the disk: by the ending, outside of hidden folders, outputs left out."""
+    if not name.endswith(SUFFIXES) or records.MARK in posixpath.basename(name):
+        return False
+    for folder in folders:
+        start = "" if os.path.normpath(folder) == "." else f"{os.path.normpath(folder)}/"
+        if name.startswith(start):
+            rest = name.removeprefix(start).split("/")
+            return rest[-1] != NAME and not any(part.startswith(".") for part in rest)
+    return False

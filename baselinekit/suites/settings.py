@@ -1,0 +1,231 @@
+"""What stands in the `config/` folder beside a suite, and the paths that eval files name."""
+
+import os
+import posixpath
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from baselinekit.documents.languages import SUFFIXES, language
+from baselinekit.documents.text import decode
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, nearest
+from baselinekit.metrics import PRESETS, metric_name
+from baselinekit.model.evals import Case
+from baselinekit.model.graders import ExactMatch, Grader, JsonSchema, ModelJudge
+from baselinekit.model.values import Json, Path
+from baselinekit.store.complaints import found
+from baselinekit.store.files import link_at, read, unreadable
+from baselinekit.store.locating import place_problems
+from baselinekit.store.records import beside
+from baselinekit.suites import results
+from baselinekit.suites.dialects import graders
+from baselinekit.suites.dialects.expecting import Given, below
+from baselinekit.suites.files import NUMBERED
+from baselinekit.trust import followed
+
+# What stands in the `config/` folder beside a suite: graders by name, and thresholds.
+
+
+GRADERS = "config/graders"
+THRESHOLDS = "config/thresholds"
+MAIN_SUITE = "eval-suite"
+_RATES = ("pass_rate", "score")
+
+
+@dataclass(slots=True)
+class Settings:
+    """The files that were read so far, and what is wrong in them: told once, however many suites use them."""
+
+    problems: list[Problem] = field(default_factory=list)
+    read_graders: dict[str, dict[str, Grader]] = field(default_factory=dict)
+
+    def graders(self, root: str, file: str, before: Mapping[str, Grader]) -> Mapping[str, Grader]:
+        """The graders with names that a file may use: those of the nearest config/ folder upward, and those
+        that whoever refers to the file has."""
+        path = nearest_upward(root, file, GRADERS)
+        if path is None:
+            return before
+        if path not in self.read_graders:
+            self.read_graders[path] = self._graders(root, path)
+        return {**before, **self.read_graders[path]}
+
+    def _graders(self, root: str, path: str) -> dict[str, Grader]:
+        body, stated = self._stated(root, path, "graders")
+        named: dict[str, Grader] = {}
+        problems: list[Problem] = []
+        for at, name, raw in stated:
+            grader, wrong = graders.read(raw, (), Given())
+            problems += below(wrong, (*at, name))
+            # one that is wrong is told here; whoever names it has nothing to be told
+            named[name] = grader or Grader(name, "code", ExactMatch())
+        if problems:
+            self.problems += place_problems(body, path, {0: problems})
+        return named
+
+    def thresholds(self, root: str, file: str, own: Json) -> tuple[dict[str, float], list[Problem]]:
+        """The least values of metrics: those of config/thresholds.yaml, and over them the suite's own."""
+        least: dict[str, float] = {}
+        path = nearest_upward(root, file, THRESHOLDS)
+        if path is not None:
+            body, stated = self._stated(root, path, "thresholds")
+            wrong: list[Problem] = []
+            for at, name, raw in sorted(stated, key=lambda each: each[1] != "preset"):
+                wrong += below(_threshold(least, name, raw), (*at, name))
+            if wrong:
+                self.problems += [
+                    one for one in place_problems(body, path, {0: wrong}) if one not in self.problems
+                ]
+        if own is None:
+            return least, []
+        if not isinstance(own, dict):
+            own = {"preset": own}
+        problems: list[Problem] = []
+        for name, raw in sorted(own.items(), key=lambda each: each[0] != "preset"):
+            problems += below(_threshold(least, name, raw), ("thresholds", name))
+        return least, problems
+
+    def _stated(
+        self, root: str, path: str, wrapper: str
+    ) -> tuple[str, list[tuple[tuple[str, ...], str, Json]]]:
+        """The entries of a file, which may stand under its own name: where, the name, the value."""
+        try:
+            body = decode(read(root, path), path).body
+            documents = [
+                each for each in language(path).load(body, path, numbered=NUMBERED) if each is not None
+            ]
+        except BaselinekitError as error:
+            self.problems += [
+                problem.placed(Place(path)) for problem in error.problems if problem not in self.problems
+            ]
+            return "", []
+        raw = documents[0] if documents else {}
+        at: tuple[str, ...] = ()
+        if isinstance(raw, dict) and raw.keys() == {wrapper}:
+            raw, at = raw[wrapper], (wrapper,)
+        if not isinstance(raw, dict) or len(documents) > 1:
+            what = (
+                "more than one document" if len(documents) > 1 else f"expected a mapping, found {found(raw)}"
+            )
+            problem = Problem("BK717", what, "names, and what they stand for", Place(path, 1, 1))
+            self.problems += [problem] if problem not in self.problems else []
+            return body, []
+        return body, [(at, name, value) for name, value in raw.items()]
+
+
+def _threshold(least: dict[str, float], name: str, raw: Json) -> list[Problem]:
+    """Note the least value of one metric, or those of a preset."""
+    if name == "preset":
+        if not isinstance(raw, str) or raw.lower() not in PRESETS:
+            mend = nearest(str(raw).lower(), PRESETS) or f"one of {', '.join(PRESETS)}"
+            return [Problem("BK717", f"there is no preset {raw!r}", mend, at=())]
+        least |= PRESETS[raw.lower()]
+        return []
+    known = metric_name(name)
+    if known is None and name not in _RATES:
+        mend = nearest(name, [*_RATES, "pass@1", "pass@3", "pass^3", "pass_at_1", "pass_hat_3", "preset"])
+        mend = mend or "such as pass@1, pass^3, pass_rate or `preset: production`"
+        return [Problem("BK717", f"there is no metric {name!r}", mend, at=())]
+    if isinstance(raw, bool) or not isinstance(raw, int | float) or not 0 <= raw <= 1:
+        return [Problem("BK717", f"the least value is {found(raw)}", "a number from 0 to 1", at=())]
+    least[f"pass{known[0]}{known[1]}" if known else name] = float(raw)
+    return []
+
+
+def nearest_upward(root: str, file: str, name: str) -> str | None:
+    """The file of this name, in any language, in the nearest folder upward, up to the root."""
+    folder = posixpath.dirname(file)
+    while True:
+        for suffix in SUFFIXES:
+            path = posixpath.join(folder, name + suffix)
+            if os.path.isfile(os.path.join(root, path)):
+                return path
+        if not folder or folder == "/":
+            return None
+        folder = posixpath.dirname(folder)
+
+
+# Paths that eval files name: each starts at the folder of its file, and stays inside the project.
+
+
+RESULTS = "results"
+_NO_PLACE = (".git", ".github", ".baselinekit")
+
+
+def named(root: str, file: str, name: str) -> str:
+    """What a file names, from the root on. Refused where it leads out; a file that the operator named
+    elsewhere has its own folder for a root."""
+    if name.split("/")[0].startswith("~"):
+        mend = "state a path inside the project; ./~ is a folder of that name"
+        raise Refused(Problem("BK404", f"{name} leads into somebody's home", mend))
+    folder, path = beside(root, file, name)
+    try:
+        real = os.path.realpath(folder)
+        followed(real, real, path, link_at, name)
+    except ValueError as error:  # a name with a zero byte in it
+        raise InvalidInput(unreadable(path, error)) from None
+    return path if folder == root else posixpath.join(folder, path)
+
+
+def wrong_paths(root: str, case: Case) -> list[Problem]:
+    """What the graders of a case name that leads out."""
+    return [
+        told_at(problem, (*grader.at, "config", key))
+        for grader in case.graders
+        for key, name in _named_by(grader)
+        for problem in _wrong(root, case.source.file, name)
+    ]
+
+
+def _named_by(grader: Grader) -> Iterator[tuple[str, str]]:
+    method = grader.method
+    if isinstance(method, JsonSchema) and method.schema_file is not None:
+        yield "schema_file", method.schema_file
+    if isinstance(method, ModelJudge) and method.calibration is not None:
+        yield "calibration", method.calibration
+
+
+def results_of(root: str, suite: str, stated: str | None) -> str:
+    """The folder of a suite's reports; Refused where they have no business: outside, in what git, its host or
+    a run keep for themselves, or in a folder of it that is a link out."""
+    path = named(root, suite, stated or RESULTS)
+    folder = os.path.join(root, path)
+    if hides(os.path.relpath(os.path.realpath(folder), os.path.realpath(root))):
+        raise Refused(
+            Problem("BK404", f"{path} is no place for reports", "keep them in a folder of their own")
+        )
+    results.check(folder, root_of(root, suite))
+    return folder
+
+
+def root_of(root: str, file: str) -> str:
+    """What a file's paths stay inside of: the project, or its own folder where the operator named it
+    elsewhere."""
+    return os.path.dirname(file) if os.path.isabs(file) else root
+
+
+def hides(path: str) -> bool:
+    """Whether a path leads into what is not for reports."""
+    return any(part.lower() in _NO_PLACE for part in path.split("/"))
+
+
+def wrong_results(root: str, suite: str, stated: str | None) -> list[Problem]:
+    """The same as problems of the suite."""
+    try:
+        results_of(root, suite, stated)
+    except BaselinekitError as error:
+        at = () if stated is None else ("reporting", "output_dir")
+        return [told_at(problem, at) for problem in error.problems]
+    return []
+
+
+def _wrong(root: str, file: str, name: str) -> tuple[Problem, ...]:
+    try:
+        named(root, file, name)
+    except BaselinekitError as error:
+        return error.problems
+    return ()
+
+
+def told_at(problem: Problem, at: Path) -> Problem:
+    """What is wrong with a file, told where that file is named."""
+    what = f"{problem.place}: {problem.what}" if problem.place else problem.what
+    return replace(problem, what=what, place=None, at=at)

@@ -1,0 +1,437 @@
+"""JSONPath (`$.users[?(@.age > 17)].name`) as RFC 9535 defines it: read into segments, its filters evaluated.
+
+Read here and not by a library: what a rule selects decides a verdict, and must not change with the version
+that happens to be installed. Whatever is not supported is refused when a file is loaded; nothing that was
+read can fail later on."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from operator import ge, gt, le, lt
+
+from baselinekit.model.values import Json
+from baselinekit.texts import already_masked, clipped
+from baselinekit.tree.segments import Key, OneOf, Segment, Slice, Where, Wild, fits
+
+MOST_INDEX = 2**53 - 1
+_DEEPEST = 20
+"""Filters in filters, and parentheses in them."""
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_NAME = re.compile(r"[A-Za-z_\u0080-\ud7ff\ue000-\U0010ffff][\w\u0080-\ud7ff\ue000-\U0010ffff-]*")
+_INDEX = re.compile(r"0|-?[1-9][0-9]*")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.])")
+_WORD = re.compile(r"[^\W\d]\w*")
+_CALL = re.compile(r"[a-z][a-z0-9_]*[ \t]*\(")
+_COMPARISON = re.compile(r"==|!=|<=|>=|<|>")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_CONSTANTS: dict[str, Json] = {"true": True, "false": False, "null": None}
+_EXPONENT = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """`@.a.b` in a filter. `single`: it leads to one value at most."""
+
+    segments: "tuple[Segment, ...]"
+    single: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    sign: str
+    left: Query | Constant
+    right: Query | Constant
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    query: Query
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    term: "Term"
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    terms: "tuple[Term, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    terms: "tuple[Term, ...]"
+
+
+Term = Compare | Exists | Not | Every | Either
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A filter as it was read."""
+
+    term: Term
+
+    def holds(self, value: Json) -> bool:
+        return _holds(self.term, value)
+
+    def reads(self, value: Json) -> Iterator[Json]:
+        return _read_by(self.term, value)
+
+
+def _holds(term: Term, value: Json) -> bool:
+    if isinstance(term, Compare):
+        return _compares(term.sign, _operand(term.left, value), _operand(term.right, value))
+    if isinstance(term, Exists):
+        return next(_selected(term.query.segments, value), None) is not None
+    if isinstance(term, Not):
+        return not _holds(term.term, value)
+    if isinstance(term, Every):
+        return all(_holds(one, value) for one in term.terms)
+    return any(_holds(one, value) for one in term.terms)
+
+
+def _read_by(term: Term, value: Json) -> Iterator[Json]:
+    if isinstance(term, Compare):
+        for operand in (term.left, term.right):
+            if isinstance(operand, Query):
+                yield from _operand(operand, value)
+    elif isinstance(term, Exists):
+        yield from ()  # a placeholder is there as well as any value
+    elif isinstance(term, Not):
+        yield from _read_by(term.term, value)
+    else:
+        for one in term.terms:
+            yield from _read_by(one, value)
+
+
+def _operand(operand: Query | Constant, value: Json) -> list[Json]:
+    """Its value in a list; an empty one where a query leads nowhere."""
+    if isinstance(operand, Constant):
+        return [operand.value]
+    return [found for (found,) in _selected(operand.segments, value)]
+
+
+def _selected(segments: tuple[Segment, ...], value: Json) -> Iterator[tuple[Json]]:
+    """Each value in a tuple of one, so that null is not nothing."""
+    if not segments:
+        yield (value,)
+        return
+    first, rest = segments[0], segments[1:]
+    below = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    if first is Wild.DEEP:
+        yield from _selected(rest, value)
+    for key, child in below:
+        if first is Wild.DEEP:
+            yield from _selected(segments, child)
+        elif fits(first, key, child, len(value)):
+            yield from _selected(rest, child)
+
+
+def _compares(sign: str, left: list[Json], right: list[Json]) -> bool:
+    """Nothing equals nothing and no value; only numbers and texts have an order, each among themselves."""
+    if sign in ("==", "!="):
+        return _equal(left, right) == (sign == "==")
+    if left and right:
+        one, other = left[0], right[0]
+        ordered = {"<": lt, "<=": le, ">": gt, ">=": ge}[sign]
+        if isinstance(one, str) and isinstance(other, str):
+            return bool(ordered(one, other))
+        if _is_number(one) and _is_number(other):
+            return bool(ordered(_exact(one), _exact(other)))
+    return sign in ("<=", ">=") and _equal(left, right)
+
+
+def _equal(left: Json, right: Json) -> bool:
+    if _is_number(left) and _is_number(right):
+        return _exact(left) == _exact(right)
+    if left.__class__ is not right.__class__:
+        return False
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(_equal, left, right))
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(_equal(item, right[key]) for key, item in left.items())
+    return bool(left == right)
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+def _exact(number: int | float | Decimal) -> int | Decimal:
+    """The number that its digits say."""
+    return Decimal(repr(number)) if isinstance(number, float) else number
+
+
+class NotJsonPath(ValueError):
+    """What cannot be read, from which character on, and what to write instead."""
+
+    def __init__(self, what: str, position: int, mend: str = ""):
+        super().__init__(what)
+        self.what, self.position, self.mend = what, position, mend
+
+
+def read(text: str) -> tuple[Segment, ...]:
+    """The segments of a path that begins with `$`, or NotJsonPath."""
+    reader = _Reader(text)
+    reader.at = 1
+    segments = reader.segments()
+    reader.space()
+    if reader.at < len(text):
+        raise reader.wrong("what follows is no part of a path")
+    return tuple(segments)
+
+
+class _Reader:
+    """Reads from left to right. `at`: the next character."""
+
+    def __init__(self, text: str):
+        self.text = text
+        self.at = 0
+        self._depth = 0
+
+    def wrong(self, what: str, mend: str = "") -> NotJsonPath:
+        return NotJsonPath(what, self.at, mend)
+
+    def space(self) -> None:
+        found = _SPACE.match(self.text, self.at)
+        self.at = found.end() if found else self.at
+
+    def took(self, sign: str) -> bool:
+        if self.text.startswith(sign, self.at):
+            self.at += len(sign)
+            return True
+        return False
+
+    def taken(self, pattern: re.Pattern[str]) -> str | None:
+        found = pattern.match(self.text, self.at)
+        if found is None:
+            return None
+        self.at = found.end()
+        return found[0]
+
+    def need(self, sign: str, where: str) -> None:
+        self.space()
+        if not self.took(sign):
+            raise self.wrong(f"{sign!r} is missing {where}")
+
+    def segments(self) -> list[Segment]:
+        found: list[Segment] = []
+        while True:
+            start = self.at
+            self.space()
+            if self.took(".."):
+                found.append(Wild.DEEP)
+                found.append(self._brackets() if self.took("[") else self._name())
+            elif self.took("."):
+                found.append(self._name())
+            elif self.took("["):
+                found.append(self._brackets())
+            else:
+                self.at = start
+                return found
+
+    def _name(self) -> Segment:
+        if self.took("*"):
+            return Wild.ANY
+        if self.text[self.at : self.at + 1] == "`":
+            raise self.wrong("a path takes no functions", "use names, *, [n], [*], .. and filters")
+        if self.text[self.at : self.at + 1] in ('"', "'"):
+            raise self.wrong("a quoted name stands in brackets", "write ['a.b']")
+        name = self.taken(_NAME)
+        if name is None:
+            raise self.wrong("a name is missing", "quote odd keys: $['x y']")
+        if not name.isprintable():
+            self.at -= len(name)
+            raise self.wrong("a name has a blank or a sign that nobody sees", r"write it: ['a\u00a0b']")
+        return name
+
+    def _brackets(self) -> Segment:
+        chosen = [self._selector()]
+        self.space()
+        while self.took(","):
+            chosen.append(self._selector())
+            self.space()
+        self.need("]", "at the end of the brackets")
+        if Wild.ANY in chosen:
+            return Wild.ANY
+        return chosen[0] if len(chosen) == 1 else OneOf(tuple(chosen))
+
+    def _selector(self) -> Segment:
+        self.space()
+        sign = self.text[self.at : self.at + 1]
+        if sign in ("'", '"'):
+            name = self._string()
+            return Key(name) if name.isdigit() else name
+        if self.took("*"):
+            return Wild.ANY
+        if self.took("?"):
+            self.space()
+            return Where(Asked(self._either()))
+        if sign in ("/", "\\"):
+            raise self.wrong("a path does not sort", "take the element by a filter: [?(@.id == 1)]")
+        if sign == "(":
+            raise self.wrong("a path does not calculate", "a filter begins with ?: [?(@.id == 1)]")
+        return self._index_or_slice()
+
+    def _index_or_slice(self) -> Segment:
+        start = self._index()
+        self.space()
+        if not self.took(":"):
+            if start is None:
+                raise self.wrong(
+                    "brackets take a number, *, a slice, a filter or a quoted name", "write ['name']"
+                )
+            return start
+        self.space()
+        stop = self._index()
+        self.space()
+        step = None
+        if self.took(":"):
+            self.space()
+            step = self._index()
+        if step == 0:
+            raise self.wrong("a slice with a step of 0 selects nothing", "leave the step out")
+        return Slice(start, stop, step)
+
+    def _index(self) -> int | None:
+        digits = self.taken(_INDEX)
+        if digits is None:
+            return None
+        if len(digits) > 17 or abs(int(digits)) > MOST_INDEX:
+            shown = clipped(digits, 20, already_masked, counted=False)
+            raise self.wrong(f"the index {shown} is out of range", f"at most {MOST_INDEX}")
+        return int(digits)
+
+    def _string(self) -> str:
+        """A quoted text; the escapes are those of JSON, and \\' between single quotes."""
+        start, quote = self.at, self.text[self.at]
+        end = start + 1
+        while end < len(self.text) and self.text[end] != quote:
+            end += 2 if self.text[end] == "\\" else 1
+        if end >= len(self.text):
+            raise self.wrong("a quote is not closed")
+        inner = self.text[start + 1 : end]
+        if quote == "'":
+            inner = re.sub(r"\\.|\"", _as_in_json, inner, flags=re.DOTALL)
+        try:
+            found = str(json.loads(f'"{inner}"', strict=True))
+        except ValueError:
+            mend = r"write \n, \u263a"
+            raise self.wrong("a quoted text has a wrong escape or a control character", mend) from None
+        if _LONE_SURROGATE.search(found):
+            raise self.wrong("a quoted text has half a surrogate pair", r"write both: \ud83d\ude00")
+        self.at = end + 1
+        return found
+
+    def _either(self) -> Term:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise self.wrong("a filter is nested too deeply", "write it with fewer parentheses")
+        terms = [self._every()]
+        while self._joined("|"):
+            terms.append(self._every())
+        self._depth -= 1
+        return terms[0] if len(terms) == 1 else Either(tuple(terms))
+
+    def _every(self) -> Term:
+        terms = [self._term()]
+        while self._joined("&"):
+            terms.append(self._term())
+        return terms[0] if len(terms) == 1 else Every(tuple(terms))
+
+    def _joined(self, sign: str) -> bool:
+        """The sign twice, as the standard has it, or once, as jsonpath-ng had it for `and`."""
+        self.space()
+        return self.took(sign * 2) or self.took(sign)
+
+    def _term(self) -> Term:
+        self.space()
+        if self.took("!"):
+            self.space()
+            if self.took("("):
+                return Not(self._closed())
+            if self.text[self.at : self.at + 1] != "@":
+                raise self.wrong("`!` stands before a path or a parenthesis", "write !@.a or !(@.a == 1)")
+            return Not(Exists(self._query()))
+        if self.took("("):
+            return self._closed()
+        left = self._comparable()
+        self.space()
+        sign = self.taken(_COMPARISON)
+        if sign is None:
+            return self._alone(left)
+        if self.took("~"):
+            raise self.wrong("a filter has a regular expression", "compare with ==, !=, < or >")
+        self.space()
+        right = self._comparable()
+        for operand in (left, right):
+            if isinstance(operand, Query) and not operand.single:
+                raise self.wrong(
+                    "a filter compares a path that may lead to several values", "name each key: @.a.b"
+                )
+        return Compare(sign, left, right)
+
+    def _closed(self) -> Term:
+        term = self._either()
+        self.need(")", "in a filter")
+        return term
+
+    def _alone(self, left: Query | Constant) -> Term:
+        if self.text.startswith("=~", self.at):
+            raise self.wrong("a filter has a regular expression", "compare with ==, !=, < or >")
+        if self.text[self.at : self.at + 1] == "=":
+            raise self.wrong("a filter compares with a single =", "write ==")
+        if self.text[self.at : self.at + 1] in ("+", "-", "*", "/", "%"):
+            raise self.wrong("a filter does not calculate", "compare with ==, !=, < or >")
+        if isinstance(left, Constant):
+            raise self.wrong("a filter has a value that is compared with nothing", "write @.a == 1")
+        return Exists(left)
+
+    def _comparable(self) -> Query | Constant:
+        sign = self.text[self.at : self.at + 1]
+        if sign == "@":
+            return self._query()
+        if sign == "$":
+            raise self.wrong("a filter looks at the whole document", "it sees its own element alone: @.a")
+        if sign in ("'", '"'):
+            return Constant(self._string())
+        if self.text[self.at : self.at + 4] == "=~":
+            raise self.wrong("a filter has a regular expression", "compare with ==, !=, < or >")
+        number = self.taken(_NUMBER)
+        if number is not None:
+            return Constant(self._read(number))
+        if _CALL.match(self.text, self.at):
+            raise self.wrong("a filter takes no functions", "compare with ==, !=, < or >")
+        word = self.taken(_WORD)
+        if word in _CONSTANTS:
+            return Constant(_CONSTANTS[word])
+        if word is not None:
+            raise self.wrong(f"a filter has {word!r} without quotes", f"write '{word}' or @.{word}")
+        raise self.wrong("a filter needs @, a number, a quoted text, true, false or null here")
+
+    def _read(self, number: str) -> Json:
+        if number.lstrip("-").isdigit():
+            return int(number)
+        exact = Decimal(number)
+        if abs(exact.adjusted()) > _EXPONENT:
+            raise self.wrong("a filter has a number that is out of range")
+        return exact
+
+    def _query(self) -> Query:
+        self.need("@", "in a filter")
+        segments = tuple(self.segments())
+        return Query(segments, all(isinstance(segment, str | int | Key) for segment in segments))
+
+
+def _as_in_json(found: re.Match[str]) -> str:
+    """`\\"` is no escape between single quotes; it becomes one that JSON refuses."""
+    return {"\\'": "'", '"': '\\"', '\\"': "\\!"}.get(found[0], found[0])

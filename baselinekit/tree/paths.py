@@ -1,0 +1,254 @@
+"""Paths into a document: dotted with wildcards (`users.*.id`, `**.id`) or JSONPath (`$.users[*].id`).
+
+Both are compiled to the same segments, so that a rule is matched step by step while a document is walked."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.model.values import Json, Path
+from baselinekit.texts import already_masked, clipped
+from baselinekit.tree.segments import (
+    Key as Key,
+    OneOf as OneOf,
+    Segment as Segment,
+    Slice as Slice,
+    Unknown,
+    Where as Where,
+    Wild as Wild,
+    fits as fits,
+)
+
+_PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
+_DOTTED = re.compile(
+    r"""(?P<dot>\.)? (?:
+        \[ (?: (?P<any>\*) | (?P<index>-?\d{1,18}) | (?P<inner>"(?:[^"\\]|\\.)*" | '[^']*') ) \]
+        | (?P<quoted>"(?:[^"\\]|\\.)*") | (?P<key>[^.\[\]"'\s][^.\[\]"]*) )""",
+    re.VERBOSE,
+)
+_LONGEST = 1024
+_LONGEST_SHOWN = 80
+_MOST_KNOWN = 2_000
+
+Specificity = tuple[int, int, int, int]
+LEAST_EXACT: Specificity = (-_LONGEST - 1, 0, 0, 0)
+"""What the default ranks as: behind every path that somebody wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A compiled path. `absolute`: written with `$`, so it starts at the whole output. `last`: any other path
+    is more exact."""
+
+    text: str
+    segments: tuple[Segment, ...]
+    absolute: bool
+    last: bool = False
+
+    @property
+    def specificity(self) -> Specificity:
+        """Of two patterns that match, the one with the greater specificity is the more exact: fewer `**`,
+        then more names and indices, then longer, then more filters and slices."""
+        if self.last:
+            return LEAST_EXACT
+        deep = sum(segment is Wild.DEEP for segment in self.segments)
+        named = sum(isinstance(segment, str | int | Key) for segment in self.segments)
+        narrow = sum(isinstance(segment, Slice | OneOf | Where) for segment in self.segments)
+        return (-deep, named, len(self.segments), narrow)
+
+    def start(self) -> tuple[int, ...]:
+        """Where matching stands before the first step."""
+        return self._closed({0})
+
+    def after(
+        self,
+        positions: tuple[int, ...],
+        key: str | int,
+        value: Json,
+        size: int,
+        unknown: Unknown | None = None,
+    ) -> tuple[int, ...]:
+        """Where matching stands after a step to `key`, which holds `value` and has `size - 1` siblings. A
+        filter that reads an `unknown` value may hold."""
+        return self._after(positions, lambda segment: fits(segment, key, value, size, unknown))
+
+    def after_any(self, positions: tuple[int, ...]) -> tuple[int, ...]:
+        """Where matching stands after a step of which nothing is known: wildcards alone match it."""
+        return self._after(positions, lambda segment: segment is Wild.ANY)
+
+    def _after(self, positions: tuple[int, ...], matches: Callable[[Segment], bool]) -> tuple[int, ...]:
+        reached = set()
+        for position in positions:
+            if position == len(self.segments):
+                continue
+            segment = self.segments[position]
+            if segment is Wild.DEEP:
+                reached.add(position)
+            elif matches(segment):
+                reached.add(position + 1)
+        return self._closed(reached)
+
+    def next_steps(self, positions: tuple[int, ...]) -> Iterator[Segment]:
+        """What the next step is set against, the choices of a list of them one by one."""
+        for position in positions:
+            if position < len(self.segments):
+                segment = self.segments[position]
+                yield from segment.keys if isinstance(segment, OneOf) else (segment,)
+
+    def done(self, positions: tuple[int, ...]) -> bool:
+        return bool(positions) and positions[-1] == len(self.segments)
+
+    def _closed(self, positions: set[int]) -> tuple[int, ...]:
+        for position in sorted(positions):
+            while position < len(self.segments) and self.segments[position] is Wild.DEEP:
+                position += 1
+                positions.add(position)
+        return tuple(sorted(positions))
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> Pattern:
+    """Compile a path. What cannot be one is an error that says where it goes wrong."""
+    if not text or len(text) > _LONGEST:
+        raise _bad(text, "is empty" if not text else f"is longer than {_LONGEST} characters")
+    absolute = text.startswith("$")
+    return Pattern(text, tuple(_jsonpath(text) if absolute else _dotted(text)), absolute)
+
+
+def _bad(text: str, why: str, mend: str = "") -> InvalidInput:
+    return InvalidInput(
+        Problem(
+            "BK201", f"the path {clipped(text, _LONGEST_SHOWN, already_masked, counted=False)!r} {why}", mend
+        )
+    )
+
+
+def _dotted(text: str) -> Iterator[Segment]:
+    position = 0
+    last: Segment | None = None
+    while position < len(text):
+        match = _DOTTED.match(text, position)
+        bracket = match is not None and text[match.start() + bool(match["dot"])] == "["
+        if match is None or (bool(match["dot"]) != (position > 0) and not (bracket and not match["dot"])):
+            raise _bad(text, f"cannot be read at character {position + 1}", 'quote odd keys: headers."x-id"')
+        segment = _dotted_segment(match)
+        if segment is not Wild.DEEP or segment is not last:  # any number of steps, twice, is any number
+            yield segment
+        last, position = segment, match.end()
+
+
+def _dotted_segment(match: re.Match[str]) -> Segment:
+    if match["any"]:
+        return Wild.ANY
+    if match["index"]:
+        return int(match["index"])
+    quoted = match["quoted"] or match["inner"]
+    if quoted:
+        return _unquoted(quoted, match.string)
+    key: str = match["key"]
+    return {"*": Wild.ANY, "**": Wild.DEEP}.get(key, key)
+
+
+def _unquoted(quoted: str, text: str) -> str:
+    if quoted[0] == "'":
+        return quoted[1:-1]
+    try:
+        return str(json.loads(quoted, strict=False))
+    except ValueError:
+        raise _bad(text, f"has a key that is no JSON text: {quoted}") from None
+
+
+def _jsonpath(text: str) -> tuple[Segment, ...]:
+    if text.count("..") > 1:
+        raise _bad(text, "has more than one `..`", "name the keys in between")
+    from baselinekit.tree.jsonpath import NotJsonPath, read
+
+    try:
+        return read(text)
+    except NotJsonPath as error:
+        raise _bad(
+            text, f"is no JSONPath at character {error.position + 1}: {error.what}", error.mend
+        ) from None
+
+
+def find(pattern: Pattern, value: Json) -> list[tuple[Path, Json]]:
+    """Every place of a document that the pattern leads to, in document order."""
+    return list(_find(pattern, pattern.start(), (), value))
+
+
+def _find(
+    pattern: Pattern, positions: tuple[int, ...], path: Path, value: Json
+) -> Iterator[tuple[Path, Json]]:
+    if pattern.done(positions):
+        yield path, value
+    for key, child in children(value):
+        after = pattern.after(positions, key, child, len(value))
+        if after:
+            yield from _find(pattern, after, (*path, key), child)
+
+
+def children(value: Json) -> Iterator[tuple[str | int, Json]]:
+    """The steps that lead on from a value."""
+    if isinstance(value, dict):
+        yield from value.items()
+    elif isinstance(value, list):
+        yield from enumerate(value)
+
+
+def roots(pattern: Pattern, output: Json) -> list[Path]:
+    """From where a path leads somewhere in an HTTP output: from the whole of it, from its body, or both.
+    `$…` and `**…` always mean the whole, which has the body in it."""
+    if pattern.absolute or pattern.segments[0] is Wild.DEEP:
+        return [()]
+    if not isinstance(output, dict):
+        return []
+    places: list[tuple[Path, Json]] = [((), output), (("body",), output.get("body"))]
+    return [path for path, value in places if leads_somewhere(pattern, value)]
+
+
+def leads_somewhere(pattern: Pattern, value: Json) -> bool:
+    return next(_find(pattern, pattern.start(), (), value), None) is not None
+
+
+def suggest(pattern: Pattern, value: Json) -> str:
+    """The nearest path that does exist, worded as a question; empty when nothing is near."""
+    from difflib import get_close_matches
+
+    known = {render(path): path[-1] for path in islice(_key_paths(value, ()), _MOST_KNOWN)}
+    near = get_close_matches(pattern.text.removeprefix("$."), known, n=1)
+    wanted = [segment for segment in pattern.segments if isinstance(segment, str)]
+    ends = get_close_matches(wanted[-1], set(known.values()), n=1) if wanted else []
+    near += [shown for shown, last in known.items() if last in ends]
+    return f"did you mean {near[0]!r}?" if near and wanted else ""
+
+
+def _key_paths(value: Json, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """Every path of a document with its indexes as `*`; of a long array the first elements stand for all."""
+    rows = isinstance(value, list)
+    for key, child in islice(children(value), 3 if rows else None):
+        further = (*path, Wild.ANY if rows else key)
+        yield from () if rows else (further,)
+        yield from _key_paths(child, further)
+
+
+def of_any_row(path: Path) -> tuple[str | int | Wild, ...]:
+    """The path with every index left open, so that all rows of an array have the same."""
+    return tuple(Wild.ANY if isinstance(key, int) else key for key in path)
+
+
+def render(path: Sequence[str | int | Wild]) -> str:
+    """A path as it is read and can be typed: `body.users[1].email`, `headers."x-request-id"`."""
+    text = ""
+    for key in path:
+        if isinstance(key, int):
+            text += f"[{key}]"
+        else:
+            word = "*" if isinstance(key, Wild) else key
+            plain = isinstance(key, Wild) or _PLAIN_KEY.fullmatch(key)
+            text += ("." if text else "") + (word if plain else json.dumps(key, ensure_ascii=False))
+    return text or "$"

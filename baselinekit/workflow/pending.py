@@ -1,0 +1,93 @@
+"""What is kept of a replay that did not match: all that a refresh needs, and no secret."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from baselinekit.errors import BaselinekitError
+from baselinekit.kinds.responses import troubles
+from baselinekit.model.baselines import Baseline
+from baselinekit.model.changes import Seen
+from baselinekit.model.comparison import Comparison, Difference
+from baselinekit.model.observation import Observation
+from baselinekit.model.values import Json, Path
+from baselinekit.placeholders.grammar import texts_in
+from baselinekit.refresh.risk import compared_with
+from baselinekit.replay import dispatch as replaying
+from baselinekit.tree.paths import children, render
+from baselinekit.variables import Redactor
+from baselinekit.workflow.environment import Here, environment_of, observed_for
+
+_SETTLED = ("max_age", "max_age.fail", "latency.max_ratio", "cost.max_ratio")
+"""The rules that look at what is noted of a capture: a refresh notes it anew."""
+
+
+def seen_of(
+    here: Here, baseline: Baseline, comparison: Comparison, observation: Observation, now: str
+) -> Seen:
+    """What a refresh would approve. An environment that cannot be found out is left out."""
+    project = here.project
+    redactor = project.redactor.knowing(observation.output)
+    known = baseline.baseline
+    resolved, masked = without_secrets(comparison.resolved, known.output if known else None, redactor)
+    around: dict[str, Json] = {}
+    with suppress(BaselinekitError):
+        here.environment()
+        around = here.seen
+    return Seen(
+        id=baseline.id,
+        recipe_hash=replaying.recipe_hash(baseline.current),
+        resolved=resolved,
+        captured_at=now,
+        environment=environment_of(project, baseline, observation, around),
+        observed=observed_for(baseline.comparison, observation),
+        compared_with=compared_with(baseline),
+        masked=masked,
+        flaw=observation.flaw,
+        troubles=tuple(one.message for one in troubles(baseline.current, observation) if not one.visible),
+        unsettled=tuple(redactor.mask_value(list(_unsettled(comparison.differences)))),
+        settled=tuple(f"{d.rule}: {d.note}" for d in comparison.differences if d.rule in _SETTLED),
+        variant=baseline.variant,
+    )
+
+
+def _unsettled(differences: tuple[Difference, ...]) -> Iterator[str]:
+    """What no other output on file would make right."""
+    for difference in differences:
+        rule = difference.rule or ""
+        if rule.startswith("require_keys"):
+            yield f"{render(difference.path)} is not there, and {rule} asks for it"
+        elif rule.startswith(("latency.", "cost.")) and rule not in _SETTLED:
+            yield f"{rule}: {difference.note or 'the limit is passed'}"
+
+
+def without_secrets(resolved: Json, expected: Json, redactor: Redactor) -> tuple[Json, tuple[Path, ...]]:
+    """What came back without its secrets, and where they were. A text that is in the file anyway stays: it is
+    its author's, and a refresh must not take it for a change."""
+    masked = redactor.mask_value(resolved)
+    if masked is resolved:
+        return resolved, ()
+    known = frozenset(texts_in(expected))
+    return _restored(resolved, masked, known), tuple(_differing(resolved, masked, known, ()))
+
+
+def _restored(value: Json, masked: Json, known: frozenset[str]) -> Json:
+    if value is masked or (isinstance(value, str) and value in known):
+        return value
+    if isinstance(value, list):
+        return [_restored(one, other, known) for one, other in zip(value, masked, strict=True)]
+    if isinstance(value, dict) and len(value) == len(masked):
+        pairs = zip(value.items(), masked.items(), strict=True)
+        return {name: _restored(one, other, known) for (_, one), (name, other) in pairs}
+    return masked
+
+
+def _differing(value: Json, masked: Json, known: frozenset[str], path: Path) -> Iterator[Path]:
+    if value is masked or (isinstance(value, str) and value in known):
+        return
+    if isinstance(value, dict) and value.keys() != masked.keys():
+        yield path
+    elif isinstance(value, dict | list):
+        for (key, one), (_, other) in zip(children(value), children(masked), strict=True):
+            yield from _differing(one, other, known, (*path, key))
+    else:
+        yield path
