@@ -10,9 +10,9 @@ from replay_world import FakeDoors, answer
 from baselinekit.errors import CannotReplay, InvalidInput
 from baselinekit.model.recipes import HttpExecution, HttpFlow, HttpRequest, Recipe
 from baselinekit.model.values import Json
-from baselinekit.replay.client import pick
 from baselinekit.replay.computed import compute, is_computed, proven
 from baselinekit.replay.dispatch import Setting, check, replay
+from baselinekit.replay.http import pick
 
 BODY = {
     "items": [{"id": 2, "name": "b"}, {"id": 1, "name": "a"}],

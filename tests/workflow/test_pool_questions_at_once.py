@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from console import Console, console
 from counted_model import CountedModel
-from test_prompts import results, run, start
+from test_compare_prompts import results, run, start
 
 PAUSE = 0.2
 QUESTIONS = 8

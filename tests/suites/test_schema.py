@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 from storehelp import EXAMPLES
-from test_eval_cases import ASKED
-from test_eval_errors import ONE_LINE
+from test_loading_cases import ASKED
+from test_loading_errors import ONE_LINE
 
 from baselinekit.documents.languages import language
 from baselinekit.errors import BaselinekitError

@@ -1,13 +1,10 @@
 """Decisions that a program sends: read strictly, all of them or none; and what becomes of what was seen."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.append(str(Path(__file__).parent.parent / "refresh"))
 from desk import Desk
 
 from baselinekit.approval import review as reviewing
