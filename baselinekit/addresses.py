@@ -13,7 +13,7 @@ from unicodedata import normalize
 from urllib.parse import unquote
 
 
-class Network(IntEnum):
+class NetworkKind(IntEnum):
     """The larger, the less a request may go there by itself."""
 
     LOOPBACK = 0
@@ -25,13 +25,18 @@ class Network(IntEnum):
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _NETWORKS = {
-    Network.LOOPBACK: ("127.0.0.0/8", "0.0.0.0/32", "::1/128", "::/128"),  # 0.0.0.0 connects to this machine
-    Network.LINK_LOCAL: (
+    NetworkKind.LOOPBACK: (
+        "127.0.0.0/8",
+        "0.0.0.0/32",
+        "::1/128",
+        "::/128",
+    ),  # 0.0.0.0 connects to this machine
+    NetworkKind.LINK_LOCAL: (
         *("169.254.0.0/16", "fe80::/10"),
         *("100.100.100.200/32", "192.0.0.192/32", "168.63.129.16/32"),  # metadata: Alibaba, Oracle, Azure
         *("fd00:ec2::/32", "fd20:ce::/64"),  # metadata over IPv6: AWS, Google
     ),
-    Network.PRIVATE: (
+    NetworkKind.PRIVATE: (
         *("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10"),
         *("100.64.0.0/10", "198.18.0.0/15", "192.0.0.0/24"),  # of carriers, of test beds, of protocols
         *("0.0.0.0/8", "224.0.0.0/4", "240.0.0.0/4", "ff00::/8"),  # nobody's, groups, reserved and broadcast
@@ -59,22 +64,22 @@ _32 = 0xFFFF_FFFF
 
 
 @lru_cache(maxsize=1024)
-def network_of(address: str) -> Network:
+def network_of(address: str) -> NetworkKind:
     """The network of an address as a look-up gives it. Of one that carries an IPv4 address in it (mapped,
     NAT64, 6to4, Teredo, ISATAP) the stricter of the two counts; what is no address counts as link-local."""
     try:
         return _network(ipaddress.ip_address(address.partition("%")[0]))
     except ValueError:
-        return Network.LINK_LOCAL
+        return NetworkKind.LINK_LOCAL
 
 
 @lru_cache(maxsize=1024)
-def network_of_host(host: str) -> Network:
+def network_of_host(host: str) -> NetworkKind:
     """The network that the text of a host says by itself; a name says none, so that it counts as public."""
     text = _plain(host)
     if text in _METADATA:
-        return Network.LINK_LOCAL
-    return max(map(_network, _readings(text)), default=Network.PUBLIC)
+        return NetworkKind.LINK_LOCAL
+    return max(map(_network, _readings(text)), default=NetworkKind.PUBLIC)
 
 
 def is_address(host: str) -> bool:
@@ -87,16 +92,16 @@ def _plain(host: str) -> str:
     return text.strip("[]").partition("%")[0].rstrip(".")
 
 
-def _network(address: _Address) -> Network:
+def _network(address: _Address) -> NetworkKind:
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         return _network(address.ipv4_mapped)
     inner = [_own(one) for one in _carried(address)] if isinstance(address, ipaddress.IPv6Address) else []
     return max([_own(address), *inner])
 
 
-def _own(address: _Address) -> Network:
+def _own(address: _Address) -> NetworkKind:
     found = (kind for net, kind in _TABLE if net.version == address.version and address in net)
-    return next(found, Network.PUBLIC)
+    return next(found, NetworkKind.PUBLIC)
 
 
 def _carried(address: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:

@@ -45,16 +45,16 @@ class Problem:
     turns it into a `place`. `counts`: for how many it stands, where a file has more than are told."""
 
     code: str
-    what: str
-    mend: str = ""
+    message: str
+    hint: str = ""
     place: Place | None = None
     at: tuple[str | int, ...] | None = None
     counts: int = 1
 
     def __str__(self) -> str:
         where = f" {self.place}:" if self.place else ""
-        mend = f": {self.mend}" if self.mend else ""
-        return f"{self.code}{where} {self.what}{mend}"
+        hint = f": {self.hint}" if self.hint else ""
+        return f"{self.code}{where} {self.message}{hint}"
 
     def placed(self, place: Place | None) -> "Problem":
         return replace(self, place=place) if self.place is None else self
@@ -96,8 +96,8 @@ class FirstOfEach:
         return [
             replace(
                 left,
-                what=f"… and {left.counts:,} more {self._called}{'s' * (left.counts > 1)} in this file",
-                mend="mend the first ones, and look again",
+                message=f"… and {left.counts:,} more {self._called}{'s' * (left.counts > 1)} in this file",
+                hint="mend the first ones, and look again",
             )
             for left in self._left.values()
         ]
@@ -117,7 +117,7 @@ class BaselinekitError(Exception):
         lines: list[str] = []
         often: dict[tuple[str, str], int] = {}
         for problem in self.problems:
-            same = (problem.code, problem.what)
+            same = (problem.code, problem.message)
             often[same] = often.get(same, 0) + (problem.code in _MENDED_ONCE)
             if often[same] <= _SHOWN_OF_ONE:
                 lines.append(str(problem))
@@ -141,9 +141,9 @@ class CannotReplay(BaselinekitError):
     exit_code = 3
 
 
-def cannot(code: str, what: str, mend: str = "") -> CannotReplay:
+def cannot(code: str, what: str, hint: str = "") -> CannotReplay:
     """The error, ready to be raised."""
-    return CannotReplay(Problem(code, what, mend))
+    return CannotReplay(Problem(code, what, hint))
 
 
 def fault_of_ours(error: Exception) -> CannotReplay:

@@ -53,8 +53,8 @@ def shown(error: BaselinekitError, mask: Mask) -> BaselinekitError:
     problems = (
         replace(
             problem,
-            what=clipped(problem.what, LONGEST_MESSAGE, mask),
-            mend=clipped(problem.mend, LONGEST_MESSAGE, mask),
+            message=clipped(problem.message, LONGEST_MESSAGE, mask),
+            hint=clipped(problem.hint, LONGEST_MESSAGE, mask),
         )
         for problem in error.problems
     )

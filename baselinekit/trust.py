@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-from baselinekit.addresses import Network, network_of, network_of_host
+from baselinekit.addresses import NetworkKind, network_of, network_of_host
 from baselinekit.errors import Problem, Refused
 from baselinekit.variables import Secret
 
@@ -108,11 +108,11 @@ class Trust:
         Link-local addresses, where clouds hand out credentials, have to be named as such: a name that leads
         there is not enough, as whoever answers for the name decides where it leads."""
         network = network_of_host(_host(url)) if address is None else network_of(address)
-        if network is Network.LINK_LOCAL:
+        if network is NetworkKind.LINK_LOCAL:
             where = origin(url)
             if not self.names(where, exactly=True) or network_of_host(_host(url)) is not network:
                 raise Refused(_must_be_named(where, address, "a link-local address or cloud metadata"))
-        elif network is Network.PRIVATE and self.ci:
+        elif network is NetworkKind.PRIVATE and self.ci:
             where = origin(url)
             if not self.names(where):
                 raise Refused(_must_be_named(where, address, "in a private network"))

@@ -78,15 +78,15 @@ class Scope:
                 Problem("BK504", f"{what}, which is not set", f"set it, or pass --var {name}=…", at=at)
             )
         if name not in self.values and name == "base_url":
-            mend = "pass --base-url URL, or set base_url: in baselinekit.yaml"
-            raise InvalidInput(Problem("BK310", "no base_url", mend, at=at))
+            hint = "pass --base-url URL, or set base_url: in baselinekit.yaml"
+            raise InvalidInput(Problem("BK310", "no base_url", hint, at=at))
         if name not in self.values:
             known = sorted({*self.values, *self.secrets})
-            mend = (
+            hint = (
                 nearest(name, known)
                 or f"pass --var {name}=… (or --secret {name}), or declare it under `variables:`"
             )
-            raise InvalidInput(Problem("BK501", f"the variable {{{{{name}}}}} is not defined", mend, at=at))
+            raise InvalidInput(Problem("BK501", f"the variable {{{{{name}}}}} is not defined", hint, at=at))
         return self.values[name]
 
     def expand(self, value: Any, at: Path = ()) -> Any:
@@ -309,8 +309,8 @@ def parse_env_file(text: str, file: str) -> dict[str, str]:
             if not what:
                 values[key.strip()] = found
                 continue
-        mend = "quote a value with blanks or a # in it: KEY='value'"
-        problems.append(Problem("BK502", f"line {number} {what}", mend, Place(file, number, 1)))
+        hint = "quote a value with blanks or a # in it: KEY='value'"
+        problems.append(Problem("BK502", f"line {number} {what}", hint, Place(file, number, 1)))
     if problems:
         raise InvalidInput(*problems)
     return values

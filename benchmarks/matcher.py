@@ -65,7 +65,7 @@ def parsing(name: str, case: data.Case) -> Engine:
     return inside(name, lambda _: json.loads(case.text), lambda value: bool(value == case.actual))
 
 
-def deepdiff(name: str, case: data.Case, patience: float, **options: Any) -> Engine:
+def deepdiff(name: str, case: data.Case, regex_budget: float, **options: Any) -> Engine:
     from deepdiff import DeepDiff
 
     left_out = [re.compile(rf"root\['{data.ROWS}'\]\[\d+\]\['{key}'\]") for key in case.excluded]
@@ -74,7 +74,7 @@ def deepdiff(name: str, case: data.Case, patience: float, **options: Any) -> Eng
     def run(_: Any) -> Any:
         return DeepDiff(case.plain, case.actual, **options)
 
-    return inside(name, run, lambda found: deepdiff_count(found) == case.differences, at_most=patience)
+    return inside(name, run, lambda found: deepdiff_count(found) == case.differences, at_most=regex_budget)
 
 
 def deepdiff_count(found: Any) -> int:
@@ -99,20 +99,20 @@ def _engines(cases: dict[str, data.Case], number: int, loose: bool, scale: Scale
         if not loose:
             yield _double_equals(f"==, {kind}", case)
         if number <= DEEPDIFF_UP_TO or scale.long:
-            yield deepdiff(f"DeepDiff, {kind}", case, scale.patience)
+            yield deepdiff(f"DeepDiff, {kind}", case, scale.regex_budget)
         if not loose and diff and number <= JSONDIFF_UP_TO:
-            yield _differ(f"jsondiff, {kind}", case, diff, scale.patience)
+            yield _differ(f"jsondiff, {kind}", case, diff, scale.regex_budget)
 
 
 def _double_equals(name: str, case: data.Case) -> Engine:
     return inside(name, lambda _: case.plain == case.actual, lambda same: same is (not case.differences))
 
 
-def _differ(name: str, case: data.Case, diff: Callable[[Any, Any], Any], patience: float) -> Engine:
+def _differ(name: str, case: data.Case, diff: Callable[[Any, Any], Any], regex_budget: float) -> Engine:
     def run(_: Any) -> Any:
         return diff(case.plain, case.actual)
 
-    return inside(name, run, lambda found: bool(found) is bool(case.differences), at_most=patience)
+    return inside(name, run, lambda found: bool(found) is bool(case.differences), at_most=regex_budget)
 
 
 def _group(size: str, number: int, way: str, loose: bool, scale: Scale, say: Say) -> Iterator[Row]:

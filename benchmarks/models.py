@@ -24,7 +24,7 @@ def rows(scale: Scale, say: Say) -> Found:
         for jobs, goal in GOALS.items():
             calls = scale.pick(8, 1_024)
             at_once = min(jobs, calls)
-            engines = [ours(url, calls, at_once), shared(url, calls, at_once, scale.patience)]
+            engines = [ours(url, calls, at_once), shared(url, calls, at_once, scale.regex_budget)]
             times = in_turn(engines, scale.rounds, about(say, f"{calls:,} calls, {jobs} at once"))
             least = seconds * calls / at_once
             what = f"{calls:,} calls of {seconds:g} s, {jobs} at once"
@@ -52,7 +52,7 @@ def ours(url: str, calls: int, jobs: int) -> Engine:
     return inside(OURS, run, lambda good: good == calls, clock=time.process_time, at_most=60.0)
 
 
-def shared(url: str, calls: int, jobs: int, patience: float) -> Engine:
+def shared(url: str, calls: int, jobs: int, regex_budget: float) -> Engine:
     """What a hand writes first: one client, as many threads."""
 
     def run(_: object) -> int:
@@ -70,7 +70,7 @@ def shared(url: str, calls: int, jobs: int, patience: float) -> Engine:
 
             return _in_threads(ask, calls, jobs)
 
-    return inside(SHARED, run, lambda good: good == calls, clock=time.process_time, at_most=patience)
+    return inside(SHARED, run, lambda good: good == calls, clock=time.process_time, at_most=regex_budget)
 
 
 def _in_threads(ask: Callable[[int], bool], calls: int, jobs: int) -> int:

@@ -57,7 +57,7 @@ def _engines(tools: Sequence[Tool], folder: Path, checks: Checks, scale: Scale) 
             _all_passed(tool, len(checks.bodies)),
             cwd=str(here),
             env=tool.settings(here),
-            at_most=scale.patience,
+            at_most=scale.regex_budget,
         )
 
 

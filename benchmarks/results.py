@@ -54,7 +54,7 @@ class Scale:
         return quick if self.quick else otherwise
 
     @property
-    def patience(self) -> float:
+    def regex_budget(self) -> float:
         """Seconds that a slow peer is given for its rounds, in one group."""
         return 0.2 if self.quick else 60.0 if self.long else 10.0
 

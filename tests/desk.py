@@ -12,11 +12,11 @@ from storehelp import write
 from baselinekit.approval.approving import apply
 from baselinekit.approval.refresh import Wanted, accepted_by, propose
 from baselinekit.errors import CannotReplay, Problem
-from baselinekit.model.changes import Applied, Approval, Proposal, Stamp
-from baselinekit.model.observation import Finished, Request, Response, Run
+from baselinekit.model.changes import Applied, Approval, RefreshProposal, Stamp
+from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.model.results import Report
-from baselinekit.replay.dispatch import Doors
-from baselinekit.workflow.compare import Clock, Policy, Way, compare
+from baselinekit.replay.dispatch import Clients
+from baselinekit.workflow.compare import Clock, ComparePolicy, RunContext, compare
 from baselinekit.workflow.project import Operator, Project, open_project
 from baselinekit.workflow.selection import Selection
 
@@ -67,9 +67,9 @@ class Desk:
         write(self.folder, "baselinekit.yaml", self.config)
         return open_project(Operator(cwd=str(self.folder), **self.operator))
 
-    def way(self, tick: Callable[[], float] = lambda: 0.0) -> Way:
-        return Way(
-            Doors(self._send, _nothing, lambda seconds: None), lambda: None, Clock(lambda: self.now, tick)
+    def context(self, tick: Callable[[], float] = lambda: 0.0) -> RunContext:
+        return RunContext(
+            Clients(self._send, _nothing, lambda seconds: None), lambda: None, Clock(lambda: self.now, tick)
         )
 
     def _send(self, request: Request) -> Response:
@@ -80,11 +80,11 @@ class Desk:
         return Response(status, headers, json.dumps(body).encode(), 0.01)
 
     def compare(self, **policy: Any) -> Report:
-        return compare(self.project, [], Selection(), Policy(jobs=1, **policy), self.way())
+        return compare(self.project, [], Selection(), ComparePolicy(jobs=1, **policy), self.context())
 
-    def propose(self, *words: str, **wanted: Any) -> Proposal:
+    def propose(self, *words: str, **wanted: Any) -> RefreshProposal:
         wanted.setdefault("all_failed", not words)
-        return propose(self.project, Wanted(words, **wanted), self.way())
+        return propose(self.project, Wanted(words, **wanted), self.context())
 
     def refresh(
         self, *words: str, paths: Sequence[str] = (), stamp: Stamp | None = None, **wanted: Any
@@ -99,5 +99,5 @@ class Desk:
         return sorted(path.stem for path in self.folder.glob(".baselinekit/pending/*.json"))
 
 
-def _nothing(run: Run) -> Finished:
+def _nothing(run: ProcessSpec) -> ProcessResult:
     raise CannotReplay(Problem("BK320", f"no program runs on a desk: {run.argv[0]}"))

@@ -400,7 +400,7 @@ def owners(package: Package) -> Iterator[str]:
                 yield f"{module}:{line} imports {name}, which belongs to {OWNERS.get(library, 'nobody')}"
 
 
-def doors(package: Package) -> Iterator[str]:
+def clients(package: Package) -> Iterator[str]:
     """Law 4: only cli builds real doors, prints or exits."""
     for module, source in package.items():
         if room(module) in ("cli", "__main__") or module in PROGRAMS:
@@ -416,7 +416,7 @@ def doors(package: Package) -> Iterator[str]:
 
 
 def is_door(module: str) -> bool:
-    return any(module == door or module.startswith(f"{door}.") for door in DOORS)
+    return any(module == client or module.startswith(f"{client}.") for client in DOORS)
 
 
 def _prints_or_exits(node: ast.AST) -> str:

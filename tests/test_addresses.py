@@ -6,7 +6,7 @@ import socket
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.addresses import Network, is_address, network_of, network_of_host
+from baselinekit.addresses import NetworkKind, is_address, network_of, network_of_host
 
 
 def words(text: str) -> list[str]:
@@ -59,22 +59,22 @@ PUBLIC = words(
 
 @pytest.mark.parametrize("host", METADATA)
 def test_link_local_and_metadata_in_every_spelling(host: str) -> None:
-    assert network_of_host(host) is Network.LINK_LOCAL
+    assert network_of_host(host) is NetworkKind.LINK_LOCAL
 
 
 @pytest.mark.parametrize("host", PRIVATE)
 def test_private_networks_in_every_spelling(host: str) -> None:
-    assert network_of_host(host) is Network.PRIVATE
+    assert network_of_host(host) is NetworkKind.PRIVATE
 
 
 @pytest.mark.parametrize("host", [host for host in LOOPBACK if host != "0x"])
 def test_this_machine(host: str) -> None:
-    assert network_of_host(host) is Network.LOOPBACK
+    assert network_of_host(host) is NetworkKind.LOOPBACK
 
 
 @pytest.mark.parametrize("host", [host for host in PUBLIC if host != "0x"])
 def test_what_is_public_or_a_name(host: str) -> None:
-    assert network_of_host(host) is Network.PUBLIC
+    assert network_of_host(host) is NetworkKind.PUBLIC
 
 
 def test_there_are_enough_spellings() -> None:
@@ -89,7 +89,7 @@ def test_an_address_is_no_name() -> None:
 
 @pytest.mark.parametrize("text", ["", "nowhere", "1.2.3", "169.254.169.254.", "[::1]"])
 def test_what_no_lookup_gives_is_not_trusted(text: str) -> None:
-    assert network_of(text) is Network.LINK_LOCAL
+    assert network_of(text) is NetworkKind.LINK_LOCAL
 
 
 def spellings(number: int) -> list[str]:

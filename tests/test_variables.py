@@ -70,8 +70,8 @@ def test_an_undefined_variable_says_where_and_what_is_near() -> None:
         SCOPE.expand({"headers": ["{{tokn}}"]}, ("current", "input"))
     (problem,) = caught.value.problems
     assert (problem.code, problem.at) == ("BK501", ("current", "input", "headers", 0))
-    assert "{{tokn}}" in problem.what
-    assert problem.mend == "did you mean 'token'?"
+    assert "{{tokn}}" in problem.message
+    assert problem.hint == "did you mean 'token'?"
     with pytest.raises(InvalidInput, match="--var elsewhere=…"):
         Scope().expand("{{elsewhere}}")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from warm import warm
 
-from baselinekit.model.observation import Run
+from baselinekit.model.observation import ProcessSpec
 from baselinekit.programs.process import Processes
 
 
@@ -16,7 +16,7 @@ def test_what_a_test_runs_by_itself_does_not_end_the_server(tmp_path: Path) -> N
     (tmp_path / "baselinekit.yaml").write_text("version: 1\n")
 
     def execute() -> int:
-        return processes.execute(Run((sys.executable, "-c", ""))).exit_code
+        return processes.execute(ProcessSpec((sys.executable, "-c", ""))).exit_code
 
     assert execute() == 0
     with warm() as runs:

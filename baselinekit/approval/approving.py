@@ -7,11 +7,11 @@ from baselinekit.approval.planning import with_output
 from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.baselines import Baseline, known_path
-from baselinekit.model.changes import Applied, Approval, Change, Plan, Rewritten, Stamp
+from baselinekit.model.changes import Applied, Approval, Change, RefreshPlan, Rewritten, Stamp
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.programs.git import Git
 from baselinekit.refresh.risk import compared_with
-from baselinekit.replay.dispatch import Doors
+from baselinekit.replay.dispatch import Clients
 from baselinekit.store import pending
 from baselinekit.store.writing import Hints, Renewal, preview as previewed, renew
 from baselinekit.tree.paths import render
@@ -27,7 +27,7 @@ class Permit:
     drop_placeholders: bool = False
 
 
-def forbidden(plan: Plan, accepted: Collection[int], permit: Permit) -> Problem | None:
+def forbidden(plan: RefreshPlan, accepted: Collection[int], permit: Permit) -> Problem | None:
     """Why these changes cannot be accepted together, the gravest reason first."""
     chosen = [change for change in plan.changes if change.number in accepted]
     blocked = next((change.blocked for change in chosen if change.blocked), None)
@@ -37,8 +37,8 @@ def forbidden(plan: Plan, accepted: Collection[int], permit: Permit) -> Problem 
     if lost and not permit.drop_placeholders:
         more = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
         what = f"{lost[0].text} at {render(lost[0].path)} would be lost{more}"
-        mend = "accept other parts (--path), mend it in the file, or pass --drop-placeholders"
-        return Problem("BK533", what, mend)
+        hint = "accept other parts (--path), mend it in the file, or pass --drop-placeholders"
+        return Problem("BK533", what, hint)
     risky = [change for change in chosen if change.risk == "high"]
     if risky and not permit.high_risk:
         more = f", and {len(risky) - 1} more" if len(risky) > 1 else ""
@@ -51,10 +51,10 @@ def _in_a_word(change: Change) -> str:
     return "another value" if change.kind == "value" else change.kind
 
 
-def version_of(project: Project, doors: Doors) -> str | None:
+def version_of(project: Project, clients: Clients) -> str | None:
     """What git calls the state that this was seen with; None where there is no git."""
     try:
-        said = Git(doors.execute, project.root).ask("describe", "--tags", "--always")
+        said = Git(clients.execute, project.root).ask("describe", "--tags", "--always")
     except BaselinekitError:
         return None
     return said.decode("utf-8", "replace").strip() or None

@@ -10,7 +10,7 @@ from baselinekit.approval.planning import covers
 from baselinekit.approval.review import Knows
 from baselinekit.documents import jsonfile
 from baselinekit.errors import InvalidInput, Problem, nearest
-from baselinekit.model.changes import VERBS, Change, Decision, Member, Plan, Verb
+from baselinekit.model.changes import VERBS, Change, Decision, Member, RefreshPlan, Verb
 from baselinekit.model.values import Json, Path
 from baselinekit.refresh.alternatives import (
     Changed,
@@ -30,7 +30,7 @@ _MOST_NAMED = 5
 
 
 def decisions_in(
-    text: str, name: str, plans: Sequence[Plan], knows: Knows, permit: Permit
+    text: str, name: str, plans: Sequence[RefreshPlan], knows: Knows, permit: Permit
 ) -> dict[Member, Decision]:
     """What a text decides of these plans. InvalidInput holds everything that is wrong with it."""
     document = jsonfile.load(text, name)
@@ -40,7 +40,7 @@ def decisions_in(
     if not isinstance(document, list):
         what = "decisions are a list, or an object with the one key `decisions`"
         raise InvalidInput(*place_problems(text, name, {0: [Problem("BK538", what, _LOOKS, at=at)]}))
-    reading = _Reading(plans, knows, permit)
+    reading = _DecisionReader(plans, knows, permit)
     for n, one in enumerate(document):
         reading.read(one, (*at, n))
     if reading.problems:
@@ -54,14 +54,14 @@ _LOOKS = 'one looks like {"id": "users", "path": "body.name", "decision": "accep
 class _Wrong(Exception):
     """A decision that cannot be carried out: what, how to mend it, and at which of its keys."""
 
-    def __init__(self, what: str, mend: str = "", key: str = "", code: str = "BK538"):
+    def __init__(self, what: str, hint: str = "", key: str = "", code: str = "BK538"):
         super().__init__(what)
-        self.problem = Problem(code, what, mend, at=(key,) if key else ())
+        self.problem = Problem(code, what, hint, at=(key,) if key else ())
 
 
 @dataclass(slots=True)
-class _Reading:
-    plans: Sequence[Plan]
+class _DecisionReader:
+    plans: Sequence[RefreshPlan]
     knows: Knows
     permit: Permit
     decided: dict[Member, Decision] = field(default_factory=dict)
@@ -81,8 +81,8 @@ class _Reading:
         """The changes that a decision names: those of a baseline, at a path or with a number."""
         chosen = [n for n, plan in enumerate(self.plans) if fnmatchcase(plan.baseline.id, one["id"])]
         if not chosen:
-            mend = nearest(one["id"], [plan.baseline.id for plan in self.plans])
-            raise _Wrong(f"nothing of {one['id']!r} is pending", mend or "review --json lists it", "id")
+            hint = nearest(one["id"], [plan.baseline.id for plan in self.plans])
+            raise _Wrong(f"nothing of {one['id']!r} is pending", hint or "review --json lists it", "id")
         pattern = _pattern(one["path"]) if "path" in one else None
         found = [
             (n, change.number)
@@ -94,8 +94,8 @@ class _Reading:
         if not found:
             key = "path" if "path" in one else "number"
             known = [_where(change) for n in chosen for change in self.plans[n].changes]
-            mend = nearest(str(one[key]), known) or f"what changes is {', '.join(known[:_MOST_NAMED])}"
-            raise _Wrong(f"nothing changes at {key} {one[key]!r}", mend, key)
+            hint = nearest(str(one[key]), known) or f"what changes is {', '.join(known[:_MOST_NAMED])}"
+            raise _Wrong(f"nothing changes at {key} {one[key]!r}", hint, key)
         return found
 
     def _decide(self, member: Member, verb: Verb, one: dict[str, Json]) -> None:
@@ -111,8 +111,8 @@ class _Reading:
             permit = Permit(True, True) if one.get("confirm") else self.permit
             why = forbidden(plan, {change.number}, permit)
             if why is not None:
-                mend = 'if it is meant, add "confirm": true' if why.code != "BK534" else why.mend
-                raise _Wrong(f"{plan.baseline.id}: {why.what}", mend, "decision", why.code)
+                hint = 'if it is meant, add "confirm": true' if why.code != "BK534" else why.hint
+                raise _Wrong(f"{plan.baseline.id}: {why.message}", hint, "decision", why.code)
         self.decided[member] = Decision(verb, text)
 
     def _placeholder(self, changed: Changed, one: dict[str, Json]) -> str:
@@ -143,8 +143,8 @@ def _checked(one: Json) -> Verb:
     if missing:
         raise _Wrong(f"a decision needs its {missing}", _LOOKS)
     if one["decision"] not in VERBS:
-        mend = nearest(one["decision"], VERBS) or ", ".join(VERBS)
-        raise _Wrong(f"there is no decision {one['decision']!r}", mend, "decision")
+        hint = nearest(one["decision"], VERBS) or ", ".join(VERBS)
+        raise _Wrong(f"there is no decision {one['decision']!r}", hint, "decision")
     if "value" in one and one["decision"] not in _TAKES_VALUE:
         raise _Wrong(f"{one['decision']} takes no value", "a placeholder does, and ignore", "value")
     return cast(Verb, one["decision"])
@@ -157,10 +157,10 @@ def _pattern(text: str) -> Pattern:
     try:
         return parse(text)
     except InvalidInput as error:
-        raise _Wrong(error.problems[0].what, error.problems[0].mend, "path", "BK201") from None
+        raise _Wrong(error.problems[0].message, error.problems[0].hint, "path", "BK201") from None
 
 
-def _leads(pattern: Pattern, text: str, change: Change, plan: Plan) -> bool:
+def _leads(pattern: Pattern, text: str, change: Change, plan: RefreshPlan) -> bool:
     return covers(pattern, change, plan) if change.part == "output" else text == _where(change)
 
 
@@ -168,7 +168,7 @@ def _where(change: Change) -> str:
     return render(change.path if change.part == "output" else ("baseline", *change.path))
 
 
-def _covered(plans: Sequence[Plan], decided: Mapping[Member, Decision]) -> dict[Member, Decision]:
+def _covered(plans: Sequence[RefreshPlan], decided: Mapping[Member, Decision]) -> dict[Member, Decision]:
     """What else the rules take care of."""
     rules = {(n, one.text): one for (n, _), one in decided.items() if one.verb == "ignore"}
     return {(n, number): one for (n, text), one in rules.items() for number in covered(plans[n], text)}
@@ -185,7 +185,7 @@ def _rule(changed: Changed, one: dict[str, Json]) -> str:
     return text
 
 
-def undecided(plans: Sequence[Plan], decided: Mapping[Member, Decision]) -> Iterator[Member]:
+def undecided(plans: Sequence[RefreshPlan], decided: Mapping[Member, Decision]) -> Iterator[Member]:
     """What still waits after all of that."""
     for n, plan in enumerate(plans):
         for change in plan.changes:

@@ -7,24 +7,24 @@ from datetime import UTC, datetime
 from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.changes import Refusal, Seen
+from baselinekit.model.changes import RefreshRefusal, Seen
 from baselinekit.model.recipes import HttpRequest
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.report import dispatch as reports
 from baselinekit.store import pending
-from baselinekit.workflow.compare import Way
-from baselinekit.workflow.environment import Here
+from baselinekit.workflow.compare import RunContext
+from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.judging import check, observe, settled
 from baselinekit.workflow.pending import seen_of
-from baselinekit.workflow.pool import Pool
+from baselinekit.workflow.pool import ThreadPool
 from baselinekit.workflow.project import Project
 
 Pairs = list[tuple[Baseline, Seen]]
 
 
 def kept(
-    project: Project, chosen: Iterable[Baseline], named: Collection[str], refusals: list[Refusal]
+    project: Project, chosen: Iterable[Baseline], named: Collection[str], refusals: list[RefreshRefusal]
 ) -> Pairs:
     """What compares have kept. Of an id that was `named` something should be."""
     ids = pending.ids(project.root)
@@ -39,8 +39,8 @@ def kept(
             pairs.append((baseline, seen))
         elif baseline.id in named:
             what = f"{baseline.id} did not fail when it was last compared, so nothing of it is kept"
-            mend = f"{again(project, baseline)}, or refresh --replay"
-            refusals.append(Refusal(baseline.id, baseline.source.file, Problem("BK530", what, mend)))
+            hint = f"{again(project, baseline)}, or refresh --replay"
+            refusals.append(RefreshRefusal(baseline.id, baseline.source.file, Problem("BK530", what, hint)))
     return pairs
 
 
@@ -53,7 +53,11 @@ def again(project: Project, baseline: Baseline) -> str:
 
 
 def in_results(
-    chosen: Iterable[Baseline], results: tuple[str, str], narrowed: bool, now: str, refusals: list[Refusal]
+    chosen: Iterable[Baseline],
+    results: tuple[str, str],
+    narrowed: bool,
+    now: str,
+    refusals: list[RefreshRefusal],
 ) -> Pairs:
     """What another machine has seen, by the name and the text of its result file. Of that only the outputs of
     failed results are taken, and what is noted beside them."""
@@ -69,7 +73,7 @@ def in_results(
         if baseline is None and narrowed:
             continue
         if baseline is None or why:
-            refusals.append(Refusal(result.id, name, Problem("BK535", f"{result.id}: {why}", "")))
+            refusals.append(RefreshRefusal(result.id, name, Problem("BK535", f"{result.id}: {why}", "")))
         else:
             seen = _seen_in(result, report, name, now)
             pairs.append((baseline, replace(seen, environment=_place_of(result, report, baseline))))
@@ -119,7 +123,11 @@ def _earlier(stated: str, now: str) -> str:
 
 
 def replayed(
-    here: Here, chosen: Sequence[Baseline], jobs: int, way: Way, refusals: list[Refusal]
+    here: CaptureEnvironment,
+    chosen: Sequence[Baseline],
+    jobs: int,
+    context: RunContext,
+    refusals: list[RefreshRefusal],
 ) -> tuple[Pairs, list[str]]:
     """What the targets answer now, and the ids of those that answer as they should."""
     found: Pairs = []
@@ -127,19 +135,19 @@ def replayed(
 
     def work(baseline: Baseline) -> Baseline | Seen | BaselinekitError:
         try:
-            return _asked(here, baseline, way) or baseline
+            return _asked(here, baseline, context) or baseline
         except BaselinekitError as error:
             return error
 
-    advance = way.advance(len(chosen))
+    advance = context.advance(len(chosen))
 
     def finished(result: Baseline | Seen | BaselinekitError) -> bool:
         advance("error" if isinstance(result, BaselinekitError) else "passed")
         return True
 
-    with way.stop.heard():
-        answers = Pool(jobs, work, way.cancel, way.stop).run(chosen, finished)
-    if way.stop.is_set():
+    with context.stop.heard():
+        answers = ThreadPool(jobs, work, context.cancel, context.stop).run(chosen, finished)
+    if context.stop.is_set():
         raise KeyboardInterrupt
     for baseline, answer in zip(chosen, answers, strict=True):
         if isinstance(answer, BaselinekitError):
@@ -151,14 +159,14 @@ def replayed(
     return found, passing
 
 
-def _asked(here: Here, baseline: Baseline, way: Way) -> Seen | None:
+def _asked(here: CaptureEnvironment, baseline: Baseline, context: RunContext) -> Seen | None:
     """What is seen of a baseline; None if it is as it should be. A skipped one is asked as well: somebody has
     named it."""
     if baseline.baseline is None:
-        mend = f"baselinekit capture from {baseline.source.file}"
-        raise InvalidInput(Problem("BK223", f"{baseline.id} has no stored output yet", mend))
+        hint = f"baselinekit capture from {baseline.source.file}"
+        raise InvalidInput(Problem("BK223", f"{baseline.id} has no stored output yet", hint))
     meant = here.chosen(baseline)
-    setting = here.project.setting_of(baseline, way.doors)
+    setting = here.project.setting_of(baseline, context.clients)
     matcher = compile_baseline(meant, here.project.words_of(baseline))
     check(baseline, setting)
     observation = observe(baseline.current, setting)
@@ -166,9 +174,9 @@ def _asked(here: Here, baseline: Baseline, way: Way) -> Seen | None:
     if comparison.passed:
         pending.drop(here.project.root, baseline.id)
         return None
-    seen = seen_of(here, meant, comparison, observation, way.clock.timestamp())
+    seen = seen_of(here, meant, comparison, observation, context.clock.timestamp())
     return replace(seen, origin="replay")
 
 
-def refused(baseline: Baseline, error: BaselinekitError) -> list[Refusal]:
-    return [Refusal(baseline.id, baseline.source.file, problem) for problem in error.problems]
+def refused(baseline: Baseline, error: BaselinekitError) -> list[RefreshRefusal]:
+    return [RefreshRefusal(baseline.id, baseline.source.file, problem) for problem in error.problems]

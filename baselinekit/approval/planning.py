@@ -9,7 +9,7 @@ from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.kinds.responses import outcome_places, visible_troubles
 from baselinekit.model.baselines import Baseline, Rules
-from baselinekit.model.changes import Change, Plan, Risk, Seen
+from baselinekit.model.changes import Change, RefreshPlan, Risk, Seen
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker, split
 from baselinekit.placeholders.table import Words
@@ -25,7 +25,7 @@ from baselinekit.workflow.learning import Templating, secrets_in
 from baselinekit.workflow.project import Project
 
 
-def plan_of(project: Project, baseline: Baseline, seen: Seen) -> Plan:
+def plan_of(project: Project, baseline: Baseline, seen: Seen) -> RefreshPlan:
     """Every change from what is on file to what was seen. InvalidInput says why there can be no plan."""
     if seen.variant is not None:
         known = baseline.baseline
@@ -47,14 +47,16 @@ def plan_of(project: Project, baseline: Baseline, seen: Seen) -> Plan:
     wrong = tuple(_new_troubles(baseline, old, seen))
     if wrong:
         changes = tuple(replace(change, risk="high") for change in changes)
-    plan = Plan(baseline, seen, changes, shape, keys=keys, troubles=wrong)
+    plan = RefreshPlan(baseline, seen, changes, shape, keys=keys, troubles=wrong)
     notes = (*(f"it went wrong: {what}" for what in wrong), *_still_failing(seen))
     if before.hits or before.arrays:  # else no rule has met anything that it could lose
         notes = (*_about_the_rules(before, with_output(plan, range(len(changes))), words), *notes)
     return replace(plan, notes=notes)
 
 
-def with_output(plan: Plan, accepted: range | frozenset[int], ignored: tuple[str, ...] = ()) -> Baseline:
+def with_output(
+    plan: RefreshPlan, accepted: range | frozenset[int], ignored: tuple[str, ...] = ()
+) -> Baseline:
     """The baseline as it would be with the accepted changes in it."""
     known = plan.baseline.baseline
     assert known is not None
@@ -65,7 +67,7 @@ def with_output(plan: Plan, accepted: range | frozenset[int], ignored: tuple[str
     return replace(plan.baseline, baseline=replace(known, output=output), comparison=rules)
 
 
-def covers(pattern: Pattern, change: Change, plan: Plan) -> bool:
+def covers(pattern: Pattern, change: Change, plan: RefreshPlan) -> bool:
     """Whether a path that the operator named leads to a change, or to something that it is a part of."""
     if change.part != "output":
         return False
@@ -110,8 +112,8 @@ def _new_troubles(baseline: Baseline, old: Json, seen: Seen) -> Iterator[str]:
 
 
 def _stale(project: Project, baseline: Baseline, what: str) -> Problem:
-    mend = f"compare again: {again(project, baseline)}"
-    return Problem("BK531", f"{baseline.id}: {what} changed since that compare", mend)
+    hint = f"compare again: {again(project, baseline)}"
+    return Problem("BK531", f"{baseline.id}: {what} changed since that compare", hint)
 
 
 def _accepting(words: Words) -> Accepts:
@@ -209,8 +211,10 @@ def _about_the_rules(before: Matcher, after: Baseline, words: Words) -> Iterator
     except InvalidInput as error:
         if any(problem.code != "BK224" for problem in error.problems):
             why = "what came back does not go with the rules"
-            raise InvalidInput(*(replace(one, what=f"{why}: {one.what}") for one in error.problems)) from None
-        yield from (f"not all of it can be accepted: {problem.what}" for problem in error.problems)
+            raise InvalidInput(
+                *(replace(one, message=f"{why}: {one.message}") for one in error.problems)
+            ) from None
+        yield from (f"not all of it can be accepted: {problem.message}" for problem in error.problems)
         return
     yield from _useless(before, matcher)
 

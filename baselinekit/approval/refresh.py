@@ -9,12 +9,12 @@ from baselinekit.approval.pending_sources import Pairs, again, in_results, kept,
 from baselinekit.approval.planning import covers, plan_of
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, nearest
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.changes import Lost, Plan, Proposal, Refusal
+from baselinekit.model.changes import Lost, RefreshPlan, RefreshProposal, RefreshRefusal
 from baselinekit.refresh.risk import grouped
 from baselinekit.store import baselines as store, pending
 from baselinekit.tree.paths import parse, render
-from baselinekit.workflow.compare import Way, load, located
-from baselinekit.workflow.environment import Here
+from baselinekit.workflow.compare import RunContext, load, located
+from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import Selection, few, select
 
@@ -40,7 +40,7 @@ class Wanted:
         return self.all_failed or self.results is not None or any(named)
 
 
-def propose(project: Project, wanted: Wanted, way: Way) -> Proposal:
+def propose(project: Project, wanted: Wanted, context: RunContext) -> RefreshProposal:
     """What would change, of everything that is selected. No target is asked, unless that is wanted."""
     if not wanted.names_something:
         here = pending.ids(project.root)
@@ -50,23 +50,25 @@ def propose(project: Project, wanted: Wanted, way: Way) -> Proposal:
         raise InvalidInput(Problem("BK508", what, "name ids or paths, or pass --all-failed"))
     with store.without_collector():
         chosen = select(_found(project, wanted.words), wanted.selection)
-        refusals: list[Refusal] = []
+        refusals: list[RefreshRefusal] = []
         passing: list[str] = []
         if wanted.replay:
-            pairs, passing = replayed(Here(project, way.doors), chosen, wanted.jobs, way, refusals)
+            pairs, passing = replayed(
+                CaptureEnvironment(project, context.clients), chosen, wanted.jobs, context, refusals
+            )
         elif wanted.results is not None:
             narrowed = bool(wanted.words) or wanted.selection != Selection()
-            pairs = in_results(chosen, wanted.results, narrowed, way.clock.timestamp(), refusals)
+            pairs = in_results(chosen, wanted.results, narrowed, context.clock.timestamp(), refusals)
         else:
             named = {word for word in wanted.words if not set(_ANY) & set(word)}
             pairs = kept(project, chosen, named, refusals)
         plans = _plans(project, pairs, refusals)
     if not (plans or refusals or passing):
         raise NothingSelected(Problem("BK530", *_nothing(project, chosen, wanted)))
-    return Proposal(plans, grouped(plans), tuple(refusals), tuple(passing))
+    return RefreshProposal(plans, grouped(plans), tuple(refusals), tuple(passing))
 
 
-def accepted_by(plans: Sequence[Plan], paths: Sequence[str]) -> list[frozenset[int]]:
+def accepted_by(plans: Sequence[RefreshPlan], paths: Sequence[str]) -> list[frozenset[int]]:
     """Of each plan the changes that are below one of the paths; without paths, all."""
     if not paths:
         return [frozenset(range(len(plan.changes))) for plan in plans]
@@ -80,8 +82,8 @@ def accepted_by(plans: Sequence[Plan], paths: Sequence[str]) -> list[frozenset[i
     for pattern in patterns:
         if not any(covers(pattern, change, plan) for plan in plans for change in plan.changes):
             known = [render(change.path) for plan in plans for change in plan.changes]
-            mend = nearest(pattern.text, known) or f"what changes is {', '.join(dict.fromkeys(known[:5]))}"
-            raise InvalidInput(Problem("BK536", f"--path {pattern.text}: nothing changes there", mend))
+            hint = nearest(pattern.text, known) or f"what changes is {', '.join(dict.fromkeys(known[:5]))}"
+            raise InvalidInput(Problem("BK536", f"--path {pattern.text}: nothing changes there", hint))
     return taken
 
 
@@ -96,14 +98,14 @@ def _found(project: Project, words: Sequence[str]) -> list[Baseline]:
     ids = [baseline.id for baseline in everything]
     for glob in globs:
         if not any(fnmatchcase(id, glob) for id in ids):
-            mend = nearest(glob, ids) or (f"the ids are {few(ids)}" if ids else "")
-            raise NothingSelected(Problem("BK509", f"there is no baseline and no path {glob!r}", mend))
+            hint = nearest(glob, ids) or (f"the ids are {few(ids)}" if ids else "")
+            raise NothingSelected(Problem("BK509", f"there is no baseline and no path {glob!r}", hint))
     known = {baseline.id for baseline in below}
     named = [one for one in everything if any(fnmatchcase(one.id, glob) for glob in globs)]
     return [*below, *(one for one in named if one.id not in known)]
 
 
-def _plans(project: Project, pairs: Pairs, refusals: list[Refusal]) -> tuple[Plan, ...]:
+def _plans(project: Project, pairs: Pairs, refusals: list[RefreshRefusal]) -> tuple[RefreshPlan, ...]:
     plans = []
     for baseline, seen in pairs:
         try:
@@ -114,7 +116,7 @@ def _plans(project: Project, pairs: Pairs, refusals: list[Refusal]) -> tuple[Pla
     return tuple(_with_lines(plans, project.root))
 
 
-def _with_lines(plans: Sequence[Plan], root: str) -> list[Plan]:
+def _with_lines(plans: Sequence[RefreshPlan], root: str) -> list[RefreshPlan]:
     """The plans with the lines of the placeholders that would be lost."""
     losing = [plan for plan in plans if any(change.lost for change in plan.changes)]
     wanted = [
@@ -126,7 +128,7 @@ def _with_lines(plans: Sequence[Plan], root: str) -> list[Plan]:
     ]
     placed = {id(plan): iter(few) for plan, few in zip(losing, store.locate_each(wanted, root), strict=True)}
 
-    def lined(plan: Plan) -> Plan:
+    def lined(plan: RefreshPlan) -> RefreshPlan:
         if id(plan) not in placed:
             return plan
         places = placed[id(plan)]

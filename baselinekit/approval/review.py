@@ -10,15 +10,15 @@ from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import (
     VERBS,
-    About,
     Applied,
     Change,
+    ChangeContext,
     Decision,
     Member,
     Offer,
     Offers,
-    Plan,
-    Proposal,
+    RefreshPlan,
+    RefreshProposal,
     Rewritten,
     Stamp,
     Verb,
@@ -49,7 +49,7 @@ from baselinekit.workflow.project import Project
 _FOR_WHAT_IS_HIDDEN = ("<<any_nonempty_string>>", "<<any_string>>", "<<any>>")
 
 
-def begin(project: Project, proposal: Proposal) -> Review:
+def begin(project: Project, proposal: RefreshProposal) -> Review:
     """The review of a proposal, at its first question. What is shown has no secrets in it."""
     knowing = Knows(project)
     shown = proposal_shown(proposal, project.redactor)
@@ -67,7 +67,7 @@ class Knows:
     def __init__(self, project: Project):
         self._project = project
         self._words: dict[int, tuple[Baseline, Words]] = {}
-        self._about: dict[tuple[int, int], tuple[Plan, About]] = {}
+        self._about: dict[tuple[int, int], tuple[RefreshPlan, ChangeContext]] = {}
 
     def words_of(self, baseline: Baseline) -> Words:
         if id(baseline) not in self._words:
@@ -94,13 +94,13 @@ class Knows:
         secrets = secrets_in(text, self._project.redactor, members[0][1].path)
         return why or next((f"it holds {what}" for _, what in secrets), "")
 
-    def about(self, plan: Plan, change: Change) -> About:
+    def about(self, plan: RefreshPlan, change: Change) -> ChangeContext:
         key = id(plan), change.number
         if key not in self._about:
             self._about[key] = plan, self._looked_up(plan, change)
         return self._about[key][1]
 
-    def _looked_up(self, plan: Plan, change: Change) -> About:
+    def _looked_up(self, plan: RefreshPlan, change: Change) -> ChangeContext:
         baseline, seen, mask = plan.baseline, plan.seen, self._project.redactor.mask_value
         path = (*baseline.output_path, *change.at) if change.part == "output" else ("baseline", *change.at)
         place = store.locate(baseline.source, path, self._project.root)
@@ -113,10 +113,10 @@ class Knows:
             if name in now and now[name] != value and name != "git.dirty"
         }
         facts = tuple((name, str(mask(text))) for name, text in _facts(plan, now))
-        return About(where, target_of(baseline.current, self._project), mask(drift), facts)
+        return ChangeContext(where, target_of(baseline.current, self._project), mask(drift), facts)
 
 
-def _facts(plan: Plan, now: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
+def _facts(plan: RefreshPlan, now: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
     """What is noted of the baseline, and of what was seen."""
     baseline, known = plan.baseline, plan.baseline.baseline
     yield "recipe", baseline.current.kind
@@ -142,12 +142,12 @@ def _facts(plan: Plan, now: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
         yield name, as_text(value)
 
 
-def shown(project: Project, proposal: Proposal) -> Proposal:
+def shown(project: Project, proposal: RefreshProposal) -> RefreshProposal:
     """What may be looked at."""
     return proposal_shown(proposal, project.redactor)
 
 
-def as_json(project: Project, proposal: Proposal) -> str:
+def as_json(project: Project, proposal: RefreshProposal) -> str:
     """All that is pending, with what could be chosen for each change."""
     knows = Knows(project)
     asked = sorted(member for group in proposal.groups for member in group.members)
@@ -158,7 +158,7 @@ def as_json(project: Project, proposal: Proposal) -> str:
     return reports.review_json(shown(project, proposal), offers)
 
 
-def _offers(knows: Knows, plan: Plan, change: Change) -> Offers:
+def _offers(knows: Knows, plan: RefreshPlan, change: Change) -> Offers:
     return Offers(
         () if no_placeholder(change) else tuple(knows.offers([(plan, change)])),
         () if no_rule(change) else tuple(rules_for(plan, change)),
@@ -172,7 +172,7 @@ def counted(decided: Mapping[Member, Decision]) -> dict[Verb, int]:
 
 
 def diffs(
-    project: Project, plans: Sequence[Plan], decided: Mapping[Member, Decision], stamp: Stamp
+    project: Project, plans: Sequence[RefreshPlan], decided: Mapping[Member, Decision], stamp: Stamp
 ) -> tuple[Rewritten, ...]:
     """The files as these decisions would make them. Nothing is written."""
     approvals = [one.approval for one in settled(plans, decided) if one.writes]
@@ -180,7 +180,7 @@ def diffs(
 
 
 def finish(
-    project: Project, plans: Sequence[Plan], decided: Mapping[Member, Decision], stamp: Stamp
+    project: Project, plans: Sequence[RefreshPlan], decided: Mapping[Member, Decision], stamp: Stamp
 ) -> Applied:
     """Write what was accepted, forget what was rejected, and keep the rest for another time."""
     results = settled(plans, decided)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from baselinekit.cli import models, options, screen
-from baselinekit.cli.clients import real_way
+from baselinekit.cli.clients import real_context
 from baselinekit.evals import selection
 from baselinekit.evals.judges import calibrate as measure, judges_of
 from baselinekit.report import dispatch as reports
@@ -27,8 +27,8 @@ def calibrate(paths: tuple[str, ...], suite: str | None, as_json: bool, **given:
     """
     project, wanted = options.project_of(given), models.kept(given)
     judges = judges_of(project.root, selection.load(project, paths, suite).cases)
-    with real_way() as way:
-        found = measure(project.root, judges, models.with_models(way, project, wanted).doors.models.ask)
+    with real_context() as context:
+        found = measure(project.root, judges, models.with_models(context, project, wanted).clients.models.ask)
     if as_json:
         told = [{"file": judge.file, **asdict(one), "accuracy": one.accuracy} for judge, one in found]
         screen.show_json(json.dumps(told, indent=2, ensure_ascii=False) + "\n")

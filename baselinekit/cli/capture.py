@@ -18,7 +18,7 @@ from baselinekit.cli import (
     recipes,
     screen,
 )
-from baselinekit.cli.clients import real_way
+from baselinekit.cli.clients import real_context
 from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem, Refused
 from baselinekit.variables import names_in
 from baselinekit.workflow.capture import Captured, capture_all, capture_new, checked
@@ -35,8 +35,8 @@ class Kinds(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         first = args[0]
         if first.split(" ")[0] == "curl":
-            mend = "capture http takes the URL, -X, -H and -d of curl: capture http URL -H 'NAME: VALUE'"
-            raise InvalidInput(Problem("BK508", "a curl command is not read", mend))
+            hint = "capture http takes the URL, -X, -H and -d of curl: capture http URL -H 'NAME: VALUE'"
+            raise InvalidInput(Problem("BK508", "a curl command is not read", hint))
         if first not in self.commands and not first.startswith("-"):
             is_http = "://" in first or (first.isalpha() and first.isupper())
             args = ["http" if is_http else "from", *args]
@@ -191,11 +191,11 @@ def from_files(paths: tuple[str, ...], **given: Any) -> int:
     ):
         project = project.allowing(url)
     with ExitStack() as stack:
-        way = stack.enter_context(real_way(capture_summary.progress(stack, given)))
-        way = models.with_models(way, project, models.kept(given))
+        context = stack.enter_context(real_context(capture_summary.progress(stack, given)))
+        context = models.with_models(context, project, models.kept(given))
         for draft in drafts:
-            checked(project, draft, way)
-        captured, errors = capture_all(project, drafts, capture_options.of(given), way)
+            checked(project, draft, context)
+        captured, errors = capture_all(project, drafts, capture_options.of(given), context)
     if captured:
         done = {one.id for one in captured}
         asked = [draft.current for draft in drafts if draft.id in done]
@@ -222,9 +222,9 @@ def _new(
         line = f"`limits: {{timeout: {given['timeout']:g}}}`"
         notes = [*notes, f"to compare it, add {line} to baselinekit.yaml: a file may ask for {granted:g} s"]
     with ExitStack() as stack:
-        way = stack.enter_context(real_way(capture_summary.progress(stack, given)))
-        way = models.with_models(way, project, models.kept(given))
-        captured = capture_new(project, record, capture_options.of(given), way)
+        context = stack.enter_context(real_context(capture_summary.progress(stack, given)))
+        context = models.with_models(context, project, models.kept(given))
+        captured = capture_new(project, record, capture_options.of(given), context)
     how = record["current"]["execution"]
     more = _needed_again(project, record["current"], [how.get("base_url")] if how["type"] == "http" else [])
     _tell(project, [replace(captured, notes=(*captured.notes, *notes))], given, more)

@@ -122,8 +122,8 @@ def _type(given: dict[str, Any]) -> str | None:
 def _bound(text: str) -> dict[str, Json]:
     found = _NUMBER.fullmatch(text.strip())
     if found is None or (found["sign"] and found["percent"]):
-        mend = "as in price=0.05, score=-0.3 or total=5%"
-        raise InvalidInput(Problem("BK508", f"--tolerance {text!r} is no number", mend))
+        hint = "as in price=0.05, score=-0.3 or total=5%"
+        raise InvalidInput(Problem("BK508", f"--tolerance {text!r} is no number", hint))
     if found["percent"]:
         return {"rel": _number(found["digits"], lambda digits: float(digits) / 100)}
     name = {"-": "min_delta", "+": "max_delta", "": "abs"}[found["sign"]]
@@ -140,8 +140,8 @@ def _mode(text: str) -> Json:
     if word == "by" and key:
         return {"by": key}
     if text not in _MODES:
-        mend = f"one of {', '.join(_MODES)}, by:KEY"
-        raise InvalidInput(Problem("BK508", f"--array: there is no mode {text!r}", mend))
+        hint = f"one of {', '.join(_MODES)}, by:KEY"
+        raise InvalidInput(Problem("BK508", f"--array: there is no mode {text!r}", hint))
     return text
 
 
@@ -154,8 +154,8 @@ def _field(text: str, method: str | None) -> dict[str, Json]:
         return {"type": kind}
     how = OLD_NAMES.get(how, how)
     if how and how not in PURPOSE:
-        mend = f"one of {', '.join(PURPOSE)}"
-        raise InvalidInput(Problem("BK508", f"--field: there is no method {how!r}", mend))
+        hint = f"one of {', '.join(PURPOSE)}"
+        raise InvalidInput(Problem("BK508", f"--field: there is no method {how!r}", hint))
     if not how and method is None:
         what = "--field: nothing says how texts are compared"
         raise InvalidInput(Problem("BK206", what, f"semantic:METHOD, one of {_METHODS}"))
@@ -289,6 +289,6 @@ def _rubric(texts: tuple[str, ...], group: str, project: Project) -> Json:
     if len(texts) == 1 and os.path.isfile(os.path.join(project.cwd, texts[0])):
         return project.way_back(group, texts[0])
     if len(texts) == 1 and "=" not in texts[0]:
-        mend = "name a file of criteria, or --scores 'clarity=Can a newcomer follow it?'"
-        raise InvalidInput(Problem("BK508", f"there is no file {texts[0]!r}", mend))
+        hint = "name a file of criteria, or --scores 'clarity=Can a newcomer follow it?'"
+        raise InvalidInput(Problem("BK508", f"there is no file {texts[0]!r}", hint))
     return options.pairs("--scores", texts, "NAME=WHAT IS MEANT")

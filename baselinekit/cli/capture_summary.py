@@ -93,7 +93,7 @@ def as_json(one: Captured) -> dict[str, Json]:
                 "path": render(unlearnt.found.path),
                 "kind": unlearnt.found.kind,
                 "what": unlearnt.found.what,
-                "mend": unlearnt.found.mend,
+                "mend": unlearnt.found.hint,
                 "line": unlearnt.place.line if unlearnt.place else None,
             }
             for unlearnt in one.unlearnt

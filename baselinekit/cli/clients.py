@@ -14,8 +14,8 @@ from types import FrameType
 from baselinekit.cli.clock import Now, clock
 from baselinekit.programs.process import Processes
 from baselinekit.replay.client import Client, proxies_of_environment
-from baselinekit.replay.dispatch import Doors
-from baselinekit.workflow.compare import Clock, Way
+from baselinekit.replay.dispatch import Clients
+from baselinekit.workflow.compare import Clock, RunContext
 from baselinekit.workflow.pool import Stop
 
 
@@ -29,7 +29,7 @@ _AT_ONCE = 3.0
 
 
 @contextmanager
-def real_way(advance: Callable[..., Callable[..., None]] | None = None) -> Iterator[Way]:
+def real_context(advance: Callable[..., Callable[..., None]] | None = None) -> Iterator[RunContext]:
     """The doors, open until the run is over."""
     client = Client(proxies_of_environment())
     interrupt = _Interrupt()
@@ -43,12 +43,12 @@ def real_way(advance: Callable[..., Callable[..., None]] | None = None) -> Itera
         processes.cancel()  # last: a child that ignores the signal is waited for
 
     now = clock()
-    doors = Doors(client.send, processes.execute, client.sleep, now=now)
-    way = Way(doors, cancel, Clock(timestamps(now), time.monotonic), stop=interrupt.stop)
+    clients = Clients(client.send, processes.execute, client.sleep, now=now)
+    context = RunContext(clients, cancel, Clock(timestamps(now), time.monotonic), stop=interrupt.stop)
     if advance is not None:
-        way = replace(way, advance=advance)
+        context = replace(context, advance=advance)
     try:
-        yield way
+        yield context
     finally:
         sys.unraisablehook = sys.__unraisablehook__
         for number, handler in before.items() if not interrupt.came else ():

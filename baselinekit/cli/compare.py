@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from baselinekit.cli import delivery, models, options, options as completion, screen
-from baselinekit.cli.clients import real_way
+from baselinekit.cli.clients import real_context
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.results import Against, Outcome, Report
 from baselinekit.programs.git import Git
@@ -20,7 +20,7 @@ from baselinekit.report.style import Style
 from baselinekit.store import results
 from baselinekit.trust import in_ci
 from baselinekit.workflow import history, selection
-from baselinekit.workflow.compare import Policy, Way, compare as run
+from baselinekit.workflow.compare import ComparePolicy, RunContext, compare as run
 from baselinekit.workflow.masking import masked
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import Selection
@@ -103,16 +103,16 @@ def _round(paths: tuple[str, ...], color: str, given: dict[str, Any]) -> Report:
     quiet = given["quiet"] or given["as_json"]
     with ExitStack() as stack:
         advance = _progress(stack, color) if not quiet else None
-        way = stack.enter_context(real_way(advance))
-        asked = models.Asked(project, way.doors, wanted)
-        way = asked.added_to(way)
-        against = _against(project, way, given)
+        context = stack.enter_context(real_context(advance))
+        asked = models.LazyModels(project, context.clients, wanted)
+        context = asked.added_to(context)
+        against = _against(project, context, given)
         report = run(
             project,
             paths,
             _selection(project, given),
             _policy(project, given),
-            way,
+            context,
             options.command_line(project),
         )
         report = replace(report, spent=asked.spent, against=against)
@@ -132,12 +132,12 @@ def _round(paths: tuple[str, ...], color: str, given: dict[str, Any]) -> Report:
     return report
 
 
-def _against(project: Project, way: Way, given: dict[str, Any]) -> Against | None:
+def _against(project: Project, context: RunContext, given: dict[str, Any]) -> Against | None:
     """What the change does to the baselines themselves; a commit that is none is told before any request."""
     if given["base"] is not None:
         from baselinekit.workflow import weakened
 
-        git = Git(way.doors.execute, project.root)
+        git = Git(context.clients.execute, project.root)
         return weakened.against(project, git, given["base"], given["fail_on_weakened"])
     if given["fail_on_weakened"]:
         what = "--fail-on-weakened asks: weaker than what?"
@@ -167,7 +167,7 @@ def _selection(project: Project, given: dict[str, Any]) -> Selection:
     )
 
 
-def _policy(project: Project, given: dict[str, Any]) -> Policy:
+def _policy(project: Project, given: dict[str, Any]) -> ComparePolicy:
     record = options.record_of(project, given["record"])
     maxfail = 1 if given["first"] else given["maxfail"]
     explain = bool(given["verbose"] or given["outputs"])
@@ -175,7 +175,7 @@ def _policy(project: Project, given: dict[str, Any]) -> Policy:
     if repeating.rate < 1 and repeating.times == 1:
         what = "--min-pass-rate is a share of several replays"
         raise InvalidInput(Problem("BK508", what, "say how many: --repeat 5"))
-    return Policy(record, given["jobs"], maxfail, given["strict_rules"], explain, repeating)
+    return ComparePolicy(record, given["jobs"], maxfail, given["strict_rules"], explain, repeating)
 
 
 def _print(report: Report, style: Style, given: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from baselinekit.cli import screen
-from baselinekit.cli.clients import real_way
+from baselinekit.cli.clients import real_context
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.evals import notifying
 from baselinekit.model.evals import Judged
@@ -124,8 +124,8 @@ def tell(
     if not notifying.is_wanted(project, exit_code, by_suite):
         return
     told = notifying.notice(report, exit_code, judged, notifying.link_of(os.environ))
-    with real_way() as way:
-        warning = notifying.notify(project, told, way.doors)
+    with real_context() as context:
+        warning = notifying.notify(project, told, context.clients)
     if warning:
         screen.line(f"warning {screen.safe_line(warning)}", err=True)
 

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from baselinekit.cli import delivery, options, screen
-from baselinekit.cli.clients import real_way
-from baselinekit.cli.models import Kept, with_models
+from baselinekit.cli.clients import real_context
+from baselinekit.cli.models import RecordingOptions, with_models
 from baselinekit.errors import Problem, count_of
 from baselinekit.evals.doctor import examine_all
 from baselinekit.evals.judges import Probed, judges_to_probe, probe
@@ -51,11 +51,15 @@ def doctor(paths: tuple[str, ...], ci: bool, probe_judges: bool, as_json: bool, 
     project = options.project_of(given)
     if probe_judges:
         return run_probes(project, paths, as_json)
-    with real_way() as way:
-        sandbox = Sandbox(way.doors.execute, project.trust.allow_exec)
-        findings = examine_all(project, paths, with_models(way, project, Kept()).doors, sandbox.check)
+    with real_context() as context:
+        sandbox = Sandbox(context.clients.execute, project.trust.allow_exec)
+        findings = examine_all(
+            project, paths, with_models(context, project, RecordingOptions()).clients, sandbox.check
+        )
         # where a CI system runs this, nobody merges, and each clone is a new one
-        untold = None if in_ci(os.environ) else gitsetup.missing_driver(Git(way.doors.execute, project.root))
+        untold = (
+            None if in_ci(os.environ) else gitsetup.missing_driver(Git(context.clients.execute, project.root))
+        )
     findings = replace(findings, notes=(*findings.notes, *([untold] if untold else ())))
     if as_json:
         allowed = {"allowed": _allowed(project)} if ci else {}
@@ -166,8 +170,8 @@ def _as_json(findings: Findings) -> dict[str, Any]:
         place = problem.place
         return {
             "code": problem.code,
-            "what": problem.what,
-            "mend": problem.mend,
+            "what": problem.message,
+            "mend": problem.hint,
             "file": place.file if place else None,
             "line": place.line if place else None,
             "column": place.column if place else None,
@@ -193,8 +197,8 @@ _LONGEST_REASON = 200
 def run_probes(project: Project, paths: Sequence[str], as_json: bool) -> int:
     """3 where a judge fell for a text, or could not tell a wrong answer from a right one."""
     judges = judges_to_probe(project, paths)
-    with real_way() as way:
-        models = with_models(way, project, Kept()).doors.models
+    with real_context() as context:
+        models = with_models(context, project, RecordingOptions()).clients.models
         for judge in judges:
             models.check(judge)
         found = probe(judges, models.ask)

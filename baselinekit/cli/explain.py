@@ -26,14 +26,16 @@ def explain(what: str, **given: Any) -> None:
         raise InvalidInput(
             Problem("BK508", f"there is no code {what}", "the codes stand at the start of messages")
         )
-    from baselinekit.cli.clients import real_way
-    from baselinekit.cli.models import UNASKED, Kept, with_models
+    from baselinekit.cli.clients import real_context
+    from baselinekit.cli.models import UNASKED, RecordingOptions, with_models
     from baselinekit.workflow.compare import load
     from baselinekit.workflow.doctor import portrait
     from baselinekit.workflow.selection import Selection, select
 
     project = options.project_of(given)
     baseline = select(load(project, ()), Selection(ids=(what,)))[0]
-    with real_way() as way:
-        for line in portrait(project, baseline, with_models(way, project, Kept(offline=UNASKED)).doors):
+    with real_context() as context:
+        for line in portrait(
+            project, baseline, with_models(context, project, RecordingOptions(offline=UNASKED)).clients
+        ):
             screen.line(screen.safe_line(line))

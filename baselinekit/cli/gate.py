@@ -17,7 +17,7 @@ from baselinekit.cli import (
     options,
     screen,
 )
-from baselinekit.cli.models import Kept
+from baselinekit.cli.models import RecordingOptions
 from baselinekit.cli.run import choice_of, executed, looked_at, policy_of, remember
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem, Refused
 from baselinekit.evals import gating, selection
@@ -44,7 +44,7 @@ from baselinekit.workflow.project import Project
 class Running:
     """`told`: where reports are kept, and which gates were finished before, whose runs are not made again."""
 
-    def __init__(self, project: Project, wanted: Kept, given: dict[str, Any]):
+    def __init__(self, project: Project, wanted: RecordingOptions, given: dict[str, Any]):
         self._project, self._wanted, self._given = project, wanted, given
         self.told: list[str] = []
 
@@ -294,7 +294,7 @@ def _kept(path: str, judged: Judged, project: Project) -> str:
     try:
         write_text(path, text, project.root)
     except NotRecorded as error:
-        return f"the phase report could not be written: {error.problems[0].what}"
+        return f"the phase report could not be written: {error.problems[0].message}"
     return f"report: {shown}"
 
 
@@ -305,7 +305,7 @@ def _archived(judged: Judged, texts: dict[str, str], project: Project) -> str:
         root = settings.root_of(project.root, file)
         written, why = evalresults.keep(folder, judged.report.started, texts, root)
     except NotRecorded as error:
-        return f"the results could not be archived: {error.problems[0].what}"
+        return f"the results could not be archived: {error.problems[0].message}"
     shown = f"archived: {keptreports.told([os.path.relpath(path, project.cwd) for path in written])}"
     return f"{shown}; {why}" if why else shown
 

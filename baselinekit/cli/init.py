@@ -173,7 +173,7 @@ def _tell_git(git: Git, folders: list[str], dry_run: bool) -> None:
     _carry_out(plan, git, folders)
 
 
-def _carry_out(plan: gitsetup.Plan, git: Git, folders: list[str]) -> None:
+def _carry_out(plan: gitsetup.GitSetupPlan, git: Git, folders: list[str]) -> None:
     gitsetup.carry_out(plan, git)
     for line in gitsetup.overruled(git, folders):
         screen.line(
@@ -198,7 +198,7 @@ def _undo(git: Git, dry_run: bool) -> None:
     screen.line("taken out: git treats baselines like any other text again")
 
 
-def _show(plan: gitsetup.Plan) -> None:
+def _show(plan: gitsetup.GitSetupPlan) -> None:
     for line in plan.lines():
         screen.line(screen.safe_line(line))
 

@@ -11,10 +11,10 @@ import click
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.questions import Answer, Ask, Limits, Spent
-from baselinekit.replay.dispatch import Doors
+from baselinekit.replay.dispatch import Clients
 from baselinekit.store import state
 from baselinekit.store.results import check_place
-from baselinekit.workflow.compare import Way
+from baselinekit.workflow.compare import RunContext
 from baselinekit.workflow.project import Project
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -43,7 +43,7 @@ def model_options(command: Command) -> Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RecordingOptions:
     """What the operator wants of the answers. `resume`: whether this goes on where a run was stopped; None
     where there are no runs to be stopped."""
 
@@ -56,9 +56,9 @@ class Kept:
     max_tokens: int | None = None
 
 
-def kept(given: dict[str, Any]) -> Kept:
+def kept(given: dict[str, Any]) -> RecordingOptions:
     """These options, taken out of what a command was given."""
-    found = Kept(**{key: given.pop(key) for key in _KEYS if key in given})
+    found = RecordingOptions(**{key: given.pop(key) for key in _KEYS if key in given})
     if found.max_cost is not None and not 0 <= found.max_cost < math.inf:  # nor is it no number at all
         what = f"--max-cost {found.max_cost:g} is no sum of dollars"
         raise InvalidInput(Problem("BK508", what, "0 or more, such as --max-cost 2.5"))
@@ -70,11 +70,11 @@ def kept(given: dict[str, Any]) -> Kept:
     return found
 
 
-class Asked:
+class LazyModels:
     """The models of a project, made when the first of them is needed: most runs need none."""
 
-    def __init__(self, project: Project, doors: Doors, wanted: Kept):
-        self._project, self._doors, self._wanted = project, doors, wanted
+    def __init__(self, project: Project, clients: Clients, wanted: RecordingOptions):
+        self._project, self._clients, self._wanted = project, clients, wanted
         self._lock = threading.Lock()
         self._models: Any = None
         self._source: Any = None
@@ -99,8 +99,8 @@ class Asked:
         alike: list[float] = self._embedding.similarities(pairs)
         return alike
 
-    def added_to(self, way: Way) -> Way:
-        return replace(way, doors=replace(way.doors, models=self, similar=self.similar))
+    def added_to(self, context: RunContext) -> RunContext:
+        return replace(context, clients=replace(context.clients, models=self, similar=self.similar))
 
     @property
     def spent(self) -> Spent | None:
@@ -124,9 +124,9 @@ class Asked:
 
             project = self._project
             world = World(
-                self._doors.send,
-                self._doors.execute,
-                self._doors.sleep,
+                self._clients.send,
+                self._clients.execute,
+                self._clients.sleep,
                 project.root,
                 lambda name: str(project.scope.lookup(name)),
                 project.redactor.mask_declared,
@@ -163,9 +163,9 @@ class Asked:
         return Cassettes(self._project.root, f"{state.NAME}/{_JOURNAL}")
 
 
-def with_models(way: Way, project: Project, wanted: Kept) -> Way:
+def with_models(context: RunContext, project: Project, wanted: RecordingOptions) -> RunContext:
     """The way with a door to the models of the project."""
-    return Asked(project, way.doors, wanted).added_to(way)
+    return LazyModels(project, context.clients, wanted).added_to(context)
 
 
 def _typed(project: Project, folder: str) -> str:
@@ -173,7 +173,7 @@ def _typed(project: Project, folder: str) -> str:
     return os.path.join(project.cwd, os.path.expanduser(folder))
 
 
-def _limits(stated: Limits, wanted: Kept) -> Limits:
+def _limits(stated: Limits, wanted: RecordingOptions) -> Limits:
     """The operator's limits, else the configured ones."""
     return Limits(
         calls=stated.calls if wanted.max_calls is None else wanted.max_calls,

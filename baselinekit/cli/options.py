@@ -115,7 +115,7 @@ def check_base_url(url: str) -> None:
             Problem("BK508", f"--base-url {url!r} is no URL", "it starts with http:// or https://")
         )
     for problem in check_base(url, ()):
-        raise InvalidInput(Problem("BK508", f"--base-url: {problem.what}", problem.mend))
+        raise InvalidInput(Problem("BK508", f"--base-url: {problem.message}", problem.hint))
 
 
 PROJECT_KEYS = (

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from baselinekit.cli import options, screen
-from baselinekit.cli.clients import real_way
-from baselinekit.cli.models import UNASKED, Kept, with_models
+from baselinekit.cli.clients import real_context
+from baselinekit.cli.models import UNASKED, RecordingOptions, with_models
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.store.atomic import remove
 from baselinekit.texts import many
@@ -45,9 +45,9 @@ def orphans(results: tuple[str, ...], as_json: bool, **given: Any) -> int:
     wants = {name: given.pop(name) for name in ("delete", "yes", "fail")}
     project = options.project_of(given)
     parts = resultfiles.load(results, os.getcwd())
-    with real_way() as way:
-        doors = with_models(way, project, Kept(offline=UNASKED)).doors
-        found = search(project, doors, parts)
+    with real_context() as context:
+        clients = with_models(context, project, RecordingOptions(offline=UNASKED)).clients
+        found = search(project, clients, parts)
     if as_json:
         screen.show_json(json.dumps(_document(found), indent=2, ensure_ascii=False) + "\n")
     else:

@@ -13,10 +13,10 @@ from baselinekit.approval.approving import version_of
 from baselinekit.approval.refresh import Wanted
 from baselinekit.cli import options
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.model.changes import Applied, Plan
+from baselinekit.model.changes import Applied, RefreshPlan
 from baselinekit.report import dispatch as reports
 from baselinekit.store.files import MAX_OUTPUT_BYTES
-from baselinekit.workflow.compare import Way
+from baselinekit.workflow.compare import RunContext
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import Selection
 
@@ -98,13 +98,15 @@ def _from_here(project: Project) -> Callable[[str], str]:
     return lambda file: os.path.normpath(os.path.join(os.path.relpath(project.root), file))
 
 
-def next_commands(project: Project, way: Way, applied: Applied, plans: Sequence[Plan]) -> list[str]:
+def next_commands(
+    project: Project, context: RunContext, applied: Applied, plans: Sequence[RefreshPlan]
+) -> list[str]:
     """To look at what was written, and to see it pass."""
     if not applied.ids:
         return []
     files = [_from_here(project)(rewritten.file) for rewritten in applied.files]
     shown: Sequence[str] = files if len(files) <= _MOST_NAMED else [os.path.commonpath(files) or "."]
     of = {plan.baseline.id: plan.baseline.source.file for plan in plans}
-    has_git = version_of(project, way.doors) is not None
+    has_git = version_of(project, context.clients) is not None
     seen = checking(project, [(id, of[id]) for id in applied.ids])
     return [*([shlex.join(["git", "diff", *shown])] if has_git else []), *seen]

@@ -121,7 +121,7 @@ class Session:
         try:
             self.queue.rate(item, rating)
         except BaselinekitError as error:
-            answer.said = error.problems[0].what
+            answer.said = error.problems[0].message
             answer.values.clear()
             answer.typed = ""
             return False
@@ -152,7 +152,7 @@ class Session:
         try:
             self.queue.rate(item, replace(rating, note=note), again=True)
         except BaselinekitError as error:
-            return error.problems[0].what
+            return error.problems[0].message
         return f"noted to {item.case}"
 
     def _note(self, keys: Keyboard, case: str, note: str) -> str:
@@ -222,7 +222,7 @@ def _ranked(key: str, shown: Sheet, answer: _Answer) -> Json:
             try:
                 return typed(item, answer.typed)
             except BaselinekitError as error:
-                answer.said = error.problems[0].mend
+                answer.said = error.problems[0].hint
         elif key.isdecimal() or key in ("=", ">", " ", ","):
             answer.typed += key
         return None

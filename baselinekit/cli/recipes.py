@@ -59,8 +59,8 @@ def _endpoint(url: str, execution: dict[str, Any], project: Project) -> str:
     if url.startswith("/"):
         if base is None:
             what = f"{url} has no base_url"
-            mend = "pass --base-url http://…, or set base_url: in baselinekit.yaml"
-            raise InvalidInput(Problem("BK508", what, mend))
+            hint = "pass --base-url http://…, or set base_url: in baselinekit.yaml"
+            raise InvalidInput(Problem("BK508", what, hint))
         return url
     if "://" not in url:
         if not re.search(r"[.:/]|^localhost$", url):
@@ -98,8 +98,8 @@ def _header(text: str, project: Project) -> tuple[str, str]:
     value = with_names(value, project.scope)
     if is_secret_header(name) and not any(names_in(value)):
         variable = re.sub(r"\W+", "_", name.lower())
-        mend = f"pass --secret {variable}=… and -H '{name}: {{{{{variable}}}}}': no credentials in a file"
-        raise Refused(Problem("BK525", f"the header {name} carries credentials", mend))
+        hint = f"pass --secret {variable}=… and -H '{name}: {{{{{variable}}}}}': no credentials in a file"
+        raise Refused(Problem("BK525", f"the header {name} carries credentials", hint))
     return name, value
 
 
@@ -118,8 +118,8 @@ def _body(given: dict[str, Any]) -> dict[str, Any]:
 def prompt(file: str, given: dict[str, Any], project: Project) -> dict[str, Any]:
     """A template and what goes into it. Its path leads there from the new file's folder."""
     if not os.path.isfile(os.path.join(project.cwd, file)):
-        mend = "name a template: a text with {{names}}, or a list of messages in YAML or JSON"
-        raise InvalidInput(Problem("BK508", f"there is no file {file!r}", mend))
+        hint = "name a template: a text with {{names}}, or a list of messages in YAML or JSON"
+        raise InvalidInput(Problem("BK508", f"there is no file {file!r}", hint))
     group = given["group"] = given["group"] or slug(os.path.splitext(os.path.basename(file))[0])
     asked: dict[str, Any] = {"prompt": project.way_back(group, file)}
     if given["inputs"]:
@@ -167,8 +167,8 @@ def _tool(tool: Json, file: str) -> Json:
     if isinstance(tool, dict) and isinstance(tool.get("function"), dict):
         tool = tool["function"]
     if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
-        mend = "a list of {name, description, parameters}"
-        raise InvalidInput(Problem("BK508", f"{file} holds something that is no tool", mend))
+        hint = "a list of {name, description, parameters}"
+        raise InvalidInput(Problem("BK508", f"{file} holds something that is no tool", hint))
     told = {"name": tool["name"], "description": tool.get("description")}
     told["parameters"] = tool.get("parameters", tool.get("input_schema"))
     return {key: value for key, value in told.items() if value}
@@ -178,8 +178,8 @@ def _input(text: str, group: str, project: Project) -> Json:
     """A value, JSON where it is JSON; or the file that it comes from."""
     if text.startswith("@"):
         if not os.path.isfile(os.path.join(project.cwd, text[1:])):
-            mend = "name a file after the @, or leave it out"
-            raise InvalidInput(Problem("BK508", f"there is no file {text[1:]!r}", mend))
+            hint = "name a file after the @, or leave it out"
+            raise InvalidInput(Problem("BK508", f"there is no file {text[1:]!r}", hint))
         return {"file": project.way_back(group, text[1:])}
     return json_or_text(text)
 

@@ -12,15 +12,15 @@ import click
 from baselinekit.approval.approving import Permit, apply, forbidden, preview, version_of
 from baselinekit.approval.refresh import accepted_by, propose
 from baselinekit.cli import models, options, options as completion, pending_options, screen
-from baselinekit.cli.clients import real_way
+from baselinekit.cli.clients import real_context
 from baselinekit.errors import InvalidInput, Place, Problem
-from baselinekit.model.changes import Applied, Approval, Proposal, Stamp
+from baselinekit.model.changes import Applied, Approval, RefreshProposal, Stamp
 from baselinekit.model.results import Outcome
 from baselinekit.model.values import Json
 from baselinekit.report import dispatch as reports, progressbar
 from baselinekit.report.style import Style
 from baselinekit.texts import many
-from baselinekit.workflow.compare import Way
+from baselinekit.workflow.compare import RunContext
 from baselinekit.workflow.masking import proposal_shown
 from baselinekit.workflow.project import Project
 
@@ -73,12 +73,12 @@ def refresh(words: tuple[str, ...], color: str, **given: Any) -> int:
     wanted, asking = pending_options.wanted_of(words, given, given["all_failed"]), models.kept(given)
     project = options.project_of(given)
     bar = ExitStack()
-    with real_way(None if given["as_json"] else _progress(bar, color)) as way:
-        way = models.with_models(way, project, asking) if wanted.replay else way
+    with real_context(None if given["as_json"] else _progress(bar, color)) as context:
+        context = models.with_models(context, project, asking) if wanted.replay else context
         with bar:
-            proposal = propose(project, wanted, way)
+            proposal = propose(project, wanted, context)
         accepted = accepted_by(proposal.plans, given["paths"])
-        told = _Telling(project, way, given, screen.style_of(color), proposal, accepted)
+        told = _Telling(project, context, given, screen.style_of(color), proposal, accepted)
         return told.run()
 
 
@@ -94,10 +94,10 @@ class _Telling:
     """One refresh, as its user sees it: what would change, the question, what was done, what comes next."""
 
     project: Project
-    way: Way
+    context: RunContext
     given: dict[str, Any]
     style: Style
-    proposal: Proposal
+    proposal: RefreshProposal
     accepted: list[frozenset[int]]
     held: dict[str, Problem] = field(default_factory=dict)
 
@@ -105,7 +105,7 @@ class _Telling:
         given = self.given
         approvals = self._approvals()
         stamp = Stamp(
-            given["version"] or version_of(self.project, self.way.doors), given["by"], given["reason"]
+            given["version"] or version_of(self.project, self.context.clients), given["by"], given["reason"]
         )
         if given["as_json"]:
             applied = apply(self.project, approvals, stamp) if given["yes"] and not given["dry_run"] else None
@@ -195,7 +195,9 @@ class _Telling:
         if not applied.ids:
             return
         screen.line(f"refreshed {many(len(applied.ids), 'baseline')} in {many(len(applied.files), 'file')}")
-        for command in pending_options.next_commands(self.project, self.way, applied, self.proposal.plans):
+        for command in pending_options.next_commands(
+            self.project, self.context, applied, self.proposal.plans
+        ):
             screen.line(f"next: {screen.safe_line(command)}")
 
     def _counted(self, approvals: Sequence[Approval]) -> str:

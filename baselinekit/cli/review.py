@@ -12,14 +12,14 @@ from baselinekit.approval.approving import Permit, version_of
 from baselinekit.approval.decisions import decisions_in, undecided
 from baselinekit.approval.refresh import accepted_by, propose
 from baselinekit.cli import models, options, options as completion, pending_options, screen
-from baselinekit.cli.clients import real_way
+from baselinekit.cli.clients import real_context
 from baselinekit.errors import NothingSelected, Problem
-from baselinekit.model.changes import Decision, Member, Proposal, Stamp
+from baselinekit.model.changes import Decision, Member, RefreshProposal, Stamp
 from baselinekit.refresh.reviewing import Review
 from baselinekit.report import dispatch as reports
 from baselinekit.report.style import Style
 from baselinekit.texts import many
-from baselinekit.workflow.compare import Way
+from baselinekit.workflow.compare import RunContext
 from baselinekit.workflow.project import Project
 
 _NOTHING_KEPT = "BK530"
@@ -67,19 +67,23 @@ def review(words: tuple[str, ...], color: str, **given: Any) -> int:
     """
     wanted, asking = pending_options.wanted_of(words, given, True), models.kept(given)
     project = options.project_of(given)
-    with real_way() as way:
-        way = models.Asked(project, way.doors, asking).added_to(way) if wanted.replay else way
+    with real_context() as context:
+        context = (
+            models.LazyModels(project, context.clients, asking).added_to(context)
+            if wanted.replay
+            else context
+        )
         try:
-            proposal = propose(project, wanted, way)
+            proposal = propose(project, wanted, context)
         except NothingSelected as nothing:
             if words or nothing.problems[0].code != _NOTHING_KEPT:
                 raise
-            proposal = Proposal(())
+            proposal = RefreshProposal(())
         proposal = _only_at(proposal, given["paths"])
-        return _Session(project, way, given, screen.style_of(color), proposal).run()
+        return _Session(project, context, given, screen.style_of(color), proposal).run()
 
 
-def _only_at(proposal: Proposal, paths: Sequence[str]) -> Proposal:
+def _only_at(proposal: RefreshProposal, paths: Sequence[str]) -> RefreshProposal:
     """Without the questions about other paths."""
     if not paths:
         return proposal
@@ -96,10 +100,10 @@ class _Session:
     """One review, as its user sees it."""
 
     project: Project
-    way: Way
+    context: RunContext
     given: dict[str, Any]
     style: Style
-    proposal: Proposal
+    proposal: RefreshProposal
 
     def run(self) -> int:
         if self.given["decide"] is not None:
@@ -188,7 +192,7 @@ class _Session:
 
     def _finish(self, decided: dict[Member, Decision]) -> int:
         """Write it down, and say what became of everything."""
-        version = version_of(self.project, self.way.doors)
+        version = version_of(self.project, self.context.clients)
         applied = reviewing.finish(self.project, self.proposal.plans, decided, self._stamp(version))
         left = list(undecided(self.proposal.plans, decided))
         counts = reviewing.counted(decided)
@@ -206,7 +210,7 @@ class _Session:
         self._tell_refused()
         if not self.given["as_json"]:
             for command in pending_options.next_commands(
-                self.project, self.way, applied, self.proposal.plans
+                self.project, self.context, applied, self.proposal.plans
             ):
                 screen.line(f"next: {screen.safe_line(command)}")
         return _PENDING if left or failures or self._refused() else 0

@@ -19,7 +19,7 @@ from baselinekit.cli import (
     options,
     screen,
 )
-from baselinekit.cli.clients import real_way
+from baselinekit.cli.clients import real_context
 from baselinekit.cli.clock import clock
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.attempts import Outside
@@ -27,7 +27,7 @@ from baselinekit.evals.earlier import check_parts, compared, load_earlier
 from baselinekit.evals.finishing import keep_reports
 from baselinekit.evals.measuring import RATE
 from baselinekit.evals.rating import Queue
-from baselinekit.evals.run import Planned, Policy, planned, run as evaluate
+from baselinekit.evals.run import Planned, RunPolicy, planned, run as evaluate
 from baselinekit.evals.selection import Choice, load
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Suite
@@ -47,9 +47,9 @@ from baselinekit.workflow.project import Project
 
 
 def show(
-    project: Project, suite: Suite, wanted: Choice, policy: Policy, as_json: bool, verbose: bool = False
+    project: Project, suite: Suite, wanted: Choice, policy: RunPolicy, as_json: bool, verbose: bool = False
 ) -> int:
-    found = looked_at(project, suite, wanted, policy, models.Kept())
+    found = looked_at(project, suite, wanted, policy, models.RecordingOptions())
     if as_json:
         screen.show_json(json.dumps([_document(one) for one in found], indent=2, default=str) + "\n")
     else:
@@ -58,13 +58,13 @@ def show(
 
 
 def looked_at(
-    project: Project, suite: Suite, wanted: Choice, policy: Policy, kept: models.Kept
+    project: Project, suite: Suite, wanted: Choice, policy: RunPolicy, kept: models.RecordingOptions
 ) -> list[Planned]:
     """Everything as a run would, and nobody is asked."""
-    with real_way() as way:
-        way = models.Asked(project, way.doors, kept).added_to(way)
-        sandbox = Sandbox(way.doors.execute, project.trust.allow_exec)
-        return planned(project, suite, wanted, policy, way.doors, Outside(check=sandbox.check))
+    with real_context() as context:
+        context = models.LazyModels(project, context.clients, kept).added_to(context)
+        sandbox = Sandbox(context.clients.execute, project.trust.allow_exec)
+        return planned(project, suite, wanted, policy, context.clients, Outside(check=sandbox.check))
 
 
 def _print_list(found: Sequence[Planned], of: int, verbose: bool) -> None:
@@ -213,14 +213,16 @@ def _earlier(project: Project, suite: Suite, given: dict[str, Any]) -> Report | 
     return None
 
 
-def executed(project: Project, suite: Suite, wanted: models.Kept, given: dict[str, Any]) -> Report:
+def executed(
+    project: Project, suite: Suite, wanted: models.RecordingOptions, given: dict[str, Any]
+) -> Report:
     """The run itself, with real doors."""
     with ExitStack() as stack:
         advance = None if given["quiet"] or given["as_json"] else _progress(stack)
-        way = stack.enter_context(real_way(advance))
-        asked = models.Asked(project, way.doors, wanted)
-        way = asked.added_to(way)
-        sandbox = Sandbox(way.doors.execute, project.trust.allow_exec)
+        context = stack.enter_context(real_context(advance))
+        asked = models.LazyModels(project, context.clients, wanted)
+        context = asked.added_to(context)
+        sandbox = Sandbox(context.clients.execute, project.trust.allow_exec)
 
         def in_sandbox(method: FunctionOutput, code: str, execute: Execute) -> Ran:
             return Sandbox(execute, project.trust.allow_exec).run(method, code)
@@ -230,7 +232,7 @@ def executed(project: Project, suite: Suite, wanted: models.Kept, given: dict[st
             suite,
             choice_of(project, given),
             policy_of(project, given),
-            way,
+            context,
             Outside(in_sandbox, Queue(project, clock()).rated, sandbox.check),
             options.command_line(project),
         )
@@ -266,7 +268,7 @@ def choice_of(project: Project, given: dict[str, Any]) -> Choice:
     )
 
 
-def policy_of(project: Project, given: dict[str, Any]) -> Policy:
+def policy_of(project: Project, given: dict[str, Any]) -> RunPolicy:
     record = options.record_of(project, given["record"])
     thresholds = dict(PRESETS[given["preset"]]) if given["preset"] else {}
     if given["fail_under"] is not None:
@@ -276,7 +278,7 @@ def policy_of(project: Project, given: dict[str, Any]) -> Policy:
         what = "a preset asks for pass@3, which fewer than three attempts cannot tell"
         raise InvalidInput(Problem("BK508", what, "leave out --attempts, or make it 3 or more"))
     lasting = given.get("lasting")
-    return Policy(record, given["jobs"], attempts, given["resume"], given["first"], thresholds, lasting)
+    return RunPolicy(record, given["jobs"], attempts, given["resume"], given["first"], thresholds, lasting)
 
 
 def _print(project: Project, report: Report, kept: list[str], style: Style, given: dict[str, Any]) -> None:

@@ -303,7 +303,7 @@ class Ident:
 
 
 @dataclass(slots=True, eq=False)
-class Each:
+class ElementTemplate:
     """Every element of the actual array is as one of the templates says: usually there is one."""
 
     expected: list[Json]

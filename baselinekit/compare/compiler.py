@@ -6,15 +6,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from baselinekit.compare.arrays import Each, Ordered
+from baselinekit.compare.arrays import ElementTemplate, Ordered
 from baselinekit.compare.leaves import (
     AnyElements,
     Elements,
     Ignored,
-    Meaning,
+    PlaceholderNode,
     Scalar,
     Selected,
-    Stand,
+    SemanticText,
     Uncompared,
 )
 from baselinekit.compare.literal import (
@@ -27,10 +27,10 @@ from baselinekit.compare.literal import (
     shows_more,
     untouched_bytes,
 )
-from baselinekit.compare.objects import Object, Shape
+from baselinekit.compare.objects import Object, ObjectShape
 from baselinekit.compare.pairing import Keyed, no_key
 from baselinekit.compare.rules import Mode, Rule, Side, State
-from baselinekit.compare.unordered import Made, Unordered
+from baselinekit.compare.unordered import LazyNodes, Unordered
 from baselinekit.compare.walk import Link, Node, unroll
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.baselines import ArrayMode, By, FieldRule
@@ -90,7 +90,7 @@ class Compiler:
     checked: int = 0
     uncompared: int = 0
     templates: dict[str, str | Placeholder | Inline] = field(default_factory=dict)
-    shapes: dict[tuple[int, int], list[Shape]] = field(default_factory=dict)
+    shapes: dict[tuple[int, int], list[ObjectShape]] = field(default_factory=dict)
 
     @property
     def bound(self) -> bool:
@@ -160,13 +160,13 @@ class Compiler:
         if isinstance(literal, str):
             return self._literal_text(value, literal, mode, at)
         self.checked += 1
-        return Stand(value, literal, at)
+        return PlaceholderNode(value, literal, at)
 
     def _literal_text(self, value: str, literal: str, mode: Mode, at: Link) -> Node:
         if mode.type == "numeric":
             return self._uncompared(value, at)
         self.checked += 1
-        return (Meaning if mode.type == "semantic" else Scalar)(value, literal, mode, at)
+        return (SemanticText if mode.type == "semantic" else Scalar)(value, literal, mode, at)
 
     def _template(self, text: str, at: Link) -> str | Placeholder | Inline:
         if text not in self.templates:
@@ -189,7 +189,7 @@ class Compiler:
             shape, nodes, rest, data = self._shape(value, mode, state, at)
             return Object(value, shape, nodes, data, at, stated=rest)
         if whole:
-            return Object(value, Shape(mode, state), (), None, at, stated=value)
+            return Object(value, ObjectShape(mode, state), (), None, at, stated=value)
         shapes = self.shapes.setdefault((id(mode), id(state)), [])
         for shape in shapes:
             row = self._alike(value, shape, at)
@@ -207,7 +207,7 @@ class Compiler:
             shapes.insert(0, shape)
         return Object(value, shape, nodes, data, at, stated=rest)
 
-    def _alike(self, value: dict[str, Json], shape: Shape, at: Link) -> Object | None:
+    def _alike(self, value: dict[str, Json], shape: ObjectShape, at: Link) -> Object | None:
         rest = shape.literal_part(value)
         if rest is None or (data := untouched_bytes(rest, shape.state)) is None:
             return None
@@ -222,7 +222,7 @@ class Compiler:
 
     def _shape(
         self, value: dict[str, Json], mode: Mode, state: State, at: Link
-    ) -> tuple[Shape, tuple[tuple[str, Node], ...], dict[str, Json], bytes | None]:
+    ) -> tuple[ObjectShape, tuple[tuple[str, Node], ...], dict[str, Json], bytes | None]:
         """The shape of an object, the nodes below it, and what is literal with its bytes."""
         size, below = len(value), state.otherwise()
         names = value.keys() if state.names is None or mode.asks_for_change else state.names
@@ -253,7 +253,7 @@ class Compiler:
                     nodes[key] = node
                     del rest[key]
         taken = frozenset(value.keys() - rest.keys())
-        shape = Shape(mode, state, False, tuple(texts), tuple(ignored), tuple(nodes), taken)
+        shape = ObjectShape(mode, state, False, tuple(texts), tuple(ignored), tuple(nodes), taken)
         return shape, tuple(nodes.items()), rest, bytes_of(rest) if data is None else data
 
     def _numbers(self, value: dict[str, Json], mode: Mode, state: State, at: Link) -> Node:
@@ -271,7 +271,7 @@ class Compiler:
         if at is not None and not nodes and not rest:
             return Uncompared(value, at)
         self.checked += bool(rest)
-        return Object(value, Shape(mode, state, open=True), tuple(nodes.items()), None, at, stated=rest)
+        return Object(value, ObjectShape(mode, state, open=True), tuple(nodes.items()), None, at, stated=rest)
 
     def _array(self, value: list[Json], mode: Mode, state: State, at: Link, whole: bool) -> Node:
         every = state.any_elements()
@@ -351,7 +351,7 @@ class Compiler:
         """An array with a node for each of its rows; for those that are all alike, when it is asked for."""
         item = self._item(value, mode, state, at)
         if columns is not None and how in ("unordered", "subset"):
-            rows = Made(item, len(value))
+            rows = LazyNodes(item, len(value))
             return Unordered(value, rows, mode, at, subset=how == "subset", columns=columns, uniform=True)
         items = tuple(map(item, range(len(value))))
         whole = (
@@ -363,7 +363,7 @@ class Compiler:
         if mode.type == "numeric" and at is not None and all(isinstance(node, Uncompared) for node in items):
             return Uncompared(value, at)
         if how == "each" and items:
-            return Each(value, items, mode, at, elements)
+            return ElementTemplate(value, items, mode, at, elements)
         if isinstance(how, By):
             return Keyed(value, items, how.by, mode, at, elements)
         if how in ("unordered", "subset"):
@@ -382,4 +382,4 @@ class Compiler:
 
     def _problem(self, error: InvalidInput, at: Link) -> None:
         path = ("baseline", "output", *unroll(at))
-        self.problems += [Problem(p.code, p.what, p.mend, p.place, path) for p in error.problems]
+        self.problems += [Problem(p.code, p.message, p.hint, p.place, path) for p in error.problems]

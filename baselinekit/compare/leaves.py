@@ -8,7 +8,7 @@ from baselinekit.compare import semantic
 from baselinekit.compare.rules import Mode, Rule, Side, State
 from baselinekit.compare.walk import Link, Node, Walk, unroll
 from baselinekit.model.baselines import BOUNDS, Tolerance
-from baselinekit.model.comparison import Question
+from baselinekit.model.comparison import SimilarityQuestion
 from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders.accepts import EXACT, between, decimal, delta, is_number, same_number
 from baselinekit.placeholders.grammar import escape, escape_value, has_marker
@@ -88,7 +88,7 @@ class Scalar:
 
 
 @dataclass(slots=True, eq=False)
-class Meaning:
+class SemanticText:
     """A text that may be worded otherwise."""
 
     expected: str
@@ -120,7 +120,7 @@ class Meaning:
         """How alike the texts are, and a word about it; None while somebody else has to say."""
         if self.mode.method == "words":
             return semantic.similarity(self.value, actual), ""
-        question = Question(self.value, actual, self.mode.method)
+        question = SimilarityQuestion(self.value, actual, self.mode.method)
         if question in walk.answers:
             score, why = walk.answers[question]
             return score, f" ({self.mode.method}: {why})" if why else f" ({self.mode.method})"
@@ -132,7 +132,7 @@ class Meaning:
 
 
 @dataclass(slots=True, eq=False)
-class Stand:
+class PlaceholderNode:
     """A placeholder, or a text with placeholders in it."""
 
     expected: str

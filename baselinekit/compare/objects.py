@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from baselinekit.compare.leaves import Ignored, Scalar, Stand
+from baselinekit.compare.leaves import Ignored, PlaceholderNode, Scalar
 from baselinekit.compare.literal import identical
 from baselinekit.compare.rules import Mode, Rule, State
 from baselinekit.compare.walk import Link, Node, Walk
@@ -23,7 +23,7 @@ _PLAIN = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shape:
+class ObjectShape:
     """What objects that are alike share, so that a thousand rows do not make a thousand times the same nodes:
     the keys that hold a placeholder (and which), the keys that a rule ignores (and the type found there), the
     keys with nodes of their own. `open`: further keys do not matter."""
@@ -58,7 +58,7 @@ class Object:
     is literal."""
 
     expected: dict[str, Json]
-    shape: Shape
+    shape: ObjectShape
     nodes: tuple[tuple[str, Node], ...]
     data: bytes | None
     at: Link
@@ -91,7 +91,7 @@ class Object:
                 if not template.optional:
                     self._missing(key, self.expected[key], walk, path, changed)
             elif not (template.accepts(got, walk.bindings) if accepts is None else accepts(got)):
-                stand = Stand(self.expected[key], template, (self.at, key))
+                stand = PlaceholderNode(self.expected[key], template, (self.at, key))
                 changed[key] = stand.refuse(got, walk, (path, key))
         for key, kind, rule, keep in shape.ignored:
             got = left.pop(key, ABSENT)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from baselinekit.compare.compiler import Compiler
 from baselinekit.compare.leaves import MediaType, Scalar, Selected
-from baselinekit.compare.objects import Headers, Object, Shape
+from baselinekit.compare.objects import Headers, Object, ObjectShape
 from baselinekit.compare.rules import Mode, Side, State
 from baselinekit.compare.walk import Link, Node, unroll
 from baselinekit.errors import Problem, nearest
@@ -60,8 +60,8 @@ def check(output: Json, form: Form) -> Iterator[Problem]:
             continue
         for key in stated:
             if key not in parts:
-                mend = nearest(key, parts) or f"it has {', '.join(parts)}"
-                yield Problem("BK225", f"{key!r} is no part of a {kind}", mend, at=(*where, key))
+                hint = nearest(key, parts) or f"it has {', '.join(parts)}"
+                yield Problem("BK225", f"{key!r} is no part of a {kind}", hint, at=(*where, key))
 
 
 def spelled(pattern: Pattern, output: Json, form: Form) -> Pattern:
@@ -96,7 +96,7 @@ def node_of(value: Json, form: Form, mode: Mode, state: State, at: Link, compile
     )
     if kind == "headers":
         nodes = tuple((key, _header(key, node)) for key, node in nodes)
-    fields = Object(value, Shape(applied, state, open=kind != "names"), nodes, None, at, stated={})
+    fields = Object(value, ObjectShape(applied, state, open=kind != "names"), nodes, None, at, stated={})
     return Headers(fields) if kind == "headers" else fields
 
 

@@ -8,7 +8,7 @@ from baselinekit.model.baselines import FLAGS, ArrayMode, FieldRule, Method, Opt
 from baselinekit.model.comparison import OLD_NAMES
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import has_marker
-from baselinekit.tree.paths import Key, Pattern, Segment, Slice, Specificity, Where, Wild, fits
+from baselinekit.tree.paths import FilterSegment, Key, Pattern, Segment, Slice, Specificity, Wild, fits
 
 # The path rules of a comparison as an automaton: at each step of the walk, which rules are still in play
 # and which apply right here. States are made when they are met, and remembered.
@@ -42,7 +42,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class ActiveRules:
     """The rules that apply at one place: all of them, and of each kind the most exact."""
 
     rules: tuple[Rule, ...]
@@ -53,7 +53,7 @@ class Here:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RuleProgress:
     """How far a rule has come: `stored` on the way through the baseline, `came` on the way through what came
     back. Both are the same until a filter holds for one value and not for the other."""
 
@@ -91,7 +91,7 @@ class State:
         "tells_apart",
     )
 
-    def __init__(self, automaton: "Automaton", entries: tuple[Entry, ...]):
+    def __init__(self, automaton: "Automaton", entries: tuple[RuleProgress, ...]):
         self._automaton = automaton
         self._entries = entries
         self._next: dict[str | int | None, State] = {}
@@ -99,7 +99,9 @@ class State:
         steps = [(rules[e.number], list(rules[e.number].pattern.next_steps(e.stored))) for e in entries]
         self._looks = any(_looks(step) for _, few in steps for step in few)
         self.tells_apart = any(_names_an_index(step) for _, few in steps for step in few)
-        self.filters = any(isinstance(step, Where) for rule, few in steps if rule.ignores for step in few)
+        self.filters = any(
+            isinstance(step, FilterSegment) for rule, few in steps if rule.ignores for step in few
+        )
         self.here = _here([rules[entry.number] for entry in entries if automaton.applies(entry)])
         self.dead = self.here is None and not any(few for _, few in steps)
         self.names = frozenset[str]() if self.dead else _names([step for _, few in steps for step in few])
@@ -125,7 +127,7 @@ class State:
         if self.dead or not self._looks:
             return self.step(key, value, size)
 
-        def after(rule: Rule, entry: Entry) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        def after(rule: Rule, entry: RuleProgress) -> tuple[tuple[int, ...], tuple[int, ...]]:
             # how far the rule has come on both sides: those that it selects together are left out together
             both = tuple(position for position in entry.came if position in entry.stored)
             return (rule.pattern.after(both, key, value, size),) * 2
@@ -137,7 +139,7 @@ class State:
         placeholder in the baseline is asked of what came back alone. How a thing is compared hangs on
         the baseline as it is written."""
 
-        def after(rule: Rule, entry: Entry) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        def after(rule: Rule, entry: RuleProgress) -> tuple[tuple[int, ...], tuple[int, ...]]:
             unknown = _is_open if rule.ignores else None
             return (
                 rule.pattern.after(entry.stored, stored.key, stored.value, stored.size, unknown),
@@ -154,7 +156,7 @@ class State:
             rule = self._automaton.rules[entry.number]
             if rule.ignores:
                 for step in rule.pattern.next_steps(entry.stored):
-                    if isinstance(step, Where) and fits(step, key, value, size, _is_open):
+                    if isinstance(step, FilterSegment) and fits(step, key, value, size, _is_open):
                         return True
         return False
 
@@ -163,7 +165,7 @@ class State:
         """The one state below all elements of an array, where no rule tells them apart."""
         return None if self.tells_apart else self.otherwise()
 
-    def any_elements(self) -> Here | None:
+    def any_elements(self) -> ActiveRules | None:
         """The rules that leave out all elements of an array, whatever they hold; None if one of them may be
         compared all the same."""
         here = None if self.dead else self.otherwise().here
@@ -195,21 +197,23 @@ class State:
         return not any(map(data.__contains__, self._marks))
 
     def _stepped(self, key: str | int, value: Json, size: int) -> "State":
-        def after(rule: Rule, entry: Entry) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        def after(rule: Rule, entry: RuleProgress) -> tuple[tuple[int, ...], tuple[int, ...]]:
             stored = rule.pattern.after(entry.stored, key, value, size)
             same = entry.came == entry.stored
             return stored, stored if same else rule.pattern.after(entry.came, key, value, size)
 
         return self._advanced(after)
 
-    def _advanced(self, after: Callable[[Rule, Entry], tuple[tuple[int, ...], tuple[int, ...]]]) -> "State":
+    def _advanced(
+        self, after: Callable[[Rule, RuleProgress], tuple[tuple[int, ...], tuple[int, ...]]]
+    ) -> "State":
         entries = []
         for entry in self._entries:
             rule = self._automaton.rules[entry.number]
             stored, came = after(rule, entry)
             if stored and (came or not rule.ignores):
                 # how a thing is compared is for the baseline to say
-                entries.append(Entry(entry.number, stored, came if rule.ignores else stored))
+                entries.append(RuleProgress(entry.number, stored, came if rule.ignores else stored))
         return self._automaton.state(tuple(entries))
 
 
@@ -218,17 +222,17 @@ class Automaton:
 
     def __init__(self, rules: list[Rule]):
         self.rules = rules
-        self._states: dict[tuple[Entry, ...], State] = {}
+        self._states: dict[tuple[RuleProgress, ...], State] = {}
         starts = [rule.pattern.start() for rule in rules]
-        self.start = self.state(tuple(Entry(n, start, start) for n, start in enumerate(starts)))
+        self.start = self.state(tuple(RuleProgress(n, start, start) for n, start in enumerate(starts)))
 
-    def state(self, entries: tuple[Entry, ...]) -> State:
+    def state(self, entries: tuple[RuleProgress, ...]) -> State:
         found = self._states.get(entries)
         if found is None:
             found = self._states[entries] = State(self, entries)
         return found
 
-    def applies(self, entry: Entry) -> bool:
+    def applies(self, entry: RuleProgress) -> bool:
         """Whether a rule has come to its end."""
         pattern = self.rules[entry.number].pattern
         return pattern.done(entry.stored) and pattern.done(entry.came)
@@ -266,7 +270,7 @@ def _names(steps: list[Segment]) -> frozenset[str] | None:
 
 def _looks(step: Segment) -> bool:
     """Whether more than the key decides where a step leads: a filter, or an index from the end."""
-    return isinstance(step, Where | Slice) or (isinstance(step, int) and step < 0)
+    return isinstance(step, FilterSegment | Slice) or (isinstance(step, int) and step < 0)
 
 
 def _names_an_index(step: Segment) -> bool:
@@ -286,7 +290,7 @@ def _rank(rule: Rule) -> tuple[Specificity, bool, int, int, str, str]:
     return (rule.pattern.specificity, rule.kind == "ignore_fields", order, type, rule.bounds, rule.text)
 
 
-def _here(rules: list[Rule]) -> Here | None:
+def _here(rules: list[Rule]) -> ActiveRules | None:
     """The most exact rule of each kind. An ignore rule holds unless a comparing rule is more exact. Of
     tolerances that are equally exact each one holds."""
     if not rules:
@@ -300,7 +304,7 @@ def _here(rules: list[Rule]) -> Here | None:
     comparing = [rule for kind, rule in best.items() if kind != "ignore"]
     if ignore and any(rule.pattern.specificity > ignore.pattern.specificity for rule in comparing):
         ignore = None
-    return Here(tuple(rules), ignore, _tolerances(rules), best.get("arrays"), best.get("fields"))
+    return ActiveRules(tuple(rules), ignore, _tolerances(rules), best.get("arrays"), best.get("fields"))
 
 
 def _tolerances(rules: list[Rule]) -> tuple[Rule, ...]:

@@ -27,15 +27,15 @@ def base_mode(rules: Rules, output: Json, kind: str, problems: list[Problem]) ->
         if name in FLAGS:
             flags[name] = value
         else:
-            mend = nearest(name, FLAGS) or "a path takes a mapping: {min_delta, max_delta, abs, rel}"
+            hint = nearest(name, FLAGS) or "a path takes a mapping: {min_delta, max_delta, abs, rel}"
             what = f"{name!r} is no switch of a comparison"
-            problems.append(Problem("BK202", what, mend, at=("comparison", "tolerance", name)))
+            problems.append(Problem("BK202", what, hint, at=("comparison", "tolerance", name)))
     type = rules.type or default_type(output, kind)
     for name in ("min_similarity", "method"):
         if getattr(rules, name) is not None and type != "semantic":
             what = f"{name} belongs to type: semantic"
-            mend = "set the type, or leave it out"
-            problems.append(Problem("BK203", what, mend, at=("comparison", name)))
+            hint = "set the type, or leave it out"
+            problems.append(Problem("BK203", what, hint, at=("comparison", name)))
     if type == "semantic" or rules.fields:
         problems += method_problems(rules)
     similarity = _similarity(rules.min_similarity)

@@ -156,7 +156,7 @@ _FEW = 200
 """Of more rows than these the bindings are settled value by value at once."""
 
 
-class Made(Sequence[Node]):
+class LazyNodes(Sequence[Node]):
     """The nodes of rows, each made when it is looked at: most rows find their partner without one."""
 
     def __init__(self, make: Callable[[int], Node], count: int):

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from baselinekit.compare.rules import Rule
 from baselinekit.errors import CannotReplay, Problem
-from baselinekit.model.comparison import Answers, Difference, Kind, Question
+from baselinekit.model.comparison import Answers, Difference, Kind, SimilarityQuestion
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import escape_value
 
@@ -79,7 +79,7 @@ class Walk:
         self.answers = answers
         self.asking = True
         """Whether an open question is put, and taken for answered well until it is; else for answered ill."""
-        self.questions: dict[Question, None] = {}
+        self.questions: dict[SimilarityQuestion, None] = {}
         self.unsure = 0
         """How often a question was not put."""
         self.differences: list[Difference] = []

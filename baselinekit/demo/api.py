@@ -111,7 +111,7 @@ _MOST_REMEMBERED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DemoAnswer:
     """A dictionary is sent as JSON, a text as text, bytes as a picture."""
 
     status: int
@@ -120,7 +120,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DemoRequest:
     """What an answer may depend on, besides the path."""
 
     query: dict[str, str]
@@ -138,7 +138,7 @@ class Api:
         self._tokens: OrderedDict[str, str] = OrderedDict()
         self._created: OrderedDict[str, Record] = OrderedDict()
         self._lock = threading.Lock()
-        self._routes: tuple[tuple[str, str, Callable[..., Answer]], ...] = (
+        self._routes: tuple[tuple[str, str, Callable[..., DemoAnswer]], ...] = (
             ("GET", r"/health", self._health),
             ("GET", r"/api/v1/users", self._users),
             ("POST", r"/api/v1/users", self._create_user),
@@ -152,7 +152,7 @@ class Api:
             ("POST", r"(/v1/chat/completions|/v1/messages)", self._model),
         )
 
-    def answer(self, method: str, path: str, asked: Asked) -> Answer:
+    def answer(self, method: str, path: str, asked: DemoRequest) -> DemoAnswer:
         allowed = []
         for wanted, pattern, act in self._routes:
             match = re.fullmatch(pattern, path)
@@ -164,66 +164,66 @@ class Api:
             return error(405, f"{method} is not allowed here", {"Allow": ", ".join(allowed)})
         return error(404, f"nothing at {path}")
 
-    def _health(self, asked: Asked) -> Answer:
-        return Answer(200, {"status": "ok", "version": f"{self.version}.0.0"})
+    def _health(self, asked: DemoRequest) -> DemoAnswer:
+        return DemoAnswer(200, {"status": "ok", "version": f"{self.version}.0.0"})
 
-    def _users(self, asked: Asked) -> Answer:
+    def _users(self, asked: DemoRequest) -> DemoAnswer:
         users = [shown_user(user, self.version) for user in self._data.users]
         return self._page("users", users, asked)
 
-    def _user(self, asked: Asked, wanted: str) -> Answer:
+    def _user(self, asked: DemoRequest, wanted: str) -> DemoAnswer:
         known = {user["id"]: user for user in self._data.users} | self._created
         if wanted not in known:
             return error(404, f"no user {wanted}")
-        return Answer(200, shown_user(known[wanted], self.version))
+        return DemoAnswer(200, shown_user(known[wanted], self.version))
 
-    def _create_user(self, asked: Asked) -> Answer:
+    def _create_user(self, asked: DemoRequest) -> DemoAnswer:
         given = _json_of(asked)
         name, email = given.get("full_name" if self.version > 1 else "name"), given.get("email")
         if not isinstance(name, str) or not isinstance(email, str) or "@" not in email:
             return error(422, "a user needs a name and an email")
         user = new_user(name, email, self._now())
         self._remember(self._created, user["id"], user)
-        return Answer(201, shown_user(user, self.version), {"Location": f"/api/v1/users/{user['id']}"})
+        return DemoAnswer(201, shown_user(user, self.version), {"Location": f"/api/v1/users/{user['id']}"})
 
-    def _orders(self, asked: Asked) -> Answer:
+    def _orders(self, asked: DemoRequest) -> DemoAnswer:
         status = asked.query.get("status")
         orders = [order for order in self._data.orders(self.version) if status in (None, order["status"])]
         return self._page("orders", orders, asked)
 
-    def _order(self, asked: Asked, number: str) -> Answer:
+    def _order(self, asked: DemoRequest, number: str) -> DemoAnswer:
         order = self._data.order(int(number), self.version)
-        return Answer(200, order) if order else error(404, f"no order {number}")
+        return DemoAnswer(200, order) if order else error(404, f"no order {number}")
 
-    def _login(self, asked: Asked) -> Answer:
+    def _login(self, asked: DemoRequest) -> DemoAnswer:
         given = _json_of(asked)
         if (given.get("username"), given.get("password")) != (USERNAME, PASSWORD):
             return error(401, "wrong username or password")
         token = secrets.token_hex(24)
         self._remember(self._tokens, token, USERNAME)
         expires = stamp(self._now() + timedelta(hours=1))
-        return Answer(200, {"token": token, "expires_at": expires})
+        return DemoAnswer(200, {"token": token, "expires_at": expires})
 
-    def _me(self, asked: Asked) -> Answer:
+    def _me(self, asked: DemoRequest) -> DemoAnswer:
         scheme, _, token = asked.headers.get("Authorization", "").partition(" ")
         username = self._tokens.get(token.strip()) if scheme.lower() == "bearer" else None
         if username is None:
             return error(401, "log in first", {"WWW-Authenticate": "Bearer"})
-        return Answer(200, {"username": username, "roles": ["reader", "editor"]})
+        return DemoAnswer(200, {"username": username, "roles": ["reader", "editor"]})
 
-    def _report(self, asked: Asked) -> Answer:
-        return Answer(200, report(self._data.orders(self.version)))
+    def _report(self, asked: DemoRequest) -> DemoAnswer:
+        return DemoAnswer(200, report(self._data.orders(self.version)))
 
-    def _logo(self, asked: Asked) -> Answer:
-        return Answer(200, logo())
+    def _logo(self, asked: DemoRequest) -> DemoAnswer:
+        return DemoAnswer(200, logo())
 
-    def _model(self, asked: Asked, form: str) -> Answer:
+    def _model(self, asked: DemoRequest, form: str) -> DemoAnswer:
         try:
-            return Answer(200, FORMS[form](_json_of(asked), self.version))
+            return DemoAnswer(200, FORMS[form](_json_of(asked), self.version))
         except (KeyError, TypeError, AttributeError):
             return error(400, "a list of messages is needed, each {role, content}")
 
-    def _page(self, name: str, rows: list[Record], asked: Asked) -> Answer:
+    def _page(self, name: str, rows: list[Record], asked: DemoRequest) -> DemoAnswer:
         try:
             page, per_page = int(asked.query.get("page", "1")), int(asked.query.get("per_page", "20"))
         except ValueError:
@@ -232,7 +232,9 @@ class Api:
             return error(400, "page starts at 1, per_page goes from 1 to 100")
         total = len(rows) if self.version == 1 else str(len(rows))
         some = rows[(page - 1) * per_page : page * per_page]
-        return Answer(200, {name: some, "pagination": {"page": page, "per_page": per_page, "total": total}})
+        return DemoAnswer(
+            200, {name: some, "pagination": {"page": page, "per_page": per_page, "total": total}}
+        )
 
     def _remember(self, memory: OrderedDict[str, Any], key: str, value: Any) -> None:
         with self._lock:
@@ -241,11 +243,11 @@ class Api:
                 memory.popitem(last=False)
 
 
-def error(status: int, message: str, headers: dict[str, str] | None = None) -> Answer:
-    return Answer(status, {"error": {"status": status, "message": message}}, headers or {})
+def error(status: int, message: str, headers: dict[str, str] | None = None) -> DemoAnswer:
+    return DemoAnswer(status, {"error": {"status": status, "message": message}}, headers or {})
 
 
-def _json_of(asked: Asked) -> Record:
+def _json_of(asked: DemoRequest) -> Record:
     try:
         given = json.loads(asked.body)
     except (ValueError, RecursionError):

@@ -19,7 +19,7 @@ from socketserver import TCPServer
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
-from baselinekit.demo.api import Answer, Api, Asked, Record, error
+from baselinekit.demo.api import Api, DemoAnswer, DemoRequest, Record, error
 
 _LARGEST_BODY = 1_000_000
 _WORTH_ZIPPING = 256
@@ -129,13 +129,13 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self._send(error(413, "the body is too large"))
             return
-        asked = Asked(query, self.headers, self.rfile.read(int(length)))
+        asked = DemoRequest(query, self.headers, self.rfile.read(int(length)))
         method = "GET" if self.command == "HEAD" else self.command
         self._send(self.server.api.answer(method, parts.path, asked))
 
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = _handle  # noqa: N815  # http.server's names
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: DemoAnswer) -> None:
         content, kind = _content(answer.body)
         tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
         status = answer.status

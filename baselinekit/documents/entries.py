@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 from baselinekit.documents import yamlwrite
 from baselinekit.documents.layout import LONGEST_FLOW, Layout, Unplannable
-from baselinekit.documents.marks import MAPPING, SCALAR, SEQUENCE, Node
+from baselinekit.documents.marks import MAPPING, SCALAR, SEQUENCE, MarkedNode
 from baselinekit.documents.yamllines import scalar
 from baselinekit.model.values import Json
 
 # A new entry of a mapping or a list, written as its neighbours are.
 
 
-def block_entry(layout: Layout, node: Node, name: str | int, value: Json, column: int) -> str:
+def block_entry(layout: Layout, node: MarkedNode, name: str | int, value: Json, column: int) -> str:
     """Its lines in a collection in block style."""
     lead = "-" if node.kind == SEQUENCE else f"{_key(layout, node, str(name))}:"
     text = yamlwrite.flow(value) if layout.plainly else _on_one_line(node, value)
@@ -27,7 +27,7 @@ def block_entry(layout: Layout, node: Node, name: str | int, value: Json, column
     return f"{' ' * column}{layout.newline.join(lines)}{layout.newline}"
 
 
-def flow_entry(layout: Layout, node: Node, name: str | int, value: Json) -> str:
+def flow_entry(layout: Layout, node: MarkedNode, name: str | int, value: Json) -> str:
     """Itself in a collection in flow style."""
     siblings = [one for one in node.children.values() if one.kind in (MAPPING, SEQUENCE) and one.size]
     on_lines = [one for one in siblings if "\n" in layout.body[one.start : one.end]]
@@ -38,12 +38,12 @@ def flow_entry(layout: Layout, node: Node, name: str | int, value: Json) -> str:
     return f"{layout.language.key(str(name), quoted)}:{'' if layout.tight else ' '}{text}"
 
 
-def _key(layout: Layout, node: Node, name: str) -> str:
+def _key(layout: Layout, node: MarkedNode, name: str) -> str:
     quote = layout.body[node.first : node.first + 1]
     return yamlwrite.quoted(name, quote) if quote in ("'", '"') else yamlwrite.scalar(name)
 
 
-def _on_one_line(node: Node, value: Json) -> str | None:
+def _on_one_line(node: MarkedNode, value: Json) -> str | None:
     """In flow style or in quotes, where all the neighbours are; None: as it comes."""
     siblings = node.children.values()
     if isinstance(value, dict | list) and value:
@@ -56,7 +56,7 @@ def _on_one_line(node: Node, value: Json) -> str | None:
     return None
 
 
-def _is_no_text(node: Node) -> bool:
+def _is_no_text(node: MarkedNode) -> bool:
     """Null, a number or the like."""
     return node.style == "" and not isinstance(scalar(node.value), str)
 
@@ -80,7 +80,7 @@ class Lines(NamedTuple):
     bottom: int
 
 
-def lines_of(body: str, node: Node, values: Sequence[Json]) -> list[Lines]:
+def lines_of(body: str, node: MarkedNode, values: Sequence[Json]) -> list[Lines]:
     """The entries of a mapping or a list in block style, whose values are these."""
     entries: list[Lines] = []
     end = -1
@@ -107,7 +107,7 @@ def after_line(body: str, index: int) -> int:
     return match.end() if match else len(body)
 
 
-def _dash(body: str, node: Node, end: int) -> int:
+def _dash(body: str, node: MarkedNode, end: int) -> int:
     if end < 0:
         properties = _PROPERTIES.match(body, node.start)
         end = properties.end() if properties else node.start
@@ -129,7 +129,7 @@ def _above_comments(body: str, start: int, column: int, lowest: int) -> int:
     return start if top == 0 else top
 
 
-def _bottom(body: str, node: Node, value: Json, column: int) -> int:
+def _bottom(body: str, node: MarkedNode, value: Json, column: int) -> int:
     """Behind the last line of a value. The blank lines below a text block are no part of it, unless it keeps
     them (`|+`)."""
     end = node.end
@@ -166,7 +166,7 @@ _BETWEEN = re.compile(
 _TAIL = re.compile(r"[ \t]*#[^\r\n]*")
 
 
-class Item(NamedTuple):
+class EntryText(NamedTuple):
     """`lead`: what stands before it since the entry before; `before_comma` and `tail`: what follows it on
     its line."""
 
@@ -180,13 +180,13 @@ class Item(NamedTuple):
 class Row(NamedTuple):
     """The whole: its entries, what ends it before the bracket, and whether its last entry has a comma."""
 
-    items: list[Item]
+    items: list[EntryText]
     close: str
     last_comma: bool
 
 
-def row_of(body: str, node: Node) -> Row:
-    items: list[Item] = []
+def row_of(body: str, node: MarkedNode) -> Row:
+    items: list[EntryText] = []
     at = node.first
     lead = body[_opening(body, node) : at]
     children = list(node.children.values())
@@ -197,17 +197,17 @@ def row_of(body: str, node: Node) -> Row:
         end = start + len(body[start : max(child.end, start)].rstrip())
         match = _BETWEEN.match(body, end)
         if match is not None:
-            items.append(Item(lead, start, end, match["before"], match["tail"] or ""))
+            items.append(EntryText(lead, start, end, match["before"], match["tail"] or ""))
             at = match.end()
         else:
             tail = _TAIL.match(body, end)
-            items.append(Item(lead, start, end, "", tail[0] if tail else ""))
+            items.append(EntryText(lead, start, end, "", tail[0] if tail else ""))
             at = tail.end() if tail else end
     comma = _BETWEEN.match(body, items[-1].end) is not None
     return Row(items, body[at : node.end - 1], comma)
 
 
-def _opening(body: str, node: Node) -> int:
+def _opening(body: str, node: MarkedNode) -> int:
     """Behind the bracket that opens it."""
     opening = body.find("{" if node.kind == MAPPING else "[", node.start, node.first)
     if opening < 0:
@@ -215,7 +215,7 @@ def _opening(body: str, node: Node) -> int:
     return opening + 1
 
 
-def joined(texts: Sequence[tuple[Item | None, str]], row: Row, newline: str, tight: bool) -> str:
+def joined(texts: Sequence[tuple[EntryText | None, str]], row: Row, newline: str, tight: bool) -> str:
     """The entries in another order, or others (None: a new one), as they stand between the brackets."""
     first, others = row.items[0].lead, _usual_lead(row, newline, tight)
     parts: list[str] = []

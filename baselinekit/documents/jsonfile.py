@@ -34,10 +34,10 @@ def _problems(fault: jsontext.NotJson, body: str, file: str) -> list[Problem]:
     if fault.kind == "repeated":
         return _repeated(body, file)
     if fault.kind == "syntax":
-        mend = "mend the text there, or the end of the value before it"
-        return [Problem("BK101", f"not valid JSON: {fault.what[0].lower()}{fault.what[1:]}", mend, where)]
-    mend = "keep such data as text" if fault.kind == "deep" else "write it as text, in quotes"
-    return [Problem("BK106", fault.what, mend, where)]
+        hint = "mend the text there, or the end of the value before it"
+        return [Problem("BK101", f"not valid JSON: {fault.what[0].lower()}{fault.what[1:]}", hint, where)]
+    hint = "keep such data as text" if fault.kind == "deep" else "write it as text, in quotes"
+    return [Problem("BK106", fault.what, hint, where)]
 
 
 def dump(value: Json, indent: str = "  ") -> str:

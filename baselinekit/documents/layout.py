@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from baselinekit.documents import jsonfile, yamlwrite
 from baselinekit.documents.languages import Language
-from baselinekit.documents.marks import MAPPING, SCALAR, SEQUENCE, Node
+from baselinekit.documents.marks import MAPPING, SCALAR, SEQUENCE, MarkedNode
 from baselinekit.documents.text import newline
 from baselinekit.model.values import Json
 
@@ -120,7 +120,7 @@ class Layout:
         plain.freed = self.freed
         return plain
 
-    def replace(self, chain: list[Node], value: Json) -> Splice:
+    def replace(self, chain: list[MarkedNode], value: Json) -> Splice:
         """Another value in the place of a node; `chain` leads to it from the root."""
         node, parent = chain[-1], chain[-2] if len(chain) > 1 else None
         anchor = f"&{node.anchor} " if node.anchor and node.start not in self.freed else ""
@@ -152,7 +152,7 @@ class Layout:
         found = _AFTER_COLON.search(self.body)
         return not self.language.blocks and found is not None and not found[1]
 
-    def insert(self, node: Node, entries: dict[str, Json]) -> list[Splice]:
+    def insert(self, node: MarkedNode, entries: dict[str, Json]) -> list[Splice]:
         """New keys in a mapping."""
         splices: dict[int, list[str]] = {}
         flow = not self.language.blocks or node.in_flow or node.style == "flow"
@@ -172,13 +172,13 @@ class Layout:
     def _after(self, key: str) -> Sequence[str]:
         return self.siblings[self.siblings.index(key) + 1 :] if key in self.siblings else ()
 
-    def _end(self, node: Node) -> int:
+    def _end(self, node: MarkedNode) -> int:
         """A block of text ends after its last line end, which stays."""
         if node.style in ("|", ">") or node.ends_in_text_block:
             return node.start + len(self.body[node.start : node.end].rstrip())
         return node.end
 
-    def _replace_by_block(self, node: Node, parent: Node | None, value: Json) -> Splice:
+    def _replace_by_block(self, node: MarkedNode, parent: MarkedNode | None, value: Json) -> Splice:
         start, end = node.start, self._end(node)
         column = self._column(start)
         if start == end and self.body[start - 1 : start] == "-":  # `-` and nothing behind it
@@ -201,12 +201,14 @@ class Layout:
         )
         return Splice(len(self.body[:start].rstrip()), self._line_end(end), comment + text)
 
-    def _keeps_flow(self, node: Node, value: Json) -> bool:
+    def _keeps_flow(self, node: MarkedNode, value: Json) -> bool:
         """Whether what stood on one line in flow style still does."""
         was_flow = node.kind in (MAPPING, SEQUENCE) and node.style == "flow" and node.size > 0
         return was_flow and len(self.language.flow(value)) <= LONGEST_FLOW
 
-    def _replace_by_text_block(self, node: Node, parent: Node | None, value: Json) -> Splice | None:
+    def _replace_by_text_block(
+        self, node: MarkedNode, parent: MarkedNode | None, value: Json
+    ) -> Splice | None:
         """A text of several lines as a block, where one stood, or where nothing tells against it."""
         if not isinstance(value, str) or node.kind != SCALAR or parent is None:
             return None
@@ -226,7 +228,7 @@ class Layout:
         text = begun(value, outer, column, self.newline, comment)
         return None if text is None else Splice(start, line_end, text)
 
-    def _replace_block_by_line(self, node: Node, text: str) -> Splice:
+    def _replace_block_by_line(self, node: MarkedNode, text: str) -> Splice:
         """One line in the place of many: the comment behind the key or the dash stays there."""
         lead = _KEY.match(self.body, node.key) if node.key >= 0 else None
         end = lead.end() if lead else self._behind_dash(node.start)
@@ -249,7 +251,7 @@ class Layout:
             at = len(self.body[: at - above].rstrip("\r\n"))
         return at
 
-    def _insert_in_block(self, node: Node, entries: dict[str, Json], at: int | None) -> Splice:
+    def _insert_in_block(self, node: MarkedNode, entries: dict[str, Json], at: int | None) -> Splice:
         column = self._column(node.first)
         indent = " " * column
         text = self.newline.join(yamlwrite.block(entries, column, style=self.style))
@@ -264,11 +266,11 @@ class Layout:
         end = self._line_end(end)
         return Splice(end, end, f"{self.newline}{indent}{text}")
 
-    def _keeps_line_ends(self, node: Node) -> bool:
+    def _keeps_line_ends(self, node: MarkedNode) -> bool:
         """Whether a mapping may end in `|+`, whose empty lines belong to the text."""
         return node.ends_in_text_block and self.body[node.content_end - 1 : node.content_end] in ("\n", "\r")
 
-    def _insert_in_flow(self, node: Node, entries: dict[str, Json], at: int | None) -> Splice:
+    def _insert_in_flow(self, node: MarkedNode, entries: dict[str, Json], at: int | None) -> Splice:
         first = node.first if node.size else node.end
         quoted = self.body[first : first + 1] in ("'", '"')
         between = self._between(node)
@@ -284,7 +286,7 @@ class Layout:
             return Splice(node.content_end, node.content_end, f",{between}{text}")
         return Splice(node.end - 1, node.end - 1, text)
 
-    def _between(self, node: Node) -> str:
+    def _between(self, node: MarkedNode) -> str:
         """What stands between two entries of a mapping in flow style: a blank, or a line of its own."""
         indent = self.indent_of(node.last) if node.size and node.last > node.start else None
         return " " if indent is None else f"{self.newline}{indent}"
@@ -294,7 +296,7 @@ class Layout:
         line = self.body[self.body.rfind("\n", 0, index) + 1 : index] if index >= 0 else "-"
         return None if line.strip() or "\n" not in self.body[:index] else line
 
-    def _indent(self, node: Node) -> str | None:
+    def _indent(self, node: MarkedNode) -> str | None:
         """Of the entry that a node is the value of."""
         return self.indent_of(node.key if node.key >= 0 else node.start)
 
@@ -328,12 +330,12 @@ class Layout:
         return match.start() if match else len(self.body)
 
     @cached_property
-    def style(self) -> yamlwrite.Style:
+    def style(self) -> yamlwrite.YamlStyle:
         """How the text is indented, as far as it tells."""
         found, listed = _STEP.search(self.body), _LIST.search(self.body)
         width = len(found[2]) - len(found[1]) if found else 0
         flat = listed is not None and len(listed[1]) == len(listed[2])
-        return yamlwrite.Style(width if 1 <= width <= 8 else yamlwrite.STEP, flat, inside=True)
+        return yamlwrite.YamlStyle(width if 1 <= width <= 8 else yamlwrite.STEP, flat, inside=True)
 
 
 def without_anchor(body: str, start: int) -> Splice:

@@ -320,8 +320,8 @@ class _Reader:
         if value == "<<" and value not in box:
             if not getattr(event, "style", ""):
                 what = "the key << is a YAML merge, which is not read"
-                mend = 'write the keys out, or quote it if it is meant as text: "<<"'
-                self.problems.append(Problem("BK107", what, mend, self.at(event)))
+                hint = 'write the keys out, or quote it if it is meant as text: "<<"'
+                self.problems.append(Problem("BK107", what, hint, self.at(event)))
             return value
         path = *(outer[2] if outer[1] else len(outer[0]) - 1 for outer in stack[1:]), value
         first = key_index(events(self.text), len(self.documents_read), path)
@@ -336,8 +336,8 @@ class _Reader:
     def at(self, event: Any) -> Place:
         return place(self.file, self.text, event.start_mark.index)
 
-    def refuse(self, code: str, what: str, mend: str, event: Any) -> NoReturn:
-        raise InvalidInput(*self.problems, Problem(code, what, mend, self.at(event)))
+    def refuse(self, code: str, what: str, hint: str, event: Any) -> NoReturn:
+        raise InvalidInput(*self.problems, Problem(code, what, hint, self.at(event)))
 
 
 def _explained(error: yaml.YAMLError, body: str, file: str) -> Problem:
@@ -348,11 +348,11 @@ def _explained(error: yaml.YAMLError, body: str, file: str) -> Problem:
     start = body.rfind("\n", 0, index) + 1
     line = body[start : body.find("\n", start) if "\n" in body[start:] else None]
     if "\t" in line[: len(line) - len(line.lstrip())]:
-        mend = "indent with spaces: YAML takes no tabs there"
+        hint = "indent with spaces: YAML takes no tabs there"
     elif "mapping values are not allowed" in words:
-        mend = "put a text with `: ` in it in quotes, or mend the indentation"
+        hint = "put a text with `: ` in it in quotes, or mend the indentation"
     elif "character" in words and "control" in words:
-        mend = "write it as an escape in double quotes"
+        hint = "write it as an escape in double quotes"
     else:
-        mend = "mend the line, or the one before it"
-    return Problem("BK101", f"not valid YAML: {words}", mend, place(file, body, index))
+        hint = "mend the line, or the one before it"
+    return Problem("BK101", f"not valid YAML: {words}", hint, place(file, body, index))

@@ -24,7 +24,7 @@ _WANTED: Any = object()
 
 
 @dataclass(slots=True)
-class Node:
+class MarkedNode:
     """One value. A block collection ends where its last scalar ends."""
 
     kind: int
@@ -35,7 +35,7 @@ class Node:
     anchor: str | None
     in_flow: bool
     key: int = -1
-    children: dict[str | int, "Node"] = field(default_factory=dict)
+    children: dict[str | int, "MarkedNode"] = field(default_factory=dict)
     size: int = 0
     first: int = -1
     last: int = -1
@@ -51,10 +51,10 @@ class Node:
 class Marks:
     """The nodes that were found, and the aliases: an edit must know who else means a value."""
 
-    root: Node | None = None
-    aliases: list[Node] = field(default_factory=list)
+    root: MarkedNode | None = None
+    aliases: list[MarkedNode] = field(default_factory=list)
 
-    def reach(self, path: Path) -> tuple[list[Node], Path]:
+    def reach(self, path: Path) -> tuple[list[MarkedNode], Path]:
         """The nodes along a path as far as they exist, from the root on, and the steps that do not."""
         nodes = [self.root] if self.root else []
         for depth, step in enumerate(path):
@@ -119,11 +119,11 @@ class _Walk:
         self.in_text_block = False
 
     def visit(
-        self, event: Event, wanted: dict[Any, Any], parent: Node | None, name: str | int, key: int
+        self, event: Event, wanted: dict[Any, Any], parent: MarkedNode | None, name: str | int, key: int
     ) -> None:
         kind, start, end, value, style, anchor = event
         in_flow = parent is not None and (parent.in_flow or parent.style == "flow")
-        node = Node(kind, start, end, value, style, anchor, in_flow, key)
+        node = MarkedNode(kind, start, end, value, style, anchor, in_flow, key)
         if parent is None:
             self.marks.root = node
         else:
@@ -138,7 +138,7 @@ class _Walk:
             if not self.left and not self.anchored:
                 raise _Enough
 
-    def collection(self, node: Node, wanted: dict[Any, Any]) -> None:
+    def collection(self, node: MarkedNode, wanted: dict[Any, Any]) -> None:
         for event in self.events:
             if event[0] == END:
                 break
@@ -182,7 +182,7 @@ class _Walk:
         self.end = event[2]
         self.in_text_block = event[4] in ("|", ">")
         if event[0] == ALIAS:
-            self.marks.aliases.append(Node(ALIAS, event[1], event[2], event[3], "", None, False))
+            self.marks.aliases.append(MarkedNode(ALIAS, event[1], event[2], event[3], "", None, False))
 
 
 def _count(wanted: dict[Any, Any]) -> int:

@@ -9,15 +9,15 @@ from baselinekit.documents import entries as flows
 from baselinekit.documents.entries import Lines, block_entry, flow_entry, line_start, lines_of
 from baselinekit.documents.languages import Language
 from baselinekit.documents.layout import Layout, Splice, Unplannable
-from baselinekit.documents.marks import MAPPING, SEQUENCE, Node, mark
+from baselinekit.documents.marks import MAPPING, SEQUENCE, MarkedNode, mark
 from baselinekit.documents.splice import Shared, apply, parted, shared, spliced, value_at
 from baselinekit.errors import BaselinekitError, NotRecorded, Problem
 from baselinekit.model.comparison import Edit
 from baselinekit.model.values import Json, Path
 from baselinekit.tree.changes import (
-    Change,
-    Entry,
     Hints,
+    Rewrite,
+    RewrittenEntry,
     at_place,
     change,
     looked_up,
@@ -33,11 +33,11 @@ from baselinekit.tree.changes import (
 
 _FIRST_LINE_END = re.compile(r"\r\n?|\n")
 
-Chain = list[Node]
+Chain = list[MarkedNode]
 """The nodes from the root to one of them."""
 
 
-def paths_of(whole: Change, old: Json, at: Path = ()) -> Iterator[Path]:
+def paths_of(whole: Rewrite, old: Json, at: Path = ()) -> Iterator[Path]:
     """The places whose marks the splices need."""
     yield at
     if whole.entries is not None and whole.rebuilt:
@@ -56,10 +56,10 @@ class Rewriter:
         self.body = layout.body
         self.besides = list(besides)
 
-    def text(self, whole: Change, root: Node, old: Json) -> str:
+    def text(self, whole: Rewrite, root: MarkedNode, old: Json) -> str:
         return self.between(0, len(self.body), self.splices(whole, [root], old))
 
-    def splices(self, whole: Change, chain: Chain, old: Json) -> list[Splice]:
+    def splices(self, whole: Rewrite, chain: Chain, old: Json) -> list[Splice]:
         node = chain[-1]
         kind = MAPPING if isinstance(old, dict) else SEQUENCE
         if whole.entries is None or node.kind != kind:
@@ -73,10 +73,10 @@ class Rewriter:
             return [self.in_flow(whole.entries, chain, old)]
         return [self.in_block(whole.entries, chain, old, self.layout_of(whole))]
 
-    def layout_of(self, whole: Change) -> Layout:
+    def layout_of(self, whole: Rewrite) -> Layout:
         return self.layout.on_one_line() if whole.plainly else self.layout
 
-    def inside(self, entry: Entry, chain: Chain, old: Json) -> list[Splice]:
+    def inside(self, entry: RewrittenEntry, chain: Chain, old: Json) -> list[Splice]:
         if entry.change is None or entry.old is None:
             return []
         child = chain[-1].children.get(entry.old)
@@ -91,11 +91,11 @@ class Rewriter:
         moved = [Splice(one.start - start, one.end - start, one.text) for one in (*inner, *mine)]
         return spliced(self.body[start:end], moved) if moved else self.body[start:end]
 
-    def in_flow(self, entries: Sequence[Entry], chain: Chain, old: Json) -> Splice:
+    def in_flow(self, entries: Sequence[RewrittenEntry], chain: Chain, old: Json) -> Splice:
         node = chain[-1]
         row = flows.row_of(self.body, node)
         places = {name: place for place, name in enumerate(node.children)}
-        texts: list[tuple[flows.Item | None, str]] = []
+        texts: list[tuple[flows.EntryText | None, str]] = []
         for entry in entries:
             if entry.old is None:
                 texts.append((None, flow_entry(self.layout, node, entry.name, entry.value)))
@@ -106,7 +106,7 @@ class Rewriter:
         text = flows.joined(texts, row, self.layout.newline, self.layout.tight)
         return Splice(start, node.end - 1, text)
 
-    def in_block(self, entries: Sequence[Entry], chain: Chain, old: Json, layout: Layout) -> Splice:
+    def in_block(self, entries: Sequence[RewrittenEntry], chain: Chain, old: Json, layout: Layout) -> Splice:
         node = chain[-1]
         values = [old[name] for name in node.children] if isinstance(old, dict) else old
         lines = lines_of(self.body, node, values)
@@ -191,7 +191,7 @@ def renewed(
     found = change(old, new, hints)
     if found is None:
         return body
-    work = _Work(body, language, document, documents, hints.ordered)
+    work = _RenewalJob(body, language, document, documents, hints.ordered)
     for plan in work.plans(rooted(found, documents[document], path), path):
         text = work.attempt(plan)
         if text is not None:
@@ -206,7 +206,7 @@ def _impossible(path: Path) -> NotRecorded:
     )
 
 
-class _Work:
+class _RenewalJob:
     """One file, and the ways to write a change into it."""
 
     def __init__(
@@ -221,7 +221,7 @@ class _Work:
         self.tries = max(8, _MOST_READ // (len(body) + 1))
         self.shared: list[Shared] = shared(language.events(body), document) if "&" in body else []
 
-    def plans(self, whole: Change, top: Path) -> Iterator[Change]:
+    def plans(self, whole: Rewrite, top: Path) -> Iterator[Rewrite]:
         """The nicest first. What fails is made plainer, or the value around it is, up to the one at `top`."""
         yield whole
         for _ in range(_MOST_MENDED):
@@ -233,9 +233,9 @@ class _Work:
             yield whole
         last = looked_up(whole, top) or whole
         for plainly in (False, True):
-            yield at_place(whole, top, Change(last.value, plainly=plainly))
+            yield at_place(whole, top, Rewrite(last.value, plainly=plainly))
 
-    def attempt(self, whole: Change) -> str | None:
+    def attempt(self, whole: Rewrite) -> str | None:
         """The text with the change in it, if it reads back so."""
         self.tries -= 1
         try:
@@ -246,7 +246,7 @@ class _Work:
         wanted = [*self.documents[: self.document], whole.value, *self.documents[self.document + 1 :]]
         return text if same(after, wanted, self.ordered) else None
 
-    def text(self, whole: Change) -> str:
+    def text(self, whole: Rewrite) -> str:
         """The same change as a text, read back by nobody yet."""
         whole, besides, freed = parted(whole, self.shared, self.old, self.language, self.body)
         layout = Layout(self.body, self.language, ())
@@ -256,7 +256,7 @@ class _Work:
             raise Unplannable
         return Rewriter(layout, besides).text(whole, marks.root, self.old)
 
-    def culprit(self, whole: Change) -> Path | None:
+    def culprit(self, whole: Rewrite) -> Path | None:
         """One of the sites on which it fails, or the place around several that fail together."""
         left = list(sites(whole))
         while len(left) > 1 and self.tries > 0:
@@ -267,12 +267,12 @@ class _Work:
             left = failing
         return left[0] if len(left) == 1 else None
 
-    def works(self, whole: Change, at: Sequence[Path]) -> bool:
+    def works(self, whole: Rewrite, at: Sequence[Path]) -> bool:
         part = only(whole, self.old, {*at})
         return part is None or self.attempt(part) is not None
 
 
-def _mended(whole: Change, at: Path, top: Path) -> Change | None:
+def _mended(whole: Rewrite, at: Path, top: Path) -> Rewrite | None:
     """The same with one site written more plainly; None: there is no plainer way."""
     site = looked_up(whole, at)
     while site is None or (site.entries is None and site.plainly):

@@ -13,14 +13,14 @@ from baselinekit.documents.marks import (
     SCALAR,
     SEQUENCE,
     Event,
+    MarkedNode,
     Marks,
-    Node,
     mark,
 )
 from baselinekit.errors import BaselinekitError, NotRecorded, Problem
 from baselinekit.model.comparison import Edit
 from baselinekit.model.values import Json, Path
-from baselinekit.tree.changes import GONE, Change, at_place, looked_up
+from baselinekit.tree.changes import GONE, Rewrite, at_place, looked_up
 from baselinekit.tree.equality import canonical
 
 # Edits, applied to the text of a file: only what changes is rewritten, every other byte stays. The plain
@@ -63,7 +63,7 @@ def apply(
     )
 
 
-def _is_simple(body: str, chain: list[Node], edit: Edit) -> bool:
+def _is_simple(body: str, chain: list[MarkedNode], edit: Edit) -> bool:
     """One scalar on one line for another, which nothing else in the file means."""
     node = chain[-1]
     return (
@@ -97,7 +97,7 @@ def _attempt(
 class _Growth:
     """What several edits add below one node."""
 
-    chain: list[Node]
+    chain: list[MarkedNode]
     path: Path
     value: dict[str, Json] = field(default_factory=dict)
 
@@ -126,7 +126,7 @@ def _plan(marks: Marks, edits: Sequence[Edit], value: Json, layout: Layout) -> l
     return splices
 
 
-def _freed(marks: Marks, chain: list[Node], path: Path, value: Json, layout: Layout) -> list[Splice]:
+def _freed(marks: Marks, chain: list[MarkedNode], path: Path, value: Json, layout: Layout) -> list[Splice]:
     """An anchor on the way to the edit, when others mean the same value: the first of them gets the old
     value and the anchor, so that the edit is seen by this one alone."""
     splices = []
@@ -233,8 +233,8 @@ def _placed(events: Iterator[Event]) -> Iterator[tuple[Path, Event]]:
 
 
 def parted(
-    whole: Change, anchors: Sequence[Shared], old: Json, language: Language, body: str
-) -> tuple[Change, list[Splice], set[int]]:
+    whole: Rewrite, anchors: Sequence[Shared], old: Json, language: Language, body: str
+) -> tuple[Rewrite, list[Splice], set[int]]:
     """The change as it is to be written, and what it calls for elsewhere: where an anchored value changes and
     another name of it does not, that other one gets the old value, and the anchor. Where all change alike,
     the change is written once. Last come the starts of the values that lose their anchor."""

@@ -62,8 +62,8 @@ def refuse_conflict(body: str, file: str) -> None:
     match = _CONFLICT.search(body) if "<<<<<<< " in body else None
     if match:
         what = "a git conflict that nobody has resolved yet"
-        mend = "keep one of the two sides, and remove the markers"
-        raise InvalidInput(Problem("BK101", what, mend, place(file, body, match.start())))
+        hint = "keep one of the two sides, and remove the markers"
+        raise InvalidInput(Problem("BK101", what, hint, place(file, body, match.start())))
 
 
 def repeated_key(key: str, file: str, body: str, index: int, first: int | None) -> Problem:

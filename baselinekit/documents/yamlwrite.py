@@ -41,7 +41,7 @@ def dump(value: Json) -> str:
     return "\n".join(block(value, 0, 0)) + "\n"
 
 
-class Style(NamedTuple):
+class YamlStyle(NamedTuple):
     """How a hand indents: `step`, a mapping below its key; `flat`, a list not at all below its key. `inside`
     a text, whose next lines a block that ends in empty ones would take in."""
 
@@ -50,13 +50,13 @@ class Style(NamedTuple):
     inside: bool = False
 
 
-_OURS = Style()
+_OURS = YamlStyle()
 
 
-def block(value: Json, column: int, offset: int = STEP, style: Style = _OURS) -> list[str]:
+def block(value: Json, column: int, offset: int = STEP, style: YamlStyle = _OURS) -> list[str]:
     """The lines of a value that stands at a column, `offset` deeper than what it belongs to. The first line
     is not indented."""
-    writer = _Writer(style)
+    writer = _YamlWriter(style)
     if isinstance(value, dict | list) and value:
         writer.collection("", value, column, 1)
     elif is_text_block(value):
@@ -142,8 +142,8 @@ def _check_depth(depth: int) -> None:
         raise InvalidInput(Problem("BK114", what, "leave its inner part out, or keep it as text"))
 
 
-class _Writer:
-    def __init__(self, style: Style):
+class _YamlWriter:
+    def __init__(self, style: YamlStyle):
         self.lines: list[str] = []
         self.style = style
 

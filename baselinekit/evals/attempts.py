@@ -13,14 +13,14 @@ from baselinekit.model.comparison import Comparison
 from baselinekit.model.evals import Case
 from baselinekit.model.graders import FunctionOutput, Grader, StructuralMatch
 from baselinekit.model.grades import Attempt, Grade, Outcome
-from baselinekit.model.observation import Finished, Observation, Ran, Request, Response, Run
+from baselinekit.model.observation import Observation, ProcessResult, ProcessSpec, Ran, Request, Response
 from baselinekit.model.questions import Answer, Ask, Usage
 from baselinekit.model.recipes import HttpExecution, Recipe, Seconds
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.replay.dispatch import Doors, Execute, Models, Setting
+from baselinekit.replay.dispatch import Clients, Execute, ModelClient, Setting
 from baselinekit.texts import LONGEST_MESSAGE, already_masked, clipped
 from baselinekit.variables import MASK, Redactor, Secret
-from baselinekit.workflow.environment import Here
+from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.judging import observe, settled
 
 # The time of one attempt: whatever it asks, a flow of requests, a judge, a sandbox, shares the limit of
@@ -48,38 +48,38 @@ class Time:
             raise cannot("BK722", f"its {self.limit:g} s are over", "raise its `timeout_seconds`")
         return left
 
-    def told(self, door: Callable[[], T]) -> T:
+    def told(self, client: Callable[[], T]) -> T:
         """What a door gives. Where it was cut short because the time of the case was over, that is said, and
         not that of the one request in which it happened."""
         try:
-            return door()
+            return client()
         except CannotReplay:
             self.left()
             raise
 
-    def within(self, doors: Doors) -> Doors:
+    def within(self, clients: Clients) -> Clients:
         """The same doors, none of which stays open longer than the case has time."""
         if self.limit is None:
-            return doors
+            return clients
 
         def send(request: Request) -> Response:
             out = replace(request, timeout=min(request.timeout, self.left()))
-            return self.told(lambda: doors.send(out))
+            return self.told(lambda: clients.send(out))
 
-        def execute(run: Run) -> Finished:
+        def execute(run: ProcessSpec) -> ProcessResult:
             begun = replace(run, timeout=min(run.timeout, self.left()))
-            return self.told(lambda: doors.execute(begun))
+            return self.told(lambda: clients.execute(begun))
 
         def sleep(seconds: float) -> None:
-            doors.sleep(min(seconds, self.left()))
+            clients.sleep(min(seconds, self.left()))
 
-        return replace(doors, send=send, execute=execute, sleep=sleep, models=_Asked(self, doors.models))
+        return replace(clients, send=send, execute=execute, sleep=sleep, models=_Asked(self, clients.models))
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
     time: Time
-    models: Models
+    models: ModelClient
 
     def ask(self, ask: Ask) -> Answer:
         left = self.time.left()
@@ -125,7 +125,7 @@ class Outside:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class AttemptResult:
     """An attempt, and where it has a baseline what was found and what it was found in."""
 
     attempt: Attempt
@@ -144,22 +144,22 @@ class _Line:
 class Examiner:
     """Makes attempts, from several threads at once."""
 
-    here: Here
+    here: CaptureEnvironment
     outside: Outside
     stopped: Callable[[], bool]
     seconds: Callable[[], float]
     _line: _Line = field(default_factory=_Line)
 
-    def attempt(self, prepared: Prepared, number: int) -> Made:
+    def attempt(self, prepared: Prepared, number: int) -> AttemptResult:
         """What goes wrong with one is its error; what nobody expected is for the caller to tell (`fault`)."""
         began = self.seconds()
         try:
             made = self._made(prepared, number, began)
         except OutOfBudget as error:
-            made = Made(_without_output(number, "skipped", error, "limit"))
+            made = AttemptResult(_without_output(number, "skipped", error, "limit"))
         except BaselinekitError as error:
             verdict = "refused" if isinstance(error, Refused) else None
-            made = Made(_without_output(number, "error", error, verdict))
+            made = AttemptResult(_without_output(number, "error", error, verdict))
         took = self.seconds() - began
         redactor = self.here.project.redactor
         if made.observation is not None:
@@ -171,12 +171,12 @@ class Examiner:
         attempt = _without_output(number, "error", fault_of_ours(error))
         return _masked(attempt, self.here.project.redactor)
 
-    def _made(self, prepared: Prepared, number: int, began: float) -> Made:
+    def _made(self, prepared: Prepared, number: int, began: float) -> AttemptResult:
         if prepared.fault is not None:
             raise prepared.fault
         case, project = prepared.case, self.here.project
         time = Time(case.timeout, self.seconds, began)
-        setting = project.setting(os.path.dirname(case.source.file), time.within(self.here.doors))
+        setting = project.setting(os.path.dirname(case.source.file), time.within(self.here.clients))
         setting = replace(setting, turn=number - 1, asker=case.id, ceilings=setting.ceilings.of_a_case())
         observation, again = self._observed(_within(case.recipe, case.timeout), setting)
         time.left()
@@ -184,8 +184,8 @@ class Examiner:
         bench, shown = _Bench(setting), _as_asked(case, setting)
         grades = []
         for position, grader in enumerate(case.graders):
-            doors = self._doors(prepared, position, bench, found)
-            grades.append(grading.grade(grader, shown, observation, doors))
+            clients = self._clients(prepared, position, bench, found)
+            grades.append(grading.grade(grader, shown, observation, clients))
         outcome, score, reason, verdict = grading.combined(grades)
         telling = next((grade.code for grade in grades if grade.required and grade.outcome == outcome), None)
         if outcome == "passed" and observation.flaw is not None:  # nobody knows what the whole would be
@@ -203,7 +203,7 @@ class Examiner:
             output=None if outcome == "passed" else observation.output,
             environment=bench.environment(observation),
         )
-        return Made(attempt, found[0] if found else None, observation)
+        return AttemptResult(attempt, found[0] if found else None, observation)
 
     def _observed(self, recipe: Recipe, setting: Setting) -> tuple[Observation, int]:
         """The observation, and how often it was asked for again."""
@@ -215,15 +215,15 @@ class Examiner:
                 if not gone or wait is None or self._line.broken >= _ENOUGH or self.stopped():
                     self._line.broken += gone
                     raise
-                setting.doors.sleep(wait)
+                setting.clients.sleep(wait)
             else:
                 self._line.broken = 0
                 return observation, again + observation.attempts - 1
         raise AssertionError("the last wait is None")
 
-    def _doors(
+    def _clients(
         self, prepared: Prepared, position: int, bench: "_Bench", found: list[Comparison]
-    ) -> grading.Doors:
+    ) -> grading.GradeClients:
         def ask(asked: Ask) -> Answer:
             turn = asked.turn + bench.setting.turn * _TURNS
             return bench.ask(replace(asked, turn=turn, asker=bench.setting.asker))
@@ -233,9 +233,9 @@ class Examiner:
             found.append(comparison)
             return comparison, alternative
 
-        return grading.Doors(
+        return grading.GradeClients(
             ask=ask,
-            run=lambda method, code: self.outside.run(method, code, bench.setting.doors.execute),
+            run=lambda method, code: self.outside.run(method, code, bench.setting.clients.execute),
             compare=compare,
             schema=lambda case, path: prepared.schemas[position],
             rated=self.outside.rated,
@@ -248,16 +248,16 @@ class _Bench:
 
     def __init__(self, setting: Setting):
         self.setting = setting
-        self.judged = replace(setting, doors=replace(setting.doors, models=self))
+        self.judged = replace(setting, clients=replace(setting.clients, models=self))
         self._judges: set[str] = set()
 
     def ask(self, asked: Ask) -> Answer:
-        answer = self.setting.doors.models.ask(asked)
+        answer = self.setting.clients.models.ask(asked)
         self._judges.add(answer.served or asked.model)
         return answer
 
     def check(self, name: str) -> None:
-        self.setting.doors.models.check(name)
+        self.setting.clients.models.check(name)
 
     def environment(self, observation: Observation) -> dict[str, Json]:
         """What the answer told of where it comes from, and who judged it."""
@@ -308,7 +308,7 @@ def _without_output(
     number: int, outcome: Outcome, error: BaselinekitError, verdict: str | None = None
 ) -> Attempt:
     problem = error.problems[0]
-    reason = problem.what + (f": {problem.mend}" if problem.mend else "")
+    reason = problem.message + (f": {problem.hint}" if problem.hint else "")
     return Attempt(number, outcome, None, (), reason, problem.code, verdict)
 
 

@@ -29,7 +29,7 @@ from baselinekit.store.baselines import locate
 from baselinekit.store.files import read
 from baselinekit.suites.settings import named
 from baselinekit.texts import many
-from baselinekit.workflow.environment import Here
+from baselinekit.workflow.environment import CaptureEnvironment
 
 # Everything that can be wrong with eval cases is said before the first of them is run.
 
@@ -54,7 +54,7 @@ class Prepared:
 
 
 def prepare_cases(
-    here: Here, cases: Sequence[Case], runnable: Callable[[FunctionOutput], None]
+    here: CaptureEnvironment, cases: Sequence[Case], runnable: Callable[[FunctionOutput], None]
 ) -> list[Prepared]:
     """All cases, ready; or one error with all that is wrong with any of them, each with its place."""
     found, wrong, refused = checked_cases(here, cases, runnable)
@@ -66,7 +66,7 @@ def prepare_cases(
 
 
 def checked_cases(
-    here: Here, cases: Sequence[Case], runnable: Callable[[FunctionOutput], None]
+    here: CaptureEnvironment, cases: Sequence[Case], runnable: Callable[[FunctionOutput], None]
 ) -> tuple[list[Prepared], list[Problem], list[Problem]]:
     """Those that are ready, what is wrong with the others, and what of them nobody has allowed."""
     found: list[Prepared] = []
@@ -100,20 +100,20 @@ def _placed(wrong: Sequence[tuple[Case, Sequence[Problem]]], root: str) -> Itera
 
 def _without_inputs(problem: Problem) -> Problem:
     """What is wrong with the question of a case, which has no inputs of its own as a baseline has."""
-    name = _NOT_GIVEN.search(problem.what) if problem.code == "BK350" else None
+    name = _NOT_GIVEN.search(problem.message) if problem.code == "BK350" else None
     if name is None:
         return problem
-    mend = f"--var {name[1]}=…, or `variables:` in the configuration; \\{name[0]} is the text itself"
-    return replace(problem, what=f"nothing stands for {name[0]}", mend=mend)
+    hint = f"--var {name[1]}=…, or `variables:` in the configuration; \\{name[0]} is the text itself"
+    return replace(problem, message=f"nothing stands for {name[0]}", hint=hint)
 
 
-def _prepared(here: Here, case: Case, runnable: Callable[[FunctionOutput], None]) -> Prepared:
+def _prepared(here: CaptureEnvironment, case: Case, runnable: Callable[[FunctionOutput], None]) -> Prepared:
     if case.skip is not None:
         return Prepared(case)
     project = here.project
     problems: list[Problem] = []
     prepared = Prepared(case, baseline=None if case.baseline is None else here.chosen(case.baseline))
-    setting = project.setting(os.path.dirname(case.source.file), here.doors)
+    setting = project.setting(os.path.dirname(case.source.file), here.clients)
     setting = replace(setting, ceilings=setting.ceilings.of_a_case())
     _refuse_long(case, setting)
     try:
@@ -163,12 +163,14 @@ def _files(prepared: Prepared, setting: replaying.Setting) -> str:
     return replaying.digest([asked, stated]) if asked or stated else ""
 
 
-def _of_grader(prepared: Prepared, number: int, grader: Grader, here: Here) -> Iterator[Problem]:
+def _of_grader(
+    prepared: Prepared, number: int, grader: Grader, here: CaptureEnvironment
+) -> Iterator[Problem]:
     method = grader.method
     for problem in grading.problems_of(grader, prepared.case):
         yield replace(problem, at=(*grader.at, *(problem.at or ())))
     if isinstance(method, ModelJudge):
-        here.doors.models.check(method.model)
+        here.clients.models.check(method.model)
     elif isinstance(method, JsonSchema) and method.schema_file is not None:
         schema = _schema(prepared.case, method.schema_file, here.project.root)
         stated = replace(grader, method=JsonSchema(schema))
@@ -188,8 +190,8 @@ def _compared(
     """What the output is compared with: the record's baseline, or each value that would be right."""
     case, own = prepared.case, prepared.baseline
     if own is not None and (own.baseline is None or own.baseline.output is ABSENT):
-        mend = f"baselinekit capture from {case.source.file}"
-        raise InvalidInput(Problem("BK223", f"{case.id} has no stored output for here", mend))
+        hint = f"baselinekit capture from {case.source.file}"
+        raise InvalidInput(Problem("BK223", f"{case.id} has no stored output for here", hint))
     if isinstance(method, BaselineMatch):
         if own is None:
             raise InvalidInput(Problem("BK705", f"{case.id} has no baseline", "capture one for it"))
@@ -220,7 +222,7 @@ def _schema(case: Case, path: str, root: str) -> Json:
         problem = error.problems[0]
         if problem.code != "BK111":
             raise
-        raise InvalidInput(replace(problem, place=None, what=f"{name} {problem.what}")) from None
+        raise InvalidInput(replace(problem, place=None, message=f"{name} {problem.message}")) from None
     if len(documents) != 1:
         what = f"{name} holds {len(documents)} documents, and a schema is one"
         raise InvalidInput(Problem("BK703", what, "split it"))
@@ -244,14 +246,14 @@ def check_reachable(
             if sign != "@" or k <= made:
                 continue
             what = f"pass@{k} cannot be met: nobody can tell it from {many(made, 'attempt')} a case"
-            mend = f"make {k}, by `config: {{attempts: {k}}}` or --attempts {k}, or ask for pass@{made}"
-            problem = Problem("BK724", what, mend)
+            hint = f"make {k}, by `config: {{attempts: {k}}}` or --attempts {k}, or ask for pass@{made}"
+            problem = Problem("BK724", what, hint)
             own = suite.file is not None and name not in stated
             if own:
                 source = Source(suite.file or "", at=suite.at)
                 problem = problem.placed(locate(source, ("thresholds", name), root))
             elif whose:
-                problem = Problem("BK724", f"{whose}: {what}", mend)
+                problem = Problem("BK724", f"{whose}: {what}", hint)
             problems.append(problem)
     if problems:
         raise InvalidInput(*problems)

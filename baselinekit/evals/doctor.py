@@ -10,29 +10,29 @@ from baselinekit.evals.checks import checked_cases
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.selection import folders
 from baselinekit.model.graders import FunctionOutput
-from baselinekit.replay.dispatch import Doors
+from baselinekit.replay.dispatch import Clients
 from baselinekit.store.baselines import discover
 from baselinekit.suites.files import BESIDE, forms_in
 from baselinekit.suites.gatefiles import load_gates
 from baselinekit.suites.loading import load_partly
 from baselinekit.workflow.compare import from_root
 from baselinekit.workflow.doctor import ASKED_OF_OPERATOR, Findings, examine
-from baselinekit.workflow.environment import Here
+from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.project import Project
 
 _ONLY_EVALS = frozenset(("case", "test_cases", "suite", "gate"))
 
 
 def examine_all(
-    project: Project, paths: Sequence[str], doors: Doors, runnable: Callable[[FunctionOutput], None]
+    project: Project, paths: Sequence[str], clients: Clients, runnable: Callable[[FunctionOutput], None]
 ) -> Findings:
     """What is named; else all baselines of the project and all of its evals."""
     if not paths:
-        found = examine(project, (), doors)
-        return _with_evals(found, project, folders(project), doors, runnable)
+        found = examine(project, (), clients)
+        return _with_evals(found, project, folders(project), clients, runnable)
     baselines, evals = _told_apart(project, paths)
-    found = examine(project, baselines, doors) if baselines or not evals else Findings(0, (), (), 0)
-    return _with_evals(found, project, evals, doors, runnable)
+    found = examine(project, baselines, clients) if baselines or not evals else Findings(0, (), (), 0)
+    return _with_evals(found, project, evals, clients, runnable)
 
 
 def _told_apart(project: Project, paths: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -57,7 +57,7 @@ def _with_evals(
     found: Findings,
     project: Project,
     paths: Sequence[str],
-    doors: Doors,
+    clients: Clients,
     runnable: Callable[[FunctionOutput], None],
 ) -> Findings:
     """What there is to say of evals as well. A baseline that is one of their cases is told of once."""
@@ -67,7 +67,7 @@ def _with_evals(
     gates = [file for file, has in forms.items() if "gate" in has]
     passed_over = {*gates, *(file for file, has in forms.items() if has == {"report"} and file not in paths)}
     suite, problems = load_partly([file for file in forms if file not in passed_over], project.root)
-    ready, wrong, refused = checked_cases(Here(project, doors), suite.cases, runnable)
+    ready, wrong, refused = checked_cases(CaptureEnvironment(project, clients), suite.cases, runnable)
     wrong += [fault_of_ours(one.fault).problems[0] for one in ready if one.fault is not None]
     for file in gates:
         problems += _said(partial(load_gates, file, project.root))
@@ -87,7 +87,7 @@ def _once(notes: Iterable[Problem]) -> Iterable[Problem]:
     """Who has to say something says it once for a file, wherever in it that is needed."""
     first: dict[tuple[str, str], Problem] = {}
     for note in notes:
-        first.setdefault((note.place.file if note.place else "", note.what), note)
+        first.setdefault((note.place.file if note.place else "", note.message), note)
     return first.values()
 
 

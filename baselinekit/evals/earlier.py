@@ -94,8 +94,8 @@ def _gone(known: Collection[str], now: Report) -> tuple[str, ...]:
 def check_parts(across: Sequence[str]) -> None:
     for part in across:
         if part not in PARTS:
-            mend = nearest(part, PARTS) or f"one of {', '.join(PARTS)}"
-            raise InvalidInput(Problem("BK508", f"--across {part}: no such part of a case", mend))
+            hint = nearest(part, PARTS) or f"one of {', '.join(PARTS)}"
+            raise InvalidInput(Problem("BK508", f"--across {part}: no such part of a case", hint))
 
 
 def _case(pair: Pair, across: Collection[str]) -> CaseChange:

@@ -25,7 +25,7 @@ _CUT_SHORT = "BK613"
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class FinishedReport:
     """The report as it is now. `decided`: how many cases are, that were not before; `left`: still waiting."""
 
     report: Report
@@ -33,7 +33,7 @@ class Finished:
     left: int
 
 
-def finish(report: Report, queue: Queue) -> Finished:
+def finish(report: Report, queue: Queue) -> FinishedReport:
     """Each grade that waited for people, given anew by the ratings that there are now."""
     known = {one.item.key: one for one in queue.ratings.all()}
 
@@ -69,7 +69,7 @@ def finish(report: Report, queue: Queue) -> Finished:
     changed = zip(report.results, results, strict=True)
     decided = sum(old.outcome == "unscored" != new.outcome for old, new in changed)
     left = sum(result.outcome == "unscored" for result in results)
-    return Finished(finished, decided, left)
+    return FinishedReport(finished, decided, left)
 
 
 def _retold(result: Result, attempts: tuple[Attempt, ...]) -> Result:
@@ -126,5 +126,5 @@ def keep_reports(project: Project, suite: Suite, report: Report) -> tuple[list[s
         root = settings.root_of(project.root, suite.file)
         written, why = results.keep(folder, report.started, texts, root)
     except BaselinekitError as error:
-        return [], f"the reports could not be kept: {error.problems[0].what}"
+        return [], f"the reports could not be kept: {error.problems[0].message}"
     return [os.path.relpath(path, project.cwd) for path in written], why

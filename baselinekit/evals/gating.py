@@ -31,8 +31,8 @@ def requirement(text: str) -> tuple[str, float]:
     """`pass@1>=0.85` -> ("pass@1", 0.85)."""
     match = _REQUIREMENT.fullmatch(text)
     if match is None or match["sign"] != ">=":
-        mend = "a metric is at least so much: --require 'pass@1>=0.85'"
-        raise InvalidInput(Problem("BK732", f"{text!r} is no requirement", mend))
+        hint = "a metric is at least so much: --require 'pass@1>=0.85'"
+        raise InvalidInput(Problem("BK732", f"{text!r} is no requirement", hint))
     try:
         least = float(match["least"]) / (100 if match["share"] else 1)
     except ValueError:
@@ -153,8 +153,8 @@ def _none_of(gate: Gate, report: Report) -> tuple[str, str]:
     facts = [result.case or CaseFacts("regression") for result in report.results]
     known = {word for one in facts for word in (one.eval_type, one.category, *one.tags) if word}
     wanted = [*gate.categories, *gate.tags]
-    mend = nearest(wanted[0], known) or f"there are {', '.join(sorted(known)[:10])}"
-    return f"none of the {len(facts):,} cases is one of {', '.join(wanted)}", mend
+    hint = nearest(wanted[0], known) or f"there are {', '.join(sorted(known)[:10])}"
+    return f"none of the {len(facts):,} cases is one of {', '.join(wanted)}", hint
 
 
 def _as_case(result: Result) -> Result:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from baselinekit import __version__
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded
-from baselinekit.evals.attempts import Examiner, Made
+from baselinekit.evals.attempts import AttemptResult, Examiner
 from baselinekit.evals.caseresults import Told, fingerprint, spots_of
 from baselinekit.evals.checks import Prepared
 from baselinekit.model.evals import Case
@@ -18,8 +18,8 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.report import dispatch as reports
 from baselinekit.store import pending
 from baselinekit.suites.journal import Journal, name_of
-from baselinekit.workflow.compare import Way
-from baselinekit.workflow.environment import Here, drift_of
+from baselinekit.workflow.compare import RunContext
+from baselinekit.workflow.environment import CaptureEnvironment, drift_of
 from baselinekit.workflow.pending import seen_of
 from baselinekit.workflow.project import Project
 
@@ -158,9 +158,9 @@ def _read_spot(raw: dict[str, Json]) -> Spot:
 class Examining:
     """`retries`: how often a case is tried again after it failed."""
 
-    here: Here
+    here: CaptureEnvironment
     examiner: Examiner
-    way: Way
+    context: RunContext
     memory: Memory
     retries: Callable[[Case], int]
     warnings: set[str] = field(default_factory=set)
@@ -175,7 +175,7 @@ class Examining:
         for again in range(self.retries(prepared.case)):
             if told[-1].attempt.outcome not in ("failed", "error") or told[-1].attempt.verdict == "refused":
                 break
-            if self.way.stop.is_set():
+            if self.context.stop.is_set():
                 break
             told.append(self._attempt(prepared, number + again + 1))
         return tuple(told)
@@ -191,16 +191,16 @@ class Examining:
             told = Told(self.examiner.fault(number, error))
         attempt = told.attempt
         cut_off = (
-            attempt.outcome == "error" and self.way.stop.is_set()
+            attempt.outcome == "error" and self.context.stop.is_set()
         )  # it may only have failed because all was ended
         if attempt.outcome != "skipped" and not cut_off:
             try:
                 self.memory.add(prepared.case, told)
             except NotRecorded as error:
-                self._warn(f"this run cannot be resumed: {error.problems[0].what}")
+                self._warn(f"this run cannot be resumed: {error.problems[0].message}")
         return told
 
-    def _told(self, prepared: Prepared, made: Made) -> Told:
+    def _told(self, prepared: Prepared, made: AttemptResult) -> Told:
         if made.comparison is None or made.observation is None:
             return Told(made.attempt)
         redactor = self.here.project.redactor.knowing(made.observation.output)
@@ -211,7 +211,7 @@ class Examining:
             drift = drift_of(self.here, prepared.baseline, made.observation)
         return Told(made.attempt, spots, made.comparison.count, drift)
 
-    def _keep(self, prepared: Prepared, made: Made) -> None:
+    def _keep(self, prepared: Prepared, made: AttemptResult) -> None:
         """What differs from a baseline is kept for whoever takes it for right, as compare does."""
         is_record = any(isinstance(grader.method, BaselineMatch) for grader in prepared.case.graders)
         comparison, observation, baseline = made.comparison, made.observation, prepared.baseline
@@ -222,10 +222,10 @@ class Examining:
             if comparison.passed:
                 pending.drop(root, baseline.id)
             else:
-                now = self.way.clock.timestamp()
+                now = self.context.clock.timestamp()
                 pending.save(root, seen_of(self.here, baseline, comparison, observation, now))
         except BaselinekitError as error:
-            self._warn(f"what came back could not be kept for a refresh: {error.problems[0].what}")
+            self._warn(f"what came back could not be kept for a refresh: {error.problems[0].message}")
 
     def _warn(self, warning: str) -> None:
         with self._lock:

@@ -22,35 +22,35 @@ from baselinekit.workflow.project import Project
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class LabelledJudge:
     """A judge with its file of labels, from the project's root."""
 
     how: ModelJudge
     file: str
 
 
-def judges_of(root: str, cases: Sequence[Case]) -> list[Judge]:
+def judges_of(root: str, cases: Sequence[Case]) -> list[LabelledJudge]:
     """Each judge once, however many cases it judges."""
-    found: dict[tuple[str, str, str], Judge] = {}
+    found: dict[tuple[str, str, str], LabelledJudge] = {}
     for case in cases:
         for grader in case.graders:
             how = grader.method
             if isinstance(how, ModelJudge) and how.calibration is not None:
                 file = named(root, case.source.file, how.calibration)
-                found.setdefault((how.model, grading.rubric_hash(how), file), Judge(how, file))
+                found.setdefault((how.model, grading.rubric_hash(how), file), LabelledJudge(how, file))
     return list(found.values())
 
 
 def calibrate(
-    root: str, judges: Sequence[Judge], ask: Callable[[Ask], Answer]
-) -> list[tuple[Judge, Agreement]]:
+    root: str, judges: Sequence[LabelledJudge], ask: Callable[[Ask], Answer]
+) -> list[tuple[LabelledJudge, Agreement]]:
     """Ask all of them. Every label of every file is checked before the first question."""
     if not judges:
-        mend = "name its file in the grader: `config: {calibration: labels.yaml}`"
-        raise NothingSelected(Problem("BK509", "no judge here has a calibration file", mend))
+        hint = "name its file in the grader: `config: {calibration: labels.yaml}`"
+        raise NothingSelected(Problem("BK509", "no judge here has a calibration file", hint))
     labelled = [(judge, ratingfile.load_labels(root, judge.file)) for judge in judges]
     wrong = [
-        replace(problem, what=f"{judge.file}: label {number}: {problem.what}", at=None)
+        replace(problem, message=f"{judge.file}: label {number}: {problem.message}", at=None)
         for judge, labels in labelled
         for number, label in enumerate(labels, 1)
         if (problem := grading.label_problem(label, judge.how)) is not None
@@ -64,11 +64,11 @@ def calibrate(
 
 
 def _measured(how: ModelJudge, labels: Sequence[Label], ask: Callable[[Ask], Answer]) -> Agreement:
-    grader, doors = Grader("judge", "model", how), grading.Doors(ask=ask)
+    grader, clients = Grader("judge", "model", how), grading.GradeClients(ask=ask)
     verdicts: list[bool | None] = []
     for number, label in enumerate(labels, 1):
         case = grading.case_of_label(label, number)
-        grade = grading.grade(grader, case, Observation(label.output, 0.0), doors)
+        grade = grading.grade(grader, case, Observation(label.output, 0.0), clients)
         verdicts.append({"passed": True, "failed": False}.get(grade.outcome))
     return grading.agreement(how, labels, verdicts)
 
@@ -78,7 +78,7 @@ def facts_of(root: str, cases: Sequence[Case]) -> tuple[JudgeFacts, ...]:
     return tuple(_facts(root, judge) for judge in judges_of(root, cases))
 
 
-def _facts(root: str, judge: Judge) -> JudgeFacts:
+def _facts(root: str, judge: LabelledJudge) -> JudgeFacts:
     labels = grading.labels_hash(ratingfile.load_labels(root, judge.file))
     known = ratingfile.load_measured(root, judge.file)
     rubric = grading.rubric_hash(judge.how)
@@ -120,22 +120,22 @@ def judges_to_probe(project: Project, paths: Sequence[str]) -> list[str]:
         for case in selection.load(project, paths, None).cases:
             named |= {one.method.model for one in case.graders if isinstance(one.method, ModelJudge)}
     if not named:
-        mend = "declare one in baselinekit.yaml: models: {judge: {openai: MODEL}}"
-        raise NothingSelected(Problem("BK509", "there is no judge to probe", mend))
+        hint = "declare one in baselinekit.yaml: models: {judge: {openai: MODEL}}"
+        raise NothingSelected(Problem("BK509", "there is no judge to probe", hint))
     return sorted(named)
 
 
 def probe(judges: Sequence[str], ask: Callable[[Ask], Answer]) -> list[Probed]:
     """Each judge with each probe, in their order."""
-    doors = grading.Doors(ask=ask)
+    clients = grading.GradeClients(ask=ask)
     found = []
     for judge in judges:
         for one in grading.PROBES:
             observation = Observation(one.output, 0.0)
             try:
-                grade = grading.grade(grading.grader_of(judge), grading.case_of(one), observation, doors)
+                grade = grading.grade(grading.grader_of(judge), grading.case_of(one), observation, clients)
             except BaselinekitError as error:  # the budget, which ends a run, ends this as well
-                reason = error.problems[0].what
+                reason = error.problems[0].message
                 grade = Grade(judge, "model", "error", None, reason, code=error.problems[0].code)
             found.append(Probed(judge, one.name, one.wanted, grade, _holds(one, grade)))
     return found

@@ -10,11 +10,11 @@ from baselinekit.documents.jsontext import to_bytes
 from baselinekit.errors import BaselinekitError, CannotReplay, Problem, cannot
 from baselinekit.model.config import Notify
 from baselinekit.model.evals import Judged, Suite
-from baselinekit.model.observation import Request, Run
+from baselinekit.model.observation import ProcessSpec, Request
 from baselinekit.model.results import OUTCOMES, Report
 from baselinekit.model.values import Json
 from baselinekit.programs.children import child_environment, configured_argv, said_last
-from baselinekit.replay.dispatch import Doors
+from baselinekit.replay.dispatch import Clients
 from baselinekit.texts import already_masked, clipped, shown
 from baselinekit.trust import host_of, origin
 from baselinekit.variables import names_in
@@ -85,37 +85,37 @@ def unheard(project: Project, suite: Suite) -> list[str]:
     ]
 
 
-def notify(project: Project, told: dict[str, Json], doors: Doors) -> str:
+def notify(project: Project, told: dict[str, Json], clients: Clients) -> str:
     """Tell it. What kept anybody from hearing it, or nothing."""
     wanted = project.config.notify
     if wanted is None:
         return ""
     data = to_bytes(project.redactor.mask_value(told))
     try:
-        _run(project, wanted, data, doors) if wanted.command else _send(project, wanted, data, doors)
+        _run(project, wanted, data, clients) if wanted.command else _send(project, wanted, data, clients)
     except BaselinekitError as error:
         return f"nobody could be notified: {shown(error, project.redactor.mask).problems[0]}"
     return ""
 
 
-def _run(project: Project, wanted: Notify, data: bytes, doors: Doors) -> None:
+def _run(project: Project, wanted: Notify, data: bytes, clients: Clients) -> None:
     """The configuration names it, so it may be run."""
     command = project.scope.expand(wanted.command, ("notify", "command"))
     argv = configured_argv(command, project.root, "correct `notify: command:` in baselinekit.yaml")
     environment = child_environment(wanted.env)
     typed = shlex.join(wanted.command or [])
     try:
-        run = Run(tuple(argv), data, environment, project.root, _PATIENCE, mask=project.redactor.mask)
-        finished = doors.execute(run)
+        run = ProcessSpec(tuple(argv), data, environment, project.root, _PATIENCE, mask=project.redactor.mask)
+        finished = clients.execute(run)
     except CannotReplay as error:
-        mend = "let it end sooner, or work on in the background" if error.problems[0].code == "BK321" else ""
-        raise cannot("BK735", error.problems[0].what, mend or error.problems[0].mend) from None
+        hint = "let it end sooner, or work on in the background" if error.problems[0].code == "BK321" else ""
+        raise cannot("BK735", error.problems[0].message, hint or error.problems[0].hint) from None
     if finished.exit_code:
         what = f"{typed} ended with exit code {finished.exit_code}"
         raise cannot("BK735", what + said_last(finished.stderr, run.mask))
 
 
-def _send(project: Project, wanted: Notify, data: bytes, doors: Doors) -> None:
+def _send(project: Project, wanted: Notify, data: bytes, clients: Clients) -> None:
     stated = (wanted.webhook, wanted.headers)
     url, headers = project.scope.expand(list(stated), ("notify", "webhook"))
     where = host_of(origin(url))  # of an address that is a secret itself, only this is ever shown
@@ -129,9 +129,9 @@ def _send(project: Project, wanted: Notify, data: bytes, doors: Doors) -> None:
     request = Request("POST", url, sent, data, timeout=_PATIENCE, verify=True if verify is None else verify)
     request = replace(request, admit=partial(trust.check_address, url))
     try:
-        response = doors.send(request)
+        response = clients.send(request)
     except CannotReplay as error:
         problem = error.problems[0]
-        raise CannotReplay(Problem("BK735", f"{where}: {problem.what.replace(url, where)}")) from None
+        raise CannotReplay(Problem("BK735", f"{where}: {problem.message.replace(url, where)}")) from None
     if not 200 <= response.status < 300:
         raise cannot("BK735", f"{where} answered {response.status}", "is the address right?")

@@ -12,7 +12,7 @@ from baselinekit.model.evals import Case
 from baselinekit.model.graders import Grader, HumanRating
 from baselinekit.model.grades import Grade
 from baselinekit.model.observation import Observation
-from baselinekit.model.ratings import Item, Queued, Rating, Sheet, Shown, Standing, by_role, same_person
+from baselinekit.model.ratings import Queued, Rating, RatingItem, Sheet, Shown, Standing, by_role, same_person
 from baselinekit.model.values import Json, Path
 from baselinekit.suites import ratingfile
 from baselinekit.suites.ratingfile import StatedItem, StatedRating
@@ -51,12 +51,14 @@ class Queue:
         grader = replace(grader, method=how)
         shown, claims = grading.briefing(case, grader, output, observation.environment)
         key = grading.item_key(case, grader, output)
-        item = Item(key, case.id, grader.name, how, _masked(shown, redactor), self.stamp(), claims)
+        item = RatingItem(key, case.id, grader.name, how, _masked(shown, redactor), self.stamp(), claims)
         try:
             queued = self.ratings.enqueue(item)
         except NotRecorded as error:
             grade = grading.human_grade(grader, item, ())
-            return replace(grade, reason=f"{grade.reason} (it could not be queued: {error.problems[0].what})")
+            return replace(
+                grade, reason=f"{grade.reason} (it could not be queued: {error.problems[0].message})"
+            )
         for rating in queued.ratings:  # an import could have brought anything
             grading.checked(rating.value, how.rating_scale, len(shown.items))
         return grading.human_grade(grader, item, queued.ratings)
@@ -68,8 +70,8 @@ class Queue:
         for word in wanted:
             if not any(_is_named(queued.item, [word]) for queued in everything):
                 known = {queued.item.case for queued in everything}
-                mend = nearest(word, known) or "baselinekit grade --list shows what does"
-                raise NothingSelected(Problem("BK745", f"nothing called {word!r} waits for people", mend))
+                hint = nearest(word, known) or "baselinekit grade --list shows what does"
+                raise NothingSelected(Problem("BK745", f"nothing called {word!r} waits for people", hint))
         return [self.standing(queued) for queued in chosen]
 
     def waiting(self, wanted: Sequence[str], rater: str) -> list[Standing]:
@@ -79,7 +81,7 @@ class Queue:
     def standing(self, queued: Queued) -> Standing:
         return Standing(queued, grading.human_grade(grader_of(queued.item), queued.item, queued.ratings))
 
-    def rate(self, item: Item, rating: Rating, again: bool = False) -> Standing:
+    def rate(self, item: RatingItem, rating: Rating, again: bool = False) -> Standing:
         """Enter what somebody said, and tell what it comes to."""
         value = grading.checked(rating.value, item.method.rating_scale, len(item.shown.items))
         rating = replace(rating, value=value)
@@ -111,7 +113,7 @@ class Queue:
         return [_agreement(grader, scale, few) for (grader, scale), few in by_grader.items() if len(few) > 1]
 
 
-def grader_of(item: Item) -> Grader:
+def grader_of(item: RatingItem) -> Grader:
     """The grader that an item waits for, as far as the queue knows it."""
     return Grader(item.grader, "human", item.method)
 
@@ -153,26 +155,26 @@ def sheet(standing: Standing) -> Sheet:
     )
 
 
-def typed(item: Item, text: str) -> Json:
+def typed(item: RatingItem, text: str) -> Json:
     """A value as somebody typed it."""
     return grading.value_of(text, item.method.rating_scale, len(item.shown.items))
 
 
-def in_words(item: Item, value: Json) -> str:
+def in_words(item: RatingItem, value: Json) -> str:
     """A value as people read it."""
     return grading.words_for(value, item.method.rating_scale)
 
 
-def wanted(item: Item) -> str:
+def wanted(item: RatingItem) -> str:
     """What can be said of an item, in words."""
     return grading.wanted(item.method.rating_scale, len(item.shown.items))
 
 
-def is_late(item: Item, rating: Rating) -> bool:
+def is_late(item: RatingItem, rating: Rating) -> bool:
     return grading.is_late(rating, item.method)
 
 
-def option_value(item: Item, number: int) -> Json:
+def option_value(item: RatingItem, number: int) -> Json:
     """The value of the option with this number, from 1."""
     return grading.options_of(item.method.rating_scale)[number - 1].value
 
@@ -190,7 +192,7 @@ def check_rater(name: str) -> str:
     return name
 
 
-def _is_named(item: Item, wanted: Sequence[str]) -> bool:
+def _is_named(item: RatingItem, wanted: Sequence[str]) -> bool:
     return any(
         fnmatchcase(item.case, word) or (len(word) >= _SHORTEST_KEY and item.key.startswith(word))
         for word in wanted
@@ -269,7 +271,7 @@ def form_for(standings: Sequence[Standing], rater: str, name: str) -> str:
 def imported(queue: Queue, text: str, name: str) -> Imported:
     """Take in all ratings of a file, or, where anything is wrong, none; every fault has its line."""
     stated = ratingfile.load(text, name)
-    reading = _Reading(queue)
+    reading = _RatingReader(queue)
     items = [reading.item(number, item) for number, item in enumerate(stated.items)]
     if reading.problems:
         raise ratingfile.refused(text, name, reading.problems)
@@ -282,7 +284,7 @@ def imported(queue: Queue, text: str, name: str) -> Imported:
     return Imported(new_items, new_ratings, reading.filled - new_ratings, reading.empty)
 
 
-class _Reading:
+class _RatingReader:
     def __init__(self, queue: Queue):
         self.queue = queue
         self.there = {one.item.key: one.item for one in queue.ratings.all()}
@@ -318,22 +320,22 @@ class _Reading:
         number, place = problem.at or (0, 0)
         return replace(problem, at=self.places.get((int(number), int(place)), ()))
 
-    def _rating(self, item: Item, stated: StatedRating) -> Rating:
+    def _rating(self, item: RatingItem, stated: StatedRating) -> Rating:
         value = grading.checked(stated.value, item.method.rating_scale, len(item.shown.items))
         seconds = None if stated.seconds is None else float(stated.seconds)
         if seconds is not None and not 0 <= seconds < inf:
             raise InvalidInput(Problem("BK746", f"{seconds} seconds are no time", "leave `seconds` out"))
         if stated.at is not None and not _is_time(stated.at):
-            mend = "such as 2026-01-31T14:00:00Z, or leave `at` out"
-            raise InvalidInput(Problem("BK746", f"{stated.at!r} is no time", mend))
+            hint = "such as 2026-01-31T14:00:00Z, or leave `at` out"
+            raise InvalidInput(Problem("BK746", f"{stated.at!r} is no time", hint))
         rating = Rating(stated.rater, value, stated.at or self.queue.stamp(), stated.note, seconds)
         return self.queue.fit(rating)
 
-    def _new(self, stated: StatedItem, at: Path) -> Item | None:
+    def _new(self, stated: StatedItem, at: Path) -> RatingItem | None:
         if stated.grading is None or stated.shown is None:
-            mend = "run the suite first, or export it there without --as"
+            hint = "run the suite first, or export it there without --as"
             what = f"{stated.case} ({stated.item}) is not in the queue, and the file does not say what it is"
-            self.problems.append(Problem("BK745", what, mend, at=(*at, "item")))
+            self.problems.append(Problem("BK745", what, hint, at=(*at, "item")))
             return None
         told = stated.shown
         shown = Shown(
@@ -341,7 +343,7 @@ class _Reading:
         )
         method, opened = stated.grading, stated.opened_at or self.queue.stamp()
         claims = [tuple(pair) for pair in stated.claims if len(pair) == 2]
-        item = Item(
+        item = RatingItem(
             stated.item, stated.case, stated.grader, method, shown, opened, tuple((a, b) for a, b in claims)
         )
         wrong = [

@@ -21,14 +21,14 @@ from baselinekit.model.evals import Case, Suite
 from baselinekit.model.graders import Grader, ModelJudge
 from baselinekit.model.recipes import SkillExecution
 from baselinekit.model.results import Report, Result, SuiteFacts
-from baselinekit.replay.dispatch import Doors
+from baselinekit.replay.dispatch import Clients
 from baselinekit.store.baselines import locate_each
 from baselinekit.store.gitfiles import head
 from baselinekit.suites.journal import Journal
-from baselinekit.workflow.compare import Way, with_lines
-from baselinekit.workflow.environment import Here
+from baselinekit.workflow.compare import RunContext, with_lines
+from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.judging import OUT_OF_BUDGET
-from baselinekit.workflow.pool import AtOnce, Pool
+from baselinekit.workflow.pool import AtOnce, ThreadPool
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.recording import Recorder
 
@@ -41,7 +41,7 @@ _VERDICTS = {"passed": True, "failed": False}
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class RunPolicy:
     """How cases are run. What is None is as the suite says. `attempts`: how many are made of each case,
     whatever comes of them; then nothing is tried again. `record`: always, daily or never. `first`: who does
     not pass ends the run. `lasting`: the plan that the run is a part of."""
@@ -68,30 +68,30 @@ def run(
     project: Project,
     suite: Suite,
     wanted: Choice,
-    policy: Policy,
-    way: Way,
+    policy: RunPolicy,
+    context: RunContext,
     outside: Outside = _NOTHING_OUTSIDE,
     command: str = "",
 ) -> Report:
     """Load, check all, run, collect, count. Everything that is wrong is said before anything is run."""
-    started, began = way.clock.timestamp(), way.clock.seconds()
+    started, began = context.clock.timestamp(), context.clock.seconds()
     thresholds = {**suite.thresholds, **policy.thresholds}
     check_reachable(suite, policy.thresholds, policy.attempts, project.root)
     jobs = _jobs(suite, policy)
-    at_once = AtOnce(way.doors, jobs)
-    here = Here(project, at_once.doors)
+    at_once = AtOnce(context.clients, jobs)
+    here = CaptureEnvironment(project, at_once.clients)
     chosen = choose(suite.cases, wanted)
     judges = facts_of(project.root, chosen)
     plan = _plan(prepare_cases(here, chosen, outside.check), suite, policy, jobs)
     memory, notes = _memory(project, suite, plan, policy)
-    examiner = Examiner(here, outside, way.stop.is_set, way.clock.seconds)
-    examining = Examining(here, examiner, way, memory, _retries(suite, plan.attempts))
+    examiner = Examiner(here, outside, context.stop.is_set, context.clock.seconds)
+    examining = Examining(here, examiner, context, memory, _retries(suite, plan.attempts))
     with closing(memory):
-        with way.stop.heard(), at_once, _deadline(suite, way) as overtime:
-            made = _made(plan, examining, way, policy.first)
-            why = _why_not(way, overtime())
+        with context.stop.heard(), at_once, _deadline(suite, context) as overtime:
+            made = _made(plan, examining, context, policy.first)
+            why = _why_not(context, overtime())
             results = _results(plan, made, why, project)
-            recorder = _recorded(project, policy, way, chosen, results, memory)
+            recorder = _recorded(project, policy, context, chosen, results, memory)
         complete = all(one is not None and not any(map(_out_of_budget, one)) for one in made)
         if complete:
             policy.lasting.finished(memory) if policy.lasting else memory.forget()
@@ -100,12 +100,12 @@ def run(
     return Report(
         id=f"eval-{_compact(started)}",
         started=started,
-        seconds=way.clock.seconds() - began,
+        seconds=context.clock.seconds() - began,
         tool=f"baselinekit {__version__}",
         command=project.redactor.mask(command),
         results=tuple(results),
         complete=complete,
-        interrupted=way.stop.is_set() and not overtime(),
+        interrupted=context.stop.is_set() and not overtime(),
         environment={**here.seen, **_served(results)},
         config=project.config_file,
         warnings=tuple(
@@ -126,11 +126,11 @@ def run(
     )
 
 
-def _why_not(way: Way, overtime: bool) -> str:
+def _why_not(context: RunContext, overtime: bool) -> str:
     """What to say of a case that was never run."""
     if overtime:
         return "not run: the time of the suite was over"
-    return "interrupted" if way.stop.is_set() else "not run: one did not pass before it (-x)"
+    return "interrupted" if context.stop.is_set() else "not run: one did not pass before it (-x)"
 
 
 def _out_of_budget(told: Told) -> bool:
@@ -142,14 +142,14 @@ def _compact(started: str) -> str:
     return digits.replace("T", "-")
 
 
-def _jobs(suite: Suite, policy: Policy) -> int:
+def _jobs(suite: Suite, policy: RunPolicy) -> int:
     """A suite that is not to run in parallel is not, whatever the operator says: its cases would meet."""
     if not suite.config.parallel_execution:
         return 1
     return policy.jobs or suite.config.max_workers or _JOBS
 
 
-def _plan(prepared: Sequence[Prepared], suite: Suite, policy: Policy, jobs: int) -> _Plan:
+def _plan(prepared: Sequence[Prepared], suite: Suite, policy: RunPolicy, jobs: int) -> _Plan:
     attempts = policy.attempts or suite.config.attempts
     items = [
         (one, number)
@@ -165,7 +165,7 @@ def _retries(suite: Suite, attempts: int) -> Callable[[Case], int]:
     return lambda case: 0 if attempts > 1 else max(case.retries, often)
 
 
-def _memory(project: Project, suite: Suite, plan: _Plan, policy: Policy) -> tuple[Memory, list[str]]:
+def _memory(project: Project, suite: Suite, plan: _Plan, policy: RunPolicy) -> tuple[Memory, list[str]]:
     """The journal of this run. Where none can be kept the run goes on without, unless it is to go on."""
     cases = list({id(one): one for one, _ in plan.items}.values())
     often = _retries(suite, plan.attempts)
@@ -176,7 +176,7 @@ def _memory(project: Project, suite: Suite, plan: _Plan, policy: Policy) -> tupl
     except BaselinekitError as error:
         if policy.resume and not isinstance(error, NotRecorded):
             raise
-        return Memory(None, False), [f"this run cannot be resumed: {error.problems[0].what}"]
+        return Memory(None, False), [f"this run cannot be resumed: {error.problems[0].message}"]
     if policy.lasting:
         policy.lasting.begun(memory)
     if policy.resume and not len(memory) and not (policy.lasting and policy.lasting.resumed):
@@ -186,8 +186,8 @@ def _memory(project: Project, suite: Suite, plan: _Plan, policy: Policy) -> tupl
 
 def _recorded(
     project: Project,
-    policy: Policy,
-    way: Way,
+    policy: RunPolicy,
+    context: RunContext,
     cases: Sequence[Case],
     results: Sequence[Result],
     memory: Memory,
@@ -197,7 +197,9 @@ def _recorded(
     if policy.record == "never":
         pairs = []
     sources = [baseline.source for baseline, _ in pairs]
-    recorder = Recorder(project.root, way.clock.timestamp, policy.record == "daily", sources, way.stop)
+    recorder = Recorder(
+        project.root, context.clock.timestamp, policy.record == "daily", sources, context.stop
+    )
     told = {id(case.baseline): memory.is_recorded(case) for case in cases}
     for baseline, result in pairs:
         verdict = _VERDICTS.get(result.outcome)
@@ -215,14 +217,14 @@ def _with_lines(results: list[Result], cases: Sequence[Case], root: str) -> list
 
 
 @contextmanager
-def _deadline(suite: Suite, way: Way) -> Iterator[Callable[[], bool]]:
+def _deadline(suite: Suite, context: RunContext) -> Iterator[Callable[[], bool]]:
     """Ends the run when the time of the suite is over, as a signal would; what is finished is kept."""
     limit, over = suite.config.timeout_global, threading.Event()
 
     def end() -> None:
-        if not way.stop.is_set():
+        if not context.stop.is_set():
             over.set()
-            way.stop.ask()
+            context.stop.ask()
 
     timer = threading.Timer(limit, end) if limit else None
     if timer:
@@ -235,9 +237,11 @@ def _deadline(suite: Suite, way: Way) -> Iterator[Callable[[], bool]]:
             timer.cancel()
 
 
-def _made(plan: _Plan, examining: Examining, way: Way, first: bool) -> list[tuple[Told, ...] | None]:
+def _made(
+    plan: _Plan, examining: Examining, context: RunContext, first: bool
+) -> list[tuple[Told, ...] | None]:
     """All attempts, in the order of the plan. Cases that must be alone come after all others."""
-    advance, wrong = way.advance(len(plan.items)), threading.Event()
+    advance, wrong = context.advance(len(plan.items)), threading.Event()
 
     def finished(told: tuple[Told, ...]) -> bool:
         advance(told[0].attempt.outcome if told else "skipped")
@@ -248,9 +252,9 @@ def _made(plan: _Plan, examining: Examining, way: Way, first: bool) -> list[tupl
     found: list[tuple[Told, ...] | None] = [None] * len(plan.items)
     for together in (True, False):
         numbers = [n for n, (one, _) in enumerate(plan.items) if one.case.parallel is together]
-        if not numbers or way.stop.is_set() or wrong.is_set():
+        if not numbers or context.stop.is_set() or wrong.is_set():
             continue
-        pool = Pool(plan.jobs if together else 1, examining.work, way.cancel, way.stop)
+        pool = ThreadPool(plan.jobs if together else 1, examining.work, context.cancel, context.stop)
         done = pool.run([plan.items[number] for number in numbers], finished)
         for number, told in zip(numbers, done, strict=True):
             found[number] = told
@@ -304,12 +308,12 @@ class Planned:
 
 
 def planned(
-    project: Project, suite: Suite, wanted: Choice, policy: Policy, doors: Doors, outside: Outside
+    project: Project, suite: Suite, wanted: Choice, policy: RunPolicy, clients: Clients, outside: Outside
 ) -> list[Planned]:
     """What would be run, in its order."""
     check_reachable(suite, policy.thresholds, policy.attempts, project.root)
     chosen = choose(suite.cases, wanted)
-    prepare_cases(Here(project, doors), chosen, outside.check)
+    prepare_cases(CaptureEnvironment(project, clients), chosen, outside.check)
     places = locate_each([(case.source, [()]) for case in chosen], project.root)
     attempts = policy.attempts or suite.config.attempts
     found = []

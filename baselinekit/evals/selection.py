@@ -102,8 +102,8 @@ def _graded_by(cases: Sequence[Case], kind: GraderKind) -> list[Case]:
     if without:
         more = f" and {len(without) - _MOST_NAMED:,} more" if len(without) > _MOST_NAMED else ""
         what = f"no {kind} grader in {', '.join(without[:_MOST_NAMED])}{more}"
-        mend = "add one to each, or leave these out by -k or --tag"
-        raise InvalidInput(Problem("BK721", what, mend))
+        hint = "add one to each, or leave these out by -k or --tag"
+        raise InvalidInput(Problem("BK721", what, hint))
     return [
         replace(case, graders=tuple(grader for grader in case.graders if grader.kind == kind))
         for case in cases
@@ -123,13 +123,13 @@ def load(project: Project, paths: Sequence[str], suite: str | None, target: Exec
         return load_suite(named_by_operator(project, suite), project.root, target)
     named = [named_by_operator(project, path) for path in paths] or folders(project)
     if not named:
-        mend = "make evals/eval-suite.yaml to go on from: baselinekit init --eval; or name one: --suite FILE"
-        raise NothingSelected(Problem("BK509", f"there is no folder {_shown(project)} here", mend))
+        hint = "make evals/eval-suite.yaml to go on from: baselinekit init --eval; or name one: --suite FILE"
+        raise NothingSelected(Problem("BK509", f"there is no folder {_shown(project)} here", hint))
     found = load_evals(named, project.root, target)
     if not found.cases:
         where = ", ".join(paths) or _shown(project)
-        mend = "an eval case has `input`, `expected` and `grader`: docs/evals.md shows one"
-        raise NothingSelected(Problem("BK509", f"there is no eval case in {where}", mend))
+        hint = "an eval case has `input`, `expected` and `grader`: docs/evals.md shows one"
+        raise NothingSelected(Problem("BK509", f"there is no eval case in {where}", hint))
     return found
 
 

@@ -74,11 +74,11 @@ def _ranked(
         stated = listed if listed is not None else [output]
         pairs = [(one, two) for two in range(len(stated)) for one in range(two)]
     if not scale.min_items <= len(stated) <= scale.max_items:
-        mend = "let the output be a list of them, or state `expected` with `alternatives`"
+        hint = "let the output be a list of them, or state `expected` with `alternatives`"
         what = (
             f"there are {len(stated)} items to rank, and {scale.min_items} to {scale.max_items} are allowed"
         )
-        raise cannot("BK742", what, mend)
+        raise cannot("BK742", what, hint)
     order = sorted(range(len(stated)), key=lambda number: (_digest(case.id, stated[number]), number))
     number_of = {place: number for number, place in enumerate(order, 1)}
     claims = tuple((number_of[one], number_of[two]) for one, two in pairs)

@@ -16,7 +16,7 @@ from baselinekit.model.graders import (
 )
 from baselinekit.model.values import Json
 from baselinekit.placeholders.accepts import same
-from baselinekit.placeholders.pattern import Patience, compiled, search
+from baselinekit.placeholders.pattern import RegexBudget, compiled, search
 
 Judged = tuple[bool, str, dict[str, Json]]
 """Whether it passes, why not, and what a report shows."""
@@ -63,13 +63,15 @@ def _which(number: int) -> dict[str, Json]:
     return {"alternative": number} if number else {}
 
 
-def regex_match(output: Json, how: RegexMatch, expected: Expected | None, patience: Patience) -> Judged:
+def regex_match(
+    output: Json, how: RegexMatch, expected: Expected | None, regex_budget: RegexBudget
+) -> Judged:
     """Found, or with `must_match: false` not found. Of several patterns any one will do."""
     text = text_of(output)
     patterns = [how.pattern] if how.pattern is not None else [str(value) for value in values_of(expected)]
     details: dict[str, Json] = {"pattern": patterns[0] if patterns else "", "matched": False}
     for number, pattern in enumerate(patterns):
-        match = search(compiled(pattern, flags=tuple(how.flags)), text, patience)
+        match = search(compiled(pattern, flags=tuple(how.flags)), text, regex_budget)
         if match is not None:
             details |= {"pattern": pattern, "matched": True, **_which(number)}
             if how.capture_groups:
@@ -90,8 +92,8 @@ def regex_problems(how: RegexMatch, expected: Expected | None) -> Iterator[Probl
     """What is wrong with a pattern before anything is asked."""
     patterns = [how.pattern] if how.pattern is not None else values_of(expected)
     if not patterns:
-        mend = "add `pattern` to the grader's config, or `expected: {type: pattern}`"
-        yield Problem("BK701", "a regex grader without a pattern", mend)
+        hint = "add `pattern` to the grader's config, or `expected: {type: pattern}`"
+        yield Problem("BK701", "a regex grader without a pattern", hint)
     for pattern in patterns:
         if not isinstance(pattern, str):
             yield Problem("BK701", f"{pattern!r} is no regular expression", "write a text")

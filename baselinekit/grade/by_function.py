@@ -14,7 +14,7 @@ from baselinekit.model.graders import (
 from baselinekit.model.observation import Ran, Returned
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.accepts import decimal, is_number, same
-from baselinekit.placeholders.pattern import Patience, compiled, full_match
+from baselinekit.placeholders.pattern import RegexBudget, compiled, full_match
 from baselinekit.texts import Mask, already_masked, beginning_of, clipped, end_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -28,20 +28,20 @@ COMPARATORS = ("equals", "approx", "unordered", "set", "regex")
 
 def problems_of(method: FunctionOutput) -> Iterator[Problem]:
     if not method.test_cases:
-        mend = "add `test_cases: [{args: [1], expected: 2}]`"
-        yield Problem("BK706", "a function_output grader without a test case", mend)
+        hint = "add `test_cases: [{args: [1], expected: 2}]`"
+        yield Problem("BK706", "a function_output grader without a test case", hint)
     if not _NAME.fullmatch(method.function_name):
         yield Problem("BK706", f"{method.function_name!r} is no name of a function", "letters, digits and _")
     if method.timeout_per_case <= 0:
         yield Problem("BK706", "a time limit of nothing", "`timeout_per_case`: a number of seconds above 0")
     for call in method.test_cases:
         if call.comparator not in COMPARATORS:
-            mend = nearest(call.comparator, COMPARATORS) or f"one of {', '.join(COMPARATORS)}"
-            yield Problem("BK706", f"there is no comparator {call.comparator!r}", mend)
+            hint = nearest(call.comparator, COMPARATORS) or f"one of {', '.join(COMPARATORS)}"
+            yield Problem("BK706", f"there is no comparator {call.comparator!r}", hint)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FunctionVerdict:
     """Passed when every call gave what it should; the score is the share of those that did."""
 
     passed: bool
@@ -51,17 +51,17 @@ class Verdict:
     flaw: str = ""
 
 
-def judged(method: FunctionOutput, ran: Ran, patience: Patience, mask: Mask) -> Verdict:
+def judged(method: FunctionOutput, ran: Ran, regex_budget: RegexBudget, mask: Mask) -> FunctionVerdict:
     """Nothing that the program says of itself counts: its values are compared out here."""
     contained: dict[str, Json] = {"contained": list(ran.contained)} if ran.contained else {}
     if ran.not_contained:
         contained["not_contained"] = list(ran.not_contained)
     if ran.flaw:
-        return Verdict(False, 0.0, "", contained, ran.flaw)
+        return FunctionVerdict(False, 0.0, "", contained, ran.flaw)
     results: list[Json] = []
     for number, call in enumerate(method.test_cases):
         got = ran.calls[number] if number < len(ran.calls) else Returned(error="was not reached")
-        results.append({"case": number, **_result(call, got, patience, mask)})
+        results.append({"case": number, **_result(call, got, regex_budget, mask)})
     count = sum(result["passed"] for result in results)
     details = {
         "test_results": results,
@@ -70,16 +70,18 @@ def judged(method: FunctionOutput, ran: Ran, patience: Patience, mask: Mask) -> 
         **contained,
     }
     first = next((result for result in results if not result["passed"]), None)
-    return Verdict(count == len(results), count / len(results), _reason(first, count, results, mask), details)
+    return FunctionVerdict(
+        count == len(results), count / len(results), _reason(first, count, results, mask), details
+    )
 
 
-def _result(call: Call, got: Returned, patience: Patience, mask: Mask) -> dict[str, Json]:
+def _result(call: Call, got: Returned, regex_budget: RegexBudget, mask: Mask) -> dict[str, Json]:
     said = end_of(got.printed, _LONGEST_PRINTED, mask)
     printed: dict[str, Json] = {"printed": said} if said else {}
     if got.error:
         return {"passed": False, "error": _beginning(got.error, mask), **printed}
     shown = _beginning(got.inexact, mask) or _shown(got.value, mask)
-    if equal(call, got, patience):
+    if equal(call, got, regex_budget):
         return {"passed": True, "output": shown, **printed}
     return {"passed": False, "output": shown, "expected": call.expected, **printed}
 
@@ -106,7 +108,7 @@ def _one_line(text: str) -> str:
     return clipped(lines[-1] if lines else text, _LONGEST_LINE, already_masked)
 
 
-def equal(call: Call, got: Returned, patience: Patience) -> bool:
+def equal(call: Call, got: Returned, regex_budget: RegexBudget) -> bool:
     """By the comparator of the call. A value that is no JSON equals nothing, whatever it looks like; but a
     set may be compared as the list of what is in it."""
     wanted, value = call.expected, got.value
@@ -119,7 +121,7 @@ def equal(call: Call, got: Returned, patience: Patience) -> bool:
     if call.comparator == "approx":
         return near(wanted, value, Decimal(str(_TOLERANCE if call.tolerance is None else call.tolerance)))
     if call.comparator == "regex":
-        return isinstance(value, str) and full_match(compiled(str(wanted)), value, patience) is not None
+        return isinstance(value, str) and full_match(compiled(str(wanted)), value, regex_budget) is not None
     return same(wanted, value)
 
 

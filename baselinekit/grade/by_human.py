@@ -9,7 +9,7 @@ from baselinekit.grade.agreement import concordance, nearness, share_of_most
 from baselinekit.grade.scales import passing_value, places_in, words_for
 from baselinekit.model.graders import Grader, HumanRating
 from baselinekit.model.grades import Grade, Outcome
-from baselinekit.model.ratings import Item, Rating, by_role
+from baselinekit.model.ratings import Rating, RatingItem, by_role
 from baselinekit.model.values import Json
 from baselinekit.tree.equality import canonical
 
@@ -35,7 +35,7 @@ class _Said:
     reason: str
 
 
-def human_grade(grader: Grader, item: Item, ratings: Sequence[Rating]) -> Grade:
+def human_grade(grader: Grader, item: RatingItem, ratings: Sequence[Rating]) -> Grade:
     """The grade of an item. `grader` says how much it counts; how it was rated stands in the item."""
     how = item.method
     people = how.evaluators
@@ -73,7 +73,7 @@ def human_grade(grader: Grader, item: Item, ratings: Sequence[Rating]) -> Grade:
 
 
 def _adjudicated(
-    grader: Grader, item: Item, decided: Rating, measured: str, details: dict[str, Json]
+    grader: Grader, item: RatingItem, decided: Rating, measured: str, details: dict[str, Json]
 ) -> Grade:
     """What the adjudicator says, alone. That people disagreed stays to be seen, whatever it comes to."""
     said = _READ[item.method.rating_scale.type](item, [decided])
@@ -84,7 +84,7 @@ def _adjudicated(
     return grader.graded(outcome, round(said.share, 6), reason, verdict="adjudicated", details=details)
 
 
-def command(item: Item) -> str:
+def command(item: RatingItem) -> str:
     """What to type in order to rate it."""
     return f"baselinekit grade {shlex.quote(item.case)}"
 
@@ -109,7 +109,7 @@ def is_late(rating: Rating, how: HumanRating) -> bool:
     return limit is not None and rating.seconds is not None and rating.seconds > limit * 60
 
 
-def _binary(item: Item, ratings: Sequence[Rating]) -> _Said:
+def _binary(item: RatingItem, ratings: Sequence[Rating]) -> _Said:
     scale = item.method.rating_scale
     wanted = passing_value(scale)
     votes = [canonical(rating.value) == canonical(wanted) for rating in ratings]
@@ -124,7 +124,7 @@ def _is_enough(share: float, threshold: float | int | None) -> bool:
     return share > 0.5 if threshold is None else share + _SLACK >= threshold
 
 
-def _likert(item: Item, ratings: Sequence[Rating]) -> _Said:
+def _likert(item: RatingItem, ratings: Sequence[Rating]) -> _Said:
     scale = item.method.rating_scale
     low, high = scale.range
     rows = [rating.value if isinstance(rating.value, list) else [rating.value] for rating in ratings]
@@ -139,7 +139,7 @@ def _likert(item: Item, ratings: Sequence[Rating]) -> _Said:
     return _Said((mean - low) / (high - low), agreement, mean + _SLACK >= least, reason)
 
 
-def _ranking(item: Item, ratings: Sequence[Rating]) -> _Said:
+def _ranking(item: RatingItem, ratings: Sequence[Rating]) -> _Said:
     """How many of the pairs that are claimed come in that order, a tie being half."""
     rankings = [places_in(rating.value) for rating in ratings]
     held = [

@@ -7,19 +7,19 @@ from typing import Any
 
 from baselinekit.errors import InvalidInput, Problem, cannot, nearest
 from baselinekit.model.values import Json
-from baselinekit.placeholders.pattern import Patience, compiled, search
+from baselinekit.placeholders.pattern import RegexBudget, compiled, search
 from baselinekit.tree.paths import render
 
 _MOST_SHOWN = 20
 
 
-def violations(value: Json, schema: Json, patience: Patience) -> list[str]:
+def violations(value: Json, schema: Json, regex_budget: RegexBudget) -> list[str]:
     """What the schema does not allow, one sentence each, the first ones."""
     from referencing.exceptions import Unresolvable
 
     try:
         found = sorted(
-            islice(_validator(schema, patience).iter_errors(value), _MOST_SHOWN),
+            islice(_validator(schema, regex_budget).iter_errors(value), _MOST_SHOWN),
             key=lambda error: [str(step) for step in error.absolute_path],
         )
     except Unresolvable as error:
@@ -51,8 +51,8 @@ def schema_problems(schema: Json) -> Iterator[Problem]:
         yield Problem("BK708", "this cannot pass: the schema allows nothing", "say what it allows")
     elif schema is not True and _allows_all(schema):
         near = next((hint for key in schema if (hint := nearest(key, _keywords(schema)))), "")
-        mend = near or "say what it has to be, or `schema: true` if any JSON will do"
-        yield Problem("BK708", "this cannot fail but where it is no JSON: the schema allows all of it", mend)
+        hint = near or "say what it has to be, or `schema: true` if any JSON will do"
+        yield Problem("BK708", "this cannot fail but where it is no JSON: the schema allows all of it", hint)
 
 
 def _allows_all(schema: Json) -> bool:
@@ -91,19 +91,19 @@ def _patterns(schema: Json) -> Iterator[str]:
             yield from _patterns(value)
 
 
-def _validator(schema: Json, patience: Patience) -> Any:
+def _validator(schema: Json, regex_budget: RegexBudget) -> Any:
     from jsonschema.exceptions import ValidationError
     from jsonschema.validators import extend, validator_for
     from referencing import Registry
 
     def pattern(_: Any, expression: str, value: Json, __: Any) -> Iterator[Any]:
-        if isinstance(value, str) and search(compiled(expression), value, patience) is None:
+        if isinstance(value, str) and search(compiled(expression), value, regex_budget) is None:
             yield ValidationError(f"{value!r} does not match {expression!r}")
 
     def pattern_properties(validator: Any, stated: dict[str, Any], value: Json, _: Any) -> Iterator[Any]:
         for expression, below in stated.items() if isinstance(value, dict) else ():
             for key, item in value.items():
-                if search(compiled(expression), key, patience) is not None:
+                if search(compiled(expression), key, regex_budget) is not None:
                     yield from validator.descend(item, below, path=key, schema_path=expression)
 
     kind = extend(validator_for(schema), {"pattern": pattern, "patternProperties": pattern_properties})

@@ -76,7 +76,7 @@ class _Item:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _ParsedCriteria:
     """What a text amounts to: its criteria, and what is wrong with them."""
 
     criteria: tuple[Criterion, ...]
@@ -91,7 +91,7 @@ def criteria_of(how: ModelJudge) -> list[Criterion]:
 
 
 @lru_cache(maxsize=256)
-def _read(text: str) -> _Read:
+def _read(text: str) -> _ParsedCriteria:
     """Criteria are asked for with each reply, and the text is the same."""
     lines = text.splitlines()
     items = _chosen(_table(lines) + [item for row, line in enumerate(lines) for item in _items(row, line)])
@@ -100,7 +100,7 @@ def _read(text: str) -> _Read:
     problems = [*_unread(lines, read | below), *_flaws(items)]
     weighted = any(item.weights for item in items)
     if not weighted and (not all(map(_is_named, items)) or _repeated(items)):
-        return _Read((), tuple(problems))  # numbered lines that are no criteria
+        return _ParsedCriteria((), tuple(problems))  # numbered lines that are no criteria
     criteria = tuple(
         Criterion(
             _key(item.name),
@@ -109,7 +109,7 @@ def _read(text: str) -> _Read:
         )
         for item in items
     )
-    return _Read(criteria, tuple(problems))
+    return _ParsedCriteria(criteria, tuple(problems))
 
 
 def _items(row: int, line: str) -> Iterator[_Item]:
@@ -248,8 +248,8 @@ def _unread(lines: Sequence[str], read: set[int]) -> Iterator[Problem]:
         for match in _LOOKS.finditer(left):
             shown = clipped(match[0].strip(), _LONGEST_SHOWN, already_masked, counted=False)
             what = f"line {row + 1} of the rubric: {shown!r} looks like a weight and is not read"
-            mend = "write it behind the name of its criterion: 1. Accuracy (weight: 0.6)"
-            yield Problem("BK702", what, mend)
+            hint = "write it behind the name of its criterion: 1. Accuracy (weight: 0.6)"
+            yield Problem("BK702", what, hint)
     rows = [row for row, line in enumerate(lines) if line.lstrip().startswith("|")]
     if rows and not any(row in read for row in rows) and re.search(rf"\b{_WORD}\b|%", lines[rows[0]], re.I):
         what = f"line {rows[0] + 1} of the rubric: a table with a column of weights, none of which is read"
@@ -263,11 +263,11 @@ def _flaws(items: Sequence[_Item]) -> Iterator[Problem]:
     for item in items:
         where = f"line {item.row + 1} of the rubric: "
         if not _is_named(item):
-            mend = f"a name of at most {_LONGEST_NAME} characters before the weight, then a colon"
-            yield Problem("BK702", f"{where}a weight, and no name of a criterion", mend)
+            hint = f"a name of at most {_LONGEST_NAME} characters before the weight, then a colon"
+            yield Problem("BK702", f"{where}a weight, and no name of a criterion", hint)
         if not item.weights:
-            mend = "give each criterion a weight, or none of them"
-            yield Problem("BK702", f"{where}{item.name} has no weight, and others have", mend)
+            hint = "give each criterion a weight, or none of them"
+            yield Problem("BK702", f"{where}{item.name} has no weight, and others have", hint)
         if len({_amount(weight) for weight in item.weights}) > 1:
             yield Problem("BK702", f"{where}{item.name} has more than one weight", "state one")
     if twice := _repeated(items):
@@ -277,8 +277,8 @@ def _flaws(items: Sequence[_Item]) -> Iterator[Problem]:
     if len(units) > 1:
         yield Problem("BK702", "some weights are per cent and others are not", "write all in one way")
     elif units == {"%"} and abs(total - 100) > 1:
-        mend = "let them make 100 %, or leave the sign out: (weight: 2) counts in proportion"
-        yield Problem("BK702", f"the weights make {total:g} %", mend)
+        hint = "let them make 100 %, or leave the sign out: (weight: 2) counts in proportion"
+        yield Problem("BK702", f"the weights make {total:g} %", hint)
 
 
 def _key(name: str) -> str:
@@ -318,11 +318,11 @@ def problems_of(how: ModelJudge) -> Iterator[Problem]:
         yield Problem("BK702", "a model grader without a rubric", "say by what it is to judge: `rubric: |`")
     if scoring.type == "categorical":
         if len(scoring.categories) < 2 or not scoring.passing:
-            mend = "state `categories: [good, poor]` and which of them pass: `passing: [good]`"
-            yield Problem("BK702", "categorical scoring says too little", mend)
+            hint = "state `categories: [good, poor]` and which of them pass: `passing: [good]`"
+            yield Problem("BK702", "categorical scoring says too little", hint)
         for unknown in sorted({*scoring.passing} - {*scoring.categories}):
-            mend = f"one of {', '.join(scoring.categories)}"
-            yield Problem("BK702", f"`passing` names {unknown!r}, which is no category", mend)
+            hint = f"one of {', '.join(scoring.categories)}"
+            yield Problem("BK702", f"`passing` names {unknown!r}, which is no category", hint)
     for criterion in criteria_of(how):
         bounds = criterion.range or scoring.range
         if len(bounds) != 2 or bounds[0] >= bounds[1]:

@@ -57,7 +57,7 @@ from baselinekit.model.grades import Grade, Outcome
 from baselinekit.model.observation import Observation, Ran
 from baselinekit.model.questions import Answer, Ask, Usage
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.placeholders.pattern import Patience
+from baselinekit.placeholders.pattern import RegexBudget
 from baselinekit.texts import Mask, already_masked, clipped, many
 from baselinekit.tree.paths import render
 
@@ -70,7 +70,7 @@ def _nobody(*_: object) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Doors:
+class GradeClients:
     """What grading needs of the world: a model to ask, a place to run a program in, the comparison of a
     case's output by the matcher (and with which alternative, from 0), schemas from files, what people have
     said so far, and how what is quoted is shown without secrets."""
@@ -80,21 +80,21 @@ class Doors:
     compare: Callable[[Case, Grader, Observation], tuple[Comparison, int]] = _nobody
     schema: Callable[[Case, str], Json] = _nobody
     rated: Callable[[Case, Grader, Observation], Grade] = _nobody
-    patience: Callable[[], Patience] = field(default=Patience)
+    regex_budget: Callable[[], RegexBudget] = field(default=RegexBudget)
     mask: Mask = already_masked
 
 
-def grade(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
+def grade(grader: Grader, case: Case, observation: Observation, clients: GradeClients) -> Grade:
     """What a grader makes of an output. Whatever keeps it from judging is an error, never a verdict."""
     try:
         if looking.seen(observation.output, grader, case) is ABSENT:
             return _decided(grader, (False, f"the output has no {looking.named_part(grader, case)}", {}))
-        return _KINDS[type(grader.method)](grader, case, observation, doors)
+        return _KINDS[type(grader.method)](grader, case, observation, clients)
     except OutOfBudget:
         raise
     except BaselinekitError as error:
         problem = error.problems[0]
-        reason = problem.what + (f": {problem.mend}" if problem.mend else "")
+        reason = problem.message + (f": {problem.hint}" if problem.hint else "")
         return grader.graded("error", None, reason, code=problem.code)
 
 
@@ -139,8 +139,8 @@ def _decided(grader: Grader, judged: by_code.Judged) -> Grade:
 
 
 def _by_text(look: Callable[..., by_code.Judged], *wanted: str) -> Callable[..., Grade]:
-    def judge(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
-        given = {"expected": case.expected, "patience": doors.patience()}
+    def judge(grader: Grader, case: Case, observation: Observation, clients: GradeClients) -> Grade:
+        given = {"expected": case.expected, "patience": clients.regex_budget()}
         output = looking.seen(observation.output, grader, case)
         judged = look(output, grader.method, *(given[name] for name in wanted))
         return _of_part(_decided(grader, judged), looking.part_seen(observation.output, grader, case))
@@ -148,7 +148,7 @@ def _by_text(look: Callable[..., by_code.Judged], *wanted: str) -> Callable[...,
     return judge
 
 
-def _by_value(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
+def _by_value(grader: Grader, case: Case, observation: Observation, clients: GradeClients) -> Grade:
     def look(value: Json) -> Json:
         return looking.seen(observation.output, grader, case, looking.keys_of(value))
 
@@ -164,24 +164,24 @@ def _of_part(grade: Grade, part: str) -> Grade:
     return replace(grade, reason=f"{part}: {grade.reason}") if part and grade.reason else grade
 
 
-def _by_schema(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
+def _by_schema(grader: Grader, case: Case, observation: Observation, clients: GradeClients) -> Grade:
     method = grader.method
     assert isinstance(method, JsonSchema)
-    schema = method.schema if method.schema_file is None else doors.schema(case, method.schema_file)
+    schema = method.schema if method.schema_file is None else clients.schema(case, method.schema_file)
     keys = looking.keys_of_schema(schema)
     output = looking.seen(observation.output, grader, case, keys)
     part = looking.part_seen(observation.output, grader, case, keys)
     value = by_code.parsed(output)
     if value is ABSENT:
-        shown = clipped(by_code.text_of(output), _LONGEST_SHOWN, doors.mask)
+        shown = clipped(by_code.text_of(output), _LONGEST_SHOWN, clients.mask)
         return _of_part(_decided(grader, (False, "it is no JSON", {"actual": shown})), part)
-    found = by_schema.violations(value, schema, doors.patience())
+    found = by_schema.violations(value, schema, clients.regex_budget())
     judged = not found, "; ".join(found), {"violations": found} if found else {}
     return _of_part(_decided(grader, judged), part)
 
 
-def _by_matcher(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
-    comparison, alternative = doors.compare(case, grader, observation)
+def _by_matcher(grader: Grader, case: Case, observation: Observation, clients: GradeClients) -> Grade:
+    comparison, alternative = clients.compare(case, grader, observation)
     shown: list[Json] = [
         {
             "path": render(each.path),
@@ -202,7 +202,7 @@ def _by_matcher(grader: Grader, case: Case, observation: Observation, doors: Doo
     return _decided(grader, (comparison.passed, reason, details))
 
 
-def _by_function(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
+def _by_function(grader: Grader, case: Case, observation: Observation, clients: GradeClients) -> Grade:
     method = grader.method
     assert isinstance(method, FunctionOutput)
     reply = by_code.text_of(looking.seen(observation.output, grader, case))
@@ -210,7 +210,7 @@ def _by_function(grader: Grader, case: Case, observation: Observation, doors: Do
     if taken.problem:
         reason = f"no program can be taken from the reply: {taken.problem}"
         return grader.graded("failed", 0.0, reason, details={"taken": "nothing"})
-    found = by_function.judged(method, doors.run(method, taken.code), doors.patience(), doors.mask)
+    found = by_function.judged(method, clients.run(method, taken.code), clients.regex_budget(), clients.mask)
     outcome: Outcome = "error" if found.flaw else "passed" if found.passed else "failed"
     score = None if found.flaw else found.score
     reason = found.flaw or found.reason
@@ -218,7 +218,7 @@ def _by_function(grader: Grader, case: Case, observation: Observation, doors: Do
     return grader.graded(outcome, score, reason, details={"taken": taken.about, **found.details})
 
 
-def _by_model(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
+def _by_model(grader: Grader, case: Case, observation: Observation, clients: GradeClients) -> Grade:
     """As many samples as are wanted; the middle one counts, and how often the others differ is told."""
     method = grader.method
     assert isinstance(method, ModelJudge)
@@ -227,21 +227,21 @@ def _by_model(grader: Grader, case: Case, observation: Observation, doors: Doors
     for turn in range(method.samples):
         asked = question = by_model.judge_question(method, case, output, turn)
         for left in range(method.retries_on_unreadable, -1, -1):
-            answer = doors.ask(asked)
+            answer = clients.ask(asked)
             usage = usage + answer.usage
             try:
                 judgements.append(by_model.read_judgement(answer.text, method, case, output))
                 break
             except Unreadable as error:
                 problem = error.problems[0]
-                complaints.append(problem.what)
+                complaints.append(problem.message)
                 if not left:
                     details: dict[str, Json] = {"replies_that_could_not_be_read": list(complaints)}
-                    reason = f"{problem.what}: {problem.mend}"
+                    reason = f"{problem.message}: {problem.hint}"
                     return grader.graded(
                         "error", None, reason, code=problem.code, details=details, usage=usage
                     )
-                asked = asked_again(question, error.why, doors.mask)
+                asked = asked_again(question, error.why, clients.mask)
     chosen, flips = by_model.middle(judgements)
     details = dict(chosen.details)
     if complaints:
@@ -259,11 +259,11 @@ def _by_model(grader: Grader, case: Case, observation: Observation, doors: Doors
     )
 
 
-def _by_people(grader: Grader, case: Case, observation: Observation, doors: Doors) -> Grade:
-    return doors.rated(case, grader, observation)
+def _by_people(grader: Grader, case: Case, observation: Observation, clients: GradeClients) -> Grade:
+    return clients.rated(case, grader, observation)
 
 
-_KINDS: Mapping[type, Callable[[Grader, Case, Observation, Doors], Grade]] = {
+_KINDS: Mapping[type, Callable[[Grader, Case, Observation, GradeClients], Grade]] = {
     ExactMatch: _by_value,
     RegexMatch: _by_text(by_code.regex_match, "expected", "patience"),
     Contains: _by_text(by_code.contains, "expected"),

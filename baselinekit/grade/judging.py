@@ -74,8 +74,8 @@ def asked_again(asked: Ask, why: str, mask: Mask) -> Ask:
 
 
 def contradiction(how: str) -> Unreadable:
-    mend = "ask a stronger model, or a rubric that leaves less open"
-    return Unreadable(how, Problem("BK641", f"the judge contradicts itself: it {how}", mend))
+    hint = "ask a stronger model, or a rubric that leaves less open"
+    return Unreadable(how, Problem("BK641", f"the judge contradicts itself: it {how}", hint))
 
 
 def unusable(why: str, text: str) -> Unreadable:

@@ -85,12 +85,12 @@ def problems_of(grader: Grader, case: Case) -> Iterator[Problem]:
     try:
         first = _pattern(of).segments[:1]
     except InvalidInput as error:
-        yield from (Problem(one.code, one.what, one.mend, at=at) for one in error.problems)
+        yield from (Problem(one.code, one.message, one.hint, at=at) for one in error.problems)
         return
     known = _PARTS["command"][1]
     if case.recipe.kind == "command" and not {*first} <= known:
-        mend = nearest(str(first[0]), known) or f"one of {', '.join(sorted(known))}, or $ for all of it"
-        yield Problem("BK709", f"a command gives no {of!r}", mend, at=at)
+        hint = nearest(str(first[0]), known) or f"one of {', '.join(sorted(known))}, or $ for all of it"
+        yield Problem("BK709", f"a command gives no {of!r}", hint, at=at)
 
 
 def _pattern(of: str) -> Pattern:

@@ -94,8 +94,8 @@ def _is_ranking(value: Json, scale: RatingScale, items: int) -> bool:
     return sorted(named) == list(range(1, items + 1)) and (scale.tie_allowed or not tied) and all(places)
 
 
-def _refused(said: str, scale: RatingScale, items: int, mend: str = "") -> InvalidInput:
-    return InvalidInput(Problem("BK741", f"{said} is no rating here", mend or wanted(scale, items)))
+def _refused(said: str, scale: RatingScale, items: int, hint: str = "") -> InvalidInput:
+    return InvalidInput(Problem("BK741", f"{said} is no rating here", hint or wanted(scale, items)))
 
 
 def wanted(scale: RatingScale, items: int = 0) -> str:
@@ -154,16 +154,16 @@ def scale_problems(how: HumanRating) -> Iterator[Problem]:
     for name in how.slots:
         if f"{{{name}}}" not in how.rubric:
             yield _wrong(f"the rubric has no {{{name}}}", "put it there, or remove it here", "slots")
-    for what, mend in _OF_SCALES[scale.type](scale):
-        yield _wrong(what, mend, "rating_scale")
+    for what, hint in _OF_SCALES[scale.type](scale):
+        yield _wrong(what, hint, "rating_scale")
     if scale.criteria and scale.type != "likert":
         yield _wrong(f"a {scale.type} scale has no criteria", "use `type: likert`", "rating_scale")
     if scale.options and scale.type != "binary":
         yield _wrong(f"a {scale.type} scale has no options", "use `type: binary`", "rating_scale")
 
 
-def _wrong(what: str, mend: str, *at: str) -> Problem:
-    return Problem("BK740", what, mend, at=("config", *at))
+def _wrong(what: str, hint: str, *at: str) -> Problem:
+    return Problem("BK740", what, hint, at=("config", *at))
 
 
 def _likert(scale: RatingScale) -> Iterator[tuple[str, str]]:

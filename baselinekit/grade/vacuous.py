@@ -72,12 +72,12 @@ def matches_everything(pattern: str, flags: Sequence[str]) -> bool:
         return False
 
 
-def _never_fails(why: str, mend: str, *at: str) -> Problem:
-    return Problem("BK708", f"this cannot fail: {why}", mend, at=at)
+def _never_fails(why: str, hint: str, *at: str) -> Problem:
+    return Problem("BK708", f"this cannot fail: {why}", hint, at=at)
 
 
-def _never_passes(why: str, mend: str, *at: str) -> Problem:
-    return Problem("BK708", f"this cannot pass: {why}", mend, at=at)
+def _never_passes(why: str, hint: str, *at: str) -> Problem:
+    return Problem("BK708", f"this cannot pass: {why}", hint, at=at)
 
 
 def _expected(case: Case) -> list[Json]:
@@ -118,8 +118,8 @@ def _regex(how: RegexMatch, case: Case, value: tuple[str, ...]) -> Iterator[Prob
     for pattern in patterns:
         empty = isinstance(pattern, str) and matches_everything(pattern, how.flags)
         if empty and how.must_match:
-            mend = "say what has to be there; for anything but nothing write .+"
-            yield _never_fails(f"{pattern!r} is found in every text", mend, *at)
+            hint = "say what has to be there; for anything but nothing write .+"
+            yield _never_fails(f"{pattern!r} is found in every text", hint, *at)
         elif empty:
             yield _never_passes(f"{pattern!r} is found in every text", "say what must not be there", *at)
 
@@ -136,8 +136,8 @@ def _judge(how: ModelJudge) -> Iterator[Problem]:
     scoring = how.scoring
     if scoring.type == "categorical":
         if {*scoring.categories} <= {*scoring.passing}:
-            mend = "leave at least one out of `passing`"
-            yield _never_fails("every category passes", mend, "config", "scoring", "passing")
+            hint = "leave at least one out of `passing`"
+            yield _never_fails("every category passes", hint, "config", "scoring", "passing")
         return
     if scoring.type == "numeric" and len(scoring.range) == 2:
         yield from _threshold(scoring.threshold, scoring.range, ("config", "scoring", "threshold"))

@@ -47,14 +47,14 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class UnchangedPart:
     """A part of the output in which nothing changes."""
 
     value: Json
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class ChangedPart:
     """A part that is one change: the whole of it becomes another, comes or goes."""
 
     number: int
@@ -72,7 +72,7 @@ class Branch:
     order: int | None = None
 
 
-Part = Kept | Leaf | Branch
+Part = UnchangedPart | ChangedPart | Branch
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RefreshPlan:
     """All changes of one baseline. `shape` says how they are put together, `keys` by which key the elements
     of an array are told apart, by its path in the old output; `troubles` what says that the new answer went
     wrong, where the one on file did not: every change is one of high risk then."""
@@ -127,7 +127,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefreshRefusal:
     """A baseline that cannot be refreshed, and why."""
 
     id: str
@@ -136,12 +136,12 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class RefreshProposal:
     """What a refresh would do. `passing`: those that a replay found to be right already."""
 
-    plans: tuple[Plan, ...]
+    plans: tuple[RefreshPlan, ...]
     groups: tuple[Group, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
+    refusals: tuple[RefreshRefusal, ...] = ()
     passing: tuple[str, ...] = ()
 
 
@@ -150,7 +150,7 @@ class Approval:
     """What was accepted of a plan: changes by their number, and paths that are to be ignored from now on.
     `covered`: the changes that those paths take care of."""
 
-    plan: Plan
+    plan: RefreshPlan
     accepted: frozenset[int]
     ignored: tuple[str, ...] = ()
     covered: frozenset[int] = frozenset()
@@ -237,7 +237,7 @@ class Dialog:
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class ChangeContext:
     """What is known around a change. `place`: file and line of what is on file; `target`: whom it asks;
     `drift`: what is no longer as it was at the capture; `facts`: name and text of everything else."""
 
@@ -254,8 +254,8 @@ class Scene:
 
     number: int
     of: int
-    members: tuple[tuple[Plan, Change], ...]
-    about: About | None
+    members: tuple[tuple[RefreshPlan, Change], ...]
+    about: ChangeContext | None
     counts: Mapping[Verb, int]
     dialog: Dialog | None = None
     said: str = ""

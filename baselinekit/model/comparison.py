@@ -40,7 +40,7 @@ class RuleReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SimilarityQuestion:
     """Whether two texts say the same, which a comparison cannot tell by itself."""
 
     expected: str
@@ -48,7 +48,7 @@ class Question:
     method: Method
 
 
-Answers = Mapping[Question, tuple[float, str]]
+Answers = Mapping[SimilarityQuestion, tuple[float, str]]
 """To each question how alike the texts are, from 0 to 1, and why."""
 
 
@@ -63,7 +63,7 @@ class Comparison:
     count: int
     resolved: Json
     reports: tuple[RuleReport, ...] = ()
-    questions: tuple[Question, ...] = ()
+    questions: tuple[SimilarityQuestion, ...] = ()
 
     @property
     def passed(self) -> bool:

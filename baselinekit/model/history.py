@@ -11,7 +11,7 @@ _TAIL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class KeptRun:
     """One earlier run. `file`: where its results are kept."""
 
     id: str
@@ -26,7 +26,7 @@ class Run:
 class Appearance:
     """What became of one baseline in one run."""
 
-    run: Run
+    run: KeptRun
     outcome: Outcome
     seconds: float
     scores: dict[str, float] = field(default_factory=dict)
@@ -95,6 +95,6 @@ class Trend:
 class History:
     """The runs that are kept, the oldest first, and of each baseline how it did. `unreadable`: files."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[KeptRun, ...]
     trends: tuple[Trend, ...]
     unreadable: tuple[str, ...] = ()

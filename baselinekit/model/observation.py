@@ -64,7 +64,7 @@ class Response:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ProcessSpec:
     """One program as it is started."""
 
     argv: tuple[str, ...]
@@ -79,7 +79,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class ProcessResult:
     """One program as it ended."""
 
     exit_code: int

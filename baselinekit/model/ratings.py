@@ -45,7 +45,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class RatingItem:
     """One output that waits for people: of this case, for this grader. `claims`: of a ranking, which item is
     meant to come before which, by their numbers as shown."""
 
@@ -73,7 +73,7 @@ def by_role(ratings: Sequence[Rating], how: HumanRating) -> tuple[list[Rating], 
 class Queued:
     """An item with what was said of it so far, the earliest first."""
 
-    item: Item
+    item: RatingItem
     ratings: tuple[Rating, ...] = ()
 
 
@@ -107,7 +107,7 @@ class Sheet:
     can be said, with what it means; `said`: what others said, where that is not hidden, and `about` where the
     output comes from."""
 
-    item: Item
+    item: RatingItem
     questions: tuple[str, ...]
     choices: tuple[tuple[str, str], ...]
     said: tuple[str, ...] = ()

@@ -117,8 +117,8 @@ class Budget:
         else:
             each = f"it may take {held.usd:.4f} dollars, and " if held.known else ""
             what, flag = f"{each}{spent.usd:.4f} of {self._usd} dollars are{may} spent", "--max-cost"
-        mend = f"raise `limits: {lacking}`, or pass {flag}"
-        return Problem("BK620", f"the model {held.model!r} is not asked: {what}", mend)
+        hint = f"raise `limits: {lacking}`, or pass {flag}"
+        return Problem("BK620", f"the model {held.model!r} is not asked: {what}", hint)
 
 
 def _sum(one: Spent, calls: int, other: Held | Spent) -> Spent:

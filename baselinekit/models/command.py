@@ -7,12 +7,12 @@ from typing import Any
 
 from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.errors import Problem, cannot
-from baselinekit.model.observation import Finished, Run
+from baselinekit.model.observation import ProcessResult, ProcessSpec
 from baselinekit.model.questions import Answer, Model, ToolCall, Usage
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.models.budget import count, dollars
 from baselinekit.models.post import as_prompt
-from baselinekit.models.setting import Form, Question, Reply, World
+from baselinekit.models.setting import Form, ModelRequest, Reply, World
 from baselinekit.programs import call
 from baselinekit.programs.children import child_environment, configured_argv, said_last
 
@@ -22,9 +22,9 @@ from baselinekit.programs.children import child_environment, configured_argv, sa
 CALL = os.path.abspath(call.__file__)
 
 
-def run_of(question: Question, argv: list[str], stdin: bytes | None = None) -> Run:
+def run_of(question: ModelRequest, argv: list[str], stdin: bytes | None = None) -> ProcessSpec:
     """The program, with the question as one text on its standard input."""
-    return Run(
+    return ProcessSpec(
         tuple(argv),
         as_prompt(question.ask.messages).encode("utf-8", "replace") if stdin is None else stdin,
         child_environment(question.model.env),
@@ -34,19 +34,19 @@ def run_of(question: Question, argv: list[str], stdin: bytes | None = None) -> R
     )
 
 
-def succeed(question: Question, finished: Finished) -> None:
+def succeed(question: ModelRequest, finished: ProcessResult) -> None:
     if finished.exit_code:
         what = f"{question.name} ended with exit code {finished.exit_code}"
         raise cannot("BK615", what + said_last(finished.stderr, question.world.mask))
 
 
-def refuse_tools(question: Question) -> None:
+def refuse_tools(question: ModelRequest) -> None:
     if question.ask.tools:
-        mend = "ask one of the form `openai` or `anthropic`"
-        raise cannot("BK616", f"{question.name} is a program, which cannot be handed tools", mend)
+        hint = "ask one of the form `openai` or `anthropic`"
+        raise cannot("BK616", f"{question.name} is a program, which cannot be handed tools", hint)
 
 
-def text_of(question: Question, raw: bytes) -> str:
+def text_of(question: ModelRequest, raw: bytes) -> str:
     try:
         return raw.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
@@ -65,13 +65,13 @@ def is_answer(value: Json) -> bool:
     return isinstance(value, dict) and ("text" in value or "tool_calls" in value)
 
 
-def answer_of(question: Question, value: Json, seconds: float) -> Answer:
+def answer_of(question: ModelRequest, value: Json, seconds: float) -> Answer:
     """`{text, tool_calls: [{name, input, output}], usage: {tokens_in, tokens_out, cost_usd}, model}`: all but
     one of the first two may be missing."""
     problems = list(_faults(value))
     if problems:
-        mend = "give back {text, tool_calls, usage, model}, or a text alone"
-        raise cannot("BK612", f"{question.name} gave back {problems[0]}", mend)
+        hint = "give back {text, tool_calls, usage, model}, or a text alone"
+        raise cannot("BK612", f"{question.name} gave back {problems[0]}", hint)
     usage = value.get("usage") or {}
     return Answer(
         text=value.get("text") or "",
@@ -106,8 +106,8 @@ def _faults(value: dict[str, Json]) -> Iterator[str]:
 
 
 def not_installed(package: str) -> Problem:
-    mend = f"pip install 'baselinekit[{package}]'"
-    return Problem("BK604", f"the package {package!r} is not installed", mend)
+    hint = f"pip install 'baselinekit[{package}]'"
+    return Problem("BK604", f"the package {package!r} is not installed", hint)
 
 
 # A model that is a program of the configuration: the prompt on its standard input, the answer on its
@@ -119,11 +119,11 @@ _CUT = ("max_tokens", "model_context_window_exceeded", "pause_turn")
 _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-def ask(question: Question) -> Reply:
+def ask(question: ModelRequest) -> Reply:
     refuse_tools(question)
     model = question.model
-    mend = f"correct `models: {question.ask.model}:` in baselinekit.yaml, or install it"
-    argv = configured_argv(model.command or [], question.world.root, mend)
+    hint = f"correct `models: {question.ask.model}:` in baselinekit.yaml, or install it"
+    argv = configured_argv(model.command or [], question.world.root, hint)
     finished = question.world.execute(run_of(question, argv))
     if model.output == "claude":
         return _claude(question, finished)
@@ -149,7 +149,7 @@ def _tells_cost(model: Model) -> bool:
 FORM = Form(ask, frozenset(("env", "output")), check=check, tells_cost=_tells_cost)
 
 
-def _claude(question: Question, finished: Finished) -> Reply:
+def _claude(question: ModelRequest, finished: ProcessResult) -> Reply:
     said: Any = json_in(text_of(question, finished.stdout))
     known = isinstance(said, dict)
     if known and said.get("is_error"):  # it may also end with an exit code then, and says less
@@ -158,8 +158,8 @@ def _claude(question: Question, finished: Finished) -> Reply:
     succeed(question, finished)
     if not known or not isinstance(said.get("result"), str):
         why = f" ({said['subtype']})" if known and isinstance(said.get("subtype"), str) else ""
-        mend = "is its command `claude -p --output-format json`?"
-        raise cannot("BK612", f"{question.name} gave no result{why}", mend)
+        hint = "is its command `claude -p --output-format json`?"
+        raise cannot("BK612", f"{question.name} gave no result{why}", hint)
     usage = said.get("usage") if isinstance(said.get("usage"), dict) else {}
     read = [count(usage.get(name)) for name in _READ]
     served = said.get("modelUsage")
@@ -178,7 +178,7 @@ def _claude(question: Question, finished: Finished) -> Reply:
     return Reply(answer, _fault(question, said.get("stop_reason")))
 
 
-def _fault(question: Question, ended: object) -> Problem | None:
+def _fault(question: ModelRequest, ended: object) -> Problem | None:
     """Why it is no whole answer, where it says so."""
     if ended == "refusal":
         return Problem("BK614", f"{question.name} declined to answer", "change the question")

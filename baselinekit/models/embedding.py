@@ -155,10 +155,10 @@ def _need_libraries() -> None:
 
 
 def _missing(what: str) -> InvalidInput:
-    mend = f"{_INSTALL} and {_GET_MODEL}, or name a folder that holds such a model"
-    return InvalidInput(Problem("BK650", f"`method: embedding` {what}", mend))
+    hint = f"{_INSTALL} and {_GET_MODEL}, or name a folder that holds such a model"
+    return InvalidInput(Problem("BK650", f"`method: embedding` {what}", hint))
 
 
 def _too_long(what: str) -> CannotReplay:
-    mend = "compare its parts by rules of their own, or by `method: words` or `judge`"
-    return CannotReplay(Problem("BK652", f"a text is too long for `method: embedding`: {what}", mend))
+    hint = "compare its parts by rules of their own, or by `method: words` or `judge`"
+    return CannotReplay(Problem("BK652", f"a text is too long for `method: embedding`: {what}", hint))

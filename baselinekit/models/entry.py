@@ -27,14 +27,14 @@ _EXAMPLE = "models: {%s: {openai: MODEL, base_url: 'http://127.0.0.1:11434'}}"
 def entry(name: str, models: Mapping[str, Model]) -> Model:
     """The entry of a model, which must be there and say in one way how it is asked."""
     if name not in models:
-        mend = nearest(name, models) or "declare it in baselinekit.yaml"
-        raise InvalidInput(Problem("BK601", f"no model is called {name!r}", f"{mend} ({_EXAMPLE % name})"))
+        hint = nearest(name, models) or "declare it in baselinekit.yaml"
+        raise InvalidInput(Problem("BK601", f"no model is called {name!r}", f"{hint} ({_EXAMPLE % name})"))
     model = models[name]
     stated = [kind for kind in _KINDS if getattr(model, kind) is not None]
     if len(stated) != 1:
         what = f"states {' and '.join(stated)}" if stated else "does not say how it is asked"
-        mend = f"state one of {', '.join(_KINDS)}"
-        raise InvalidInput(Problem("BK602", f"the model {name!r} {what}", mend, at=("models", name)))
+        hint = f"state one of {', '.join(_KINDS)}"
+        raise InvalidInput(Problem("BK602", f"the model {name!r} {what}", hint, at=("models", name)))
     return model
 
 
@@ -52,9 +52,9 @@ def form_of(name: str, model: Model) -> Form:
     wanted = str(model.form)
     found = {point.name: point for point in metadata.entry_points(group=GROUP)}
     if wanted not in found:
-        mend = nearest(wanted, found) or f"install the package that brings it (entry point of {GROUP})"
+        hint = nearest(wanted, found) or f"install the package that brings it (entry point of {GROUP})"
         what = f"the model {name!r} has a form that no installed package brings: {wanted!r}"
-        raise InvalidInput(Problem("BK604", what, mend, at=("models", name, "form")))
+        raise InvalidInput(Problem("BK604", what, hint, at=("models", name, "form")))
     try:
         form = found[wanted].load()
     except Exception as error:  # a package of somebody else
@@ -86,13 +86,13 @@ def problems_of(name: str, model: Model, form: Form, limits: Limits, world: Worl
     """Everything that can be known to be wrong before anybody is asked."""
     found = [*_useless(model, form), *_numbers(model), *form.check(model, world)]
     if limits.usd is not None and model.prices is None and not form.tells_cost(model):
-        mend = (
+        hint = (
             "state `prices: {input: 0.5, output: 1.5}` in dollars for a million tokens; 0 if it costs nothing"
         )
-        found.append(Problem("BK605", "`limits: usd` cannot be kept without prices", mend))
+        found.append(Problem("BK605", "`limits: usd` cannot be kept without prices", hint))
     for problem in found:
         at = ("models", name, *(problem.at or ()))
-        yield replace(problem, what=f"the model {name!r}: {problem.what}", at=at)
+        yield replace(problem, message=f"the model {name!r}: {problem.message}", at=at)
 
 
 def _useless(model: Model, form: Form) -> Iterator[Problem]:

@@ -41,8 +41,8 @@ class Shape:
 
 
 def unusable(folder: str, why: str) -> InvalidInput:
-    mend = f"name a folder with the files of a sentence model like all-MiniLM-L6-v2: {', '.join(FILES)}"
-    return InvalidInput(Problem("BK651", f"the model in {folder} cannot be used: {why}", mend))
+    hint = f"name a folder with the files of a sentence model like all-MiniLM-L6-v2: {', '.join(FILES)}"
+    return InvalidInput(Problem("BK651", f"the model in {folder} cannot be used: {why}", hint))
 
 
 def shape_of(folder: str) -> Shape:

@@ -8,17 +8,17 @@ from dataclasses import replace
 from importlib.util import find_spec
 
 from baselinekit.errors import Problem
-from baselinekit.model.observation import Finished
+from baselinekit.model.observation import ProcessResult
 from baselinekit.model.questions import Answer, Model, Usage
 from baselinekit.models.command import not_installed, refuse_tools, run_of, succeed, text_of
 from baselinekit.models.post import as_prompt, split_system
-from baselinekit.models.setting import Form, Question, Reply, World
+from baselinekit.models.setting import Form, ModelRequest, Reply, World
 from baselinekit.variables import as_text
 
 _USAGE = re.compile(rb"(?m)^Token usage: ([\d,]+) input, ([\d,]+) output")
 
 
-def ask(question: Question) -> Reply:
+def ask(question: ModelRequest) -> Reply:
     refuse_tools(question)
     asked, model = question.ask, question.model
     system, messages = split_system(asked.messages)
@@ -43,7 +43,7 @@ def check(model: Model, world: World) -> Iterator[Problem]:
 FORM = Form(ask, frozenset(("env", "settings", "temperature", "max_tokens")), check=check)
 
 
-def _usage(finished: Finished) -> Usage:
+def _usage(finished: ProcessResult) -> Usage:
     found = _USAGE.search(finished.stderr)
     if not found:
         return Usage()

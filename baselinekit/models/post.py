@@ -15,7 +15,7 @@ from baselinekit.model.observation import Request, Response
 from baselinekit.model.questions import Message, Model
 from baselinekit.model.values import Json
 from baselinekit.models.retries import asked_wait
-from baselinekit.models.setting import Again, Question, World
+from baselinekit.models.setting import Again, ModelRequest, World
 from baselinekit.trust import origins_in
 
 # One question over HTTP: the request of both wire forms, and what an answer other than success means.
@@ -37,7 +37,9 @@ _FRAMING = re.compile(r"(?i)host|content-length|transfer-encoding|connection|exp
 _BAD_VALUE = re.compile(r"[^\t\x20-\x7e\x80-\xff]")
 
 
-def post(question: Question, path: str, default: str, own: dict[str, str], body: Json) -> tuple[Json, float]:
+def post(
+    question: ModelRequest, path: str, default: str, own: dict[str, str], body: Json
+) -> tuple[Json, float]:
     """The body of a successful answer, and the seconds that it took. Again or CannotReplay for any other."""
     model = question.model
     headers = {
@@ -61,11 +63,11 @@ def post(question: Question, path: str, default: str, own: dict[str, str], body:
     try:
         response = question.world.send(request)
     except CannotReplay as error:
-        problem = replace(error.problems[0], what=f"{question.name}: {error.problems[0].what}")
+        problem = replace(error.problems[0], message=f"{question.name}: {error.problems[0].message}")
         if problem.code not in _BROKEN_OFF:
             raise type(error)(problem) from None
         alone = _nobody_listens_here(problem, request.url)
-        problem = replace(problem, mend=_mend_here(model, request.url)) if alone else problem
+        problem = replace(problem, hint=_mend_here(model, request.url)) if alone else problem
         hopeless = alone and model.retries is None  # who states how often wants to wait for it
         raise Again(problem, unheard=_BROKEN_OFF[problem.code], hopeless=hopeless) from None
     if not 200 <= response.status < 300:
@@ -85,7 +87,7 @@ def _nobody_listens_here(problem: Problem, url: str) -> bool:
     """Whether a port of this machine is closed, which a moment seldom changes; of others nobody knows."""
     host = urlsplit(url).hostname or ""
     near = host in ("localhost", "::1") or host.startswith("127.")
-    return near and os.strerror(errno.ECONNREFUSED) in problem.what
+    return near and os.strerror(errno.ECONNREFUSED) in problem.message
 
 
 def _mend_here(model: Model, url: str) -> str:
@@ -103,7 +105,7 @@ def url_of(model: Model, path: str, default: str) -> str:
     return urlunsplit(parts._replace(path=base))
 
 
-def key_of(question: Question) -> str | None:
+def key_of(question: ModelRequest) -> str | None:
     key = question.model.key
     return question.world.secret(key) if key else None
 
@@ -111,18 +113,18 @@ def key_of(question: Question) -> str | None:
 def check_wire(model: Model, world: World, path: str, default: str) -> Iterator[Problem]:
     """What is wrong with an entry that goes over HTTP. Refused where its host is not allowed."""
     if model.base_url is None and model.key is None and not model.headers:
-        mend = "`key:` names the variable that holds it; `base_url:` says where else to ask"
-        yield Problem("BK603", f"{urlsplit(default).hostname} wants a key", mend, at=("key",))
+        hint = "`key:` names the variable that holds it; `base_url:` says where else to ask"
+        yield Problem("BK603", f"{urlsplit(default).hostname} wants a key", hint, at=("key",))
     if not origins_in([model.base_url or default]):
-        mend = "such as http://127.0.0.1:11434, without user and password"
-        yield Problem("BK602", "`base_url` does not say plainly where it leads", mend, at=("base_url",))
+        hint = "such as http://127.0.0.1:11434, without user and password"
+        yield Problem("BK602", "`base_url` does not say plainly where it leads", hint, at=("base_url",))
     else:
         where = url_of(model, path, default)
         world.trust.naming(where).check_request(where)
     for name, value in model.headers.items():
         if not _NAME.fullmatch(name) or _FRAMING.fullmatch(name) or _BAD_VALUE.search(value):
-            mend = "leave it out, or correct it"
-            yield Problem("BK602", f"the header {name!r} cannot be sent", mend, at=("headers", name))
+            hint = "leave it out, or correct it"
+            yield Problem("BK602", f"the header {name!r} cannot be sent", hint, at=("headers", name))
     if model.key is not None:
         try:
             key = world.secret(model.key)
@@ -134,25 +136,25 @@ def check_wire(model: Model, world: World, path: str, default: str) -> Iterator[
                 yield Problem("BK603", what, "correct its value", at=("key",))
 
 
-def _failure(question: Question, status: int, said: str, response: Response) -> Exception:
+def _failure(question: ModelRequest, status: int, said: str, response: Response) -> Exception:
     model = question.model
     what = f"{question.name}: status {status}{f': {said}' if said else ''}".rstrip(".")
     if status in _WORTH_ANOTHER and "insufficient_quota" not in said:
-        mend = _LESS if status in _TOO_MUCH else "ask again later, or look for what is wrong with the server"
-        return Again(Problem("BK611", what, mend), asked_wait(response), unheard=status in _UNHEARD)
+        hint = _LESS if status in _TOO_MUCH else "ask again later, or look for what is wrong with the server"
+        return Again(Problem("BK611", what, hint), asked_wait(response), unheard=status in _UNHEARD)
     if status in (401, 403):
-        mend = (
+        hint = (
             f"check the variable {model.key!r}" if model.key else "name the variable of its key under `key:`"
         )
     elif status == 404 or 300 <= status < 400:
-        mend = "correct `base_url`, or the model's id"
+        hint = "correct `base_url`, or the model's id"
     elif _UNKNOWN.search(said):
-        mend = f"correct the model's id, {model.openai or model.anthropic!r}"
+        hint = f"correct the model's id, {model.openai or model.anthropic!r}"
     elif _TOO_LONG.search(said):
-        mend = "ask with less text, or a model that has room for it"
+        hint = "ask with less text, or a model that has room for it"
     else:
-        mend = "correct the question or the model's entry"
-    return cannot("BK610", what, mend)
+        hint = "correct the question or the model's entry"
+    return cannot("BK610", what, hint)
 
 
 def _said(response: Response) -> str:

@@ -145,7 +145,7 @@ class Shelf(Protocol):
     def drop(self, model: str, name: str) -> None: ...
 
 
-class Source(Protocol):
+class AnswerSource(Protocol):
     """Whoever answers: the models, or another recording before them."""
 
     @property
@@ -159,7 +159,7 @@ class Source(Protocol):
 class Recording:
     """Stands before whoever answers, with the same face."""
 
-    def __init__(self, source: Source, shelf: Shelf, mode: Mode):
+    def __init__(self, source: AnswerSource, shelf: Shelf, mode: Mode):
         self._source, self._shelf, self._mode = source, shelf, mode
         self._answered: Counter[tuple[str, str, str]] = Counter()
         self._lock = threading.Lock()
@@ -266,15 +266,15 @@ class Recording:
             return Problem("BK630", what, f"record it, once and without --offline: --record-calls {where}")
         known = [record["asked"] for record in self._shelf.every() if _is_record(record)]
         where = self._shelf.name
-        mend = f"record it, once and without --offline: --record-calls {where}"
+        hint = f"record it, once and without --offline: --record-calls {where}"
         if not known:
-            return Problem("BK630", f"no answer is recorded in {where}", mend)
+            return Problem("BK630", f"no answer is recorded in {where}", hint)
         shown = self._without_secrets(parts)
         differing = min((list(differences(other, shown)) for other in known), key=len) or ["its file's name"]
         if len(differing) > 1 and all(other.get("model") != model for other in known):
-            return Problem("BK630", f"no answer of the model {model!r} is recorded in {where}", mend)
+            return Problem("BK630", f"no answer of the model {model!r} is recorded in {where}", hint)
         what = f"no answer to this question of the model {model!r} is recorded in {where}"
-        return Problem("BK630", f"{what}: the nearest one differs in {', '.join(differing[:4])}", mend)
+        return Problem("BK630", f"{what}: the nearest one differs in {', '.join(differing[:4])}", hint)
 
 
 def _of_asker(asker: str) -> str:

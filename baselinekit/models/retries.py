@@ -168,7 +168,7 @@ def _told(again: Again, tries: int) -> CannotReplay:
     problem = again.problem
     times = f" ({tries} tries)" if tries > 1 else ""
     asked = f"; it asks to wait {again.wait:.0f} s" if (again.wait or 0) > LONGEST_WAIT else ""
-    return CannotReplay(Problem(problem.code, f"{problem.what}{asked}{times}", problem.mend))
+    return CannotReplay(Problem(problem.code, f"{problem.message}{asked}{times}", problem.hint))
 
 
 def _reset(name: str, response: Response) -> float | None:

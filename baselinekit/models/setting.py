@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from baselinekit.errors import Problem
-from baselinekit.model.observation import Finished, Request, Response, Run
+from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.model.questions import Answer, Ask, Model
 from baselinekit.trust import Trust
 
@@ -22,7 +22,7 @@ class World:
     secrets out of a text."""
 
     send: Callable[[Request], Response]
-    execute: Callable[[Run], Finished]
+    execute: Callable[[ProcessSpec], ProcessResult]
     sleep: Callable[[float], None]
     root: str
     secret: Callable[[str], str]
@@ -34,7 +34,7 @@ class World:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ModelRequest:
     """One try to ask one thing: nothing in `ask` is left to decide, and the answer is due in `seconds`."""
 
     ask: Ask
@@ -83,7 +83,7 @@ class Form:
     An installed package can bring one along: an entry point of the group `baselinekit.models` that names a
     Form, and whose own name stands in the entry under `form`."""
 
-    ask: Callable[[Question], Reply]
+    ask: Callable[[ModelRequest], Reply]
     uses: frozenset[str] = frozenset()
     at_once: int = 4
     check: Callable[[Model, World], Iterator[Problem]] = _nothing

@@ -205,5 +205,5 @@ def _scalar(word: str) -> Json:
 
 
 def malformed(shown: str, why: str) -> InvalidInput:
-    mend = "write it as <<name(args)?|null as key>>, or put a backslash before << to mean the text itself"
-    return InvalidInput(Problem("BK211", f"the placeholder {shown!r} {why}", mend))
+    hint = "write it as <<name(args)?|null as key>>, or put a backslash before << to mean the text itself"
+    return InvalidInput(Problem("BK211", f"the placeholder {shown!r} {why}", hint))

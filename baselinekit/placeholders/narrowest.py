@@ -11,7 +11,7 @@ from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders.accepts import EXACT, decimal, is_number, whole
 from baselinekit.placeholders.grammar import escape
 from baselinekit.placeholders.proposals import (
-    Proposal,
+    PlaceholderProposal,
     Write,
     around_what_varies,
     further_formats,
@@ -37,13 +37,13 @@ _MEASURED_DIGITS = 12
 _READ = Context(prec=6, traps=[])
 
 
-def for_numbers(values: Sequence[Json]) -> Iterator[Proposal]:
+def for_numbers(values: Sequence[Json]) -> Iterator[PlaceholderProposal]:
     """Candidates, the narrowest first. The order in which the values were seen counts: what only grows has
     no upper bound."""
     unit = _unit(values)
     if unit is not None:
-        yield Proposal("<<any_unix_timestamp>>", f"{_UNITS[unit]} since 1970")
-        yield Proposal("<<any_number>>", "numbers", True)
+        yield PlaceholderProposal("<<any_unix_timestamp>>", f"{_UNITS[unit]} since 1970")
+        yield PlaceholderProposal("<<any_number>>", "numbers", True)
         return
     integers = all(map(whole, values))
     name, words = ("any_integer", "whole numbers") if integers else ("any_number", "numbers")
@@ -54,18 +54,22 @@ def for_numbers(values: Sequence[Json]) -> Iterator[Proposal]:
         seen = f"{words} from {_shown(least)} to {_shown(most)}"
         if _grows(numbers, integers):
             low = min(low, _rounded(least, _step(least, integers), ROUND_FLOOR))
-            yield Proposal(f"<<{name}({_written(low)})>>", f"{seen}, each greater than the one before")
+            yield PlaceholderProposal(
+                f"<<{name}({_written(low)})>>", f"{seen}, each greater than the one before"
+            )
         elif not integers and _are_measured(numbers):
             tenfold = EXACT.multiply(most, _TEN)
             high = _rounded(tenfold, _step(tenfold, integers), ROUND_CEILING)
-            yield Proposal(f"<<{name}(0, {_written(high)})>>", f"{seen}, measured: up to ten times that")
+            yield PlaceholderProposal(
+                f"<<{name}(0, {_written(high)})>>", f"{seen}, measured: up to ten times that"
+            )
         else:
-            yield Proposal(
+            yield PlaceholderProposal(
                 f"<<{name}({_written(low)}, {_written(high)})>>", f"{seen}, with room on both sides"
             )
     if integers:
-        yield Proposal("<<any_integer>>", words, True)
-    yield Proposal("<<any_number>>", "numbers", True)
+        yield PlaceholderProposal("<<any_integer>>", words, True)
+    yield PlaceholderProposal("<<any_number>>", "numbers", True)
 
 
 def is_of_our_time(number: Json) -> bool:
@@ -141,10 +145,12 @@ _SPACED = "<<any_iso_datetime>>"
 """It may hold a blank, which a URL may not."""
 
 _WORDS_OF_JSON = ("true", "false", "null")
-_ANYTHING = Proposal("<<any>>", "values of different types", True)
+_ANYTHING = PlaceholderProposal("<<any>>", "values of different types", True)
 
 
-def narrowest(values: Sequence[Json], write: Write = escape, words: Words | None = None) -> list[Proposal]:
+def narrowest(
+    values: Sequence[Json], write: Write = escape, words: Words | None = None
+) -> list[PlaceholderProposal]:
     """The proposals, best first; none for no values. `values` are in the order in which they were seen;
     `write` is how a literal part of a text is to be stored, and `words` what the project means by it."""
     if not values:
@@ -153,28 +159,28 @@ def narrowest(values: Sequence[Json], write: Write = escape, words: Words | None
     candidates = list(_for(stated, write))
     if len(stated) < len(values):
         candidates = [_nullable(one) for one in candidates if is_alone(one.text)]
-        candidates = candidates if stated else [Proposal("<<any_null>>", "nothing but null")]
+        candidates = candidates if stated else [PlaceholderProposal("<<any_null>>", "nothing but null")]
     return that_accept(candidates, values, words or Words()) or [_ANYTHING]
 
 
-def _for(values: Sequence[Json], write: Write) -> Iterator[Proposal]:
+def _for(values: Sequence[Json], write: Write) -> Iterator[PlaceholderProposal]:
     types = {json_type(value) for value in values}
     if len(types) != 1:
         return
     kind = types.pop()
     if kind == "boolean":
-        yield Proposal("<<any_boolean>>", "true or false")
+        yield PlaceholderProposal("<<any_boolean>>", "true or false")
     elif kind == "number" and all(map(is_number, values)):
         yield from chain(_few(values), for_numbers(values))
     elif kind == "string":
         yield from _for_texts(values, write)
     elif kind == "object":
-        yield Proposal("<<any_object>>", "objects, whatever is in them", True)
+        yield PlaceholderProposal("<<any_object>>", "objects, whatever is in them", True)
     elif kind == "array":
-        yield Proposal("<<any_array>>", "arrays, whatever is in them", True)
+        yield PlaceholderProposal("<<any_array>>", "arrays, whatever is in them", True)
 
 
-def _for_texts(texts: Sequence[str], write: Write) -> Iterator[Proposal]:
+def _for_texts(texts: Sequence[str], write: Write) -> Iterator[PlaceholderProposal]:
     found = list(strong_formats(texts)) or list(_by_their_parts(texts, write))
     if not found:
         yield from _few(texts)
@@ -182,11 +188,11 @@ def _for_texts(texts: Sequence[str], write: Write) -> Iterator[Proposal]:
             yield _of_length(texts)
     yield from found
     if all(texts):
-        yield Proposal("<<any_nonempty_string>>", "texts", True)
-    yield Proposal("<<any_string>>", "texts", True)
+        yield PlaceholderProposal("<<any_nonempty_string>>", "texts", True)
+    yield PlaceholderProposal("<<any_string>>", "texts", True)
 
 
-def _by_their_parts(texts: Sequence[str], write: Write) -> Iterator[Proposal]:
+def _by_their_parts(texts: Sequence[str], write: Write) -> Iterator[PlaceholderProposal]:
     """What is known of texts that have no format as a whole: one of their parts, or a wide format."""
     template = around_what_varies(texts, write)
     further = list(further_formats(texts))
@@ -198,24 +204,24 @@ def _by_their_parts(texts: Sequence[str], write: Write) -> Iterator[Proposal]:
         yield from further
 
 
-def _of_length(texts: Sequence[str]) -> Proposal:
+def _of_length(texts: Sequence[str]) -> PlaceholderProposal:
     """Texts that nothing else is known of: as long as those that were seen, with room where they differ."""
     low, high = min(map(len, texts)), max(map(len, texts))
     if low == high:
         reason = f"texts of {many(low, 'character')}"
-        return Proposal(f"<<any_string({low}, {high})>>", reason, True)
+        return PlaceholderProposal(f"<<any_string({low}, {high})>>", reason, True)
     reason = f"texts of {low} to {high} characters, with room on both sides"
     low, high = max(low - (high - low), min(low, 1)), high + (high - low)
-    return Proposal(f"<<any_string({low}, {high})>>", reason, True)
+    return PlaceholderProposal(f"<<any_string({low}, {high})>>", reason, True)
 
 
-def _few(values: Sequence[Json]) -> Iterator[Proposal]:
+def _few(values: Sequence[Json]) -> Iterator[PlaceholderProposal]:
     """A few values of which each was seen more than once are likely to be all there are."""
     counted = Counter(values)
     few = 1 < len(counted) <= _MOST_ALTERNATIVES and min(counted.values()) > 1
     if few and all(len(str(value)) <= _LONGEST_ALTERNATIVE for value in counted):
         args = ", ".join(map(_argument, counted))
-        yield Proposal(f"<<one_of({args})>>", f"{len(counted)} values, each seen more than once")
+        yield PlaceholderProposal(f"<<one_of({args})>>", f"{len(counted)} values, each seen more than once")
 
 
 def _argument(value: Json) -> str:
@@ -229,5 +235,5 @@ def is_alone(text: str) -> bool:
     return text.startswith("<<") and text.endswith(">>") and text.count("<<") == 1
 
 
-def _nullable(one: Proposal) -> Proposal:
-    return Proposal(f"{one.text[:-2]}|null>>", f"{one.reason}, or null", one.says_little)
+def _nullable(one: PlaceholderProposal) -> PlaceholderProposal:
+    return PlaceholderProposal(f"{one.text[:-2]}|null>>", f"{one.reason}, or null", one.says_little)

@@ -20,7 +20,7 @@ _NOT_COUNTED = 0.0001
 
 
 @dataclass(slots=True)
-class Patience:
+class RegexBudget:
     """`clock` counts the seconds that this thread was at work; nobody else's work is held against it."""
 
     clock: Callable[[], float] = field(default=lambda: 0.0)
@@ -98,25 +98,25 @@ def _steps(pattern: str) -> int:
     return sum(sizes)
 
 
-def full_match(pattern: Any, text: str, patience: Patience) -> Any:
+def full_match(pattern: Any, text: str, regex_budget: RegexBudget) -> Any:
     """The match of the whole text, or None; what takes too long can be neither."""
-    return _in_time(pattern, pattern.fullmatch, text, patience)
+    return _in_time(pattern, pattern.fullmatch, text, regex_budget)
 
 
-def search(pattern: Any, text: str, patience: Patience) -> Any:
+def search(pattern: Any, text: str, regex_budget: RegexBudget) -> Any:
     """The first match anywhere in the text, likewise."""
-    return _in_time(pattern, pattern.search, text, patience)
+    return _in_time(pattern, pattern.search, text, regex_budget)
 
 
-def _in_time(pattern: Any, look: Callable[..., Any], text: str, patience: Patience) -> Any:
+def _in_time(pattern: Any, look: Callable[..., Any], text: str, regex_budget: RegexBudget) -> Any:
     if len(text) > _LONGEST_TEXT:
         raise _limit(pattern, f"is given {len(text):,} characters, over the limit of {_LONGEST_TEXT:,}")
-    began = patience.clock()
+    began = regex_budget.clock()
     try:
         found = look(text, timeout=SECONDS, concurrent=True)
     except TimeoutError:
         raise _limit(pattern, f"takes longer than {SECONDS:g} s") from None
-    if patience.is_over(began):
+    if regex_budget.is_over(began):
         raise _limit(pattern, f"and those before it take longer than {SECONDS:g} s in all")
     return found
 

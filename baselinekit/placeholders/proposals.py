@@ -17,7 +17,7 @@ Write = Callable[[str, bool], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class PlaceholderProposal:
     """A text to store, and why. `says_little`: it holds on to no more than a type or a length."""
 
     text: str
@@ -25,9 +25,11 @@ class Proposal:
     says_little: bool = False
 
 
-def that_accept(candidates: Iterable[Proposal], values: Sequence[Json], words: Words) -> list[Proposal]:
+def that_accept(
+    candidates: Iterable[PlaceholderProposal], values: Sequence[Json], words: Words
+) -> list[PlaceholderProposal]:
     """Those that accept every value, each once: the matcher itself is asked."""
-    found: dict[str, Proposal] = {}
+    found: dict[str, PlaceholderProposal] = {}
     for candidate in candidates:
         if candidate.text not in found and accepts_all(candidate.text, values, words):
             found[candidate.text] = candidate
@@ -132,28 +134,28 @@ _FURTHER = (
 )
 
 
-def strong_formats(texts: Texts) -> Iterator[Proposal]:
+def strong_formats(texts: Texts) -> Iterator[PlaceholderProposal]:
     """The formats that no text has by chance; the exact form of one first."""
     yield from _found(_STRONG, texts)
 
 
-def further_formats(texts: Texts) -> Iterator[Proposal]:
+def further_formats(texts: Texts) -> Iterator[PlaceholderProposal]:
     """The formats that are either wide, or of which a text can have only a part that varies."""
     yield from _found(_FURTHER, texts)
     if all(map(_DIGITS.fullmatch, texts)):
         length = _same(texts, len)
         if length:
-            yield Proposal(f"<<regex('[0-9]{{{length}}}')>>", f"texts of {length} digits")
-        yield Proposal("<<regex('[0-9]+')>>", "texts of digits")
+            yield PlaceholderProposal(f"<<regex('[0-9]{{{length}}}')>>", f"texts of {length} digits")
+        yield PlaceholderProposal("<<regex('[0-9]+')>>", "texts of digits")
 
 
-def _found(formats: tuple[_Format, ...], texts: Texts) -> Iterator[Proposal]:
+def _found(formats: tuple[_Format, ...], texts: Texts) -> Iterator[PlaceholderProposal]:
     for one in formats:
         if accepts_all(f"<<{one.name}>>", texts) and one.fits(texts):
             argument = one.argument(texts)
             if argument is not None:
-                yield Proposal(f"<<{one.name}({argument})>>", one.with_argument.format(argument))
-            yield Proposal(f"<<{one.name}>>", one.words)
+                yield PlaceholderProposal(f"<<{one.name}({argument})>>", one.with_argument.format(argument))
+            yield PlaceholderProposal(f"<<{one.name}>>", one.words)
             return
 
 
@@ -188,7 +190,7 @@ _PLAIN = (
 )
 
 
-def around_what_varies(texts: Sequence[str], write: Write) -> Proposal | None:
+def around_what_varies(texts: Sequence[str], write: Write) -> PlaceholderProposal | None:
     """The template that keeps what is the same in all texts, if that is worth keeping. Of one text alone only
     what has a format can vary. It `says_little` where a part of it could be any text."""
     distinct = list(dict.fromkeys(texts))
@@ -209,7 +211,7 @@ def around_what_varies(texts: Sequence[str], write: Write) -> Proposal | None:
         for place, (column, stand) in enumerate(zip(columns, stands, strict=True))
     )
     reason = f"the text around {'it' if len(placeholders) == 1 else 'them'} stays"
-    return Proposal(written, reason, wide > 0)
+    return PlaceholderProposal(written, reason, wide > 0)
 
 
 def _differs(column: Sequence[str]) -> bool:

@@ -26,7 +26,7 @@ from baselinekit.placeholders.accepts import (
     take,
 )
 from baselinekit.placeholders.grammar import Token
-from baselinekit.placeholders.pattern import Patience
+from baselinekit.placeholders.pattern import RegexBudget
 from baselinekit.variables import Scope, as_text
 
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?"
@@ -48,7 +48,7 @@ class Words:
     own: dict[str, str] = field(default_factory=dict)
     scope: Scope = field(default_factory=Scope)
     now: float = 0.0
-    patience: Patience = field(default_factory=Patience)
+    regex_budget: RegexBudget = field(default_factory=RegexBudget)
 
 
 def kind_of(token: Token, words: Words) -> Kind:
@@ -59,16 +59,16 @@ def kind_of(token: Token, words: Words) -> Kind:
             raise InvalidInput(Problem("BK217", what, "choose another name: it is a built-in one"))
         if token.args:
             raise bad_args(token.name, "takes no arguments", token.name)
-        return _regex(words.own[token.name], words.patience)
+        return _regex(words.own[token.name], words.regex_budget)
     if token.name == "var":
         return _variable(token, words.scope)
     build = _TABLE.get(token.name)
     if build is None:
         known = {*_TABLE, *words.own, "var"}
-        mend = (
+        hint = (
             nearest(token.name, known) or "declare it under `placeholders:`, or write \\<< to mean the text"
         )
-        raise InvalidInput(Problem("BK212", f"there is no placeholder {token.name!r}", mend))
+        raise InvalidInput(Problem("BK212", f"there is no placeholder {token.name!r}", hint))
     return build(token.args, words)
 
 
@@ -164,10 +164,10 @@ def _regex_args(args: Args, words: Words) -> Kind:
     (pattern,) = take("regex", args, r"regex('^ORD-\d{8}$')", lambda arg: arg is not None)
     if pattern is None:
         raise bad_args("regex", "needs an expression", r"regex('^ORD-\d{8}$')")
-    return _regex(str(pattern), words.patience)
+    return _regex(str(pattern), words.regex_budget)
 
 
-def _regex(pattern: str, patience: Patience) -> Kind:
+def _regex(pattern: str, regex_budget: RegexBudget) -> Kind:
     from baselinekit.placeholders.pattern import compiled, full_match, unanchored
 
     expression = compiled(pattern, flags=())
@@ -175,7 +175,7 @@ def _regex(pattern: str, patience: Patience) -> Kind:
     if inline is not None and _DEPENDS_ON_ITS_PLACE.search(inline):
         inline = _ANYTHING  # then it is asked about each part by itself
     return Kind(
-        lambda value: isinstance(value, str) and full_match(expression, value, patience) is not None,
+        lambda value: isinstance(value, str) and full_match(expression, value, regex_budget) is not None,
         inline,
         timed=True,
         extent=replace(of_types("string"), names=frozenset((f"regex {unanchored(pattern)}",))),

@@ -11,7 +11,7 @@ from baselinekit.errors import CannotReplay, InvalidInput, Problem
 from baselinekit.model.values import Json
 from baselinekit.placeholders.accepts import Bindings, Kind, Piece, bound
 from baselinekit.placeholders.grammar import Token, has_marker, split
-from baselinekit.placeholders.pattern import Patience
+from baselinekit.placeholders.pattern import RegexBudget
 from baselinekit.placeholders.table import Words, kind_of
 from baselinekit.texts import already_masked, clipped
 
@@ -53,12 +53,14 @@ class Slot:
 Part = str | Slot
 
 
-def split_by(parts: Sequence[Part], text: str, bindings: Bindings, patience: Patience) -> Bindings | None:
+def split_by(
+    parts: Sequence[Part], text: str, bindings: Bindings, regex_budget: RegexBudget
+) -> Bindings | None:
     """The bindings after some way to split the text in these parts; None if there is no way."""
-    began = patience.clock()
+    began = regex_budget.clock()
     splitting = _Splitting(parts, text)
     found = splitting.bindings_after(bindings)
-    if patience.is_over(began):
+    if regex_budget.is_over(began):
         raise splitting.limit("takes too long to split")
     return found
 
@@ -256,7 +258,7 @@ class Inline:
     tokens: tuple[Token, ...]
     parts: tuple[Part, ...]
     match: Callable[[str], Any]
-    patience: Patience
+    regex_budget: RegexBudget
     optional: bool = False
     alone: None = None
 
@@ -270,7 +272,7 @@ class Inline:
             if after is not None and not slot.read(found[_GROUP.format(index)], after):
                 after = None
         if after is None and len(slots) > 1:
-            after = split_by(self.parts, value, bindings, self.patience)
+            after = split_by(self.parts, value, bindings, self.regex_budget)
         if after is not None:
             bindings.update(after)
         return after is not None
@@ -302,10 +304,10 @@ def compile_text(text: str, words: Words) -> str | Placeholder | Inline:
             )
     slots = iter([Slot(token, kind) for token, kind in zip(tokens, kinds, strict=True)])
     made = tuple(part if isinstance(part, str) else next(slots) for part in parts)
-    return Inline(tuple(tokens), made, _matcher(parts, kinds, words.patience), words.patience)
+    return Inline(tuple(tokens), made, _matcher(parts, kinds, words.regex_budget), words.regex_budget)
 
 
-def _matcher(parts: list[str | Token], kinds: list[Kind], patience: Patience) -> Callable[[str], Any]:
+def _matcher(parts: list[str | Token], kinds: list[Kind], regex_budget: RegexBudget) -> Callable[[str], Any]:
     pattern = ""
     index = 0
     for part in parts:
@@ -320,5 +322,5 @@ def _matcher(parts: list[str | Token], kinds: list[Kind], patience: Patience) ->
         from baselinekit.placeholders.pattern import compiled, full_match
 
         expression = compiled(pattern, longest=None, flags=())
-        return lambda text: full_match(expression, text, patience)
+        return lambda text: full_match(expression, text, regex_budget)
     return re.compile(pattern).fullmatch

@@ -22,14 +22,14 @@ def child_environment(names: Iterable[str] = (), own: Mapping[str, str] | None =
     return {**found, **(own or {})}
 
 
-def configured_argv(argv: Sequence[str], root: str, mend: str) -> list[str]:
+def configured_argv(argv: Sequence[str], root: str, hint: str) -> list[str]:
     """The words of the configuration. Paths in them start at the project's root, as the child itself starts
     in the folder of the baseline: a file there must not take the place of what the configuration means."""
     program, *rest = argv
-    return [program_at(program, root, mend), *(_from_root(word, root) for word in rest)]
+    return [program_at(program, root, hint), *(_from_root(word, root) for word in rest)]
 
 
-def program_at(program: str, folder: str, mend: str) -> str:
+def program_at(program: str, folder: str, hint: str) -> str:
     """The whole path of a program, by its name in the PATH or by a path from a folder."""
     if os.sep in program:
         found = os.path.join(folder, program)
@@ -39,7 +39,7 @@ def program_at(program: str, folder: str, mend: str) -> str:
         found = which(program, path=child_environment()["PATH"]) or ""
     if not os.access(found, os.X_OK) or os.path.isdir(found):
         what = "is not executable" if os.path.exists(found) else "is not found"
-        raise cannot("BK320", f"the program {program!r} {what}", mend)
+        raise cannot("BK320", f"the program {program!r} {what}", hint)
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from baselinekit.errors import InvalidInput, Problem, nearest
-from baselinekit.model.observation import Finished, Run
+from baselinekit.model.observation import ProcessResult, ProcessSpec
 from baselinekit.programs.children import child_environment
 
 # Whatever the checkout's own git configuration would have git run is switched off (F45).
@@ -26,11 +26,11 @@ _PASSED = (
 )
 _LINK = "120000"
 
-Execute = Callable[[Run], Finished]
+Execute = Callable[[ProcessSpec], ProcessResult]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CommitFile:
     """A file of a commit."""
 
     mode: str
@@ -48,11 +48,11 @@ class Git:
     execute: Execute
     folder: str
 
-    def run(self, *words: str, stdin: bytes = b"") -> Finished:
+    def run(self, *words: str, stdin: bytes = b"") -> ProcessResult:
         """Ask, whatever the exit code."""
         counted = [name for name in os.environ if name.startswith(("GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"))]
         return self.execute(
-            Run(
+            ProcessSpec(
                 (*_GIT, *_NO_HOOKS, *words),
                 stdin=stdin,
                 env=child_environment((*_PASSED, *counted), _OWN),
@@ -100,17 +100,17 @@ class Git:
         found = finished.stdout.decode("ascii", "replace").split()
         return found[0] if not finished.exit_code and found else None
 
-    def tree(self, commit: str) -> dict[str, Entry]:
+    def tree(self, commit: str) -> dict[str, CommitFile]:
         """Every file of a commit below the folder."""
         found = {}
         for line in _lines(self.ask("ls-tree", "-r", "-z", commit)):
             about, _, name = line.partition("\t")
             mode, kind, id = about.split(" ")
             if kind == "blob":
-                found[name] = Entry(mode, id)
+                found[name] = CommitFile(mode, id)
         return found
 
-    def contents(self, entries: Mapping[str, Entry]) -> dict[str, bytes]:
+    def contents(self, entries: Mapping[str, CommitFile]) -> dict[str, bytes]:
         """What these files hold. They are asked for by their hash, so that a name may be anything."""
         if not entries:
             return {}
@@ -127,7 +127,7 @@ class Git:
         for about, name in zip(fields, fields, strict=True):
             mode, _, old, new, _ = about.removeprefix(":").split(" ")
             untold = not new.strip("0")  # git has only seen that its times are others: we look ourselves
-            if not (untold and self._is_still(name, Entry(mode, old))):
+            if not (untold and self._is_still(name, CommitFile(mode, old))):
                 names.add(name)
         return names
 
@@ -142,7 +142,7 @@ class Git:
         fields = iter(_lines(self.ask("check-attr", "-z", "--stdin", *wanted, stdin=asked)))
         return {(name, key): value for name, key, value in zip(fields, fields, fields, strict=True)}
 
-    def _is_still(self, name: str, entry: Entry) -> bool:
+    def _is_still(self, name: str, entry: CommitFile) -> bool:
         path = os.path.join(self.folder, name)
         try:
             if entry.is_link or os.path.islink(path):
@@ -164,7 +164,7 @@ class Git:
             return "this clone is shallow: fetch it first (git fetch --unshallow, or fetch-depth: 0 in CI)"
         return nearest(rev, names) or "name a branch, a tag or a commit of this clone, or git fetch it first"
 
-    def _problem(self, words: tuple[str, ...], finished: Finished) -> Problem:
+    def _problem(self, words: tuple[str, ...], finished: ProcessResult) -> Problem:
         said = finished.stderr.decode("utf-8", "replace").strip()
         if "not a git repository" in said:
             return Problem("BK540", f"{self.folder} is in no git repository", "git init, or work in a clone")

@@ -11,9 +11,9 @@ from contextlib import suppress
 from typing import IO
 
 from baselinekit.errors import CannotReplay, NeverSent, Problem, cannot
-from baselinekit.model.observation import Finished, Run
+from baselinekit.model.observation import ProcessResult, ProcessSpec
 from baselinekit.programs.children import said_last
-from baselinekit.programs.watchdog import Orphans, close, keeper
+from baselinekit.programs.watchdog import LeftProcesses, close, watchdog
 from baselinekit.texts import end_of
 
 _GLANCE = 0.05
@@ -31,9 +31,9 @@ class Processes:
         self._cancelled = threading.Event()
         self._running: set[int] = set()
         self._changed = threading.Condition()
-        self._orphans = Orphans()
+        self._orphans = LeftProcesses()
 
-    def execute(self, run: Run) -> Finished:
+    def execute(self, run: ProcessSpec) -> ProcessResult:
         """Run a program to its end, or CannotReplay. Nothing that it started outlives it."""
         if self._cancelled.is_set():
             raise NeverSent(Problem("BK330", f"{run.argv[0]}: interrupted"))
@@ -41,20 +41,20 @@ class Processes:
         with self._orphans.ended_with_it():
             return self._execute(run)
 
-    def _execute(self, run: Run) -> Finished:
+    def _execute(self, run: ProcessSpec) -> ProcessResult:
         started = time.monotonic()
         process = _start(run)
-        keeper().keep(process.pid)
+        watchdog().keep(process.pid)
         with self._changed:
             self._running.add(process.pid)
         try:
             with _Talk(process, run, started + run.timeout, self._cancelled) as talk:
-                talk.to_the_end(lambda: self._orphans.tell(keeper()))
+                talk.to_the_end(lambda: self._orphans.tell(watchdog()))
                 exit_code = _end(process)
-                return Finished(exit_code, bytes(talk.out), talk.tail(), time.monotonic() - started)
+                return ProcessResult(exit_code, bytes(talk.out), talk.tail(), time.monotonic() - started)
         finally:
             _end(process)
-            keeper().forget(process.pid)
+            watchdog().forget(process.pid)
             with self._changed:
                 self._running.discard(process.pid)
                 self._changed.notify_all()
@@ -66,7 +66,7 @@ class Processes:
             self._changed.wait_for(lambda: not self._running, _GRACE + 1)
 
 
-def _start(run: Run) -> subprocess.Popen[bytes]:
+def _start(run: ProcessSpec) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
             run.argv,
@@ -78,22 +78,22 @@ def _start(run: Run) -> subprocess.Popen[bytes]:
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        what, mend = f"the program {run.argv[0]!r}", ""
+        what, hint = f"the program {run.argv[0]!r}", ""
         if not os.path.isdir(run.cwd):
-            what, mend = f"the working folder {run.cwd!r}", "correct `cwd`"
+            what, hint = f"the working folder {run.cwd!r}", "correct `cwd`"
         elif isinstance(error, FileNotFoundError):
-            mend = "install it, or correct its name"
+            hint = "install it, or correct its name"
         elif isinstance(error, PermissionError):
-            mend = "make it executable: chmod +x"
+            hint = "make it executable: chmod +x"
         why = getattr(error, "strerror", None) or str(error)
-        raise cannot("BK320", f"{what} cannot be used: {why}", mend) from None
+        raise cannot("BK320", f"{what} cannot be used: {why}", hint) from None
 
 
 class _Talk:
     """What goes into a program and comes out of it, until it has ended and its pipes are closed."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], run: Run, deadline: float, cancelled: threading.Event
+        self, process: subprocess.Popen[bytes], run: ProcessSpec, deadline: float, cancelled: threading.Event
     ):
         self._process, self._run = process, run
         self._deadline, self._cancelled = deadline, cancelled
@@ -184,12 +184,12 @@ class _Talk:
             what = f"did not end within {self._run.timeout:g} s"
             raise self._stopped("BK321", what, "raise `timeout`, if it may take longer")
 
-    def _stopped(self, code: str, what: str, mend: str) -> CannotReplay:
+    def _stopped(self, code: str, what: str, hint: str) -> CannotReplay:
         _signal_group(self._process, signal.SIGTERM)
-        patience = time.monotonic() + _GRACE
-        while not _has_ended(self._process) and time.monotonic() < patience:
+        regex_budget = time.monotonic() + _GRACE
+        while not _has_ended(self._process) and time.monotonic() < regex_budget:
             time.sleep(0.01)
-        return cannot(code, f"{self._run.argv[0]} {what}{said_last(self.tail(), self._run.mask)}", mend)
+        return cannot(code, f"{self._run.argv[0]} {what}{said_last(self.tail(), self._run.mask)}", hint)
 
 
 def _after_torn(data: bytearray, place: int) -> int:

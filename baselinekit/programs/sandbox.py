@@ -18,7 +18,7 @@ from pathlib import Path
 from baselinekit.documents.jsontext import NotJson, decode, to_bytes
 from baselinekit.errors import CannotReplay, Problem, Refused
 from baselinekit.model.graders import FunctionOutput
-from baselinekit.model.observation import Finished, Ran, Returned, Run
+from baselinekit.model.observation import ProcessResult, ProcessSpec, Ran, Returned
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.accepts import is_number
 from baselinekit.programs.children import said_last
@@ -127,7 +127,7 @@ def _step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
 # it could have reached.
 
 
-Execute = Callable[[Run], Finished]
+Execute = Callable[[ProcessSpec], ProcessResult]
 
 _SLACK = 10.0
 _MOST_OUTPUT = 20_000_000
@@ -167,14 +167,14 @@ class Sandbox:
                 "alone": bubblewrap is not None,
                 "filter": refusing(platform.machine(), walled=bubblewrap is not None).hex(),
             }
-            patience = len(method.test_cases) * (float(method.timeout_per_case) + 1) + _SLACK
+            regex_budget = len(method.test_cases) * (float(method.timeout_per_case) + 1) + _SLACK
             finished = self._execute(
-                Run(
+                ProcessSpec(
                     tuple(argv),
                     stdin=to_bytes(job),
                     env={"PATH": os.defpath, "LANG": "C.UTF-8"},
                     cwd=scratch,
-                    timeout=patience,
+                    timeout=regex_budget,
                     max_stdout=_MOST_OUTPUT,
                 )
             )
@@ -191,14 +191,14 @@ class Sandbox:
 
     def _check(self, method: FunctionOutput) -> None:
         """Nobody runs what a model wrote beside the user's files without being told to."""
-        mend = "install bubblewrap (bwrap)"
+        hint = "install bubblewrap (bwrap)"
         if method.sandbox:
             what = "`sandbox: true`, and there is no sandbox on this machine"
-            mend += ", or leave it out and run with --allow-exec"
-            raise CannotReplay(Problem("BK707", what, mend))
+            hint += ", or leave it out and run with --allow-exec"
+            raise CannotReplay(Problem("BK707", what, hint))
         if not self._allowed:
             what = "generated code would run outside of a sandbox, beside your files"
-            raise Refused(Problem("BK406", what, f"{mend}, or allow it with --allow-exec"))
+            raise Refused(Problem("BK406", what, f"{hint}, or allow it with --allow-exec"))
 
 
 @cache

@@ -92,7 +92,7 @@ class Keeper:
 
 
 @cache
-def keeper() -> Keeper:
+def watchdog() -> Keeper:
     """Started with the first program."""
     return Keeper()
 
@@ -123,7 +123,7 @@ _PATIENCE = 1.0
 _GLANCE = 0.05
 
 
-class Orphans:
+class LeftProcesses:
     """Shared by all that run programs at the same time."""
 
     def __init__(self) -> None:
@@ -152,7 +152,7 @@ class Orphans:
                 self._began.remove(began)
                 self._end_them()
 
-    def tell(self, keeper: Keeper) -> None:
+    def tell(self, watchdog: Keeper) -> None:
         """The keeper hears of those that have come to us while their programs still run."""
         if (
             sys.platform != "linux"
@@ -167,16 +167,16 @@ class Orphans:
                 with suppress(OSError, ValueError):
                     session, self._told[pid] = _session_and_birth(pid)
                     if session != os.getsid(0):
-                        keeper.keep(pid, self._told[pid])
+                        watchdog.keep(pid, self._told[pid])
             for pid in self._told.keys() - there:
-                keeper.forget(pid, self._told.pop(pid))
+                watchdog.forget(pid, self._told.pop(pid))
         finally:
             self._lock.release()
 
     def _end_them(self) -> None:
         """One that dies may leave others behind, so again until there are none."""
-        patience = time.monotonic() + _PATIENCE
-        while (found := self._orphans()) and time.monotonic() < patience:
+        regex_budget = time.monotonic() + _PATIENCE
+        while (found := self._orphans()) and time.monotonic() < regex_budget:
             for pid in found:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)

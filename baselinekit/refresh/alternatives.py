@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.changes import Change, Lost, Offer, Plan
+from baselinekit.model.changes import Change, Lost, Offer, RefreshPlan
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import describes_many, has_marker, split, tokens_in
 from baselinekit.placeholders.narrowest import narrowest
@@ -17,7 +17,7 @@ from baselinekit.tree.paths import Pattern, children, of_any_row, parse, render,
 # or a rule that does not look at it.
 
 
-Changed = tuple[Plan, Change]
+Changed = tuple[RefreshPlan, Change]
 WordsOf = Callable[[Baseline], Words]
 
 _MOST_OFFERS = 6
@@ -27,7 +27,7 @@ _NONE = "that is no placeholder: one looks like <<any_string>>"
 _WHOLE: tuple[Path, ...] = ((), ("body",), ("stdout",))
 
 
-def actual(plan: Plan, change: Change) -> Json:
+def actual(plan: RefreshPlan, change: Change) -> Json:
     """What came back. As it is to be written it may have names in it already."""
     value = plan.seen.resolved
     for key in change.path:
@@ -83,7 +83,7 @@ def placeholder_problem(text: str, members: Sequence[Changed], words_of: WordsOf
                 return f"it does not accept what came back at {render(change.path)}"
     except BaselinekitError as error:
         problem = error.problems[0]
-        return f"{problem.what}: {problem.mend}" if problem.mend else problem.what
+        return f"{problem.message}: {problem.hint}" if problem.hint else problem.message
     return ""
 
 
@@ -92,7 +92,7 @@ def unreadable(text: str, words: Words) -> str:
     try:
         return _NONE if isinstance(compile_text(text, words), str) else ""
     except BaselinekitError as error:
-        return error.problems[0].what
+        return error.problems[0].message
 
 
 def no_rule(change: Change) -> str:
@@ -108,7 +108,7 @@ def no_rule(change: Change) -> str:
     return ""
 
 
-def rules_for(plan: Plan, change: Change) -> list[Offer]:
+def rules_for(plan: RefreshPlan, change: Change) -> list[Offer]:
     """The paths that would ignore a change: this place alone, and all rows, which comes first where several
     of them differ. An index is no offer where the rows have moved, or where one row describes all of them."""
     shape = of_any_row(change.path)
@@ -129,11 +129,11 @@ def rule_problem(text: str, members: Sequence[Changed]) -> str:
             if change.number not in set(covered(plan, text)):
                 return f"it does not lead to {render(change.path)}"
     except InvalidInput as error:
-        return error.problems[0].what
+        return error.problems[0].message
     return ""
 
 
-def covered(plan: Plan, text: str) -> Iterator[int]:
+def covered(plan: RefreshPlan, text: str) -> Iterator[int]:
     """The changes of a plan that need no decision any more once a path is ignored."""
     pattern = parse(text)
     known = plan.baseline.baseline
@@ -157,7 +157,7 @@ def _leads(pattern: Pattern, path: Path, start: Path) -> bool:
     return pattern.done(positions)
 
 
-def _is_in_one_for_all(plan: Plan, change: Change) -> bool:
+def _is_in_one_for_all(plan: RefreshPlan, change: Change) -> bool:
     """Whether a change is in a row on file that describes every row."""
     known = plan.baseline.baseline
     value: Json = known.output if known else None
@@ -171,7 +171,7 @@ def _is_in_one_for_all(plan: Plan, change: Change) -> bool:
     return False
 
 
-def _unambiguous(text: str, plan: Plan) -> str:
+def _unambiguous(text: str, plan: RefreshPlan) -> str:
     """The path, from the whole output on where it could be meant in two ways."""
     known = plan.baseline.baseline
     if plan.baseline.current.kind == "http" and len(roots(parse(text), known.output if known else None)) > 1:

@@ -4,7 +4,15 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from baselinekit.kinds.responses import Outcome, outcome_places
-from baselinekit.model.changes import Branch, Change, ChangeKind, Kept, Leaf, Part, Plan
+from baselinekit.model.changes import (
+    Branch,
+    Change,
+    ChangedPart,
+    ChangeKind,
+    Part,
+    RefreshPlan,
+    UnchangedPart,
+)
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many
 from baselinekit.refresh.alternatives import lost_in
@@ -38,19 +46,19 @@ class Ways:
 
 def changes_of(old: Json, new: Json, ways: Ways) -> tuple[Part, tuple[Change, ...]]:
     """The changes, in the order of the document, and the shape that holds them together."""
-    found = _Found(ways)
+    found = _ChangesFound(ways)
     shape = found.part(old, new, (), ())
     return shape, tuple(found.changes)
 
 
 @dataclass(slots=True)
-class _Found:
+class _ChangesFound:
     ways: Ways
     changes: list[Change] = field(default_factory=list)
 
     def part(self, old: Json, new: Json, at: Path, path: Path) -> Part:
         if alike(old, new):
-            return Kept(old)
+            return UnchangedPart(old)
         if isinstance(old, dict) and isinstance(new, dict):
             return self._members(old, new, at, path)
         if isinstance(old, list) and isinstance(new, list):
@@ -134,10 +142,10 @@ class _Found:
         before: Json = ABSENT,
         after: Json = ABSENT,
         note: str = "",
-    ) -> Leaf:
+    ) -> ChangedPart:
         change = Change(len(self.changes), kind, path, at, before, after, note=note)
         self.changes.append(finished(change, self.ways.outcomes))
-        return Leaf(change.number)
+        return ChangedPart(change.number)
 
 
 def finished(change: Change, outcomes: Mapping[Path, Outcome]) -> Change:
@@ -159,9 +167,9 @@ def _by_place(row: _Row) -> tuple[int, int]:
 
 def merged(shape: Part, changes: Sequence[Change], accepted: Container[int]) -> Json:
     """The old output with the accepted changes. With none it is the old one, with all the new one."""
-    if isinstance(shape, Kept):
+    if isinstance(shape, UnchangedPart):
         return shape.value
-    if isinstance(shape, Leaf):
+    if isinstance(shape, ChangedPart):
         change = changes[shape.number]
         return change.after if shape.number in accepted else change.before
     values = [merged(part, changes, accepted) for part in shape.parts]
@@ -185,7 +193,7 @@ def _arranged(branch: Branch, accepted: Container[int]) -> list[int]:
     return placed
 
 
-def with_after(plan: Plan, number: int, after: Json) -> Plan:
+def with_after(plan: RefreshPlan, number: int, after: Json) -> RefreshPlan:
     """The plan with something else in the place of one change: a placeholder, say, that its reader chose.
     What was in the way of the change itself is so no longer."""
     change = plan.changes[number]

@@ -3,7 +3,17 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from baselinekit.model.changes import Approval, Change, Decision, Dialog, Member, Plan, Question, Seen, Verb
+from baselinekit.model.changes import (
+    Approval,
+    Change,
+    Decision,
+    Dialog,
+    Member,
+    Question,
+    RefreshPlan,
+    Seen,
+    Verb,
+)
 from baselinekit.model.values import Json, Path
 from baselinekit.refresh.changes import merged, with_after
 from baselinekit.tree.paths import children, render
@@ -28,7 +38,7 @@ class Settled:
         return bool(self.approval.accepted or self.approval.ignored)
 
 
-def settled(plans: Sequence[Plan], decisions: Mapping[Member, Decision]) -> list[Settled]:
+def settled(plans: Sequence[RefreshPlan], decisions: Mapping[Member, Decision]) -> list[Settled]:
     """Of each plan in which anything was decided, skips aside, what follows."""
     of_plan: dict[int, dict[int, Decision]] = {}
     for (n, number), decision in decisions.items():
@@ -37,7 +47,7 @@ def settled(plans: Sequence[Plan], decisions: Mapping[Member, Decision]) -> list
     return [_settled(plans[n], few) for n, few in sorted(of_plan.items())]
 
 
-def _settled(plan: Plan, decided: Mapping[int, Decision]) -> Settled:
+def _settled(plan: RefreshPlan, decided: Mapping[int, Decision]) -> Settled:
     for number, decision in decided.items():
         if decision.verb == "placeholder":
             plan = with_after(plan, number, decision.text)
@@ -49,7 +59,7 @@ def _settled(plan: Plan, decided: Mapping[int, Decision]) -> Settled:
     return Settled(approval, _rest(plan, decided, accepted) if left else None)
 
 
-def _rest(plan: Plan, decided: Mapping[int, Decision], accepted: frozenset[int]) -> Seen:
+def _rest(plan: RefreshPlan, decided: Mapping[int, Decision], accepted: frozenset[int]) -> Seen:
     """What was seen, without what nobody is to be asked again."""
     open_ones = [change for change in plan.changes if change.number not in decided]
     output = merged(plan.shape, plan.changes, accepted | {change.number for change in open_ones})

@@ -10,7 +10,7 @@ from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.accepts import is_number, same
 from baselinekit.placeholders.grammar import escape, split
 from baselinekit.placeholders.narrowest import is_alone, is_of_our_time, narrowest
-from baselinekit.placeholders.proposals import WIDE, Proposal, Write, accepts_all
+from baselinekit.placeholders.proposals import WIDE, PlaceholderProposal, Write, accepts_all
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.rows import BY, in_one_order, shuffle
 from baselinekit.tree.paths import Wild, children, of_any_row, render
@@ -37,17 +37,17 @@ _SCALARS = ("string", "number", "boolean")
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class UnlearnablePlace:
     """A place that varies and that nothing may stand for. `what` says why, `mend` what its owner can do."""
 
     path: Path
     kind: RefusalKind
     what: str
-    mend: str
+    hint: str
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class VaryingPlace:
     """A place that held a value in every replay, and not always the same one."""
 
     path: Path
@@ -55,7 +55,7 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ReplayView:
     """How the replays are looked at. `agreed` tells of a place that the rules of the baseline accept as it is
     in every replay; `arrays` how an array is compared, by its path; `numeric`: only numbers are compared.
     `outcomes`: where it stands whether it worked; `wholes`: where all that was answered stands. `write` and
@@ -72,22 +72,22 @@ class Look:
 
 @dataclass(slots=True)
 class Varying:
-    leaves: list[Leaf]
-    refusals: list[Refusal]
+    leaves: list[VaryingPlace]
+    refusals: list[UnlearnablePlace]
 
 
-def varying(outputs: Sequence[Json], look: Look) -> Varying:
+def varying(outputs: Sequence[Json], look: ReplayView) -> Varying:
     """Every place where the outputs differ, in the order of the first of them."""
-    found = _Found(look)
+    found = _PlacesFound(look)
     found.at((), outputs)
     return Varying(found.leaves, found.refusals)
 
 
-class _Found:
-    def __init__(self, look: Look):
+class _PlacesFound:
+    def __init__(self, look: ReplayView):
         self._look = look
-        self.leaves: list[Leaf] = []
-        self.refusals: list[Refusal] = []
+        self.leaves: list[VaryingPlace] = []
+        self.refusals: list[UnlearnablePlace] = []
 
     def at(self, path: Path, values: Sequence[Json]) -> None:
         types = {json_type(value) for value in values}
@@ -106,8 +106,8 @@ class _Found:
                 self.at(where, [value[key] for value in values])
             elif not self._look.agreed(where):
                 what = f"it is there in {there} of {len(values)} replays"
-                mend = f"if it does not matter, `ignore_fields: [{render(where)}]` (--ignore)"
-                self._refuse(where, "structural", what, mend)
+                hint = f"if it does not matter, `ignore_fields: [{render(where)}]` (--ignore)"
+                self._refuse(where, "structural", what, hint)
 
     def _arrays(self, path: Path, values: Sequence[Json]) -> None:
         lengths = {len(value) for value in values}
@@ -115,8 +115,8 @@ class _Found:
             if not self._look.agreed(path):
                 what = f"{min(lengths)} to {max(lengths)} elements: a placeholder would hide how many"
                 every = render((*path, Wild.ANY))
-                mend = f"ask for the same ones each time, or `ignore_values: ['{every}']`"
-                self._refuse(path, "array_length", what, mend)
+                hint = f"ask for the same ones each time, or `ignore_values: ['{every}']`"
+                self._refuse(path, "array_length", what, hint)
             return
         values = in_one_order(values, self._look.arrays.get(path, ""))
         order = shuffle(values)
@@ -124,8 +124,8 @@ class _Found:
             for index in range(lengths.pop()):
                 self.at((*path, index), [value[index] for value in values])
         elif not self._look.agreed(path):
-            mend = f"if their order means nothing, {_rule(render(path), order)}"
-            self._refuse(path, "order_ambiguous", "the same elements in another order", mend)
+            hint = f"if their order means nothing, {_rule(render(path), order)}"
+            self._refuse(path, "order_ambiguous", "the same elements in another order", hint)
 
     def _scalars(self, path: Path, values: Sequence[Json], types: set[str]) -> None:
         stated = types - {"null"}
@@ -135,18 +135,18 @@ class _Found:
             self._refuse(path, "outcome", what, "find out why; `compare --repeat` tells how often")
         elif len(stated) > 1 or not stated <= set(_SCALARS):
             named = " or ".join(sorted(types))
-            mend = f"let it answer with one type, or `ignore_values: [{render(path) if path else '$'}]`"
-            self._refuse(path, "type", f"it is {named}", mend)
+            hint = f"let it answer with one type, or `ignore_values: [{render(path) if path else '$'}]`"
+            self._refuse(path, "type", f"it is {named}", hint)
         elif self._look.numeric and stated == {"number"}:
             numbers = [value for value in values if value is not None]
             width = max(numbers) - min(numbers)
-            mend = f"`tolerance: {{{render(path)}: {{abs: {width}}}}}` or more (--tolerance)"
-            self._refuse(path, "numeric", "under `type: numeric` a number has a tolerance", mend)
+            hint = f"`tolerance: {{{render(path)}: {{abs: {width}}}}}` or more (--tolerance)"
+            self._refuse(path, "numeric", "under `type: numeric` a number has a tolerance", hint)
         else:
-            self.leaves.append(Leaf(path, tuple(values)))
+            self.leaves.append(VaryingPlace(path, tuple(values)))
 
-    def _refuse(self, path: Path, kind: RefusalKind, what: str, mend: str) -> None:
-        self.refusals.append(Refusal(path, kind, what, mend))
+    def _refuse(self, path: Path, kind: RefusalKind, what: str, hint: str) -> None:
+        self.refusals.append(UnlearnablePlace(path, kind, what, hint))
 
 
 def _rule(path: str, order: str) -> str:
@@ -176,23 +176,23 @@ class Volatile:
     path: Shape
     places: tuple[Path, ...]
     values: tuple[Json, ...]
-    proposal: Proposal
+    proposal: PlaceholderProposal
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
     volatile: tuple[Volatile, ...]
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[UnlearnablePlace, ...]
 
     @property
     def placeholders(self) -> dict[Path, str]:
         return {place: one.proposal.text for one in self.volatile for place in one.places}
 
 
-def learnt(outputs: Sequence[Json], look: Look) -> Lesson:
+def learnt(outputs: Sequence[Json], look: ReplayView) -> Lesson:
     """What several outputs of one recipe teach; the first of them is the one that is stored."""
     found = varying(outputs, look)
-    by_shape: dict[Shape, list[Leaf]] = {}
+    by_shape: dict[Shape, list[VaryingPlace]] = {}
     for leaf in found.leaves:
         by_shape.setdefault(of_any_row(leaf.path), []).append(leaf)
     volatile: list[Volatile] = []
@@ -242,7 +242,11 @@ def _rows(output: Json, shapes: set[Shape]) -> dict[Shape, list[Path]]:
 
 
 def _of_shape(
-    shape: Shape, leaves: Sequence[Leaf], rows: Sequence[Path], outputs: Sequence[Json], look: Look
+    shape: Shape,
+    leaves: Sequence[VaryingPlace],
+    rows: Sequence[Path],
+    outputs: Sequence[Json],
+    look: ReplayView,
 ) -> Iterator[Volatile]:
     """One for all rows where most of them vary in the same way, else one for each that does."""
     best = [narrowest(leaf.values, look.write, look.words)[0] for leaf in leaves]
@@ -266,7 +270,7 @@ def _each_once(values: Iterator[Json] | Sequence[Json]) -> tuple[Json, ...]:
     return tuple({f"{type(value)}{value}": value for value in values}.values())
 
 
-def _refusal(one: Volatile, wholes: Collection[Path]) -> Refusal | None:
+def _refusal(one: Volatile, wholes: Collection[Path]) -> UnlearnablePlace | None:
     """Why a placeholder would hide too much: all of an output, or what a long text says."""
     path, text = one.places[0], one.proposal.text
     shown = render(one.path)
@@ -274,12 +278,12 @@ def _refusal(one: Volatile, wholes: Collection[Path]) -> Refusal | None:
     is_root = path == () or path in wholes
     if is_root and (is_alone(text) or not _keeps_enough(text, one.values)):
         what = "all of it varies: a placeholder for it would accept anything"
-        return Refusal(path, "root_value", what, f"ask for what is steady, or {meaning}")
+        return UnlearnablePlace(path, "root_value", what, f"ask for what is steady, or {meaning}")
     long = any(isinstance(v, str) and (len(v) > _LONGEST_UNKNOWN or "\n" in v) for v in one.values)
     if one.proposal.says_little and long:
         what = "a text of which only the length would be known"
-        mend = f"`ignore_values: [{shown}]`, or `fields: {{{shown}: {{type: semantic, method: judge}}}}`"
-        return Refusal(path, "too_broad", what, mend)
+        hint = f"`ignore_values: [{shown}]`, or `fields: {{{shown}: {{type: semantic, method: judge}}}}`"
+        return UnlearnablePlace(path, "too_broad", what, hint)
     return None
 
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 
 from baselinekit.model.changes import (
     VERBS,
-    About,
     Change,
+    ChangeContext,
     Decision,
     Dialog,
     Group,
     Member,
     Offer,
-    Plan,
     Question,
+    RefreshPlan,
     Scene,
     Verb,
 )
@@ -91,7 +91,7 @@ class Knowing:
 
     offers: Callable[[Sequence[Changed]], Sequence[Offer]]
     problem: Callable[[str, Sequence[Changed]], str]
-    about: Callable[[Plan, Change], About]
+    about: Callable[[RefreshPlan, Change], ChangeContext]
 
 
 @dataclass(slots=True)
@@ -99,8 +99,8 @@ class Review:
     """`shown`: the plans as they may be looked at, without secrets. `ended`: "write" when what was decided is
     to be applied, "nothing" when it is not."""
 
-    plans: Sequence[Plan]
-    shown: Sequence[Plan]
+    plans: Sequence[RefreshPlan]
+    shown: Sequence[RefreshPlan]
     ledger: Ledger
     knowing: Knowing
     ended: str = ""
@@ -159,7 +159,7 @@ class Review:
         members = self.ledger.in_sight
         blocked = next((change.blocked for _, change in map(self._changed, members) if change.blocked), None)
         if blocked is not None:
-            self._said = f"it cannot be accepted: {blocked.what}: p and g can help"
+            self._said = f"it cannot be accepted: {blocked.message}: p and g can help"
             return
         changes = [self._changed(one)[1] for one in members]
         self._confirmed(changes, lambda: self._all_as("accept", members))

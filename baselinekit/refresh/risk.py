@@ -5,7 +5,7 @@ from hashlib import blake2b
 
 from baselinekit.kinds.responses import Outcome, is_worse
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.changes import RISKS, Change, Group, Plan, Risk
+from baselinekit.model.changes import RISKS, Change, Group, RefreshPlan, Risk
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import has_marker, tokens_in
 from baselinekit.tree.equality import canonical
@@ -63,7 +63,7 @@ def _types(value: Json) -> frozenset[str] | None:
 _Key = tuple[str, str, str, str, str]
 
 
-def grouped(plans: Sequence[Plan]) -> tuple[Group, ...]:
+def grouped(plans: Sequence[RefreshPlan]) -> tuple[Group, ...]:
     """Every change in one group, the greatest first: those at the same place, of one kind, between values of
     the same types. Objects are of one type if they have the same keys: a user more is not an order more."""
     members: dict[_Key, list[tuple[int, int]]] = {}
@@ -96,7 +96,7 @@ def _type(value: Json) -> str:
     return f"object {sorted(value)}" if isinstance(value, dict) else json_type(value)
 
 
-def _worst(plans: Sequence[Plan], members: Iterable[tuple[int, int]]) -> Risk:
+def _worst(plans: Sequence[RefreshPlan], members: Iterable[tuple[int, int]]) -> Risk:
     return max((plans[n].changes[number].risk for n, number in members), key=RISKS.index)
 
 

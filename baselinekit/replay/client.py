@@ -18,7 +18,7 @@ from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, Proble
 from baselinekit.model.observation import Request, Response
 from baselinekit.replay.body import Answer, Headers
 from baselinekit.replay.http import IDEMPOTENT
-from baselinekit.replay.line import Broken, Line, NoConnection, Resolve, addresses, looked_up
+from baselinekit.replay.line import Broken, NoConnection, Resolve, Transport, addresses, looked_up
 from baselinekit.replay.request import shown
 from baselinekit.replay.wire import Wire, dial
 from baselinekit.trust import Trust
@@ -104,7 +104,7 @@ def _is_excepted(host: str, exceptions: str) -> bool:
 if TYPE_CHECKING:
     import ssl
 
-    from baselinekit.replay.pooled import Pool
+    from baselinekit.replay.pooled import ConnectionPool
 
 for _name in ("httpx", "httpcore", "hpack"):  # they log URLs and headers, credentials included (F49)
     logging.getLogger(_name).setLevel(logging.WARNING)
@@ -120,10 +120,10 @@ _Tls = tuple[bool | str, str | None, bool]
 class _Own:
     """What a thread has to itself: its line, and its connections by where and how they lead."""
 
-    def __init__(self, line: Line):
+    def __init__(self, line: Transport):
         self.line = line
         self.wires: dict[tuple[str, str, int, _Tls], Wire] = {}
-        self.pools: dict[tuple[str, str | None, _Tls], Pool] = {}
+        self.pools: dict[tuple[str, str | None, _Tls], ConnectionPool] = {}
 
 
 class Client:
@@ -134,8 +134,8 @@ class Client:
         self._resolve = resolve
         self._local = threading.local()
         self._lock = threading.Lock()
-        self._lines: list[Line] = []
-        self._pools: list[Pool] = []
+        self._lines: list[Transport] = []
+        self._pools: list[ConnectionPool] = []
         self._contexts: dict[_Tls, ssl.SSLContext] = {}
         self._cancelled = threading.Event()
         self._looked_up: dict[tuple[str, int], Sequence[str]] = {}
@@ -182,7 +182,7 @@ class Client:
     def _own(self) -> _Own:
         own: _Own | None = getattr(self._local, "own", None)
         if own is None:
-            own = self._local.own = _Own(Line(self._cancelled))
+            own = self._local.own = _Own(Transport(self._cancelled))
             with self._lock:
                 self._lines.append(own.line)
         return own
@@ -216,7 +216,7 @@ class Client:
             return self._pool(url.scheme, proxy, request, own).ask(request, url, target, headers)
         return self._wire(url, request, own).ask(request, target, headers)
 
-    def _admit_by_proxy(self, url: SplitResult, line: Line) -> None:
+    def _admit_by_proxy(self, url: SplitResult, line: Transport) -> None:
         """A proxy looks the name up by itself, and where it leads there nobody can see from here. What the
         URL says is judged, and where the name leads for us, as far as it does."""
         line.admit(None)
@@ -244,14 +244,14 @@ class Client:
         own.wires[key] = wire  # the last one used is the last
         return wire
 
-    def _pool(self, scheme: str, proxy: str | None, request: Request, own: _Own) -> Pool:
-        from baselinekit.replay.pooled import Pool  # which brings httpcore along
+    def _pool(self, scheme: str, proxy: str | None, request: Request, own: _Own) -> ConnectionPool:
+        from baselinekit.replay.pooled import ConnectionPool  # which brings httpcore along
 
         tls = _tls(scheme, request)
         key = (scheme, proxy, tls)
         if key not in own.pools:
             context = self._context(tls) if scheme == "https" else None
-            own.pools[key] = Pool(proxy, context, request.http2, own.line, self._resolve)
+            own.pools[key] = ConnectionPool(proxy, context, request.http2, own.line, self._resolve)
             with self._lock:
                 self._pools.append(own.pools[key])
         return own.pools[key]
@@ -292,7 +292,7 @@ def _with_digest(request: Request, headers: Headers) -> Request | None:
     )
 
 
-def _why(error: Exception, request: Request, line: Line) -> CannotReplay:
+def _why(error: Exception, request: Request, line: Transport) -> CannotReplay:
     where = f"{request.method} {shown(request.url)}"
     if line.cancelled.is_set():
         interrupted = Problem("BK330", f"{where}: interrupted")
@@ -301,12 +301,12 @@ def _why(error: Exception, request: Request, line: Line) -> CannotReplay:
 
     if isinstance(error, ssl.SSLError):
         reason = getattr(error, "verify_message", "") or error.reason or str(error)
-        mend = (
+        hint = (
             "name the certificate authority in baselinekit.yaml, `http: {verify: FILE}`, or check the address"
         )
         if reason == "WRONG_VERSION_NUMBER":
-            mend = "no TLS is spoken there: write http://, or another port"
-        return cannot("BK302", f"{where}: no TLS connection: {reason}", mend)
+            hint = "no TLS is spoken there: write http://, or another port"
+        return cannot("BK302", f"{where}: no TLS connection: {reason}", hint)
     if isinstance(error, NoConnection):
         return cannot("BK301", f"{where}: {error}", "start the service, or correct its base_url")
     if isinstance(error, TimeoutError):

@@ -5,7 +5,7 @@ from typing import cast
 
 from baselinekit.documents.jsontext import NotJson, decode, to_bytes
 from baselinekit.errors import InvalidInput, Problem, Refused, cannot
-from baselinekit.model.observation import Finished, Observation, Run
+from baselinekit.model.observation import Observation, ProcessResult, ProcessSpec
 from baselinekit.model.recipes import CommandExecution, CommandInput, Recipe
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs.children import child_environment, configured_argv, program_at, said_last
@@ -25,7 +25,7 @@ def replay_command(recipe: Recipe, setting: Setting) -> Observation:
     asked = cast(CommandInput, setting.scope.expand(recipe.input, _AT))
     execution = cast(CommandExecution, recipe.execution)
     run = _run_of(asked, execution, setting)
-    finished = setting.doors.execute(run)
+    finished = setting.clients.execute(run)
     output: dict[str, Json] = {
         "exit_code": finished.exit_code,
         "stdout": _stdout(finished, execution, asked, run.mask),
@@ -45,7 +45,7 @@ def check_command(recipe: Recipe, setting: Setting) -> None:
     _run_of(asked, cast(CommandExecution, recipe.execution), setting)
 
 
-def _run_of(asked: CommandInput, execution: CommandExecution, setting: Setting) -> Run:
+def _run_of(asked: CommandInput, execution: CommandExecution, setting: Setting) -> ProcessSpec:
     surroundings = setting.surroundings
     argv = [as_text(word) for word in asked.argv]
     if not argv or not argv[0]:
@@ -57,15 +57,15 @@ def _run_of(asked: CommandInput, execution: CommandExecution, setting: Setting) 
         raise cannot("BK320", f"the working folder {asked.cwd!r} does not exist", "correct `cwd`")
     known = surroundings.commands.get(argv[0])
     if known:
-        mend = f"correct `commands: {argv[0]}:` in baselinekit.yaml, or install it"
-        words = configured_argv(known.argv, surroundings.root, mend)
+        hint = f"correct `commands: {argv[0]}:` in baselinekit.yaml, or install it"
+        words = configured_argv(known.argv, surroundings.root, hint)
     else:
         setting.trust.check_program(argv[0])
         words = [program_at(argv[0], cwd, "install it, or correct its name")]
     passed = known.env if known else []
     own = {name: as_text(value) for name, value in asked.env.items()}
     _check_env(own, argv[0], passed, setting.trust)
-    return Run(
+    return ProcessSpec(
         argv=(*words, *argv[1:]),
         stdin=_stdin(asked.stdin),
         env=child_environment(passed, own),
@@ -92,11 +92,11 @@ def _check_env(own: dict[str, str], command: str, listed: list[str], trust: Trus
 def _unlisted(name: str, command: str, wanted: list[str]) -> Problem:
     names = ", ".join(dict.fromkeys(wanted))
     what = f"the configuration does not let files set {name} for the command {command!r}"
-    mend = (
+    hint = (
         f"list it in baselinekit.yaml, commands: {{{command}: {{argv: […], env: [{names}]}}}}, "
         "or pass --allow-exec, which grants programs and their variables"
     )
-    return Problem("BK340", what, mend, at=(*_AT, "env", name))
+    return Problem("BK340", what, hint, at=(*_AT, "env", name))
 
 
 def _stdin(value: Json) -> bytes:
@@ -105,7 +105,9 @@ def _stdin(value: Json) -> bytes:
     return value.encode("utf-8", "replace") if isinstance(value, str) else to_bytes(value)
 
 
-def _stdout(finished: Finished, execution: CommandExecution, asked: CommandInput, mask: Mask | None) -> Json:
+def _stdout(
+    finished: ProcessResult, execution: CommandExecution, asked: CommandInput, mask: Mask | None
+) -> Json:
     if execution.parse != "json":
         return text_or_hash(finished.stdout)
     try:

@@ -14,9 +14,9 @@ from baselinekit.replay.http import check_http, files_of_http, replay_http
 from baselinekit.replay.prompt import asked_for, check_prompt, files_of_prompt, replay_prompt
 from baselinekit.replay.settings import (
     Ceilings,
-    Doors,
+    Clients,
     Execute,
-    Models,
+    ModelClient,
     Setting,
     above,
     ceilings_of,
@@ -27,9 +27,9 @@ from baselinekit.texts import Mask, shown
 
 __all__ = [
     "Ceilings",
-    "Doors",
+    "Clients",
     "Execute",
-    "Models",
+    "ModelClient",
     "Setting",
     "above",
     "capture_environment",

@@ -11,7 +11,7 @@ from typing import Any
 
 from baselinekit import __version__
 from baselinekit.errors import CannotReplay, InvalidInput, cannot
-from baselinekit.model.observation import Run
+from baselinekit.model.observation import ProcessSpec
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
 from baselinekit.programs.children import child_environment, configured_argv
@@ -63,12 +63,12 @@ def _declared(name: str, value: Json, root: str, execute: Execute) -> Json:
         words = configured_argv([str(word) for word in argv], root, "")
         return _ask(tuple(words), root, execute).partition("\n")[0].strip()
     except CannotReplay as error:
-        why = error.problems[0].what
+        why = error.problems[0].message
         raise cannot("BK320", f"environment.{name}: {why}", "correct it in baselinekit.yaml") from None
 
 
 def _ask(argv: tuple[str, ...], root: str, execute: Execute) -> str:
-    finished = execute(Run(argv, env=child_environment(), cwd=root, timeout=_TIMEOUT))
+    finished = execute(ProcessSpec(argv, env=child_environment(), cwd=root, timeout=_TIMEOUT))
     if finished.exit_code:
         raise cannot("BK320", f"{argv[0]} ended with exit code {finished.exit_code}")
     return finished.stdout.decode("utf-8", "replace")

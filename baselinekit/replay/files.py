@@ -128,8 +128,8 @@ def rubric_of(scores: Scores, setting: Setting) -> dict[str, str]:
     if isinstance(scores.rubric, str):
         value = load(setting.surroundings, scores.rubric)
     if not isinstance(value, dict) or not value or not all(isinstance(text, str) for text in value.values()):
-        mend = "such as {clarity: can a newcomer follow it?}"
-        raise invalid("BK355", "a rubric is a mapping of criteria to what they mean", mend, _SCORES)
+        hint = "such as {clarity: can a newcomer follow it?}"
+        raise invalid("BK355", "a rubric is a mapping of criteria to what they mean", hint, _SCORES)
     return value
 
 
@@ -143,6 +143,6 @@ def check_scores(scores: Scores | None, setting: Setting) -> None:
 def check_model(name: str, at: Path, setting: Setting) -> None:
     """What is wrong with a model, told where the recipe names it."""
     try:
-        setting.doors.models.check(name)
+        setting.clients.models.check(name)
     except BaselinekitError as error:
         raise type(error)(*(replace(problem, at=at) for problem in error.problems)) from None

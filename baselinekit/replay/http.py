@@ -44,8 +44,8 @@ def pick(text: str, output: Json, step: str, at: Path) -> Json:
     pattern = parse(text)
     starts = roots(pattern, output)
     if len(starts) > 1:
-        mend = f"write $.{text} or body.{text}"
-        raise invalid("BK312", f"{text!r} is both in the whole output and in its body", mend, at)
+        hint = f"write $.{text} or body.{text}"
+        raise invalid("BK312", f"{text!r} is both in the whole output and in its body", hint, at)
     from_body = starts == [("body",)]
     found = find(pattern, output["body"] if from_body else output) if starts else []
     if not found:
@@ -98,8 +98,8 @@ def problems_of_collect(flow: HttpFlow) -> list[Problem]:
     problems = []
     for where, name, path in wanted:
         if name not in names:
-            mend = nearest(name, names) or f"there are {', '.join(names)}"
-            problems.append(Problem("BK312", f"no step is called {name!r}", mend, at=where))
+            hint = nearest(name, names) or f"there are {', '.join(names)}"
+            problems.append(Problem("BK312", f"no step is called {name!r}", hint, at=where))
         elif path:
             problems += problems_of_path(path, where)
     return problems
@@ -225,7 +225,7 @@ _EXECUTION: Path = ("current", "execution")
 
 def replay_http(recipe: Recipe, setting: Setting) -> Observation:
     flow, is_flow = _flow_of(recipe)
-    cookies, saved = Cookies(setting.doors.now), dict[str, Json]()
+    cookies, saved = Cookies(setting.clients.now), dict[str, Json]()
     outputs: list[Json] = []
     statuses: list[tuple[str, int]] = []
     seconds, retried = 0.0, 0
@@ -328,7 +328,7 @@ def _ask(
             out = replace(out, timeout=max(0.001, deadline - time.monotonic()))
         out = guard(out, setting)
         response, tries = ask_with_retries(
-            out, retries, setting.doors.send, setting.doors.sleep, setting.doors.now
+            out, retries, setting.clients.send, setting.clients.sleep, setting.clients.now
         )
         seconds, retried = seconds + response.seconds, retried + tries - 1
         cookies.take(request, response)

@@ -61,7 +61,7 @@ def _nobody(address: str | None) -> None:
     raise AssertionError("a request goes out that nobody has admitted")
 
 
-class Line:
+class Transport:
     """`connected` and `received` tell what happened since the exchange began; `sent`, whether anything of the
     request went out, however often it was tried."""
 
@@ -94,13 +94,13 @@ class Line:
             raise TimeoutError
         return left
 
-    def patience(self) -> float:
+    def regex_budget(self) -> float:
         """The seconds that somebody has to take a connection."""
         return min(_CONNECT_TIMEOUT, self.left())
 
     def connect(self, make: Callable[[float], T], discard: Callable[[T], None]) -> T:
         """What `make` gives within the seconds that it is told, or NoConnection."""
-        limit = self.patience()
+        limit = self.regex_budget()
         try:
             made = InTime(lambda: make(limit), discard).get(limit, self.cancelled)
         except TimeoutError:

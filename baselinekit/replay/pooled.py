@@ -10,17 +10,17 @@ import httpcore
 
 from baselinekit.model.observation import Request
 from baselinekit.replay import body as answer
-from baselinekit.replay.line import Broken, Line, NoConnection, Resolve, connected
+from baselinekit.replay.line import Broken, NoConnection, Resolve, Transport, connected
 
 _IDLE_CONNECTIONS = 8
 _BROKEN = (httpcore.RemoteProtocolError, httpcore.ReadError, httpcore.WriteError)
 
 
-class Pool:
+class ConnectionPool:
     """The connections of one thread, all to be reached in the same way."""
 
     def __init__(
-        self, proxy: str | None, tls: ssl.SSLContext | None, http2: bool, line: Line, resolve: Resolve
+        self, proxy: str | None, tls: ssl.SSLContext | None, http2: bool, line: Transport, resolve: Resolve
     ):
         options: dict[str, Any] = {
             "ssl_context": tls,
@@ -55,7 +55,7 @@ class Pool:
 class _Backend(httpcore.NetworkBackend):
     """`resolve`: None where the address is that of a proxy, which the operator has named."""
 
-    def __init__(self, line: Line, resolve: Resolve | None):
+    def __init__(self, line: Transport, resolve: Resolve | None):
         self._line, self._resolve = line, resolve
         self._plain = httpcore.SyncBackend()
 
@@ -83,7 +83,7 @@ class _Stream(httpcore.NetworkStream):
 
     `address`: that of the server; None where it is a proxy's, as then the request was asked about already."""
 
-    def __init__(self, inner: httpcore.NetworkStream, line: Line, address: str | None):
+    def __init__(self, inner: httpcore.NetworkStream, line: Transport, address: str | None):
         self._inner, self._line, self._address = inner, line, address
         self._admitted = line.admit
         self._socket = inner.get_extra_info("socket")
@@ -135,7 +135,7 @@ class _Stream(httpcore.NetworkStream):
     ) -> httpcore.NetworkStream:
         try:
             return _Stream(
-                self._inner.start_tls(ssl_context, server_hostname, self._line.patience()),
+                self._inner.start_tls(ssl_context, server_hostname, self._line.regex_budget()),
                 self._line,
                 self._address,
             )

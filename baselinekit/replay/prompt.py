@@ -66,9 +66,9 @@ class Template:
                     found.append(self._undefined(name, at, error.problems[0]))
         for name in self.inputs:
             if name not in used:
-                mend = nearest(name, used) or "take it out, or use it"
+                hint = nearest(name, used) or "take it out, or use it"
                 what = f"the template does not ask for {name!r}"
-                found.append(Problem("BK351", what, mend, at=(*_DECLARED_INPUT, "inputs", name)))
+                found.append(Problem("BK351", what, hint, at=(*_DECLARED_INPUT, "inputs", name)))
         return found
 
     def _undefined(self, name: str, at: Path | None, problem: Problem) -> Problem:
@@ -78,9 +78,9 @@ class Template:
         if problem.code != "BK501":
             return replace(problem, place=where, at=at)
         given = f"give it under `inputs:` ({name}: …); at a capture: --input {name}=…"
-        mend = nearest(name, self.inputs) or given
+        hint = nearest(name, self.inputs) or given
         what = f"the template asks for {{{{{name}}}}}, which is no input"
-        return Problem("BK350", what, mend, where, at)
+        return Problem("BK350", what, hint, where, at)
 
     @property
     def fingerprint(self) -> str:
@@ -167,7 +167,7 @@ def replay_prompt(recipe: Recipe, setting: Setting) -> Observation:
     execution = cast(PromptExecution, recipe.execution)
     template = _template(recipe, setting)
     asked = cast(PromptInput, recipe.input)
-    answer = setting.doors.models.ask(
+    answer = setting.clients.models.ask(
         Ask(
             model=execution.model,
             messages=template.expanded(),
@@ -235,8 +235,8 @@ def problems_of_collect(collect: Sequence[str] | None, name: str, setting: Setti
     model = setting.surroundings.models.get(name)
     if "tool_calls" in (collect or ()) and model is not None and not model.tells_tool_calls:
         what = f"the model {name!r} cannot tell which tools were called, and `collect` names them"
-        mend = "leave `tool_calls` out, or ask over `openai` or `anthropic`, or a program with `output: json`"
-        yield Problem("BK617", what, mend, at=(*_EXECUTION, "collect"))
+        hint = "leave `tool_calls` out, or ask over `openai` or `anthropic`, or a program with `output: json`"
+        yield Problem("BK617", what, hint, at=(*_EXECUTION, "collect"))
 
 
 def _template(recipe: Recipe, setting: Setting) -> Template:
@@ -267,16 +267,16 @@ def flaw_of_calls(answer: Answer) -> str | None:
     """Why an answer of which only the text is kept is none: it called tools instead of saying something."""
     if answer.text.strip() or not answer.tool_calls:
         return None
-    mend = "`collect: [tool_calls]` (--collect tool_calls) keeps the calls"
-    return f"the model called tools and said nothing: {mend}"
+    hint = "`collect: [tool_calls]` (--collect tool_calls) keeps the calls"
+    return f"the model called tools and said nothing: {hint}"
 
 
 def calls_as_json(calls: tuple[ToolCall, ...] | None, who: str) -> list[Json]:
     """Tool calls as an output holds them: `[{name, input}]`, with the output where it is known. An empty list
     says that none was called, so it takes somebody who said so."""
     if calls is None:
-        mend = "let it answer with {text, tool_calls}: an empty list where none was called"
-        raise cannot("BK617", f"{who} did not say whether it called tools, and `collect` names them", mend)
+        hint = "let it answer with {text, tool_calls}: an empty list where none was called"
+        raise cannot("BK617", f"{who} did not say whether it called tools, and `collect` names them", hint)
     return [
         {"name": call.name, "input": call.input} | ({} if call.output is ABSENT else {"output": call.output})
         for call in calls

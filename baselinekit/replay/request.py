@@ -52,8 +52,8 @@ def url_of(step: HttpRequest, execution: HttpExecution, surroundings: Surroundin
             )
         endpoint = as_text(step.endpoint if step.endpoint is not None else (step.path or ""))
         if endpoint and not endpoint.startswith("/"):
-            mend = "an absolute one goes under `url`" if "://" in endpoint else f"write /{endpoint}"
-            raise invalid("BK311", f"`{given[0]}` must start with /: {endpoint!r}", mend, at)
+            hint = "an absolute one goes under `url`" if "://" in endpoint else f"write /{endpoint}"
+            raise invalid("BK311", f"`{given[0]}` must start with /: {endpoint!r}", hint, at)
         whole = as_text(base).rstrip("/") + endpoint
     return normal(_with_params(whole, step.params), at)
 
@@ -85,8 +85,8 @@ def normal(url: str, at: Path = ()) -> str:
     except ValueError as error:
         raise invalid("BK311", f"{shown(url)} is no URL: {error}", "", at) from None
     if parts.scheme not in ("http", "https"):
-        mend = "write http://… or https://…"
-        raise invalid("BK311", f"{shown(url)!r} is no URL of http or https", mend, at)
+        hint = "write http://… or https://…"
+        raise invalid("BK311", f"{shown(url)!r} is no URL of http or https", hint, at)
     if "@" in parts.netloc:
         raise invalid("BK311", f"{shown(url)} has credentials in it", "give them under `auth:`", at)
     where = f":{port}" if port is not None else ""
@@ -139,8 +139,8 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
     """The request of a step whose variables are expanded. Its cookies of its own are in it already."""
     method = as_text(step.method).upper()
     if not _METHOD.fullmatch(method) or method == "CONNECT":
-        mend = nearest(method, {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
-        raise invalid("BK311", f"{method!r} is no method that can be sent", mend, (*at, "method"))
+        hint = nearest(method, {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+        raise invalid("BK311", f"{method!r} is no method that can be sent", hint, (*at, "method"))
     content, content_type = _content(step, setting.surroundings, at)
     headers = _headers(step, execution, setting, at)
     if content_type:
@@ -210,8 +210,8 @@ def _headers(step: HttpRequest, execution: HttpExecution, setting: Setting, at: 
             if not _NAME.fullmatch(name):
                 raise invalid("BK311", f"{name!r} is no name of a header", "", (*where, name))
             if _FRAMING.fullmatch(lower):
-                mend = "leave it out: it follows from the URL and the body"
-                raise invalid("BK311", f"the header {name} cannot be set", mend, (*where, name))
+                hint = "leave it out: it follows from the URL and the body"
+                raise invalid("BK311", f"the header {name} cannot be set", hint, (*where, name))
             text = ("true" if value else "false") if isinstance(value, bool) else as_text(value)
             headers[lower] = (name, _checked(text, name, (*where, name)))
     return headers

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from baselinekit.errors import InvalidInput, Problem, Refused
 from baselinekit.model.config import Config, HttpDefaults
-from baselinekit.model.observation import Finished, Request, Response, Run
+from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.model.questions import Answer, Ask
 from baselinekit.model.recipes import (
     HttpFlow,
@@ -112,16 +112,16 @@ def _of(stated: object, ceilings: Ceilings, at: Path) -> Iterator[Problem]:
 
 def above(name: str, wanted: Seconds, most: Seconds, at: Path, setting: str | None = None) -> Problem:
     """`setting`: its name under `limits:`, where the file calls it otherwise."""
-    mend = f"ask for less, or grant it in baselinekit.yaml: `limits: {{{setting or name}: {wanted}}}`"
-    return Problem("BK408", f"{name}: {wanted} is more than a file may ask for, {most}", mend, at=at)
+    hint = f"ask for less, or grant it in baselinekit.yaml: `limits: {{{setting or name}: {wanted}}}`"
+    return Problem("BK408", f"{name}: {wanted} is more than a file may ask for, {most}", hint, at=at)
 
 
 def unverified() -> Problem:
-    mend = (
+    hint = (
         "name the certificate authority in baselinekit.yaml, `http: {verify: FILE}`, or grant it there: "
         "`http: {verify: false}`"
     )
-    return Problem("BK408", "verify: false is not for a file to say", mend, at=(*_EXECUTION, "verify"))
+    return Problem("BK408", "verify: false is not for a file to say", hint, at=(*_EXECUTION, "verify"))
 
 
 def foreign_authorities(where: str, file: str) -> Problem:
@@ -129,17 +129,17 @@ def foreign_authorities(where: str, file: str) -> Problem:
         f"a file does not say whose certificates are trusted at {where}, "
         "which the configuration or the command line names"
     )
-    mend = f"name the authorities in baselinekit.yaml: `http: {{verify: {file}}}`"
-    return Problem("BK408", what, mend, at=(*_EXECUTION, "verify"))
+    hint = f"name the authorities in baselinekit.yaml: `http: {{verify: {file}}}`"
+    return Problem("BK408", what, hint, at=(*_EXECUTION, "verify"))
 
 
 # What a replay needs besides its recipe: the doors to the world, and what surrounds the recipe's file.
 
 
-Execute = Callable[[Run], Finished]
+Execute = Callable[[ProcessSpec], ProcessResult]
 
 
-class Models(Protocol):
+class ModelClient(Protocol):
     """The door to the models, by the names that the configuration gives them."""
 
     def ask(self, ask: Ask) -> Answer: ...
@@ -169,13 +169,13 @@ class NoModels:
 
 
 @dataclass(frozen=True, slots=True)
-class Doors:
+class Clients:
     """The ways out. Each blocks until it is done; a real one can be cancelled from another thread."""
 
     send: Callable[[Request], Response]
     execute: Execute
     sleep: Callable[[float], None]
-    models: Models = field(default_factory=NoModels)
+    models: ModelClient = field(default_factory=NoModels)
     similar: Similar = lambda pairs: []
     together: Together = one_by_one
     now: Callable[[], float] = time.time
@@ -188,7 +188,7 @@ class Setting:
     trust: Trust
     redactor: Redactor
     http: HttpDefaults
-    doors: Doors
+    clients: Clients
     ceilings: Ceilings = field(default_factory=Ceilings)
     turn: int = 0
     """Tells repetitions of the same question apart."""
@@ -196,8 +196,8 @@ class Setting:
     """The id of the baseline or the case that is replayed."""
 
 
-def invalid(code: str, what: str, mend: str = "", at: Path | None = None) -> InvalidInput:
-    return InvalidInput(Problem(code, what, mend, at=at))
+def invalid(code: str, what: str, hint: str = "", at: Path | None = None) -> InvalidInput:
+    return InvalidInput(Problem(code, what, hint, at=at))
 
 
 # Every variable that a recipe uses and nobody has defined, each at its place: before the first request.

@@ -17,7 +17,7 @@ from typing import cast
 from baselinekit.documents.jsonfile import pretty
 from baselinekit.documents.jsontext import NotJson, decode, json_in, to_bytes
 from baselinekit.errors import InvalidInput, Problem, cannot, nearest
-from baselinekit.model.observation import Finished, Observation, Run
+from baselinekit.model.observation import Observation, ProcessResult, ProcessSpec
 from baselinekit.model.questions import Ask, Message, ToolCall, Usage
 from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe, Skill, SkillExecution
 from baselinekit.model.values import ABSENT, Json
@@ -210,10 +210,10 @@ def _check_collect(collect: Sequence[str] | None, name: str, skill: Skill, setti
     problems = list(problems_of_collect(collect, skill.model, setting)) if skill.folder is not None else []
     if "tool_calls" in (collect or ()) and skill.folder is None and skill.output != "trace":
         what = f"the skill {name!r} cannot tell which tools it called, and `collect` names them"
-        mend = (
+        hint = (
             f"let it answer with {{output, tool_calls}}, and declare `skills: {{{name}: {{output: trace}}}}`"
         )
-        problems.append(Problem("BK617", what, mend, at=(*_EXECUTION, "collect")))
+        problems.append(Problem("BK617", what, hint, at=(*_EXECUTION, "collect")))
     if problems:
         raise InvalidInput(*problems)
 
@@ -236,21 +236,21 @@ def _declared(name: str, setting: Setting) -> Skill:
         folder = found_folder(name, setting) if NAME.fullmatch(name) else None
         if folder is not None:
             return Skill(folder=folder)
-        mend = nearest(name, [*skills, *found_names(setting)]) or "declare it in baselinekit.yaml"
+        hint = nearest(name, [*skills, *found_names(setting)]) or "declare it in baselinekit.yaml"
         example = f"skills: {{{name}: {{command: [PROGRAM]}}}}, or write skills/{name}/SKILL.md"
-        raise invalid("BK324", f"no skill is called {name!r}", f"{mend} ({example})", at)
+        raise invalid("BK324", f"no skill is called {name!r}", f"{hint} ({example})", at)
     skill = skills[name]
     if sum(way is not None for way in (skill.command, skill.python, skill.http, skill.folder)) != 1:
-        mend = (
+        hint = (
             "give it one of `command: [PROGRAM, …]`, `python: module:function`, `http: {…}`, `folder: PATH`"
         )
-        raise invalid("BK324", f"the skill {name!r} is not declared as one thing", mend, at)
+        raise invalid("BK324", f"the skill {name!r} is not declared as one thing", hint, at)
     return skill
 
 
 def _run(skill: Skill, asked: Json, execution: SkillExecution, setting: Setting) -> Observation:
     timeout = next((t for t in (execution.timeout, skill.timeout) if t is not None), _TIMEOUT)
-    run = Run(
+    run = ProcessSpec(
         argv=tuple(_argv(skill, execution.skill_name, setting)),
         stdin=to_bytes(_question(execution.skill_name, asked, execution.parameters)),
         env=child_environment(skill.env),
@@ -258,7 +258,7 @@ def _run(skill: Skill, asked: Json, execution: SkillExecution, setting: Setting)
         timeout=float(timeout),
         mask=setting.redactor.mask,
     )
-    finished = setting.doors.execute(run)
+    finished = setting.clients.execute(run)
     if finished.exit_code:
         what = f"the skill {execution.skill_name} ended with exit code {finished.exit_code}"
         raise cannot("BK323", f"{what}{said_last(finished.stderr, run.mask)}")
@@ -275,7 +275,7 @@ def _asked_of_a_model(
     timeout = skill.timeout if execution.timeout is None else execution.timeout
     messages = messages_for(text, asked, execution.parameters)
     asked_of = Ask(skill.model, messages, turn=setting.turn, timeout=timeout, asker=setting.asker)
-    answer = setting.doors.models.ask(asked_of)
+    answer = setting.clients.models.ask(asked_of)
     found = json_in(answer.text)
     return Observation(
         answer.text if found is ABSENT else found,
@@ -336,8 +336,8 @@ def _argv(skill: Skill, name: str, setting: Setting) -> list[str]:
         return configured_argv(skill.command, root, f"correct `skills: {name}:` in baselinekit.yaml")
     module, _, function = (skill.python or "").partition(":")
     if not all(part.isidentifier() for part in (*module.split("."), *function.split("."))):
-        mend = "write module:function"
-        raise invalid("BK324", f"the skill {name!r} has `python: {skill.python}`", mend)
+        hint = "write module:function"
+        raise invalid("BK324", f"the skill {name!r} has `python: {skill.python}`", hint)
     # -P: the child's own folder, which is this one, holds modules with the names of standard ones
     return [sys.executable, "-P", _CALL, root, f"{module}:{function}"]
 
@@ -365,7 +365,7 @@ def _written(stdout: bytes) -> Json:
         return text.removesuffix("\n").removesuffix("\r")
 
 
-def _returned(finished: Finished, name: str, mask: Mask | None) -> Json:
+def _returned(finished: ProcessResult, name: str, mask: Mask | None) -> Json:
     try:
         answer = decode(finished.stdout.decode())
         if "error" in answer:

@@ -19,7 +19,7 @@ import h11
 from baselinekit.model.observation import Request
 from baselinekit.replay import body as answer
 from baselinekit.replay.body import Headers
-from baselinekit.replay.line import Broken, Line, NoConnection, Resolve, connected
+from baselinekit.replay.line import Broken, NoConnection, Resolve, Transport, connected
 
 # A request and the head of an answer as nearly all are, written and read at once: every line plain, one
 # Content-Length, a connection that stays. Of anything else nothing is written or read here: h11 decides
@@ -91,7 +91,7 @@ _TOO_LARGE = 431
 _BROKE_OFF = "the connection broke off before the whole answer had come"
 
 
-def dial(host: str, port: int, tls: ssl.SSLContext | None, line: Line, resolve: Resolve) -> Wire:
+def dial(host: str, port: int, tls: ssl.SSLContext | None, line: Transport, resolve: Resolve) -> Wire:
     """A new connection, to an address that this request may go to."""
     admit = line.admit  # as it is now: whoever waits too long for a connection leaves it to itself
 
@@ -110,14 +110,14 @@ def dial(host: str, port: int, tls: ssl.SSLContext | None, line: Line, resolve: 
         raise
 
 
-def _encrypted(sock: socket.socket, host: str, tls: ssl.SSLContext, line: Line) -> ssl.SSLSocket:
+def _encrypted(sock: socket.socket, host: str, tls: ssl.SSLContext, line: Transport) -> ssl.SSLSocket:
     import ssl  # which most runs have no use for
 
     tls.set_alpn_protocols(["http/1.1"])
     secure = tls.wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
     line.opened(secure)
     try:
-        secure.settimeout(line.patience())
+        secure.settimeout(line.regex_budget())
         secure.do_handshake()
     except BaseException as error:
         line.closed(secure)
@@ -129,7 +129,7 @@ def _encrypted(sock: socket.socket, host: str, tls: ssl.SSLContext, line: Line) 
 
 
 class Wire:
-    def __init__(self, sock: socket.socket, line: Line, address: str):
+    def __init__(self, sock: socket.socket, line: Transport, address: str):
         self._socket, self._line, self.address = sock, line, address
         self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=answer.LARGEST_HEAD)
         self._used = time.monotonic()

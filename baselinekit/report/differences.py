@@ -146,7 +146,7 @@ Tone = Literal["gone", "came", "dim"]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DiffLine:
     """`gone` is what was expected, `came` what came instead; a `dim` line explains."""
 
     tone: Tone
@@ -160,7 +160,7 @@ class Block:
     path: str
     remark: str
     place: str
-    lines: tuple[Line, ...]
+    lines: tuple[DiffLine, ...]
     count: int = 1
     file: str = ""
     line: int | None = None
@@ -240,14 +240,14 @@ def _folded(group: list[Spot], resolved: Json) -> Block:
     ]
     path = [Wild.ANY if position in varying else key for position, key in enumerate(first.path)]
     samples = 1 if _says_the_same(first) else _SAMPLES
-    lines: list[Line] = []
+    lines: list[DiffLine] = []
     for spot in group[:samples]:
         if samples > 1:
-            lines.append(Line("dim", one_line(render(spot.path))))
+            lines.append(DiffLine("dim", one_line(render(spot.path))))
         lines += _sides(spot)
     if len({_sides(spot) for spot in group[: samples + 1]}) > 1:
         lines.append(
-            Line("dim", f"… and {len(group) - samples:,} more like {'these' if samples > 1 else 'it'}")
+            DiffLine("dim", f"… and {len(group) - samples:,} more like {'these' if samples > 1 else 'it'}")
         )
     remark = f"{_FOLDED.get(first.kind, _REMARKS[first.kind])} in {len(group):,}"
     size = _size(resolved, first.path[: varying[0]]) if len(varying) == 1 else None
@@ -272,12 +272,12 @@ def _size(resolved: Json, path: Path) -> int | None:
     return len(resolved) if isinstance(resolved, list) else None
 
 
-def _because(spot: Spot) -> Iterator[Line]:
+def _because(spot: Spot) -> Iterator[DiffLine]:
     """What the rules have to say of it."""
     rule = f"rule {spot.rule}" if spot.rule else ""
     said = ", ".join(cut_line(part, 200) for part in (spot.note, rule) if part)
     if said:
-        yield Line("dim", f"({said})")
+        yield DiffLine("dim", f"({said})")
 
 
 def _place(spot: Spot) -> str:
@@ -286,7 +286,7 @@ def _place(spot: Spot) -> str:
     return one_line(f"{spot.file}:{spot.line}")
 
 
-def _sides(spot: Spot, most: int = SHORT.lines) -> tuple[Line, ...]:
+def _sides(spot: Spot, most: int = SHORT.lines) -> tuple[DiffLine, ...]:
     """What was expected, and what came."""
     if _is_text(spot.expected, spot.actual):
         changed = unified(spot.expected, spot.actual)
@@ -294,12 +294,12 @@ def _sides(spot: Spot, most: int = SHORT.lines) -> tuple[Line, ...]:
             return tuple(_text_lines(changed, most))
     expected, actual = pair(spot.expected, spot.actual, with_types=spot.kind == "type")
     if spot.kind == "order" and expected == actual:
-        return (Line("dim", f"= {expected}"),)  # the same row, elsewhere: the remark says from where
+        return (DiffLine("dim", f"= {expected}"),)  # the same row, elsewhere: the remark says from where
     lines = []
     if spot.kind != "extra" and spot.expected is not ABSENT:
-        lines.append(Line("gone", f"- {expected}"))
+        lines.append(DiffLine("gone", f"- {expected}"))
     if spot.kind != "missing":
-        lines.append(Line("came", f"+ {actual}"))
+        lines.append(DiffLine("came", f"+ {actual}"))
     return tuple(lines)
 
 
@@ -307,11 +307,11 @@ def _is_text(expected: Json, actual: Json) -> bool:
     return isinstance(expected, str) and isinstance(actual, str) and ("\n" in expected or "\n" in actual)
 
 
-def _text_lines(changed: list[str], most: int) -> Iterator[Line]:
+def _text_lines(changed: list[str], most: int) -> Iterator[DiffLine]:
     tones: dict[str, Tone] = {"-": "gone", "+": "came"}
     for line in changed[:most]:
-        yield Line(tones.get(line[0], "dim"), cut_line(line))
-    yield from (Line("dim", line) for line in more_of(changed, most))
+        yield DiffLine(tones.get(line[0], "dim"), cut_line(line))
+    yield from (DiffLine("dim", line) for line in more_of(changed, most))
 
 
 # The differences of a result as plain lines, as they are shown in a terminal; of an eval case without

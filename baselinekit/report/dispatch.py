@@ -22,8 +22,8 @@ if TYPE_CHECKING:
         Decision,
         Member,
         Offers,
-        Plan,
-        Proposal,
+        RefreshPlan,
+        RefreshProposal,
         Rewritten,
         Scene,
         Verb,
@@ -172,14 +172,16 @@ def history_page(history: History) -> str:
     return page.render(history)
 
 
-def refresh_told(proposal: Proposal, accepted: Sequence[Collection[int]], style: Style, verbose: bool) -> str:
+def refresh_told(
+    proposal: RefreshProposal, accepted: Sequence[Collection[int]], style: Style, verbose: bool
+) -> str:
     """What a refresh would change, for the terminal."""
     from baselinekit.report import refreshing
 
     return refreshing.told(proposal, accepted, style, verbose)
 
 
-def refresh_counted(plans: Sequence[Plan], accepted: Sequence[Collection[int]]) -> str:
+def refresh_counted(plans: Sequence[RefreshPlan], accepted: Sequence[Collection[int]]) -> str:
     """How much that is, in one line."""
     from baselinekit.report import refreshing
 
@@ -187,7 +189,10 @@ def refresh_counted(plans: Sequence[Plan], accepted: Sequence[Collection[int]]) 
 
 
 def refresh_json(
-    proposal: Proposal, accepted: Sequence[Collection[int]], done: Collection[str], why: dict[str, Json]
+    proposal: RefreshProposal,
+    accepted: Sequence[Collection[int]],
+    done: Collection[str],
+    why: dict[str, Json],
 ) -> str:
     """The same for programs."""
     from baselinekit.report import refreshing, values
@@ -216,7 +221,7 @@ def review_screen(scene: Scene, style: Style, rows: int) -> list[str]:
     return reviewing.screen(scene, style, rows)
 
 
-def review_decided(members: Sequence[tuple[Plan, Change]], decision: Decision, style: Style) -> str:
+def review_decided(members: Sequence[tuple[RefreshPlan, Change]], decision: Decision, style: Style) -> str:
     """What was just decided, in one line."""
     from baselinekit.report import reviewing
 
@@ -230,14 +235,14 @@ def review_counted(counts: Mapping[Verb, int], left: int, style: Style) -> str:
     return reviewing.counted_verbs(counts, left, style)
 
 
-def review_listing(proposal: Proposal, style: Style) -> str:
+def review_listing(proposal: RefreshProposal, style: Style) -> str:
     """What is pending, and the commands that decide it."""
     from baselinekit.report import reviewing as pendinglist
 
     return pendinglist.listing(proposal, style)
 
 
-def review_json(proposal: Proposal, offers: Mapping[Member, Offers]) -> str:
+def review_json(proposal: RefreshProposal, offers: Mapping[Member, Offers]) -> str:
     """The same for programs."""
     from baselinekit.report import reviewing as pendinglist, values
 
@@ -245,7 +250,7 @@ def review_json(proposal: Proposal, offers: Mapping[Member, Offers]) -> str:
 
 
 def review_done_json(
-    proposal: Proposal, applied: Applied, counts: Mapping[Verb, int], left: Sequence[Member]
+    proposal: RefreshProposal, applied: Applied, counts: Mapping[Verb, int], left: Sequence[Member]
 ) -> str:
     """What became of the decisions, for programs."""
     from baselinekit.report import reviewing as pendinglist, values

@@ -79,10 +79,10 @@ class Reader:
     def __init__(self) -> None:
         self.problems: list[Problem] = []
 
-    def complain(self, at: Path, what: str, mend: str = "") -> None:
+    def complain(self, at: Path, what: str, hint: str = "") -> None:
         if len(self.problems) < _ENOUGH:
             name = _shown(at)
-            self.problems.append(Problem("BK130", f"{name} {what}" if name else f"it {what}", mend, at=at))
+            self.problems.append(Problem("BK130", f"{name} {what}" if name else f"it {what}", hint, at=at))
 
     def mapping(self, raw: Json, table: Mapping[str, Field], at: Path) -> bool:
         """Whether it is an object with just these keys, each with such a value."""
@@ -93,8 +93,8 @@ class Reader:
         for key, value in raw.items():
             field = table.get(key)
             if field is None:
-                mend = nearest(key, table) or "a newer version may have written it: use that one"
-                self.complain((*at, key), "is a key that it does not have", mend)
+                hint = nearest(key, table) or "a newer version may have written it: use that one"
+                self.complain((*at, key), "is a key that it does not have", hint)
             elif field.classes and value.__class__ not in field.classes:
                 self.complain((*at, key), f"is a JSON {json_type(value)}, and should be {field.words}")
             elif field.least is not None and value is not None and value < field.least:

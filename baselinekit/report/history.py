@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
 from baselinekit.escape import log, one_line
-from baselinekit.model.history import History, Run, Trend
+from baselinekit.model.history import History, KeptRun, Trend
 from baselinekit.model.results import OUTCOMES, Outcome
 from baselinekit.model.values import Json
 from baselinekit.report.style import Style
@@ -43,11 +43,11 @@ def _head(history: History, style: Style) -> Iterator[str]:
     yield f"{style.paint(number, 'bold')}  {_since(runs)}   {strip}"
 
 
-def _since(runs: Sequence[Run]) -> str:
+def _since(runs: Sequence[KeptRun]) -> str:
     return one_line(f"{runs[0].started} to {runs[-1].started}")
 
 
-def _letter(run: Run) -> str:
+def _letter(run: KeptRun) -> str:
     return next((_LETTERS[word] for word in OUTCOMES if getattr(run.summary, word)), "-")
 
 
@@ -135,7 +135,7 @@ def document(history: History) -> dict[str, Json]:
     }
 
 
-def _run(run: Run) -> dict[str, Json]:
+def _run(run: KeptRun) -> dict[str, Json]:
     counts: dict[str, Json] = {word: getattr(run.summary, word) for word in OUTCOMES}
     about = {"id": run.id, "started": run.started, "seconds": run.seconds, "commit": run.commit}
     return {**about, **counts, "complete": run.summary.complete, "file": run.file}

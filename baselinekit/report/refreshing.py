@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from baselinekit.escape import log, one_line, visible
-from baselinekit.model.changes import RISKS, Change, Group, Plan, Proposal, Rewritten, Risk
+from baselinekit.model.changes import RISKS, Change, Group, RefreshPlan, RefreshProposal, Rewritten, Risk
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import tokens_in
 from baselinekit.report.differences import CONTEXT, changes, near, unified
@@ -34,7 +34,7 @@ Accepted = Sequence[Collection[int]]
 """Of each plan the numbers of the changes that are meant."""
 
 
-def told(proposal: Proposal, accepted: Accepted, style: Style, verbose: bool = False) -> str:
+def told(proposal: RefreshProposal, accepted: Accepted, style: Style, verbose: bool = False) -> str:
     """All that would change, in the order of the baselines; what is the same in many of them first."""
     lines: list[str] = []
     shared: set[tuple[int, int]] = set()
@@ -61,7 +61,7 @@ def told(proposal: Proposal, accepted: Accepted, style: Style, verbose: bool = F
     return log("".join(f"{line}\n" for line in lines))
 
 
-def counted(plans: Sequence[Plan], accepted: Accepted) -> str:
+def counted(plans: Sequence[RefreshPlan], accepted: Accepted) -> str:
     """`12 changes in 3 baselines: 1 high, 11 low`."""
     risks = [c.risk for n, plan in enumerate(plans) for c in plan.changes if c.number in accepted[n]]
     where = sum(bool(few) for few in accepted)
@@ -77,7 +77,7 @@ def change_lines(change: Change, style: Style, file: str = "") -> Iterator[str]:
     if change.note:
         yield style.paint(f"    ({cut_line(change.note, 200)})", "dim")
     if change.blocked:
-        yield f"    {style.paint('cannot be approved', 'bold red')} {cut_line(change.blocked.what)}"
+        yield f"    {style.paint('cannot be approved', 'bold red')} {cut_line(change.blocked.message)}"
 
 
 def _lost_lines(change: Change, style: Style, file: str) -> Iterator[str]:
@@ -127,7 +127,9 @@ def _sides(change: Change) -> Iterator[tuple[str, str]]:
         yield "+", pair(after, after)[0] if next(tokens_in(after), None) else new
 
 
-def _plan_lines(plan: Plan, changes: Sequence[Change], kinds: Sequence[int], style: Style) -> Iterator[str]:
+def _plan_lines(
+    plan: RefreshPlan, changes: Sequence[Change], kinds: Sequence[int], style: Style
+) -> Iterator[str]:
     """One baseline. `kinds`: of each change the group that it is in, so that a key that every row has lost is
     told once, and hides nothing else; empty: every change is told."""
     baseline, size = plan.baseline, len(plan.changes)
@@ -149,7 +151,7 @@ def _plan_lines(plan: Plan, changes: Sequence[Change], kinds: Sequence[int], sty
 
 
 def _group_lines(
-    group: Group, members: Sequence[tuple[int, int]], plans: Sequence[Plan], style: Style
+    group: Group, members: Sequence[tuple[int, int]], plans: Sequence[RefreshPlan], style: Style
 ) -> Iterator[str]:
     """The same change in many baselines: how often which values, and where."""
     ids = list(dict.fromkeys(plans[n].baseline.id for n, _ in members))
@@ -177,7 +179,7 @@ def _group_lines(
         yield f"    {style.paint('loses', 'bold red')} {many(lost, 'placeholder')}, as {example}"
     blocked = [change.blocked for change in changes if change.blocked]
     if blocked:
-        yield f"    {style.paint('cannot be approved', 'bold red')} {cut_line(blocked[0].what)}"
+        yield f"    {style.paint('cannot be approved', 'bold red')} {cut_line(blocked[0].message)}"
     more = f" and {len(ids) - _MOST_NAMES:,} more" if len(ids) > _MOST_NAMES else ""
     yield style.paint(f"    in {', '.join(one_line(id) for id in ids[:_MOST_NAMES])}{more}", "cyan")
 
@@ -219,7 +221,7 @@ def _bundle_lines(changes: Sequence[Change], style: Style, file: str) -> Iterato
         yield from _lost_lines(change, style, file)
     blocked = [change.blocked for change in changes if change.blocked]
     if blocked:
-        yield f"    {style.paint('cannot be approved', 'bold red')} {cut_line(blocked[0].what)}"
+        yield f"    {style.paint('cannot be approved', 'bold red')} {cut_line(blocked[0].message)}"
 
 
 def _pattern(path: Path) -> str:
@@ -241,7 +243,7 @@ def _shown(value: Json) -> Json:
 
 
 def document(
-    proposal: Proposal, accepted: Accepted, done: Collection[str], why: dict[str, Json]
+    proposal: RefreshProposal, accepted: Accepted, done: Collection[str], why: dict[str, Json]
 ) -> dict[str, Json]:
     """The same for programs. `done`: the ids that were refreshed; `why` others were not, by their ids."""
     return {
@@ -276,8 +278,8 @@ def document(
                 "id": one.id,
                 "file": one.file,
                 "code": one.problem.code,
-                "what": one.problem.what,
-                "mend": one.problem.mend,
+                "what": one.problem.message,
+                "mend": one.problem.hint,
             }
             for one in proposal.refusals
         ],
@@ -298,7 +300,7 @@ def _change(change: Change, accepted: bool) -> dict[str, Json]:
             {"path": render(one.path), "text": one.text, "file": one.file, "line": one.line}
             for one in change.lost
         ],
-        "blocked": change.blocked.what if change.blocked else None,
+        "blocked": change.blocked.message if change.blocked else None,
         "note": change.note or None,
     }
 

@@ -58,7 +58,7 @@ def _placed(problems: Iterable[Problem], text: str, file: str) -> list[Problem]:
     for problem in found:
         nodes = marks.reach(problem.at or ())[0]
         where = place(file, text, nodes[-1].start if nodes else 0)
-        placed.append(replace(problem, mend=problem.mend or _MEND).placed(where))
+        placed.append(replace(problem, hint=problem.hint or _MEND).placed(where))
     return placed
 
 

@@ -13,8 +13,8 @@ from baselinekit.model.changes import (
     Member,
     Offer,
     Offers,
-    Plan,
-    Proposal,
+    RefreshPlan,
+    RefreshProposal,
     Scene,
     Verb,
 )
@@ -117,7 +117,7 @@ def _body(scene: Scene, style: Style) -> Iterator[str]:
             yield f"  {style.paint(f'{one_line(name):<{widest}}', 'dim')}  {cut_line(text)}"
 
 
-def _group(members: Sequence[tuple[Plan, Change]], style: Style) -> Iterator[str]:
+def _group(members: Sequence[tuple[RefreshPlan, Change]], style: Style) -> Iterator[str]:
     """The others of the same kind: whether they say the same, and where they are."""
     first, others = members[0], members[1:]
     ids = list(dict.fromkeys(plan.baseline.id for plan, _ in members))
@@ -196,7 +196,7 @@ def _end_of(text: str, columns: int) -> str:
     return f"…{text}"
 
 
-def decided(members: Sequence[tuple[Plan, Change]], decision: Decision, style: Style) -> str:
+def decided(members: Sequence[tuple[RefreshPlan, Change]], decision: Decision, style: Style) -> str:
     """What was just decided, in one line that stays on the screen."""
     plan, change = members[0]
     word = style.paint(f"{DONE[decision.verb]:<11}", _COLOURS[decision.verb])
@@ -226,7 +226,7 @@ _MOST_CHANGES = 20
 _MOST_PLANS = 40
 
 
-def listing(proposal: Proposal, style: Style) -> str:
+def listing(proposal: RefreshProposal, style: Style) -> str:
     """All that is pending, and what to type."""
     plans = proposal.plans
     if not plans:
@@ -246,7 +246,7 @@ def listing(proposal: Proposal, style: Style) -> str:
     return log("".join(f"{line}\n" for line in lines))
 
 
-def _plan_lines(plan: Plan, style: Style, each: bool) -> Iterator[str]:
+def _plan_lines(plan: RefreshPlan, style: Style, each: bool) -> Iterator[str]:
     """One baseline: with each of its changes and the command for it, or with the command for all of them."""
     baseline = plan.baseline
     file = style.paint(one_line(baseline.source.file), "cyan")
@@ -261,7 +261,7 @@ def _plan_lines(plan: Plan, style: Style, each: bool) -> Iterator[str]:
         yield f"  {_shown(accepting(plan, None))}"
 
 
-def accepting(plan: Plan, changes: Sequence[Change] | None) -> str:
+def accepting(plan: RefreshPlan, changes: Sequence[Change] | None) -> str:
     """The command that accepts these changes of a baseline, or all."""
     words = ["baselinekit", "refresh", plan.baseline.id, *_origin(plan)]
     for change in changes or ():
@@ -273,7 +273,7 @@ def accepting(plan: Plan, changes: Sequence[Change] | None) -> str:
     return shlex.join(words)
 
 
-def _origin(plan: Plan) -> list[str]:
+def _origin(plan: RefreshPlan) -> list[str]:
     """Where a refresh has the same answer from, unless it is kept here."""
     origin = plan.seen.origin
     return {"kept": [], "replay": ["--replay"]}.get(origin, ["--from", origin])
@@ -283,7 +283,7 @@ def _shown(command: str) -> str:
     return one_line(command)
 
 
-def _for_all(plans: Sequence[Plan]) -> Iterator[tuple[str, str]]:
+def _for_all(plans: Sequence[RefreshPlan]) -> Iterator[tuple[str, str]]:
     changes = [change for plan in plans for change in plan.changes]
     if len(plans) > 1 and not any(c.blocked or c.risk == "high" or c.lost for c in changes):
         words = ["baselinekit", "refresh", *(_origin(plans[0]) or ["--all-failed"]), "--yes"]
@@ -292,7 +292,7 @@ def _for_all(plans: Sequence[Plan]) -> Iterator[tuple[str, str]]:
     yield "by a program", "baselinekit review --json, then baselinekit review --decide FILE"
 
 
-def document(proposal: Proposal, offers: Mapping[Member, Offers]) -> dict[str, Json]:
+def document(proposal: RefreshProposal, offers: Mapping[Member, Offers]) -> dict[str, Json]:
     """For editors and agents. What can be chosen beside accepting stands in `offers`."""
     return {
         "format": FORMAT,
@@ -317,7 +317,7 @@ def document(proposal: Proposal, offers: Mapping[Member, Offers]) -> dict[str, J
 
 
 def done(
-    proposal: Proposal, applied: Applied, counts: Mapping[Verb, int], left: Sequence[Member]
+    proposal: RefreshProposal, applied: Applied, counts: Mapping[Verb, int], left: Sequence[Member]
 ) -> dict[str, Json]:
     """What became of the decisions, for those who sent them."""
     plans = proposal.plans
@@ -339,9 +339,9 @@ def done(
     }
 
 
-def _refused(proposal: Proposal) -> list[Json]:
+def _refused(proposal: RefreshProposal) -> list[Json]:
     return [
-        {"id": one.id, "file": one.file, **_problem(one.problem.code, one.problem.what, one.problem.mend)}
+        {"id": one.id, "file": one.file, **_problem(one.problem.code, one.problem.message, one.problem.hint)}
         for one in proposal.refusals
     ]
 
@@ -350,7 +350,7 @@ def _offered(offers: Sequence[Offer]) -> list[Json]:
     return [{"text": one.text, "reason": one.reason} for one in offers]
 
 
-def _change(plan: Plan, change: Change, offers: Offers) -> dict[str, Json]:
+def _change(plan: RefreshPlan, change: Change, offers: Offers) -> dict[str, Json]:
     sides = {"before": change.before, "after": change.after}
     blocked = change.blocked
     accept = None if blocked or change.part != "output" else accepting(plan, (change,))
@@ -366,7 +366,7 @@ def _change(plan: Plan, change: Change, offers: Offers) -> dict[str, Json]:
             {"path": render(one.path), "text": one.text, "file": one.file, "line": one.line}
             for one in change.lost
         ],
-        "blocked": _problem(blocked.code, blocked.what, blocked.mend) if blocked else None,
+        "blocked": _problem(blocked.code, blocked.message, blocked.hint) if blocked else None,
         "note": change.note or None,
         "placeholders": _offered(offers.placeholders),
         "rules": _offered(offers.rules),
@@ -374,5 +374,5 @@ def _change(plan: Plan, change: Change, offers: Offers) -> dict[str, Json]:
     }
 
 
-def _problem(code: str, what: str, mend: str) -> dict[str, Json]:
-    return {"code": code, "what": what, "mend": mend}
+def _problem(code: str, what: str, hint: str) -> dict[str, Json]:
+    return {"code": code, "what": what, "mend": hint}

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal
 
-from baselinekit.secrets.randomness import Look
+from baselinekit.secrets.randomness import TextScan
 from baselinekit.secrets.spelling import (
     MOST_SHORT_BYTES,
     SHORTEST,
@@ -187,7 +187,7 @@ class Declared:
 
     def _runs(self, text: str) -> Iterator[tuple[int, int]]:
         """Without what is left of a line end that is written as an escape."""
-        for start, end in Look(text).runs(self._shortest_run):
+        for start, end in TextScan(text).runs(self._shortest_run):
             is_torn = start > 0 and text[start - 1] == "\\" and text[start] in "nrt"
             yield start + is_torn, end
 
@@ -249,7 +249,7 @@ def _places(text: str, needle: str) -> Iterator[tuple[int, int]]:
 
 def _runs_around(text: str, piece: str) -> Iterator[tuple[int, int]]:
     """The runs that hold a piece of a long secret."""
-    for start, end in Look(text).runs(len(piece)):
+    for start, end in TextScan(text).runs(len(piece)):
         if text.find(piece, start, end) >= 0:
             yield start, end
 

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from baselinekit.secrets.declared import Declared, Found, merged
-from baselinekit.secrets.randomness import Look, random_in
+from baselinekit.secrets.randomness import TextScan, random_in
 from baselinekit.secrets.shapes import is_secret_header, is_secret_key, may_be_random, shapes_in
 
 # What a text would give away, and the text without it. Also where it is encoded: base64, URL.
@@ -49,12 +49,12 @@ def spans(text: str, path: tuple[str | int, ...] = (), depth: int = 0) -> Iterat
     """Where in a text something looks like a secret, and what it looks like. They may overlap."""
     if len(text) < _SHORTEST_VALUE:
         return
-    look = Look(text)
+    look = TextScan(text)
     yield from shapes_in(look)
     yield from shapeless(look, path, depth)
 
 
-def shapeless(look: Look, path: tuple[str | int, ...] = (), depth: int = 0) -> Iterator[Span]:
+def shapeless(look: TextScan, path: tuple[str | int, ...] = (), depth: int = 0) -> Iterator[Span]:
     """What is random, or encoded."""
     text = look.text
     if not any(may_be_random(name) for name in _names(path)):
@@ -79,11 +79,11 @@ def covered(
 
 def long_runs(text: str) -> Iterator[str]:
     """What in a text could be taken for random elsewhere, where nothing says what it is."""
-    look = Look(text)
+    look = TextScan(text)
     return (text[start : look.padded(stop)] for start, stop in look.runs(SHORTEST_RUN))
 
 
-def _encoded(look: Look, path: tuple[str | int, ...], depth: int) -> Iterator[Span]:
+def _encoded(look: TextScan, path: tuple[str | int, ...], depth: int) -> Iterator[Span]:
     text = look.text
     for start, stop in look.runs(SHORTEST_RUN):
         if text[start - 1 : start + 1] in _LINE_ENDS and stop - start > SHORTEST_RUN:
@@ -168,10 +168,10 @@ def suspects(texts: Sequence[str]) -> set[str]:
     together, and only a few more closely."""
     found = {text for text in texts if len(text) > _LONG and next(spans(text), None)}
     short = [text for text in texts if len(text) <= _LONG]
-    return found | _suspects(short, Look(_BETWEEN.join(short)))
+    return found | _suspects(short, TextScan(_BETWEEN.join(short)))
 
 
-def _suspects(texts: list[str], look: Look) -> set[str]:
+def _suspects(texts: list[str], look: TextScan) -> set[str]:
     ends = _ends(texts)
     near = _numbers(sorted(shapes_in(look)), ends)
     if b"-----BEGIN " in look.data:  # what it begins would hide what stands in the texts behind it

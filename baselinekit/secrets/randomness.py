@@ -27,7 +27,7 @@ _IN_ANY_URL = _table("_.~%+/=:@;-?")
 _DELIMITED = bytes(32 if chr(code) in " \t\n\r\v\f\x1c\x1d\x1e\x1f\"'<>" else 97 for code in range(256))
 
 
-class Look:
+class TextScan:
     """A text as bytes, one for each character: a place in one is a place in the other. What is not ASCII is a
     question mark there."""
 
@@ -159,7 +159,7 @@ _WEIGHTS = {
 }
 
 
-def random_in(look: Look) -> Iterator[tuple[int, int]]:
+def random_in(look: TextScan) -> Iterator[tuple[int, int]]:
     """Where a text holds a random run."""
     text, free = look.text, _Free(look)
     for start, stop in look.runs(_SHORTEST):
@@ -180,7 +180,7 @@ class _Free:
     """The places of a text in which anything may be random: addresses, paths, checksums and the like. They
     are looked for around what looks random, and not in all of a long text."""
 
-    def __init__(self, look: Look):
+    def __init__(self, look: TextScan):
         self._look = look
         self._chunk = (0, 0)
         self._in_chunk: list[tuple[int, int]] = []

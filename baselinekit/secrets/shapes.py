@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from baselinekit.secrets.randomness import Look
+from baselinekit.secrets.randomness import TextScan
 
 # Secrets that are known by their shape, wherever they stand in a text. Each shape has a word without
 # which there is none of it: only where that stands is looked any closer.
@@ -118,7 +118,7 @@ _HINTS = re.compile(
 """What every shape has a part of. In a short text this is found sooner than one word after the other."""
 
 
-def shapes_in(look: Look) -> Iterator[tuple[int, int, str]]:
+def shapes_in(look: TextScan) -> Iterator[tuple[int, int, str]]:
     """Where a text holds something of a known shape, and what that is."""
     if len(look.text) < _SHORT and not _HINTS.search(look.text):
         return

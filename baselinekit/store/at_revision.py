@@ -10,7 +10,7 @@ from baselinekit.documents.languages import SUFFIXES
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.model.baselines import Baseline, Known, Source, Variant
 from baselinekit.model.config import Config
-from baselinekit.programs.git import Entry, Git
+from baselinekit.programs.git import CommitFile, Git
 from baselinekit.store import reading, records
 from baselinekit.store.config import NAME, read_config
 from baselinekit.store.files import MAX_BYTES, MAX_OUTPUT_BYTES
@@ -80,7 +80,7 @@ def case(source: Source) -> str:
     return source.digest.partition("-")[2]
 
 
-def _with_outputs(git: Git, tree: Mapping[str, Entry], found: Sequence[Baseline]) -> Iterator[Baseline]:
+def _with_outputs(git: Git, tree: Mapping[str, CommitFile], found: Sequence[Baseline]) -> Iterator[Baseline]:
     """With what stood in the files beside. One that was not there leaves its baseline without that output."""
     beside = {
         _beside(one, known.output_file)
@@ -117,14 +117,14 @@ def _filled(stated: records.T, baseline: Baseline, contents: Mapping[str, bytes]
         return stated
 
 
-def _contents(git: Git, tree: Mapping[str, Entry], names: Sequence[str], most: int) -> dict[str, bytes]:
+def _contents(git: Git, tree: Mapping[str, CommitFile], names: Sequence[str], most: int) -> dict[str, bytes]:
     """What files held, links followed as far as they stay in the tree."""
     ends = {name: end for name in names if (end := _followed(git, tree, name)) is not None}
     contents = git.contents({end: tree[end] for end in ends.values()})
     return {name: contents[end] for name, end in ends.items() if len(contents.get(end, b"")) <= most}
 
 
-def _followed(git: Git, tree: Mapping[str, Entry], name: str) -> str | None:
+def _followed(git: Git, tree: Mapping[str, CommitFile], name: str) -> str | None:
     for _ in range(_MOST_LINKS):
         if name not in tree:
             return None

@@ -72,8 +72,8 @@ def try_folder(folder: str) -> None:
 
 
 def exists(file: str) -> Problem:
-    mend = "give it another --id, or remove the file first"
-    return Problem("BK113", "there is a file already", mend, Place(file))
+    hint = "give it another --id, or remove the file first"
+    return Problem("BK113", "there is a file already", hint, Place(file))
 
 
 def sweep(root: str, folders: Iterable[str] = ()) -> int:

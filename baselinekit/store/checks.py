@@ -31,8 +31,8 @@ _BODIES = ("json", "body", "form", "files")
 def check_id(text: str, at: Path = ("id",)) -> Iterator[Problem]:
     if not ID.fullmatch(text):
         what = f"{text!r} is no id"
-        mend = "letters, digits, `.`, `_` and `-`, the first a letter or a digit, at most 128"
-        yield Problem("BK108", what, mend, at=at)
+        hint = "letters, digits, `.`, `_` and `-`, the first a letter or a digit, at most 128"
+        yield Problem("BK108", what, hint, at=at)
 
 
 def check_known(known: Known | None) -> Iterator[Problem]:
@@ -54,8 +54,8 @@ def check_known(known: Known | None) -> Iterator[Problem]:
 
 def _check_variant(variant: Variant, at: Path) -> Iterator[Problem]:
     if (variant.output is ABSENT) == (variant.output_file is None):
-        mend = "add `output`" if variant.output is ABSENT else "keep one of `output` and `output_file`"
-        yield Problem("BK108", "a variant has one output", mend, at=at)
+        hint = "add `output`" if variant.output is ABSENT else "keep one of `output` and `output_file`"
+        yield Problem("BK108", "a variant has one output", hint, at=at)
     if not variant.when:
         what = "a variant that is for every place is the output itself"
         yield Problem("BK108", what, "say where it is right: when: {environment: staging}", at=(*at, "when"))
@@ -144,9 +144,9 @@ def _check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
     targets = [name for name in ("endpoint", "path", "url") if getattr(request, name) is not None]
     if len(targets) != 1:
         what = f"`{'` and `'.join(targets)}` exclude each other" if targets else "the request names no target"
-        mend = "keep one of them" if targets else "add `endpoint: /…`, or `url: https://…`"
+        hint = "keep one of them" if targets else "add `endpoint: /…`, or `url: https://…`"
         code = "BK108" if targets else "BK104"
-        yield Problem(code, what, mend, at=(*at, targets[1] if targets else "endpoint"))
+        yield Problem(code, what, hint, at=(*at, targets[1] if targets else "endpoint"))
     for name in targets:
         yield from _check_target(name, getattr(request, name), (*at, name))
     if request.headers:
@@ -162,8 +162,8 @@ def _check_target(name: str, text: str, at: Path) -> Iterator[Problem]:
     if name == "url":
         yield from check_url(text, at)
     elif not text.startswith(("/", "{{")):
-        mend = f"put the whole address under `url`: {text}" if "://" in text else f"such as /{text}"
-        yield Problem("BK108", f"`{name}` must start with `/`", mend, at=at)
+        hint = f"put the whole address under `url`: {text}" if "://" in text else f"such as /{text}"
+        yield Problem("BK108", f"`{name}` must start with `/`", hint, at=at)
 
 
 def check_base(url: str | None, at: Path) -> Iterator[Problem]:
@@ -214,15 +214,15 @@ def _check_age(stated: "str | Age | None", at: Path) -> Iterator[Problem]:
     limits = {"": stated} if not isinstance(stated, Age) else {"warn": stated.warn, "fail": stated.fail}
     for name, limit in limits.items():
         if limit is not None and seconds(limit) is None:
-            mend = "such as 90d, 12h or 2.5d"
-            yield Problem("BK108", f"{limit!r} is no length of time", mend, at=(*at, name) if name else at)
+            hint = "such as 90d, 12h or 2.5d"
+            yield Problem("BK108", f"{limit!r} is no length of time", hint, at=(*at, name) if name else at)
 
 
 def _check_flag(name: str, at: Path) -> Iterator[Problem]:
     if name not in FLAGS:
         what = f"{name!r} is no switch, and as a path it takes a mapping"
-        mend = nearest(name, FLAGS) or f"{name}: {{min_delta: …, max_delta: …}}"
-        yield Problem("BK103", what, mend, at=at)
+        hint = nearest(name, FLAGS) or f"{name}: {{min_delta: …, max_delta: …}}"
+        yield Problem("BK103", what, hint, at=at)
 
 
 def _check_similarity(value: "int | float | None", at: Path) -> Iterator[Problem]:

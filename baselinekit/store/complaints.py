@@ -133,8 +133,8 @@ def problems_of(complaints: Sequence[Complaint], raw: Json, schema: dict[str, An
     more = len(complaints) - _MOST_TOLD
     if more > 0:
         what = f"… and {more:,} more problem{'s' * (more > 1)} in this record"
-        mend = "mend the first ones, and look again"
-        problems.append(Problem("BK103", what, mend, at=(), counts=more))
+        hint = "mend the first ones, and look again"
+        problems.append(Problem("BK103", what, hint, at=(), counts=more))
     return problems
 
 
@@ -180,19 +180,19 @@ class _Explainer:
     def one(self, complaint: Complaint, loc: Path, at: Path, value: Json) -> list[Problem]:
         if complaint.kind in ("unexpected_keyword_argument", "extra_forbidden"):
             known = keys_at(self.schema, loc[:-1])
-            mend = self._below(str(at[-1]), loc[:-1], known)
-            mend = mend or nearest(str(at[-1]), known) or f"known here: {', '.join(known)}"
-            return [Problem("BK103", f"unknown key {at[-1]!r}", mend, at=at)]
+            hint = self._below(str(at[-1]), loc[:-1], known)
+            hint = hint or nearest(str(at[-1]), known) or f"known here: {', '.join(known)}"
+            return [Problem("BK103", f"unknown key {at[-1]!r}", hint, at=at)]
         if complaint.kind == "missing":
             return [Problem("BK104", f"the key {str(loc[-1])!r} is missing", "add it", at=(*at, loc[-1]))]
         if complaint.kind == "union_tag_not_found":
             return [kind_problem(value, at)]
         problem = _mismatch([complaint], at, value)
         if complaint.kind == "list_type" and isinstance(value, str) and _WORD.fullmatch(value):
-            return [replace(problem, mend=f"write [{value}]")]
-        keys = keys_at(self.schema, loc) if complaint.kind in _MAPPINGS and not problem.mend else ()
+            return [replace(problem, hint=f"write [{value}]")]
+        keys = keys_at(self.schema, loc) if complaint.kind in _MAPPINGS and not problem.hint else ()
         more = ", …" if len(keys) > _MOST_KEYS else ""
-        return [replace(problem, mend=f"with {', '.join(keys[:_MOST_KEYS])}{more}") if keys else problem]
+        return [replace(problem, hint=f"with {', '.join(keys[:_MOST_KEYS])}{more}") if keys else problem]
 
     def _below(self, key: str, loc: Path, known: Sequence[str]) -> str:
         """Where a key belongs that stands one level too high."""
@@ -232,8 +232,8 @@ def kind_problem(current: Json, at: Path) -> Problem:
     known = f"one of {', '.join(KINDS)}"
     if kind is None:
         return Problem("BK104", "the key 'type' is missing", known, at=where)
-    mend = nearest(str(kind), KINDS) or known
-    return Problem("BK105", f"unknown type {found(kind)}", mend, at=where)
+    hint = nearest(str(kind), KINDS) or known
+    return Problem("BK105", f"unknown type {found(kind)}", hint, at=where)
 
 
 def _follow(complaint: Complaint, value: Json) -> tuple[int, Path, Json]:
@@ -270,5 +270,5 @@ def _mismatch(complaints: Sequence[Complaint], at: Path, value: Json) -> Problem
     if not choices and complaints[0].kind == "literal_error":  # one value alone, and no text
         expected = [complaints[0].context["expected"]]
     words = " or ".join(word for word in expected if word) or complaints[0].words.lower()
-    mend = nearest(value, choices) if isinstance(value, str) and choices else ""
-    return Problem("BK105", f"expected {words}, found {found(value, at[-1] if at else '')}", mend, at=at)
+    hint = nearest(value, choices) if isinstance(value, str) and choices else ""
+    return Problem("BK105", f"expected {words}, found {found(value, at[-1] if at else '')}", hint, at=at)

@@ -163,8 +163,8 @@ def _placeholder_problems(stated: dict[str, str]) -> Iterator[Problem]:
     for name, pattern in stated.items():
         here = ("placeholders", name)
         if not _PLACEHOLDER_NAME.fullmatch(name):
-            mend = "small letters, digits and `_`, the first a letter"
-            yield Problem("BK108", f"{name!r} is no placeholder name", mend, at=here)
+            hint = "small letters, digits and `_`, the first a letter"
+            yield Problem("BK108", f"{name!r} is no placeholder name", hint, at=here)
         elif name in built_in_names():
             yield Problem("BK217", f"{name!r} is a built-in placeholder", "choose another name", at=here)
         try:
@@ -177,8 +177,8 @@ def _variable_problems(stated: dict[str, Json], at: Path) -> Iterator[Problem]:
     for name, value in stated.items():
         here = (*at, name)
         if not VARIABLE_NAME.fullmatch(name):
-            mend = "letters, digits, `_`, `.` and `-`, the first a letter or `_`"
-            yield Problem("BK108", f"{name!r} is no variable name", mend, at=here)
+            hint = "letters, digits, `_`, `.` and `-`, the first a letter or `_`"
+            yield Problem("BK108", f"{name!r} is no variable name", hint, at=here)
         if name.startswith("any_"):
             what = f"{name!r} cannot be a variable: names with any_ are placeholders"
             yield Problem("BK108", what, "rename it", at=here)
@@ -195,7 +195,7 @@ def _later(problem: Problem) -> Problem:
     """The keys that a later version will know are no typing mistakes."""
     if problem.code == "BK103" and problem.at and problem.at[0] in _LATER and len(problem.at) == 1:
         return replace(
-            problem, what=f"this version does not read {problem.at[0]!r} yet", mend="remove it for now"
+            problem, message=f"this version does not read {problem.at[0]!r} yet", hint="remove it for now"
         )
     return problem
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from baselinekit.documents import jsonfile
 from baselinekit.documents.languages import language
-from baselinekit.documents.marks import MAPPING, SEQUENCE, Marks, Node, mark, mark_each
+from baselinekit.documents.marks import MAPPING, SEQUENCE, MarkedNode, Marks, mark, mark_each
 from baselinekit.documents.text import decode, place
 from baselinekit.errors import BaselinekitError, FirstOfEach, Place, Problem
 from baselinekit.model.baselines import Source, known_path
@@ -17,7 +17,7 @@ from baselinekit.store import files, records, records as outputs
 _LISTS = ("ignore_values", "require_keys")
 
 
-class Named(Protocol):
+class Locatable(Protocol):
     """A baseline, or an eval case."""
 
     @property
@@ -135,15 +135,15 @@ def _in_output(source: Source, name: str, paths: Sequence[Path], root: str) -> l
     return [place(file, body, _index(marks.reach(path)[0][-1])) for path in paths]
 
 
-def _index(node: Node, at_key: bool = False) -> int:
+def _index(node: MarkedNode, at_key: bool = False) -> int:
     """Where to point: at a value on its line, at the key of what stands on the lines below it."""
     below = node.kind in (MAPPING, SEQUENCE) and node.style != "flow"
     return node.key if node.key >= 0 and (at_key or below) else node.start
 
 
-def same_ids(named: Sequence[Named], root: str) -> list[Problem]:
+def same_ids(named: Sequence[Locatable], root: str) -> list[Problem]:
     """An id that is there twice, if only in other letters: files are named by them."""
-    first: dict[str, Named] = {}
+    first: dict[str, Locatable] = {}
     pairs = [(one, first.setdefault(one.id.casefold(), one)) for one in named]
     first_of_each = FirstOfEach()
     twice = Problem("BK109", "")

@@ -63,8 +63,8 @@ def load(root: str, id: str) -> Seen | None:
     if isinstance(payload, dict):
         payload.setdefault("troubles", [])  # which earlier versions did not write
     if not _is_ours(payload) or payload["id"] != id:
-        mend = "remove it, and run baselinekit compare again"
-        raise InvalidInput(Problem("BK111", f"{name} does not hold what a compare writes", mend))
+        hint = "remove it, and run baselinekit compare again"
+        raise InvalidInput(Problem("BK111", f"{name} does not hold what a compare writes", hint))
     from baselinekit.model.changes import Seen
 
     payload["masked"] = tuple(map(tuple, payload["masked"]))

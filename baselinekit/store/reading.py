@@ -77,10 +77,10 @@ def refuse_taken(id: str, root: str, files: Sequence[str]) -> None:
                     if taken == id
                     else f"the id {id!r} is {taken!r} in other letters"
                 )
-                mend = (
+                hint = (
                     f"choose another --id, or take its new answer over: baselinekit refresh {taken} --replay"
                 )
-                raise InvalidInput(Problem("BK113", what, mend, locate(source, ("id",), root)))
+                raise InvalidInput(Problem("BK113", what, hint, locate(source, ("id",), root)))
 
 
 @contextmanager
@@ -157,14 +157,14 @@ def _where_they_are_named(
         inside = [problem.place and problem.place.line for problem in error.problems]
         yield type(error)(
             *(
-                problem if known else replace(problem, place=here, what=_named(problem))
+                problem if known else replace(problem, place=here, message=_named(problem))
                 for problem, known in zip(error.problems, inside, strict=True)
             )
         )
 
 
 def _named(problem: Problem) -> str:
-    return f"{problem.place}: {problem.what}" if problem.place else problem.what
+    return f"{problem.place}: {problem.message}" if problem.place else problem.message
 
 
 def _found(data: bytes, file: str) -> list[tuple[Source, dict[str, Json]]]:
@@ -175,8 +175,8 @@ def _found(data: bytes, file: str) -> list[tuple[Source, dict[str, Json]]]:
     except records.NotABaselineError as error:
         raise InvalidInput(*place_problems(body, file, {error.document: [error.problem]})) from None
     if not found:
-        mend = "write a baseline into it, or remove it"
-        raise InvalidInput(Problem("BK110", "no baseline: the file is empty", mend, Place(file, 1, 1)))
+        hint = "write a baseline into it, or remove it"
+        raise InvalidInput(Problem("BK110", "no baseline: the file is empty", hint, Place(file, 1, 1)))
     return found
 
 
@@ -239,7 +239,7 @@ def _missing(path: str, full: str) -> Problem:
     folder = os.path.dirname(full)
     beside = os.listdir(folder) if os.path.isdir(folder) else []
     near = nearest(os.path.basename(full), beside)
-    mend = near or "check the name"
+    hint = near or "check the name"
     if not near and not os.path.splitext(path)[1] and "/" not in path:
-        mend += f" (an id is named so: --id {path})"
-    return Problem("BK111", f"there is no file or folder {path}", mend)
+        hint += f" (an id is named so: --id {path})"
+    return Problem("BK111", f"there is no file or folder {path}", hint)

@@ -24,7 +24,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.store import atomic, records
 from baselinekit.store.files import read
 from baselinekit.store.lock import Hurry, lock, lock_free
-from baselinekit.store.verdictlog import Verdict, VerdictLog, of_the_dead
+from baselinekit.store.verdictlog import LoggedVerdict, VerdictLog, of_the_dead
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,9 @@ def _write(
         try:
             data = read(root, file)
             body, bom = decode(data, file)
-            new = encode(_Work(file, body, language(file), now, daily, done.notes).marked(marks, data), bom)
+            new = encode(
+                _RecordingJob(file, body, language(file), now, daily, done.notes).marked(marks, data), bom
+            )
         except (InvalidInput, Refused, NotRecorded) as error:
             placed = (problem.placed(Place(file)) for problem in error.problems)
             done.failures.append(NotRecorded(*placed))
@@ -126,7 +128,7 @@ def record_left(root: str, daily: bool = False, hurry: Hurry | None = None) -> R
     return all_done
 
 
-def _marks(root: str, file: str, verdicts: Sequence[Verdict]) -> list[Mark]:
+def _marks(root: str, file: str, verdicts: Sequence[LoggedVerdict]) -> list[Mark]:
     """Of cases that are still there, and still the same."""
     with suppress(InvalidInput, records.NotABaselineError):
         data = read(root, file)
@@ -138,7 +140,7 @@ def _marks(root: str, file: str, verdicts: Sequence[Verdict]) -> list[Mark]:
 
 
 @dataclass(slots=True)
-class _Work:
+class _RecordingJob:
     """What recording in one file has to know, and what it has to say."""
 
     file: str

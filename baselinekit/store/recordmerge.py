@@ -38,7 +38,7 @@ _HIDDEN = "…"
 
 
 @dataclass(frozen=True, slots=True)
-class _Record:
+class _MergedRecord:
     """The record of one baseline in one text."""
 
     document: int
@@ -64,7 +64,7 @@ class _Side:
     language: Language
     body: str
     bom: bool
-    records: dict[str, _Record]
+    records: dict[str, _MergedRecord]
     splices: list[Splice]
     edits: list[tuple[int, Edit]]
 
@@ -144,7 +144,7 @@ def _settle(id: str, base: _Side, ours: _Side, theirs: _Side) -> None:
             side.put(id, key, value, literal)
 
 
-def _merged(before: _Record | None, ours: _Record, theirs: _Record) -> dict[str, Json]:
+def _merged(before: _MergedRecord | None, ours: _MergedRecord, theirs: _MergedRecord) -> dict[str, Json]:
     later = max(ours, theirs, key=lambda side: side.when)
     when = later.values.get(_WHEN)
     refreshed = [side for side in (ours, theirs) if before is None or side.captured != before.captured]
@@ -170,7 +170,7 @@ def _side(data: bytes, file: str) -> _Side:
     if not spoken.blocks:
         watched = _json_spans(spoken, body, documents)
     spans = {(key, id(box)): span for key, found in watched.items() for box, span in found}
-    records: dict[str, _Record] = {}
+    records: dict[str, _MergedRecord] = {}
     twice = set()
     for number, at, raw in _records(documents):
         about = raw.get("metadata")
@@ -182,7 +182,7 @@ def _side(data: bytes, file: str) -> _Side:
         twice |= {name} & records.keys()
         here = {key: spans[key, id(about)] for key in _KEYS if (key, id(about)) in spans}
         captured = known.get("captured_at") if isinstance(known, dict) else None
-        records[name] = _Record(number, at, values, captured, here)
+        records[name] = _MergedRecord(number, at, values, captured, here)
     records = {name: record for name, record in records.items() if name not in twice}
     return _Side(spoken, body, bom, records, [], [])
 

@@ -51,5 +51,5 @@ def cannot_write(name: str, error: OSError) -> Problem:
         errno.EIO: "the disk reports an error: check it before anything else",
     }
     words = (os.strerror(error.errno) if error.errno else str(error)).lower()
-    mend = mends.get(error.errno or 0, "nothing was changed; run again")
-    return Problem("BK120", f"{name} cannot be written: {words}", mend)
+    hint = mends.get(error.errno or 0, "nothing was changed; run again")
+    return Problem("BK120", f"{name} cannot be written: {words}", hint)

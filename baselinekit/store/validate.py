@@ -108,7 +108,7 @@ Current = Annotated[HttpCurrent | FlowCurrent | CommandCurrent | SkillCurrent | 
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class BaselineRecord:
     """A baseline as its file states it."""
 
     __pydantic_config__: ClassVar[Any] = STRICT
@@ -189,4 +189,4 @@ def _open(schema: Any) -> Any:
 
 def json_schema() -> dict[str, Any]:
     """The schema of a baseline file, for editors."""
-    return baseline_file_schema(schema_of(Record))
+    return baseline_file_schema(schema_of(BaselineRecord))

@@ -31,7 +31,7 @@ _TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class LoggedVerdict:
     """What became of one case, and when. `digest`: of the file as the run had read it, and of the case."""
 
     file: str
@@ -64,15 +64,15 @@ class VerdictLog:
             ["file", file, records.bytes_digest(data), self._done[file]] for file, data in contents.items()
         )
 
-    def left(self) -> list[Verdict]:
+    def left(self) -> list[LoggedVerdict]:
         """Of a dead one: what the files do not hold yet. The rest is counted."""
         assert self._handle is not None
-        verdicts: dict[str, list[Verdict]] = {}
+        verdicts: dict[str, list[LoggedVerdict]] = {}
         states: dict[str, list[tuple[str, int]]] = {}
         for entry in _entries(self._handle):
             match entry:
                 case ["verdict", str(file), str(digest), bool(passed), str(when)] if _is_time(when):
-                    verdicts.setdefault(file, []).append(Verdict(file, digest, passed, when))
+                    verdicts.setdefault(file, []).append(LoggedVerdict(file, digest, passed, when))
                 case ["file", str(file), str(digest), int(count)]:
                     states.setdefault(file, []).append((digest, count))
         for file, found in verdicts.items():

@@ -47,8 +47,8 @@ def check_names(id: str, group: str) -> None:
     """Whether a file can be called so."""
     problems = list(check_id(id))
     if not ID.fullmatch(group):
-        mend = "letters, digits, `.`, `_` and `-`, the first a letter or a digit"
-        problems.append(Problem("BK108", f"{group!r} cannot be the name of a group", mend))
+        hint = "letters, digits, `.`, `_` and `-`, the first a letter or a digit"
+        problems.append(Problem("BK108", f"{group!r} cannot be the name of a group", hint))
     if problems:
         raise InvalidInput(*problems)
 
@@ -92,8 +92,8 @@ def add_baseline(source: Source, baseline: dict[str, Json], root: str, inline_li
         raw = reading.read_record(source, root)
         if raw.get("baseline") is not None:
             what = "there is a baseline already"
-            mend = "remove its `baseline:` first"
-            raise InvalidInput(Problem("BK113", what, mend, locate(source, ("baseline",), root)))
+            hint = "remove its `baseline:` first"
+            raise InvalidInput(Problem("BK113", what, hint, locate(source, ("baseline",), root)))
         if records.digest(raw) != source.digest.partition("-")[2]:
             what = f"{file} changed since it was read"
             raise NotRecorded(Problem("BK122", what, "run again"))
@@ -219,7 +219,7 @@ class _Done:
                 if source is None:
                     what = f"{one.id} changed since it was read, so it was left as it is"
                     raise NotRecorded(Problem("BK122", what, "run again"))
-                text, beside = _Record(self.root, file, source).renewed(body, one)
+                text, beside = _ApprovedRecord(self.root, file, source).renewed(body, one)
                 if len(text.encode()) > MAX_BYTES:
                     what = f"with the new output of {one.id} it would be larger than {MAX_BYTES:,} bytes"
                     raise NotRecorded(Problem("BK106", what, "remove its `baseline:`, and capture it anew"))
@@ -262,8 +262,8 @@ class _Done:
     def _fail(self, file: str, error: BaselinekitError) -> None:
         """What cannot be written says so by name, and how a compare can do without helps nobody here."""
         for problem in error.problems:
-            named = replace(problem, mend=problem.mend.partition(" (compare can do without")[0])
-            self.failures.append(named if file in problem.what else named.placed(Place(file)))
+            named = replace(problem, hint=problem.hint.partition(" (compare can do without")[0])
+            self.failures.append(named if file in problem.message else named.placed(Place(file)))
 
 
 def _shown(data: bytes) -> str:
@@ -282,7 +282,7 @@ def _places(renewals: Sequence[Renewal], data: bytes, body: str, file: str) -> d
 
 
 @dataclass(slots=True)
-class _Record:
+class _ApprovedRecord:
     root: str
     file: str
     source: Source

@@ -52,7 +52,7 @@ _OTHERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class EvalItem:
     """One thing in a document, and where it stands there. `problem`: why it is nothing that could be run. A
     gate or a report may lie among the cases, but is none."""
 
@@ -62,7 +62,7 @@ class Item:
     problem: Problem | None = None
 
 
-def items(document: Json) -> Iterator[Item]:
+def items(document: Json) -> Iterator[EvalItem]:
     """What a document holds, in its order."""
     if document is None:
         return
@@ -79,43 +79,43 @@ def items(document: Json) -> Iterator[Item]:
             yield _nothing(Problem("BK103", what, f"move it below {wrappers[0]}", at=(key,)))
     for key in wrappers:
         if key == suite.WRAPPER:
-            yield Item("suite", (key,), document[key])
+            yield EvalItem("suite", (key,), document[key])
         else:
             form: Form = "case" if key == CAPABILITY else "regression"
             yield from _listed(document[key], (key,), form)
 
 
-def _listed(value: Json, at: Path, form: Form | None = None) -> Iterator[Item]:
+def _listed(value: Json, at: Path, form: Form | None = None) -> Iterator[EvalItem]:
     if isinstance(value, list) and not value:
         yield _nothing(Problem("BK710", "an empty list", "add a case", at=at))
     for number, each in enumerate(value if isinstance(value, list) else [value]):
         here = (*at, number) if isinstance(value, list) else at
         if not isinstance(each, dict):
-            mend = "a case is a mapping with id, input, expected and grader"
-            yield _nothing(Problem("BK710", f"no case, but a JSON {json_type(each)}", mend, at=here))
+            hint = "a case is a mapping with id, input, expected and grader"
+            yield _nothing(Problem("BK710", f"no case, but a JSON {json_type(each)}", hint, at=here))
         else:
-            yield Item(form, here, each) if form else _item(each, here)
+            yield EvalItem(form, here, each) if form else _item(each, here)
 
 
-def _item(raw: dict[str, Json], at: Path) -> Item:
+def _item(raw: dict[str, Json], at: Path) -> EvalItem:
     """By what only one of the forms has."""
     if testcases.recognises(raw):
-        return Item("test_cases", at, raw)
+        return EvalItem("test_cases", at, raw)
     if {"output", "human"} <= raw.keys():
-        mend = "move it into the folder config/ beside the cases, and name it there: calibration: config/…"
-        return _nothing(Problem("BK710", "no case: this looks like labels for a judge", mend, at=at))
+        hint = "move it into the folder config/ beside the cases, and name it there: calibration: config/…"
+        return _nothing(Problem("BK710", "no case: this looks like labels for a judge", hint, at=at))
     if harness.recognises(raw) or ((_BASELINE & raw.keys()) and not (_CASE & raw.keys())):
-        return Item("regression", at, raw)
+        return EvalItem("regression", at, raw)
     if raw.keys() <= _GRADERS:
-        mend = "put it into a case, beside id and input, or give it a name in config/graders.yaml"
-        return _nothing(Problem("BK710", "no case: this is a grader alone", mend, at=at))
+        hint = "put it into a case, beside id and input, or give it a name in config/graders.yaml"
+        return _nothing(Problem("BK710", "no case: this is a grader alone", hint, at=at))
     if _CASE & raw.keys() or "id" in raw:
-        return Item("case", at, raw)
+        return EvalItem("case", at, raw)
     looks = next(((key, words) for key, words in _OTHERS.items() if key in raw), None)
     if looks:
-        key, (words, mend) = looks
-        problem = Problem("BK710", f"no case: this looks like {words}", mend, at=at)
-        return Item(_ELSE.get(key, "nothing"), at, None, problem)
+        key, (words, hint) = looks
+        problem = Problem("BK710", f"no case: this looks like {words}", hint, at=at)
+        return EvalItem(_ELSE.get(key, "nothing"), at, None, problem)
     return _nothing(Problem("BK710", *_unlike(raw), at=at))
 
 
@@ -126,8 +126,8 @@ def _unlike(raw: dict[str, Json]) -> tuple[str, str]:
     return f"no case: it has {keys}", near or "a case has id, input, expected and grader"
 
 
-def _nothing(problem: Problem) -> Item:
-    return Item("nothing", problem.at or (), None, problem)
+def _nothing(problem: Problem) -> EvalItem:
+    return EvalItem("nothing", problem.at or (), None, problem)
 
 
 # Which files hold evals: those that are named, and those below the folders that are named.

@@ -99,8 +99,8 @@ def load_gates(file: str, root: str) -> list[Gate]:
         here = wrong.setdefault(number, [])
         stated = document if isinstance(document, dict) else {}
         if not stated.keys() & {PHASE, TRIGGER}:
-            mend = _RUN_FIRST % shlex.quote(file) if WRAPPER in stated else _FORM
-            here.append(Problem("BK730", "no gate here", mend, at=()))
+            hint = _RUN_FIRST % shlex.quote(file) if WRAPPER in stated else _FORM
+            here.append(Problem("BK730", "no gate here", hint, at=()))
         for key, raw in stated.items():
             known = {PHASE: _phase, TRIGGER: _trigger}.get(key)
             if known is not None:
@@ -162,8 +162,8 @@ def _wrong_step(config: StepConfig) -> list[Problem]:
         if name != RATE and metric_name(name) is None:
             problems.append(_unknown(name, ("metrics", number)))
     if not config.thresholds and config.required_pass_rate is None:
-        mend = "state `required_pass_rate: 0.9`, or `thresholds: {pass@1: 0.9}`"
-        problems.append(Problem("BK731", "a gate that asks for nothing lets everything through", mend, at=()))
+        hint = "state `required_pass_rate: 0.9`, or `thresholds: {pass@1: 0.9}`"
+        problems.append(Problem("BK731", "a gate that asks for nothing lets everything through", hint, at=()))
     return problems
 
 
@@ -173,8 +173,8 @@ def _trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Problem]
         return [], problems
     problems = below(_wrong_least(stated.thresholds), ())
     if not stated.thresholds:
-        mend = "state what has to be reached: `thresholds: {pass_at_1: 0.85}`"
-        problems.append(Problem("BK731", "a gate that asks for nothing lets everything through", mend, at=()))
+        hint = "state what has to be reached: `thresholds: {pass_at_1: 0.85}`"
+        problems.append(Problem("BK731", "a gate that asks for nothing lets everything through", hint, at=()))
     path = stated.on_failure.report_path
     if path is not None:
         problems += _wrong_path(path, root)
@@ -215,8 +215,8 @@ def _suite(name: str, file: str, root: str) -> tuple[str, list[Problem]]:
                 return name, [replace(problem, place=None, at=())]
         else:
             return path, []
-    mend = f"it is looked for at {', then at '.join(looked)}" if looked else "write the path of a suite"
-    return name, [Problem("BK716", f"there is no suite {name!r}", mend, at=())]
+    hint = f"it is looked for at {', then at '.join(looked)}" if looked else "write the path of a suite"
+    return name, [Problem("BK716", f"there is no suite {name!r}", hint, at=())]
 
 
 def _wrong_least(least: dict[str, Number]) -> list[Problem]:
@@ -248,6 +248,6 @@ def _wrong_path(path: str, root: str) -> list[Problem]:
     except BaselinekitError as error:
         return [replace(problem, place=None, at=at) for problem in error.problems]
     if hides(inside) or not inside.endswith(ENDINGS):
-        mend = f"a report ends in {', '.join(ENDINGS)}, such as eval-results/phase-{SLOT}.md"
-        return [Problem("BK730", f"{path} is no place for a report", mend, at=at)]
+        hint = f"a report ends in {', '.join(ENDINGS)}, such as eval-results/phase-{SLOT}.md"
+        return [Problem("BK730", f"{path} is no place for a report", hint, at=at)]
     return []

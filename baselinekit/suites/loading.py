@@ -22,7 +22,7 @@ from baselinekit.suites import files
 from baselinekit.suites.dialects import capability, suite as suites, testcases
 from baselinekit.suites.dialects.capability import Defaults
 from baselinekit.suites.dialects.expecting import below
-from baselinekit.suites.files import BESIDE, Item, discover_evals
+from baselinekit.suites.files import BESIDE, EvalItem, discover_evals
 from baselinekit.suites.settings import (
     MAIN_SUITE,
     Settings,
@@ -114,8 +114,8 @@ class Loading:
         if any(wrong.values()):
             self.problems += place_problems(body, file, wrong)
         if empty:
-            mend = "write a case into it, or remove it"
-            self.problems.append(Problem("BK710", "no case: the file is empty", mend, Place(file, 1, 1)))
+            hint = "write a case into it, or remove it"
+            self.problems.append(Problem("BK710", "no case: the file is empty", hint, Place(file, 1, 1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +128,17 @@ class _Document:
     number: int
     source: records.SourceOf
 
-    def no_suite(self, item: Item) -> Problem | None:
+    def no_suite(self, item: EvalItem) -> Problem | None:
         if item.form == "suite" or item.problem is not None:
             return None
         what = "no suite: it holds cases without `eval_suite:`"
         return Problem("BK710", what, f"run it as it is: baselinekit run {self.file}", at=item.at)
 
-    def item(self, item: Item, defaults: Defaults) -> list[Problem]:
+    def item(self, item: EvalItem, defaults: Defaults) -> list[Problem]:
         if item.problem is not None:
             passed_over = item.form in ("gate", "report") and self.file in self.loading.walked
-            mend = item.problem.mend.replace(files.FILE, shlex.quote(self.file))
-            return [] if passed_over else [replace(item.problem, mend=mend)]
+            hint = item.problem.hint.replace(files.FILE, shlex.quote(self.file))
+            return [] if passed_over else [replace(item.problem, hint=hint)]
         if item.form == "test_cases":
             return self.test_cases(item, defaults)
         if item.form == "regression":
@@ -147,15 +147,15 @@ class _Document:
 
     def case(self, at: Path, raw: Json, defaults: Defaults) -> list[Problem]:
         if not isinstance(raw, dict):
-            mend = "a case is a mapping with id, input, expected and grader"
-            return [Problem("BK710", f"no case, but a JSON {json_type(raw)}", mend, at=at)]
+            hint = "a case is a mapping with id, input, expected and grader"
+            return [Problem("BK710", f"no case, but a JSON {json_type(raw)}", hint, at=at)]
         source = replace(self.source(self.number, at, raw), form="native")
         case, problems = capability.read(raw, source, defaults)
         problems = problems or (wrong_paths(self.loading.root, case) if case else [])
         self.loading.cases += [case] if case and not problems else []
         return below(problems, at)
 
-    def test_cases(self, item: Item, defaults: Defaults) -> list[Problem]:
+    def test_cases(self, item: EvalItem, defaults: Defaults) -> list[Problem]:
         defaults, problems = testcases.read(item.raw, defaults)
         problems = below(problems, item.at)
         cases = item.raw["test_cases"]
@@ -163,7 +163,7 @@ class _Document:
             problems += self.case((*item.at, "test_cases", index), raw, defaults)
         return problems
 
-    def regression(self, item: Item, defaults: Defaults) -> list[Problem]:
+    def regression(self, item: EvalItem, defaults: Defaults) -> list[Problem]:
         baseline, problems = records.read_record(item.raw, self.source(self.number, item.at, item.raw))
         if baseline is None or problems:
             return problems
@@ -171,8 +171,8 @@ class _Document:
         for at, error in failed:
             problems += [told_at(problem, (*at, "output_file")) for problem in error.problems]
         if known is None and not problems:
-            mend = f"capture it: baselinekit capture from {self.file}"
-            problems = [Problem("BK104", f"{baseline.id} has no baseline yet", mend, at=())]
+            hint = f"capture it: baselinekit capture from {self.file}"
+            problems = [Problem("BK104", f"{baseline.id} has no baseline yet", hint, at=())]
         if not problems:
             about = item.raw.get("metadata")
             category = about.get("category") if isinstance(about, dict) else None
@@ -180,7 +180,7 @@ class _Document:
             self.loading.cases.append(replace(case, category=category))
         return problems
 
-    def suite(self, item: Item, defaults: Defaults) -> list[Problem]:
+    def suite(self, item: EvalItem, defaults: Defaults) -> list[Problem]:
         """The suite, and everything it refers to."""
         loading, raw = self.loading, item.raw if isinstance(item.raw, dict) else {}
         stated, config, defaults, problems = suites.read(item.raw, defaults)
@@ -248,12 +248,12 @@ class _Document:
             return found
         if not os.path.exists(there):
             beside = os.listdir(os.path.dirname(there)) if os.path.isdir(os.path.dirname(there)) else []
-            mend = nearest(os.path.basename(path), beside) or "paths start at the folder of the suite"
-            raise InvalidInput(Problem("BK716", f"there is no file {path}", mend))
+            hint = nearest(os.path.basename(path), beside) or "paths start at the folder of the suite"
+            raise InvalidInput(Problem("BK716", f"there is no file {path}", hint))
         if path in self.loading.open:
             way = " -> ".join([*self.loading.open[self.loading.open.index(path) :], path])
-            mend = "take this reference out"
-            raise InvalidInput(Problem("BK716", f"the suite leads back to itself: {way}", mend))
+            hint = "take this reference out"
+            raise InvalidInput(Problem("BK716", f"the suite leads back to itself: {way}", hint))
         self._refuse_twice([path])
         return [path]
 

@@ -71,7 +71,7 @@ class StatedItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class StatedRatings:
     """A whole file of ratings."""
 
     __pydantic_config__: ClassVar[Any] = STRICT
@@ -80,13 +80,13 @@ class Stated:
     items: list[StatedItem] = field(default_factory=list)
 
 
-def load(text: str, name: str) -> Stated:
+def load(text: str, name: str) -> StatedRatings:
     """What a file states; InvalidInput with the place of whatever is wrong in it."""
     documents = language(name).load(text, name)
     if len(documents) != 1:
         what = f"{name} holds {len(documents)} documents"
         raise InvalidInput(Problem("BK746", what, "a file of ratings is one, as --export writes it"))
-    stated, problems = check(Stated, _with_numbers(documents[0]))
+    stated, problems = check(StatedRatings, _with_numbers(documents[0]))
     if problems or stated is None:
         raise refused(text, name, problems)
     return stated

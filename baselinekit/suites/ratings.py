@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from baselinekit.documents import jsontext
 from baselinekit.errors import InvalidInput, NotRecorded, Problem, cannot
 from baselinekit.model.graders import Evaluators, HumanRating, Option, RatingScale
-from baselinekit.model.ratings import Item, Queued, Rating, Shown, by_role, is_adjudicator, same_person
+from baselinekit.model.ratings import Queued, Rating, RatingItem, Shown, by_role, is_adjudicator, same_person
 from baselinekit.model.values import Json
 from baselinekit.store import state
 from baselinekit.store.state import cannot_write
@@ -59,7 +59,7 @@ class Ratings:
             found = _queued(db, "key = ?", (key,)) if db else []
         return found[0] if found else None
 
-    def enqueue(self, item: Item) -> Queued:
+    def enqueue(self, item: RatingItem) -> Queued:
         """Put an item into the queue, if it is not there. How many have to rate it is as stated last."""
         there = self.find(item.key)
         if there is not None and there.item.method == item.method:
@@ -168,18 +168,18 @@ def _told() -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         what = f"{FILE} cannot be used: {error}"
-        mend = "nothing was changed; let the others finish, see that there is room, then run again"
-        raise NotRecorded(Problem("BK743", what, mend)) from None
+        hint = "nothing was changed; let the others finish, see that there is room, then run again"
+        raise NotRecorded(Problem("BK743", what, hint)) from None
     except (sqlite3.DatabaseError, jsontext.NotJson) as error:
-        mend = "move it away, and import what was exported: baselinekit grade --import FILE"
-        raise InvalidInput(Problem("BK743", f"{FILE} cannot be read: {error}", mend)) from None
+        hint = "move it away, and import what was exported: baselinekit grade --import FILE"
+        raise InvalidInput(Problem("BK743", f"{FILE} cannot be read: {error}", hint)) from None
 
 
 def _version(db: sqlite3.Connection) -> int:
     version: int = db.execute("PRAGMA user_version").fetchone()[0]
     if version > _VERSION:
-        mend = "install the version that wrote it, or move the file away"
-        raise cannot("BK743", f"{FILE} was written by a newer version", mend)
+        hint = "install the version that wrote it, or move the file away"
+        raise cannot("BK743", f"{FILE} was written by a newer version", hint)
     return version
 
 
@@ -212,7 +212,7 @@ def _same(queued: Queued, rating: Rating) -> bool:
     return any(same_person(one.rater) == who and _text(one.value) == told for one in queued.ratings)
 
 
-def _insert(db: sqlite3.Connection, item: Item) -> int:
+def _insert(db: sqlite3.Connection, item: RatingItem) -> int:
     shown = asdict(item.shown)
     row = (item.key, item.case, item.grader, item.opened_at)
     texts = (_text(asdict(item.method)), _text(shown | {"items": list(shown["items"])}), _text(item.claims))
@@ -246,12 +246,14 @@ def _queued(db: sqlite3.Connection, where: str, values: tuple[str, ...]) -> list
     return [Queued(_item(row), tuple(said[row[0]])) for row in items]
 
 
-def _item(row: tuple[str, ...]) -> Item:
+def _item(row: tuple[str, ...]) -> RatingItem:
     key, case, grader, opened_at, method, shown, claims = row
     told = _value(shown)
     try:
         stated = Shown(**{**told, "items": tuple(told["items"])})
-        return Item(key, case, grader, _method(_value(method)), stated, opened_at, _claims(_value(claims)))
+        return RatingItem(
+            key, case, grader, _method(_value(method)), stated, opened_at, _claims(_value(claims))
+        )
     except (TypeError, KeyError, ValueError) as error:
         raise sqlite3.DatabaseError(f"the item {key} is not as it was written: {error}") from None
 

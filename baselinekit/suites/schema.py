@@ -11,7 +11,7 @@ from baselinekit.store.dialects import harness
 from baselinekit.store.validate import json_schema as baseline_schema, schema_of
 from baselinekit.suites import gatefiles
 from baselinekit.suites.dialects import asking, capability, expecting, suite, testcases
-from baselinekit.suites.dialects.graders import Named, Stated
+from baselinekit.suites.dialects.graders import InlineGrader, NamedGrader
 from baselinekit.suites.files import CAPABILITY
 
 Schema = dict[str, Any]
@@ -73,7 +73,7 @@ def _recipes(parts: dict[str, Schema]) -> None:
     kinds = []
     for name, schema in content.items():
         part = f"Asked_{name}"
-        _part(parts, part, asking.Asked, type={"const": name}, content=schema)
+        _part(parts, part, asking.StatedInput, type={"const": name}, content=schema)
         kinds.append(_ref(part))
     parts["Input"] = {"oneOf": kinds}
 
@@ -98,9 +98,9 @@ def _graders(parts: dict[str, Schema]) -> None:
     kinds = []
     for name in ("code", "model", "human"):
         part = f"{name.title()}Grader"
-        _part(parts, part, Stated, type={"const": name}, config=_ref(f"{name.title()}Config"))
+        _part(parts, part, InlineGrader, type={"const": name}, config=_ref(f"{name.title()}Config"))
         kinds.append(_ref(part))
-    _part(parts, "NamedGrader", Named)
+    _part(parts, "NamedGrader", NamedGrader)
     by_name = {"type": "string", "description": "A grader of config/graders.yaml."}
     parts["AnyGrader"] = {"anyOf": [by_name, _ref("NamedGrader"), *kinds]}
 
@@ -125,13 +125,13 @@ def _expected(parts: dict[str, Schema]) -> None:
 
 
 def _cases(parts: dict[str, Schema]) -> None:
-    _part(parts, "CaseMetadata", capability.Metadata)
+    _part(parts, "CaseMetadata", capability.CaseMetadata)
     graded = {"grader": _ref("AnyGrader"), "graders": {"type": "array", "items": _ref("AnyGrader")}}
     expected = {key: _or_null(_ref("Expected")) for key in capability.EXPECTED}
     _part(
         parts,
         "Case",
-        capability.Record,
+        capability.CapabilityRecord,
         id={"type": "string", "pattern": f"^{ID.pattern}$"},
         input=_ref("Input"),
         execution=_or_null(_ref("Execution")),
@@ -139,8 +139,8 @@ def _cases(parts: dict[str, Schema]) -> None:
         **expected,
         **{key: _or_null(schema) for key, schema in graded.items()},
     )
-    _part(parts, "CasesFileMetadata", testcases.About)
-    _part(parts, "CasesFileConfig", testcases.Config, execution=_or_null(_ref("Execution")))
+    _part(parts, "CasesFileMetadata", testcases.CaseFileMetadata)
+    _part(parts, "CasesFileConfig", testcases.CaseFileConfig, execution=_or_null(_ref("Execution")))
     _part(
         parts,
         "CasesFile",
@@ -156,12 +156,12 @@ def _cases(parts: dict[str, Schema]) -> None:
 def _suites(parts: dict[str, Schema]) -> None:
     reference = _closed({suite.REF: {"type": "string"}}, at_least=1)
     entry = {"anyOf": [reference, *map(_ref, ("Case", "CasesFile", "Record"))]}
-    _part(parts, "SuiteConfig", suite.Config, execution=_or_null(_ref("Execution")))
+    _part(parts, "SuiteConfig", suite.SuiteFileConfig, execution=_or_null(_ref("Execution")))
     least = {"type": "object", "additionalProperties": {"anyOf": [_THRESHOLD, {"type": "string"}]}}
     _part(
         parts,
         "Suite",
-        suite.Stated,
+        suite.StatedSuite,
         config=_or_null(_ref("SuiteConfig")),
         evals={"type": "array", "minItems": 1, "items": entry},
         thresholds={"anyOf": [least, {"type": "string"}]},

@@ -115,15 +115,15 @@ def _threshold(least: dict[str, float], name: str, raw: Json) -> list[Problem]:
     """Note the least value of one metric, or those of a preset."""
     if name == "preset":
         if not isinstance(raw, str) or raw.lower() not in PRESETS:
-            mend = nearest(str(raw).lower(), PRESETS) or f"one of {', '.join(PRESETS)}"
-            return [Problem("BK717", f"there is no preset {raw!r}", mend, at=())]
+            hint = nearest(str(raw).lower(), PRESETS) or f"one of {', '.join(PRESETS)}"
+            return [Problem("BK717", f"there is no preset {raw!r}", hint, at=())]
         least |= PRESETS[raw.lower()]
         return []
     known = metric_name(name)
     if known is None and name not in _RATES:
-        mend = nearest(name, [*_RATES, "pass@1", "pass@3", "pass^3", "pass_at_1", "pass_hat_3", "preset"])
-        mend = mend or "such as pass@1, pass^3, pass_rate or `preset: production`"
-        return [Problem("BK717", f"there is no metric {name!r}", mend, at=())]
+        hint = nearest(name, [*_RATES, "pass@1", "pass@3", "pass^3", "pass_at_1", "pass_hat_3", "preset"])
+        hint = hint or "such as pass@1, pass^3, pass_rate or `preset: production`"
+        return [Problem("BK717", f"there is no metric {name!r}", hint, at=())]
     if isinstance(raw, bool) or not isinstance(raw, int | float) or not 0 <= raw <= 1:
         return [Problem("BK717", f"the least value is {found(raw)}", "a number from 0 to 1", at=())]
     least[f"pass{known[0]}{known[1]}" if known else name] = float(raw)
@@ -154,8 +154,8 @@ def named(root: str, file: str, name: str) -> str:
     """What a file names, from the root on. Refused where it leads out; a file that the operator named
     elsewhere has its own folder for a root."""
     if name.split("/")[0].startswith("~"):
-        mend = "state a path inside the project; ./~ is a folder of that name"
-        raise Refused(Problem("BK404", f"{name} leads into somebody's home", mend))
+        hint = "state a path inside the project; ./~ is a folder of that name"
+        raise Refused(Problem("BK404", f"{name} leads into somebody's home", hint))
     folder, path = beside(root, file, name)
     try:
         real = os.path.realpath(folder)
@@ -227,5 +227,5 @@ def _wrong(root: str, file: str, name: str) -> tuple[Problem, ...]:
 
 def told_at(problem: Problem, at: Path) -> Problem:
     """What is wrong with a file, told where that file is named."""
-    what = f"{problem.place}: {problem.what}" if problem.place else problem.what
-    return replace(problem, what=what, place=None, at=at)
+    what = f"{problem.place}: {problem.message}" if problem.place else problem.message
+    return replace(problem, message=what, place=None, at=at)

@@ -47,35 +47,35 @@ class Hints:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RewrittenEntry:
     """One entry of a changed collection. `old`: its key or place before, None for a new one."""
 
     old: str | int | None
     name: str | int
     value: Json
-    change: "Change | None" = None
+    change: "Rewrite | None" = None
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Rewrite:
     """What is to become of a value. Without `entries` it is written anew as a whole; `rebuilt`: entries come,
     go or move (`entries` are all of them then, in their order), else they only change. `plainly`: on one
     line, since the nicer way did not do."""
 
     value: Json
-    entries: tuple[Entry, ...] | None = None
+    entries: tuple[RewrittenEntry, ...] | None = None
     rebuilt: bool = False
     plainly: bool = False
 
-    def below(self, name: str | int) -> "Change | None":
+    def below(self, name: str | int) -> "Rewrite | None":
         return next((entry.change for entry in self.entries or () if entry.old == name), None)
 
 
-GONE = Change(None)
+GONE = Rewrite(None)
 """What has become of a place that is not there any more, or was written anew with all around it."""
 
 
-def change(old: Json, new: Json, hints: Hints, path: Path = ()) -> Change | None:
+def change(old: Json, new: Json, hints: Hints, path: Path = ()) -> Rewrite | None:
     """None: they are equal."""
     if same(old, new, hints.ordered):
         return None
@@ -83,7 +83,7 @@ def change(old: Json, new: Json, hints: Hints, path: Path = ()) -> Change | None
         return _of_mapping(old, new, hints, path)
     if isinstance(old, list) and isinstance(new, list):
         return _of_array(old, new, hints, path)
-    return Change(new)
+    return Rewrite(new)
 
 
 def same(one: Json, other: Json, ordered: bool = False) -> bool:
@@ -99,57 +99,57 @@ def same(one: Json, other: Json, ordered: bool = False) -> bool:
     return bool(one == other) and (not isinstance(one, float) or repr(one) == repr(other))
 
 
-def _of_mapping(old: dict[str, Json], new: dict[str, Json], hints: Hints, path: Path) -> Change:
+def _of_mapping(old: dict[str, Json], new: dict[str, Json], hints: Hints, path: Path) -> Rewrite:
     order = list(new) if hints.ordered else [key for key in with_new_keys(old, new) if key in new]
     if not old.keys() & new.keys():
-        return Change(new)
+        return Rewrite(new)
     entries = tuple(
-        Entry(key, key, new[key], change(old[key], new[key], hints, (*path, key)))
+        RewrittenEntry(key, key, new[key], change(old[key], new[key], hints, (*path, key)))
         if key in old
-        else Entry(None, key, new[key])
+        else RewrittenEntry(None, key, new[key])
         for key in order
     )
-    return Change(new, entries, order != list(old))
+    return Rewrite(new, entries, order != list(old))
 
 
-def _of_array(old: list[Json], new: list[Json], hints: Hints, path: Path) -> Change:
+def _of_array(old: list[Json], new: list[Json], hints: Hints, path: Path) -> Rewrite:
     found = partners(old, new, hints.key(path))
     if found.count(None) == len(found):
-        return Change(new)
+        return Rewrite(new)
     entries = tuple(
-        Entry(None, place, value)
+        RewrittenEntry(None, place, value)
         if before is None
-        else Entry(before, place, value, change(old[before], value, hints, (*path, before)))
+        else RewrittenEntry(before, place, value, change(old[before], value, hints, (*path, before)))
         for place, (before, value) in enumerate(zip(found, new, strict=True))
     )
-    return Change(new, entries, found != list(range(len(old))))
+    return Rewrite(new, entries, found != list(range(len(old))))
 
 
-def rooted(inner: Change, root: Json, path: Path) -> Change:
+def rooted(inner: Rewrite, root: Json, path: Path) -> Rewrite:
     """The change of a whole document that changes what is at a path."""
     if not path:
         return inner
     step, rest = path[0], path[1:]
     below = rooted(inner, root[step], rest)
     value = {**root, step: below.value} if isinstance(root, dict) else _with(root, int(step), below.value)
-    return Change(value, (Entry(step, step, below.value, below),))
+    return Rewrite(value, (RewrittenEntry(step, step, below.value, below),))
 
 
 def _with(rows: list[Json], place: int, value: Json) -> list[Json]:
     return [*rows[:place], value, *rows[place + 1 :]]
 
 
-def plainer(whole: Change) -> Change:
+def plainer(whole: Rewrite) -> Rewrite:
     """The next way to write a change where this one did not do: in fewer, plainer pieces."""
     if whole.entries is None:
         return replace(whole, plainly=True)
     if not whole.rebuilt or whole.plainly:
-        return Change(whole.value)
+        return Rewrite(whole.value)
     *others, last = whole.entries
     path, leaf = _last_leaf(last.value)
     if last.old is not None and last.change is None and isinstance(leaf, str) and leaf.endswith("\n\n"):
         # a block that keeps its empty lines would take in those below
-        last = replace(last, change=rooted(Change(leaf, plainly=True), last.value, path))
+        last = replace(last, change=rooted(Rewrite(leaf, plainly=True), last.value, path))
     return replace(whole, entries=(*others, last), plainly=True)
 
 
@@ -161,7 +161,7 @@ def _last_leaf(value: Json) -> tuple[Path, Json]:
     return path, value
 
 
-def sites(whole: Change, at: Path = ()) -> Iterator[Path]:
+def sites(whole: Rewrite, at: Path = ()) -> Iterator[Path]:
     """Where a change writes something, by the paths before it."""
     if whole.entries is None or whole.rebuilt:
         yield at
@@ -170,7 +170,7 @@ def sites(whole: Change, at: Path = ()) -> Iterator[Path]:
             yield from sites(entry.change, (*at, entry.old))
 
 
-def looked_up(whole: Change | None, path: Path) -> Change | None:
+def looked_up(whole: Rewrite | None, path: Path) -> Rewrite | None:
     """What becomes of the value at a path: None, nothing."""
     for step in path:
         if whole is None:
@@ -184,7 +184,7 @@ def looked_up(whole: Change | None, path: Path) -> Change | None:
     return whole
 
 
-def only(whole: Change, old: Json, allowed: Set[Path], at: Path = ()) -> Change | None:
+def only(whole: Rewrite, old: Json, allowed: Set[Path], at: Path = ()) -> Rewrite | None:
     """The same change at some of its sites alone; None: at none of them."""
     if whole.entries is None:
         return whole if at in allowed else None
@@ -203,10 +203,10 @@ def only(whole: Change, old: Json, allowed: Set[Path], at: Path = ()) -> Change 
         value = list(old)
         for entry in entries:
             value[int(entry.old or 0)] = entry.value
-    return Change(value, tuple(entries), rebuilt, whole.plainly)
+    return Rewrite(value, tuple(entries), rebuilt, whole.plainly)
 
 
-def _only(entry: Entry, old: Json, allowed: Set[Path], at: Path) -> Entry:
+def _only(entry: RewrittenEntry, old: Json, allowed: Set[Path], at: Path) -> RewrittenEntry:
     if entry.old is None:
         return entry
     before = old[entry.old]
@@ -214,7 +214,7 @@ def _only(entry: Entry, old: Json, allowed: Set[Path], at: Path) -> Entry:
     return replace(entry, change=inner, value=inner.value if inner else before)
 
 
-def at_place(whole: Change, path: Path, new: Change | None) -> Change:
+def at_place(whole: Rewrite, path: Path, new: Rewrite | None) -> Rewrite:
     """The same tree with another change at a path, by the keys and places before it."""
     if not path or whole.entries is None:
         return new or whole
@@ -225,5 +225,5 @@ def at_place(whole: Change, path: Path, new: Change | None) -> Change:
     return replace(whole, entries=entries)
 
 
-def _put(below: Change | None, rest: Path, new: Change | None) -> Change | None:
+def _put(below: Rewrite | None, rest: Path, new: Rewrite | None) -> Rewrite | None:
     return at_place(below, rest, new) if rest and below is not None else new

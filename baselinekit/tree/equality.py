@@ -20,7 +20,7 @@ class _OtherBytesError(Exception):
     """Something else was written than what was to be read."""
 
 
-class _Reading:
+class _ByteMatcher:
     """Takes what a pickler writes for as long as it is what was written before."""
 
     def __init__(self, data: bytes):
@@ -32,13 +32,13 @@ class _Reading:
         self._position += len(piece)
 
 
-def _pickler(to: _Pieces | _Reading) -> Pickler:
+def _pickler(to: _Pieces | _ByteMatcher) -> Pickler:
     pickler = Pickler(to, HIGHEST_PROTOCOL)
     pickler.fast = True
     return pickler
 
 
-class _Writer:
+class _ByteWriter:
     """Making one takes longer than writing a row."""
 
     __slots__ = ("pickler", "pieces")
@@ -49,7 +49,7 @@ class _Writer:
 
 
 _LARGE = 100_000
-_IDLE: list[_Writer] = []
+_IDLE: list[_ByteWriter] = []
 """The writers that no thread has taken."""
 
 
@@ -58,7 +58,7 @@ def bytes_of(value: Json) -> bytes | None:
     try:
         writer = _IDLE.pop()
     except IndexError:
-        writer = _Writer()
+        writer = _ByteWriter()
     try:
         writer.pickler.dump(value)
     except (RecursionError, ValueError):
@@ -74,7 +74,7 @@ def is_written_as(value: Json, data: bytes) -> bool:
     if len(data) < _LARGE:
         return bytes_of(value) == data
     try:
-        _pickler(_Reading(data)).dump(value)
+        _pickler(_ByteMatcher(data)).dump(value)
     except (_OtherBytesError, RecursionError, ValueError):
         return False
     return True

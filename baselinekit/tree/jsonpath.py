@@ -13,7 +13,7 @@ from operator import ge, gt, le, lt
 
 from baselinekit.model.values import Json
 from baselinekit.texts import already_masked, clipped
-from baselinekit.tree.segments import Key, OneOf, Segment, Slice, Where, Wild, fits
+from baselinekit.tree.segments import FilterSegment, Key, OneOf, Segment, Slice, Wild, fits
 
 MOST_INDEX = 2**53 - 1
 _DEEPEST = 20
@@ -75,7 +75,7 @@ Term = Compare | Exists | Not | Every | Either
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ParsedFilter:
     """A filter as it was read."""
 
     term: Term
@@ -174,14 +174,14 @@ def _exact(number: int | float | Decimal) -> int | Decimal:
 class NotJsonPath(ValueError):
     """What cannot be read, from which character on, and what to write instead."""
 
-    def __init__(self, what: str, position: int, mend: str = ""):
+    def __init__(self, what: str, position: int, hint: str = ""):
         super().__init__(what)
-        self.what, self.position, self.mend = what, position, mend
+        self.what, self.position, self.hint = what, position, hint
 
 
 def read(text: str) -> tuple[Segment, ...]:
     """The segments of a path that begins with `$`, or NotJsonPath."""
-    reader = _Reader(text)
+    reader = _PathReader(text)
     reader.at = 1
     segments = reader.segments()
     reader.space()
@@ -190,7 +190,7 @@ def read(text: str) -> tuple[Segment, ...]:
     return tuple(segments)
 
 
-class _Reader:
+class _PathReader:
     """Reads from left to right. `at`: the next character."""
 
     def __init__(self, text: str):
@@ -198,8 +198,8 @@ class _Reader:
         self.at = 0
         self._depth = 0
 
-    def wrong(self, what: str, mend: str = "") -> NotJsonPath:
-        return NotJsonPath(what, self.at, mend)
+    def wrong(self, what: str, hint: str = "") -> NotJsonPath:
+        return NotJsonPath(what, self.at, hint)
 
     def space(self) -> None:
         found = _SPACE.match(self.text, self.at)
@@ -275,7 +275,7 @@ class _Reader:
             return Wild.ANY
         if self.took("?"):
             self.space()
-            return Where(Asked(self._either()))
+            return FilterSegment(ParsedFilter(self._either()))
         if sign in ("/", "\\"):
             raise self.wrong("a path does not sort", "take the element by a filter: [?(@.id == 1)]")
         if sign == "(":
@@ -325,8 +325,8 @@ class _Reader:
         try:
             found = str(json.loads(f'"{inner}"', strict=True))
         except ValueError:
-            mend = r"write \n, \u263a"
-            raise self.wrong("a quoted text has a wrong escape or a control character", mend) from None
+            hint = r"write \n, \u263a"
+            raise self.wrong("a quoted text has a wrong escape or a control character", hint) from None
         if _LONE_SURROGATE.search(found):
             raise self.wrong("a quoted text has half a surrogate pair", r"write both: \ud83d\ude00")
         self.at = end + 1

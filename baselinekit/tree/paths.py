@@ -14,12 +14,12 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json, Path
 from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.segments import (
+    FilterSegment as FilterSegment,
     Key as Key,
     OneOf as OneOf,
     Segment as Segment,
     Slice as Slice,
     Unknown,
-    Where as Where,
     Wild as Wild,
     fits as fits,
 )
@@ -58,7 +58,7 @@ class Pattern:
             return LEAST_EXACT
         deep = sum(segment is Wild.DEEP for segment in self.segments)
         named = sum(isinstance(segment, str | int | Key) for segment in self.segments)
-        narrow = sum(isinstance(segment, Slice | OneOf | Where) for segment in self.segments)
+        narrow = sum(isinstance(segment, Slice | OneOf | FilterSegment) for segment in self.segments)
         return (-deep, named, len(self.segments), narrow)
 
     def start(self) -> tuple[int, ...]:
@@ -120,10 +120,10 @@ def parse(text: str) -> Pattern:
     return Pattern(text, tuple(_jsonpath(text) if absolute else _dotted(text)), absolute)
 
 
-def _bad(text: str, why: str, mend: str = "") -> InvalidInput:
+def _bad(text: str, why: str, hint: str = "") -> InvalidInput:
     return InvalidInput(
         Problem(
-            "BK201", f"the path {clipped(text, _LONGEST_SHOWN, already_masked, counted=False)!r} {why}", mend
+            "BK201", f"the path {clipped(text, _LONGEST_SHOWN, already_masked, counted=False)!r} {why}", hint
         )
     )
 
@@ -172,7 +172,7 @@ def _jsonpath(text: str) -> tuple[Segment, ...]:
         return read(text)
     except NotJsonPath as error:
         raise _bad(
-            text, f"is no JSONPath at character {error.position + 1}: {error.what}", error.mend
+            text, f"is no JSONPath at character {error.position + 1}: {error.what}", error.hint
         ) from None
 
 

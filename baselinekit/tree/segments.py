@@ -44,13 +44,13 @@ class Filter(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class FilterSegment:
     """Elements, or the members of an object, for which a filter holds."""
 
     filter: Filter
 
 
-Segment = str | int | Wild | Slice | Key | OneOf | Where
+Segment = str | int | Wild | Slice | Key | OneOf | FilterSegment
 Unknown = Callable[[Json], bool]
 """Whether a value that a filter reads says nothing yet, as a placeholder does."""
 
@@ -70,7 +70,7 @@ def fits(segment: Segment, key: str | int, value: Json, size: int, unknown: Unkn
         return isinstance(key, int) and key in picked
     if isinstance(segment, Key):
         return key == segment.name
-    if isinstance(segment, Where):
+    if isinstance(segment, FilterSegment):
         return segment.filter.holds(value) or (
             unknown is not None and any(map(unknown, segment.filter.reads(value)))
         )

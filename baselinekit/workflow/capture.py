@@ -26,13 +26,13 @@ from baselinekit.model.recipes import HttpExecution, HttpFlow, Recipe
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import compile_text
-from baselinekit.refresh.learning import Refusal, Volatile
+from baselinekit.refresh.learning import UnlearnablePlace, Volatile
 from baselinekit.replay import dispatch as replaying
 from baselinekit.store import baselines as store, writing
 from baselinekit.store.state import cannot_write
 from baselinekit.tree.paths import find, parse, render, roots, suggest
 from baselinekit.trust import check_inside, origin
-from baselinekit.workflow.compare import Way, load, located
+from baselinekit.workflow.compare import RunContext, load, located
 from baselinekit.workflow.environment import environment_of, observed_for
 from baselinekit.workflow.judging import check
 from baselinekit.workflow.learning import (
@@ -63,13 +63,13 @@ class Learnt:
 class Unlearnt:
     """A path that varies and that nothing stands for, so that a compare will fail there."""
 
-    found: Refusal
+    found: UnlearnablePlace
     place: Place | None
 
     @property
     def problem(self) -> Problem:
         what = f"{render(self.found.path)} varies: {self.found.what}"
-        return Problem("BK527", what, self.found.mend, self.place)
+        return Problem("BK527", what, self.found.hint, self.place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class Wishes:
     repeat: int = 1
 
 
-def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: Way) -> Captured:
+def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, context: RunContext) -> Captured:
     """A new file. `record` holds everything but the output: id, current, comparison, metadata."""
     record = {**record, "current": with_names(record["current"], project.scope)}
     draft = store.parse_record(record, project.root)
@@ -162,8 +162,8 @@ def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, way: W
     store.check_names(draft.id, group)
     with _standing(project.root, folder):
         store.check_folder(project.root, folder)
-        check(draft, project.setting(folder, way.doors))
-        found = _observed(project, draft, wishes, way, folder)
+        check(draft, project.setting(folder, context.clients))
+        found = _observed(project, draft, wishes, context, folder)
         comparison = {"type": default_type(found.output, draft.current.kind)} | record.get("comparison", {})
         singles = ordered_singles(found.output, comparison["type"] == "exact")
         if singles:
@@ -195,20 +195,20 @@ def _suggestions(project: Project, draft: Baseline, comparison: Mapping[str, Jso
 
 
 def capture_all(
-    project: Project, drafts: Sequence[Baseline], wishes: Wishes, way: Way
+    project: Project, drafts: Sequence[Baseline], wishes: Wishes, context: RunContext
 ) -> tuple[list[Captured], list[BaselinekitError]]:
     """Each draft by itself: what can be captured is, and what cannot is told with its place."""
     done: list[Captured] = []
     errors: list[BaselinekitError] = []
     for draft in drafts:
         try:
-            done.append(capture_into(project, draft, wishes, way))
+            done.append(capture_into(project, draft, wishes, context))
         except BaselinekitError as error:
             errors.append(type(error)(*located(draft, error.problems, project.root)))
     return done, errors
 
 
-def capture_into(project: Project, draft: Baseline, wishes: Wishes, way: Way) -> Captured:
+def capture_into(project: Project, draft: Baseline, wishes: Wishes, context: RunContext) -> Captured:
     """The `baseline:` of a file that has a recipe and no output yet; the rest of the file stays as it is."""
     if draft.baseline is not None:
         what = f"{draft.id} has a baseline already: capture does not overwrite"
@@ -219,15 +219,15 @@ def capture_into(project: Project, draft: Baseline, wishes: Wishes, way: Way) ->
                 project.root,
             )
         )
-    found = _observed(project, draft, wishes, way, os.path.dirname(draft.source.file))
+    found = _observed(project, draft, wishes, context, os.path.dirname(draft.source.file))
     store.add_baseline(draft.source, found.mapping, project.root, project.config.inline_limit)
     return captured(project, draft.id, draft.source.file, found)
 
 
-def checked(project: Project, draft: Baseline, way: Way) -> None:
+def checked(project: Project, draft: Baseline, context: RunContext) -> None:
     """Whether the recipe of a file can work at all, before anything is asked."""
     try:
-        check(draft, project.setting_of(draft, way.doors))
+        check(draft, project.setting_of(draft, context.clients))
     except (InvalidInput, Refused) as error:
         raise type(error)(*located(draft, error.problems, project.root)) from None
 
@@ -257,11 +257,11 @@ def _standing(root: str, name: str) -> Iterator[None]:
         raise
 
 
-def _observed(project: Project, draft: Baseline, wishes: Wishes, way: Way, folder: str) -> Found:
-    setting = replace(project.setting(folder, way.doors), asker=draft.id)
+def _observed(project: Project, draft: Baseline, wishes: Wishes, context: RunContext, folder: str) -> Found:
+    setting = replace(project.setting(folder, context.clients), asker=draft.id)
     for text, placeholder in wishes.placeholders.items():
         _check_placeholder(text, placeholder, project.words_of(draft))
-    observations = observe_each(draft.current, setting, wishes.repeat, way)
+    observations = observe_each(draft.current, setting, wishes.repeat, context)
     observation = observations[0]
     for one in observations:
         _refuse_troubles(draft, one, wishes)
@@ -279,11 +279,11 @@ def _observed(project: Project, draft: Baseline, wishes: Wishes, way: Way, folde
     output = lesson.output
     _refuse_secrets(project, output, wishes)
     around = replaying.capture_environment(
-        project.root, project.config.environment, way.doors.execute, project.folders
+        project.root, project.config.environment, context.clients.execute, project.folders
     )
     mapping: dict[str, Json] = {
         "output": output,
-        "captured_at": way.clock.timestamp(),
+        "captured_at": context.clock.timestamp(),
         "environment": environment_of(project, draft, observation, around),
     }
     took = observed_for(draft.comparison, observation)
@@ -326,7 +326,7 @@ def _check_placeholder(text: str, placeholder: str, words: Words) -> None:
         compile_text(placeholder, words)
     except InvalidInput as error:
         said = f"--placeholder '{text}={placeholder}'"
-        problems = (replace(problem, what=f"{said}: {problem.what}") for problem in error.problems)
+        problems = (replace(problem, message=f"{said}: {problem.message}") for problem in error.problems)
         raise InvalidInput(*problems) from None
 
 

@@ -13,12 +13,12 @@ from baselinekit.model.baselines import Baseline
 from baselinekit.model.results import Outcome, Report, Result
 from baselinekit.model.values import ABSENT
 from baselinekit.programs.git import Git
-from baselinekit.replay.dispatch import Doors
+from baselinekit.replay.dispatch import Clients
 from baselinekit.store import baselines as store
 from baselinekit.store.gitfiles import head
-from baselinekit.workflow.environment import Here
-from baselinekit.workflow.judging import OUT_OF_BUDGET, Judge, check
-from baselinekit.workflow.pool import AtOnce, Pool, Stop
+from baselinekit.workflow.environment import CaptureEnvironment
+from baselinekit.workflow.judging import OUT_OF_BUDGET, BaselineRunner, check
+from baselinekit.workflow.pool import AtOnce, Stop, ThreadPool
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.recording import Recorder
 from baselinekit.workflow.selection import Selection, Share, select, stamped
@@ -36,7 +36,7 @@ _MOST_LOCATED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class ComparePolicy:
     """How a compare is run. `record`: always, daily or never."""
 
     record: str = "always"
@@ -56,10 +56,10 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class RunContext:
     """What a run needs of the world besides the doors: how it is cancelled, the time, and whom to tell."""
 
-    doors: Doors
+    clients: Clients
     cancel: Callable[[], None]
     clock: Clock
     advance: Callable[[int], Callable[[Outcome], None]] = lambda total: lambda outcome: None
@@ -67,24 +67,29 @@ class Way:
 
 
 def compare(
-    project: Project, paths: Sequence[str], wanted: Selection, policy: Policy, way: Way, command: str = ""
+    project: Project,
+    paths: Sequence[str],
+    wanted: Selection,
+    policy: ComparePolicy,
+    context: RunContext,
+    command: str = "",
 ) -> Report:
     """Everything that can be wrong in any file is said before anything is replayed."""
-    started, began = way.clock.timestamp(), way.clock.seconds()
-    at_once = AtOnce(way.doors, policy.jobs)
-    here = Here(project, at_once.doors)
+    started, began = context.clock.timestamp(), context.clock.seconds()
+    at_once = AtOnce(context.clients, policy.jobs)
+    here = CaptureEnvironment(project, at_once.clients)
     with store.without_collector():
         found, broken = load_partly(project, paths)
         chosen = _chosen(found, wanted, broken)
-        since = touched(project, Git(way.doors.execute, project.root), wanted.since, chosen)
+        since = touched(project, Git(context.clients.execute, project.root), wanted.since, chosen)
         shard = wanted.shard and stamped(wanted.shard, project, since.baselines, policy.strict_rules)
         share = Share(since.baselines, shard)
         prepared = prepare(here, share.baselines, broken)
         gc.freeze()  # all that was made stays until the end: there is no use in looking through it
-    judge = Judge(here, policy.strict_rules, policy.explain, way.clock.timestamp)
-    recorder = _recorder(project, policy, way, prepared)
-    pause = Pause(way.stop.is_set, way.doors.sleep)
-    advance, failures = way.advance(len(prepared)), 0
+    judge = BaselineRunner(here, policy.strict_rules, policy.explain, context.clock.timestamp)
+    recorder = _recorder(project, policy, context, prepared)
+    pause = Pause(context.stop.is_set, context.clients.sleep)
+    advance, failures = context.advance(len(prepared)), 0
 
     def finished(result: Result) -> bool:
         nonlocal failures
@@ -101,18 +106,18 @@ def compare(
             recorder.add(pair[0].source, None if noise else _VERDICTS.get(result.outcome))
         return result
 
-    with way.stop.heard(), at_once:
+    with context.stop.heard(), at_once:
         try:
-            pool = Pool(policy.jobs, work, way.cancel, way.stop)
+            pool = ThreadPool(policy.jobs, work, context.cancel, context.stop)
             results = _run(pool, prepared, finished, wanted)
         finally:
             recorder.close()
         results = with_lines(results, prepared, project.root)
-    interrupted = way.stop.is_set()
+    interrupted = context.stop.is_set()
     return Report(
         id=f"compare-{started.replace(':', '').replace('-', '')}",
         started=started,
-        seconds=way.clock.seconds() - began,
+        seconds=context.clock.seconds() - began,
         tool=f"baselinekit {__version__}",
         command=project.redactor.mask(command),
         results=share.placed(_with_those_not_run(results, prepared, policy, interrupted)),
@@ -128,13 +133,15 @@ def compare(
     )
 
 
-def _recorder(project: Project, policy: Policy, way: Way, prepared: Sequence[Prepared]) -> Recorder:
+def _recorder(
+    project: Project, policy: ComparePolicy, context: RunContext, prepared: Sequence[Prepared]
+) -> Recorder:
     sources = [baseline.source for baseline, _ in prepared]
-    return Recorder(project.root, way.clock.timestamp, policy.record == "daily", sources, way.stop)
+    return Recorder(project.root, context.clock.timestamp, policy.record == "daily", sources, context.stop)
 
 
 def _with_those_not_run(
-    results: Sequence[Result | None], prepared: Sequence[Prepared], policy: Policy, interrupted: bool
+    results: Sequence[Result | None], prepared: Sequence[Prepared], policy: ComparePolicy, interrupted: bool
 ) -> list[Result]:
     why = "interrupted" if interrupted else f"not run: --maxfail {policy.maxfail} was reached"
     pairs = zip(results, prepared, strict=True)
@@ -142,7 +149,7 @@ def _with_those_not_run(
 
 
 def _run(
-    pool: Pool[Prepared, Result],
+    pool: ThreadPool[Prepared, Result],
     prepared: Sequence[Prepared],
     finished: Callable[[Result], bool],
     wanted: Selection,
@@ -194,7 +201,7 @@ def from_root(path: str, root: str) -> str:
 
 
 def prepare(
-    here: Here, chosen: Iterable[Baseline], broken: BaselinekitError | None = None
+    here: CaptureEnvironment, chosen: Iterable[Baseline], broken: BaselinekitError | None = None
 ) -> list[tuple[Baseline, Matcher | None]]:
     """Compile every baseline and ask whether its recipe can work; all that is wrong, also what was `broken`
     before, is one error."""
@@ -223,7 +230,7 @@ def prepare(
 
 
 def _compiled(
-    here: Here, chosen: Iterable[Baseline]
+    here: CaptureEnvironment, chosen: Iterable[Baseline]
 ) -> tuple[list[Prepared], list[tuple[Baseline, BaselinekitError]]]:
     """Each with its matcher, and those with which something is wrong. First all are compiled, then all are
     asked about: to do both in turn takes a fifth longer, for the processor keeps the code of one of them at
@@ -247,7 +254,7 @@ def _compiled(
             prepared.append((baseline, None))
     for number, baseline in asked:
         try:
-            check(baseline, project.setting_of(baseline, here.doors))
+            check(baseline, project.setting_of(baseline, here.clients))
         except BaselinekitError as error:
             wrong[number] = baseline, error
         except Exception:  # likewise

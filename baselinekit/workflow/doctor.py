@@ -11,12 +11,12 @@ from baselinekit.model.comparison import OLD_NAMES, PURPOSE, renamed
 from baselinekit.model.recipes import PromptInput, Recipe, Scores
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
-from baselinekit.replay.dispatch import Doors
+from baselinekit.replay.dispatch import Clients
 from baselinekit.texts import Mask, clipped
 from baselinekit.tree.paths import children, of_any_row, render
 from baselinekit.variables import as_text
 from baselinekit.workflow.compare import load_partly, located_each, prepare
-from baselinekit.workflow.environment import Here, as_variant
+from baselinekit.workflow.environment import CaptureEnvironment, as_variant
 from baselinekit.workflow.judging import check, target_of
 from baselinekit.workflow.project import Project
 
@@ -38,7 +38,7 @@ class Findings:
     gates: int = 0
 
 
-def examine(project: Project, paths: Sequence[str], doors: Doors) -> Findings:
+def examine(project: Project, paths: Sequence[str], clients: Clients) -> Findings:
     """Everything that a compare would say before its first request, told apart by who can mend it."""
     baselines, broken = load_partly(project, paths)
     problems: list[Problem] = list(broken.problems if broken else ())
@@ -48,7 +48,7 @@ def examine(project: Project, paths: Sequence[str], doors: Doors) -> Findings:
     for baseline in baselines:
         few = [
             each
-            for each in _told(project, baseline, doors)
+            for each in _told(project, baseline, clients)
             if firsts[each[1]].takes(baseline.source.file, each[0])
         ]
         told += [(baseline, few)] if few else []
@@ -62,13 +62,13 @@ def examine(project: Project, paths: Sequence[str], doors: Doors) -> Findings:
     return Findings(len(baselines), tuple(problems), tuple(notes), drafts)
 
 
-def _told(project: Project, baseline: Baseline, doors: Doors) -> Iterator[tuple[Problem, bool]]:
+def _told(project: Project, baseline: Baseline, clients: Clients) -> Iterator[tuple[Problem, bool]]:
     """What there is to say about one baseline, and whether it is a note."""
     for at, what in renamed(baseline.comparison):
         yield Problem("BK207", what, "write the new name", at=at), True
     if baseline.baseline is None:
-        mend = f"baselinekit capture from {baseline.source.file}"
-        yield Problem("BK223", "no stored output yet", mend), True
+        hint = f"baselinekit capture from {baseline.source.file}"
+        yield Problem("BK223", "no stored output yet", hint), True
     else:
         for one in _every_output(baseline):
             try:
@@ -78,7 +78,7 @@ def _told(project: Project, baseline: Baseline, doors: Doors) -> Iterator[tuple[
             except Exception as error:  # what nobody expected is said of this one
                 yield fault_of_ours(error).problems[0], False
     try:
-        check(baseline, project.setting_of(baseline, doors))
+        check(baseline, project.setting_of(baseline, clients))
     except BaselinekitError as error:
         for problem in error.problems:
             yield problem, isinstance(error, Refused) or problem.code in ASKED_OF_OPERATOR
@@ -123,9 +123,9 @@ def _method(name: str | None) -> str:
     return f"{name} ({PURPOSE[name]})"
 
 
-def portrait(project: Project, baseline: Baseline, doors: Doors) -> Iterator[str]:
+def portrait(project: Project, baseline: Baseline, clients: Clients) -> Iterator[str]:
     """How one baseline is read: what is asked, the arrays, where the rules start, the placeholders."""
-    ((baseline, matcher),) = prepare(Here(project, doors), [baseline])
+    ((baseline, matcher),) = prepare(CaptureEnvironment(project, clients), [baseline])
     if matcher is None and baseline.baseline is not None and baseline.baseline.output is not ABSENT:
         matcher = compile_baseline(baseline, project.words_of(baseline))  # and says what nobody expected
     if matcher is None:

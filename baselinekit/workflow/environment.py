@@ -10,7 +10,7 @@ from baselinekit.model.baselines import Baseline, Rules, Variant
 from baselinekit.model.observation import Observation
 from baselinekit.model.values import Json, Path
 from baselinekit.replay import dispatch as replaying
-from baselinekit.replay.dispatch import Doors
+from baselinekit.replay.dispatch import Clients
 from baselinekit.variables import as_text
 from baselinekit.workflow.project import Project
 
@@ -21,12 +21,12 @@ _CHOSEN = "environment"
 """What the operator chose with --environment; everything else is found out."""
 
 
-class Here:
+class CaptureEnvironment:
     """Asked once, and only when somebody needs it: git and the programs of the project take their time."""
 
-    def __init__(self, project: Project, doors: Doors):
+    def __init__(self, project: Project, clients: Clients):
         self.project = project
-        self.doors = doors
+        self.clients = clients
         self._lock = threading.Lock()
         self.seen: dict[str, Json] = {}
 
@@ -36,7 +36,7 @@ class Here:
             if not self.seen:
                 project = self.project
                 found = replaying.capture_environment(
-                    project.root, project.config.environment, self.doors.execute, project.folders
+                    project.root, project.config.environment, self.clients.execute, project.folders
                 )
                 self.seen = project.redactor.mask_value(found)
             return flat(self.seen)
@@ -73,14 +73,14 @@ class Here:
     def _unknown(self, name: str, wanted: Json, facts: Mapping[str, Json], at: Path) -> Iterator[Problem]:
         """What no place has is a slip of the pen; a place without git has none of git's names."""
         if name not in facts and not name.startswith("git."):
-            mend = nearest(name, facts)
-            mend = mend or f"one of {', '.join(sorted(facts))}; declare others under `environment:`"
-            yield Problem("BK232", f"nobody knows the {name!r} of the place of a run", mend, at=at)
+            hint = nearest(name, facts)
+            hint = hint or f"one of {', '.join(sorted(facts))}; declare others under `environment:`"
+            yield Problem("BK232", f"nobody knows the {name!r} of the place of a run", hint, at=at)
         known = self.project.config.environments
         for one in map(as_text, _listed(wanted) if name == _CHOSEN else ()):
             if "*" not in one and one not in known:
-                mend = nearest(one, known) or "declare it under `environments:` of the configuration"
-                yield Problem("BK232", f"there is no environment {one!r}", mend, at=at)
+                hint = nearest(one, known) or "declare it under `environments:` of the configuration"
+                yield Problem("BK232", f"there is no environment {one!r}", hint, at=at)
 
 
 def as_variant(baseline: Baseline, number: int) -> Baseline:
@@ -128,7 +128,9 @@ def _listed(wanted: Json) -> list[Json]:
 # What around a baseline is not as it was when it was captured.
 
 
-def drift_of(here: Here, baseline: Baseline, observation: Observation) -> dict[str, tuple[Json, Json]]:
+def drift_of(
+    here: CaptureEnvironment, baseline: Baseline, observation: Observation
+) -> dict[str, tuple[Json, Json]]:
     """Of what is known of both times: around this run, and of where the answer came from (the model that was
     served, the prompt)."""
     before = flat(baseline.baseline.environment if baseline.baseline else {})

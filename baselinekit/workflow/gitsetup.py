@@ -17,7 +17,7 @@ _KEYS = (f"{_MERGE}.name", _DRIVER, f"{_DIFF}.textconv")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class GitSetupPlan:
     """What changes: texts of files by their names, None for one that goes; settings of this clone, None for
     one that is taken out. `before` holds the texts as they are."""
 
@@ -47,7 +47,7 @@ def is_repository(git: Git) -> bool:
     return git.run("rev-parse", "--is-inside-work-tree").stdout.strip() == b"true"
 
 
-def planned(git: Git, folders: Sequence[str], program: Sequence[str]) -> Plan:
+def planned(git: Git, folders: Sequence[str], program: Sequence[str]) -> GitSetupPlan:
     """What is still to be done in the project that git stands in. `program`: how git is to call us."""
     _check(git)
     before = {name: _text(git.folder, name) for name in (gitfiles.ATTRIBUTES, gitfiles.IGNORE)}
@@ -57,26 +57,26 @@ def planned(git: Git, folders: Sequence[str], program: Sequence[str]) -> Plan:
         gitfiles.IGNORE: gitfiles.with_block(ignore, gitfiles.ignored(ignore)),
     }
     settings = _settings(program)
-    return Plan(
+    return GitSetupPlan(
         before,
         {name: text for name, text in after.items() if text != before[name]},
         {key: value for key, value in settings.items() if git.setting(key) != value},
     )
 
 
-def undone(git: Git) -> Plan:
+def undone(git: Git) -> GitSetupPlan:
     """What is there of it, to be taken out again."""
     _check(git)
     before = {name: _text(git.folder, name) for name in (gitfiles.ATTRIBUTES, gitfiles.IGNORE)}
     after = {name: gitfiles.without_block(text) for name, text in before.items()}
-    return Plan(
+    return GitSetupPlan(
         before,
         {name: text or None for name, text in after.items() if text != before[name]},
         {key: None for key in _KEYS if git.setting(key) is not None},
     )
 
 
-def carry_out(plan: Plan, git: Git) -> None:
+def carry_out(plan: GitSetupPlan, git: Git) -> None:
     """Each file is replaced whole or not at all; the clone's settings come last."""
     for name, text in plan.files.items():
         if text is not None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from baselinekit.errors import BaselinekitError, NothingSelected, Problem, nearest
-from baselinekit.model.history import Appearance, History, Run, Trend
+from baselinekit.model.history import Appearance, History, KeptRun, Trend
 from baselinekit.model.results import OUTCOMES, Moment, PastRun, Report, Summary, Trends
 from baselinekit.model.values import Json
 from baselinekit.report import dispatch as reports
@@ -35,7 +35,7 @@ def add(root: str, parts: Sequence[tuple[str, Report]]) -> int:
 
 def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History:
     """What is known of the baselines with these ids (globs; none: of all), over the last so many runs."""
-    found: list[Run] = []
+    found: list[KeptRun] = []
     unreadable: list[str] = []
     seen: dict[str, list[Appearance]] = {}
     with without_collector():
@@ -61,11 +61,11 @@ def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History
     return History(tuple(found), trends, tuple(unreadable))
 
 
-def _run(raw: Json, file: str) -> Run:
+def _run(raw: Json, file: str) -> KeptRun:
     about, counts = raw["run"], raw["summary"]
     summary = Summary(**{word: int(counts[word]) for word in OUTCOMES}, complete=bool(counts["complete"]))
     commit = about.get("commit")
-    return Run(
+    return KeptRun(
         str(about["id"]),
         str(about["started"]),
         float(about["seconds"]),
@@ -75,7 +75,7 @@ def _run(raw: Json, file: str) -> Run:
     )
 
 
-def _seen(raw: Json, run: Run) -> Appearance:
+def _seen(raw: Json, run: KeptRun) -> Appearance:
     observed, outcome = raw["observed"], raw["outcome"]
     if outcome not in OUTCOMES or not isinstance(raw["id"], str):
         raise ValueError(outcome)

@@ -21,7 +21,7 @@ from baselinekit.errors import (
     fault_of_ours,
 )
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.comparison import Answers, Comparison, Difference, Question
+from baselinekit.model.comparison import Answers, Comparison, Difference, SimilarityQuestion
 from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import HttpRequest, Recipe, Scores
 from baselinekit.model.results import Result, Spot
@@ -32,7 +32,7 @@ from baselinekit.replay.dispatch import Setting
 from baselinekit.store import pending
 from baselinekit.texts import already_masked, clipped, many, shown
 from baselinekit.variables import Redactor, Scope, as_text
-from baselinekit.workflow.environment import Here, drift_of
+from baselinekit.workflow.environment import CaptureEnvironment, drift_of
 from baselinekit.workflow.project import Project
 
 # What a recipe gives: its output, graded where it asks for scores; and the questions that a comparison
@@ -50,9 +50,9 @@ def check(baseline: Baseline, setting: Setting) -> None:
     rules = baseline.comparison
     asked = {rules.method, *(rule.method for rule in rules.fields.values())}
     if "judge" in asked:
-        setting.doors.models.check(_JUDGE)
+        setting.clients.models.check(_JUDGE)
     if "embedding" in asked:
-        setting.doors.similar([("", "")])  # which only reads the model
+        setting.clients.similar([("", "")])  # which only reads the model
 
 
 def observe(recipe: Recipe, setting: Setting) -> Observation:
@@ -69,7 +69,7 @@ def _graded(observation: Observation, scores: Scores, setting: Setting) -> Obser
     text = _text_of(output)
     rubric = replaying.rubric_of(scores, setting)
     question = replace(rubric_question(text, rubric, scores), turn=setting.turn, asker=setting.asker)
-    answer = setting.doors.models.ask(question)
+    answer = setting.clients.models.ask(question)
     graded = read_scores(answer.text, text, rubric, scores)
     parts: dict[str, Json] = dict(output) if isinstance(output, dict) else {"text": output}
     environment = {**observation.environment, **({"judge": answer.served} if answer.served else {})}
@@ -92,7 +92,7 @@ def scores_of(observation: Observation) -> dict[str, int | float]:
 
 def settled(matcher: Matcher, observation: Observation, setting: Setting) -> Comparison:
     """The comparison without open questions."""
-    answers: dict[Question, tuple[float, str]] = {}
+    answers: dict[SimilarityQuestion, tuple[float, str]] = {}
     comparison = matcher.compare(observation)
     for _ in range(_MOST_ROUNDS):
         if not comparison.questions:
@@ -103,20 +103,20 @@ def settled(matcher: Matcher, observation: Observation, setting: Setting) -> Com
     raise cannot("BK231", what, "pair their rows by a key: arrays: {path: {by: id}}")
 
 
-def _answers(questions: list[Question], setting: Setting) -> Answers:
+def _answers(questions: list[SimilarityQuestion], setting: Setting) -> Answers:
     near = [question for question in questions if question.method == "embedding"]
     pairs = [(question.expected, question.actual) for question in near]
     found = {
-        question: (score, "") for question, score in zip(near, setting.doors.similar(pairs), strict=True)
+        question: (score, "") for question, score in zip(near, setting.clients.similar(pairs), strict=True)
     }
     left = [question for question in questions if question not in found]
     return found | dict(zip(left, _judged(left, setting), strict=True))
 
 
-def _judged(questions: list[Question], setting: Setting) -> list[tuple[float, str]]:
+def _judged(questions: list[SimilarityQuestion], setting: Setting) -> list[tuple[float, str]]:
     from baselinekit.grade.dispatch import meaning_question, read_similarity
 
-    ask = setting.doors.models.ask
+    ask = setting.clients.models.ask
     asks = [
         replace(
             meaning_question(question.expected, question.actual, _JUDGE),
@@ -125,7 +125,7 @@ def _judged(questions: list[Question], setting: Setting) -> list[tuple[float, st
         )
         for question in questions
     ]
-    answers = setting.doors.together([partial(ask, one) for one in asks])
+    answers = setting.clients.together([partial(ask, one) for one in asks])
     return [
         read_similarity(answer.text, question.expected, question.actual)
         for question, answer in zip(questions, answers, strict=True)
@@ -151,13 +151,15 @@ class Tried:
     keep: Callable[[], None] = lambda: None
 
 
-class Judge:
+class BaselineRunner:
     """Judges baselines, from several threads at once."""
 
-    def __init__(self, here: Here, strict_rules: bool, explain: bool, timestamp: Callable[[], str]):
+    def __init__(
+        self, here: CaptureEnvironment, strict_rules: bool, explain: bool, timestamp: Callable[[], str]
+    ):
         self._here = here
         self._project = here.project
-        self._doors = here.doors
+        self._clients = here.clients
         self._strict_rules = strict_rules
         self._explain = explain
         self._timestamp = timestamp
@@ -174,7 +176,7 @@ class Judge:
         try:
             tried.keep()
         except BaselinekitError as error:
-            self._warn(error.problems[0].what)
+            self._warn(error.problems[0].message)
         except Exception as error:  # the verdict stands
             self._warn(str(fault_of_ours(error)))
         return tried.result
@@ -186,7 +188,7 @@ class Judge:
     def _fault(self, baseline: Baseline, error: Exception) -> Result:
         """Without whom it asks: to word that may be what went wrong."""
         problem = fault_of_ours(error).problems[0]
-        reason = self._project.redactor.mask(f"{problem.what}: {problem.mend}")
+        reason = self._project.redactor.mask(f"{problem.message}: {problem.hint}")
         return self._result(baseline, outcome="error", reason=reason, code=problem.code)
 
     def tried(self, baseline: Baseline, matcher: Matcher | None, turn: int = 0) -> Tried:
@@ -211,12 +213,12 @@ class Judge:
         try:
             if matcher is None:
                 matcher = compile_baseline(baseline, self._project.words_of(baseline))
-            setting = replace(self._project.setting_of(baseline, self._doors), turn=turn)
+            setting = replace(self._project.setting_of(baseline, self._clients), turn=turn)
             observation = observe(baseline.current, setting)
             comparison = settled(matcher, observation, setting)
         except OutOfBudget as error:
             problem = error.problems[0]
-            reason = f"{problem.what}: {problem.mend}"
+            reason = f"{problem.message}: {problem.hint}"
             return Tried(self._result(baseline, outcome="skipped", reason=reason, code=problem.code))
         except BaselinekitError as error:
             return Tried(self._error(baseline, error))
@@ -280,11 +282,11 @@ class Judge:
 
     def _error(self, baseline: Baseline, error: BaselinekitError) -> Result:
         problem = shown(error, self._project.redactor.mask).problems[0]
-        mend = f": {problem.mend}" if problem.mend else ""
+        hint = f": {problem.hint}" if problem.hint else ""
         return self._result(
             baseline,
             outcome="error",
-            reason=problem.what + mend,
+            reason=problem.message + hint,
             code=problem.code,
             verdict="refused" if isinstance(error, Refused) else None,
             at=problem.at or (),

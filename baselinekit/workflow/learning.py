@@ -15,12 +15,20 @@ from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import describes_many, escape, has_marker, split
 from baselinekit.placeholders.proposals import Write
-from baselinekit.refresh.learning import TICK, Look, Refusal, Volatile, learnt, tells_time, with_placeholders
+from baselinekit.refresh.learning import (
+    TICK,
+    ReplayView,
+    UnlearnablePlace,
+    Volatile,
+    learnt,
+    tells_time,
+    with_placeholders,
+)
 from baselinekit.replay.dispatch import Setting
 from baselinekit.secrets.finding import BY_NAME, likeness
 from baselinekit.tree.paths import children, render
 from baselinekit.variables import Redactor, Scope, names_in
-from baselinekit.workflow.compare import Way
+from baselinekit.workflow.compare import RunContext
 from baselinekit.workflow.judging import observe
 from baselinekit.workflow.project import Project
 
@@ -147,14 +155,14 @@ class Taught:
 
     output: Json
     volatile: tuple[Volatile, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
+    refusals: tuple[UnlearnablePlace, ...] = ()
 
 
-def observe_each(recipe: Recipe, setting: Setting, times: int, way: Way) -> list[Observation]:
+def observe_each(recipe: Recipe, setting: Setting, times: int, context: RunContext) -> list[Observation]:
     """The recipe replayed so many times, one after the other: replays at once would disturb each other. Each
     is a turn of its own, so that no kept answer of a model is given twice. Where the output tells the time,
     a clock has to tick once in between."""
-    told = way.advance(times)
+    told = context.advance(times)
     observations = []
     for turn in range(times):
         try:
@@ -163,10 +171,12 @@ def observe_each(recipe: Recipe, setting: Setting, times: int, way: Way) -> list
             if turn == 0:
                 raise
             again = f"replay {turn + 1} of {times}: "
-            raise type(error)(*(replace(one, what=again + one.what) for one in error.problems)) from None
+            raise type(error)(
+                *(replace(one, message=again + one.message) for one in error.problems)
+            ) from None
         told("passed")
         if turn == 0 and times > 1 and tells_time(observations[0].output):
-            way.doors.sleep(TICK)
+            context.clients.sleep(TICK)
     return observations
 
 
@@ -184,7 +194,7 @@ def taught(
     comparisons = [first.compare(observation) for observation in observations[1:]]
     if all(comparison.passed for comparison in comparisons):
         return Taught(_stored(draft))
-    look = Look(
+    look = ReplayView(
         outcomes=outcome_places(draft.current),
         wholes=body_places(draft.current),
         numeric=first.type == "numeric",
@@ -238,25 +248,27 @@ class _Differing:
         return self._all_kept and not above and path not in self._ways
 
 
-def _templates(output: Json, before: Json, matcher: Matcher) -> Iterator[Refusal]:
+def _templates(output: Json, before: Json, matcher: Matcher) -> Iterator[UnlearnablePlace]:
     known = set(arrays_of_one(before))
     for path in arrays_of_one(output):
         if path not in known and matcher.arrays.get(path) in (None, "each"):
             what = "its one element, with a placeholder in it, describes arrays of any length"
-            mend = f"add `arrays: {{{render(path)}: ordered}}` to its `comparison:`"
-            yield Refusal(path, "template", what, mend)
+            hint = f"add `arrays: {{{render(path)}: ordered}}` to its `comparison:`"
+            yield UnlearnablePlace(path, "template", what, hint)
 
 
 def _unresolved(
-    matcher: Matcher, observations: Sequence[Observation], refusals: Sequence[Refusal]
-) -> list[Refusal]:
+    matcher: Matcher, observations: Sequence[Observation], refusals: Sequence[UnlearnablePlace]
+) -> list[UnlearnablePlace]:
     """What the baseline would not accept of what was seen, beside what is refused anyway."""
     refused = {refusal.path for refusal in refusals}
-    found: dict[Path, Refusal] = {}
+    found: dict[Path, UnlearnablePlace] = {}
     for observation in observations:
         for difference in matcher.compare(observation).differences:
             path = difference.at
             if not any(path[: len(one)] == one or one[: len(path)] == path for one in refused):
                 what = "no placeholder was found that the rules accept in every replay"
-                found.setdefault(path, Refusal(path, "unresolved", what, "write a rule for it by hand"))
+                found.setdefault(
+                    path, UnlearnablePlace(path, "unresolved", what, "write a rule for it by hand")
+                )
     return list(found.values())

@@ -9,7 +9,7 @@ from baselinekit.model.results import Against, Earlier, Report, Result, Spot
 from baselinekit.variables import Redactor
 
 if TYPE_CHECKING:
-    from baselinekit.model.changes import Change, Proposal
+    from baselinekit.model.changes import Change, RefreshProposal
 
 
 def masked(report: Report, redactor: Redactor) -> Report:
@@ -65,7 +65,7 @@ def _spot(spot: Spot, redactor: Redactor) -> Spot:
     )
 
 
-def proposal_shown(proposal: Proposal, redactor: Redactor) -> Proposal:
+def proposal_shown(proposal: RefreshProposal, redactor: Redactor) -> RefreshProposal:
     """What a refresh would change, to be looked at: what stands in a file may be a secret as well."""
     plans = tuple(
         replace(plan, changes=tuple(_change(change, redactor) for change in plan.changes))

@@ -14,7 +14,7 @@ from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.baselines import Baseline, Known, Variant
 from baselinekit.model.recipes import CommandInput
 from baselinekit.model.results import Report
-from baselinekit.replay.dispatch import Doors
+from baselinekit.replay.dispatch import Clients
 from baselinekit.store import pending, records, state
 from baselinekit.texts import many
 from baselinekit.workflow.compare import load
@@ -54,11 +54,11 @@ class Orphans:
     notes: tuple[str, ...] = ()
 
 
-def search(project: Project, doors: Doors, parts: Sequence[Part] = ()) -> Orphans:
+def search(project: Project, clients: Clients, parts: Sequence[Part] = ()) -> Orphans:
     """Everything of the project that nothing needs any more; with result files, also what is never run."""
     baselines = load(project, ())
     found = [
-        *_sources(project, baselines, doors),
+        *_sources(project, baselines, clients),
         *_outputs(project, baselines),
         *_pending(project, baselines),
     ]
@@ -70,21 +70,21 @@ def search(project: Project, doors: Doors, parts: Sequence[Part] = ()) -> Orphan
     return Orphans(tuple(found), len(baselines), tuple(notes))
 
 
-def _sources(project: Project, baselines: Sequence[Baseline], doors: Doors) -> Iterator[Orphan]:
+def _sources(project: Project, baselines: Sequence[Baseline], clients: Clients) -> Iterator[Orphan]:
     together = Counter(baseline.source.file for baseline in baselines)
     for baseline in baselines:
         try:
-            check(baseline, project.setting_of(baseline, doors))
+            check(baseline, project.setting_of(baseline, clients))
         except BaselinekitError as error:
             gone = next((problem for problem in error.problems if _is_gone(problem, baseline)), None)
             if gone is not None:
                 file = baseline.source.file
-                yield Orphan("baseline", baseline.id, file, gone.what, together[file] == 1)
+                yield Orphan("baseline", baseline.id, file, gone.message, together[file] == 1)
 
 
 def _is_gone(problem: Problem, baseline: Baseline) -> bool:
     """A program that is not named may be allowed in another way: it is gone when there is none."""
-    if problem.code not in _GONE or _GONE[problem.code] not in problem.what:
+    if problem.code not in _GONE or _GONE[problem.code] not in problem.message:
         return False
     asked = baseline.current.input
     return not isinstance(asked, CommandInput) or ("/" not in asked.argv[0] and which(asked.argv[0]) is None)

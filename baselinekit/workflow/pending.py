@@ -15,14 +15,14 @@ from baselinekit.refresh.risk import compared_with
 from baselinekit.replay import dispatch as replaying
 from baselinekit.tree.paths import children, render
 from baselinekit.variables import Redactor
-from baselinekit.workflow.environment import Here, environment_of, observed_for
+from baselinekit.workflow.environment import CaptureEnvironment, environment_of, observed_for
 
 _SETTLED = ("max_age", "max_age.fail", "latency.max_ratio", "cost.max_ratio")
 """The rules that look at what is noted of a capture: a refresh notes it anew."""
 
 
 def seen_of(
-    here: Here, baseline: Baseline, comparison: Comparison, observation: Observation, now: str
+    here: CaptureEnvironment, baseline: Baseline, comparison: Comparison, observation: Observation, now: str
 ) -> Seen:
     """What a refresh would approve. An environment that cannot be found out is left out."""
     project = here.project

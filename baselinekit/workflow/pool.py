@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from baselinekit.model.questions import Answer, Ask
-from baselinekit.replay.dispatch import Doors
+from baselinekit.replay.dispatch import Clients
 
 # Work in threads, results in order: output never depends on which finished first. And how a run is
 # stopped.
@@ -45,7 +45,7 @@ class Stop:
         return self._asked
 
 
-class Pool(Generic[Item, Done]):
+class ThreadPool(Generic[Item, Done]):
     """`work` is done for each item by at most `jobs` threads; `finished` is told of each result, one at a
     time, and answers whether to go on. Whoever asks to `stop` has what is under way cancelled (`cancel`) and
     what is done kept.
@@ -150,11 +150,11 @@ class _Turns(Generic[Item, Done]):
 class AtOnce:
     """Around a run. The threads that ask wait for nobody but a door, so those that wait for them go on."""
 
-    def __init__(self, doors: Doors, jobs: int):
-        self._models = doors.models
+    def __init__(self, clients: Clients, jobs: int):
+        self._models = clients.models
         self._free = threading.Semaphore(jobs)
         self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="asking")
-        self.doors = replace(doors, models=self, together=self.together)
+        self.clients = replace(clients, models=self, together=self.together)
 
     def __enter__(self) -> Self:
         return self

@@ -10,10 +10,10 @@ from baselinekit.model.config import Config, Environment, Variable
 from baselinekit.model.questions import Model
 from baselinekit.model.recipes import Command, Surroundings
 from baselinekit.model.values import Json
-from baselinekit.placeholders.pattern import Patience
+from baselinekit.placeholders.pattern import RegexBudget
 from baselinekit.placeholders.table import Words
 from baselinekit.programs.git import Execute, Git
-from baselinekit.replay.dispatch import Ceilings, Doors, Setting, ceilings_of
+from baselinekit.replay.dispatch import Ceilings, Clients, Setting, ceilings_of
 from baselinekit.store import at_revision, config as configuration
 from baselinekit.trust import Trust, check_inside, in_ci, origins_in
 from baselinekit.variables import Redactor, Scope, Secret, as_text, parse_env_file
@@ -58,7 +58,7 @@ class Project:
     environment: str | None = None
     config_from: str | None = None
 
-    def setting(self, folder: str, doors: Doors) -> Setting:
+    def setting(self, folder: str, clients: Clients) -> Setting:
         """What surrounds a recipe whose file stands in `folder` (below the root)."""
         surroundings = Surroundings(
             root=self.root,
@@ -75,17 +75,17 @@ class Project:
             self.trust,
             self.redactor,
             self.config.http,
-            doors,
+            clients,
             ceilings=self.ceilings,
         )
 
-    def setting_of(self, baseline: Baseline, doors: Doors) -> Setting:
-        setting = self.setting(os.path.dirname(baseline.source.file), doors)
+    def setting_of(self, baseline: Baseline, clients: Clients) -> Setting:
+        setting = self.setting(os.path.dirname(baseline.source.file), clients)
         return replace(setting, asker=baseline.id)
 
     def words_of(self, baseline: Baseline) -> Words:
         """What placeholders mean for one baseline: `<<var(base_url)>>` is the address that it asks."""
-        words = replace(self.words, patience=Patience(self.words.patience.clock))
+        words = replace(self.words, regex_budget=RegexBudget(self.words.regex_budget.clock))
         base = (
             self.override_base_url or getattr(baseline.current.execution, "base_url", None) or self.base_url
         )
@@ -154,7 +154,7 @@ def open_project(operator: Operator) -> Project:
         scope=scope,
         trust=trust,
         redactor=Redactor(scope.secrets),
-        words=Words(config.placeholders, scope, operator.now, Patience(operator.work)),
+        words=Words(config.placeholders, scope, operator.now, RegexBudget(operator.work)),
         base_url=base_url,
         override_base_url=operator.base_url,
         commands={name: _command(spec) for name, spec in config.commands.items()},
@@ -217,10 +217,10 @@ def _environment(config: Config, name: str | None) -> Environment:
         return Environment()
     if name not in config.environments:
         known = list(config.environments)
-        mend = nearest(name, known) or (
+        hint = nearest(name, known) or (
             f"there are {', '.join(known)}" if known else "declare `environments:`"
         )
-        raise InvalidInput(Problem("BK505", f"there is no environment {name!r}", mend))
+        raise InvalidInput(Problem("BK505", f"there is no environment {name!r}", hint))
     return config.environments[name]
 
 

@@ -93,7 +93,7 @@ def load(paths: Sequence[str], cwd: str, root: str | None = None) -> list[Part]:
 def _as_named(problem: Problem, path: str, near: str | None) -> Problem:
     """What is said of a file that cannot be opened bears its name as it was written."""
     place = problem.place
-    problem = replace(problem, mend=f"the result file is {near}") if near else problem
+    problem = replace(problem, hint=f"the result file is {near}") if near else problem
     return replace(problem, place=Place(path, place.line, place.column)) if place else problem
 
 
@@ -151,8 +151,8 @@ def _in_order(parts: Sequence[Part]) -> list[Part]:
     return sorted(parts, key=lambda part: part[1].shard.number if part[1].shard else 0)
 
 
-def _apart(what: str, mend: str, file: str) -> InvalidInput:
-    return InvalidInput(Problem("BK131", what, mend, Place(file)))
+def _apart(what: str, hint: str, file: str) -> InvalidInput:
+    return InvalidInput(Problem("BK131", what, hint, Place(file)))
 
 
 def _refuse_others(parts: Sequence[Part], different: Collection[str]) -> None:
@@ -169,9 +169,9 @@ def _refuse_others(parts: Sequence[Part], different: Collection[str]) -> None:
             if here != there and what not in different:
                 said = f"is of another {what} than {first}"
                 said += "" if what in _HASHED else f": {_short(here)}, not {_short(there)}"
-                mend = "take the files of one run of your CI"
-                mend += f", or pass --allow-different {what}" if what in MAY_DIFFER else ""
-                problems.append(Problem("BK131", said, mend, Place(file)))
+                hint = "take the files of one run of your CI"
+                hint += f", or pass --allow-different {what}" if what in MAY_DIFFER else ""
+                problems.append(Problem("BK131", said, hint, Place(file)))
     if problems:
         raise InvalidInput(*problems)
 

@@ -87,8 +87,8 @@ def _nothing(baselines: Sequence[Baseline], wanted: Selection) -> tuple[str, str
     if wanted.ids:
         return of, nearest(wanted.ids[0], ids) or f"the ids are {few(ids)}"
     if wanted.tags:
-        mend = f"the tags are {few(tags)}" if tags else "none of them has a tag"
-        return of, nearest(wanted.tags[0], tags) or mend
+        hint = f"the tags are {few(tags)}" if tags else "none of them has a tag"
+        return of, nearest(wanted.tags[0], tags) or hint
     if wanted.expression:
         return of, f"-k takes words of the id, the name or a tag; the ids are {few(ids)}"
     return of, "leave out --exclude-tag"

@@ -78,10 +78,10 @@ def _verdict(failed: Sequence[Result], passes: int, rate: float) -> str:
 
 def _in_common(failed: Sequence[Result]) -> set[object]:
     """What is different in the same way in every one of them."""
-    return set.intersection(*({_way(spot) for spot in result.differences} for result in failed))
+    return set.intersection(*({_context(spot) for spot in result.differences} for result in failed))
 
 
-def _way(spot: Spot) -> object:
+def _context(spot: Spot) -> object:
     """A literal value counts with what came instead. Of all else (a lost key, another type, a tolerance or a
     placeholder that was not met) it is enough that it is there: however it varies, it varies outside."""
     return (spot.path, spot.kind, canonical(_shown(spot.actual)) if _may_vary(spot) else None)

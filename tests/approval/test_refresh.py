@@ -127,7 +127,7 @@ def test_what_was_set_against_something_else_is_refused(here: Desk, old: str, ne
     file.write_text(file.read_text().replace(old, new))
     (refusal,) = here.propose("a").refusals
     assert refusal.problem.code == "BK531"
-    assert refusal.problem.mend == "compare again: baselinekit compare --id a"
+    assert refusal.problem.hint == "compare again: baselinekit compare --id a"
 
 
 def test_a_comment_or_a_record_makes_nothing_stale(here: Desk) -> None:
@@ -227,7 +227,7 @@ def test_what_no_output_can_mend_is_told(tmp_path: Path) -> None:
     failed(here)
     (refusal,) = here.propose("a").refusals
     assert refusal.problem.code == "BK537"
-    assert "body.k is not there, and require_keys" in refusal.problem.what
+    assert "body.k is not there, and require_keys" in refusal.problem.message
     here.says("a", {"v": 2})
     failed(here)
     (plan,) = here.propose("a").plans
@@ -277,7 +277,7 @@ def test_a_masked_value_is_never_approved(tmp_path: Path) -> None:
     assert blocked.path == ("body", "who")
     problem = forbidden(plan, {0, 1}, ANYTHING)
     assert problem is not None
-    assert (problem.code, "body.who was masked" in problem.what) == ("BK534", True)
+    assert (problem.code, "body.who was masked" in problem.message) == ("BK534", True)
     here.refresh("a", paths=["n"])
     assert "body: {who: x, n: 2}" in file.read_text()
 
@@ -441,7 +441,9 @@ def test_rules_that_do_not_go_with_the_new_output_are_said_to(tmp_path: Path) ->
     failed(here)
     (refused,) = here.propose().refusals
     assert refused.problem.code == "BK221"
-    assert refused.problem.what.startswith("what came back does not go with the rules: "), "the file is right"
+    assert refused.problem.message.startswith("what came back does not go with the rules: "), (
+        "the file is right"
+    )
 
 
 def test_rows_of_another_form_are_no_group(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ class Brute:
         if self._ignored(path):
             yield known
             return
-        way = self._way(path, way)
+        way = self._context(path, way)
         if isinstance(expected, str) and expected in ACCEPTS:
             if ACCEPTS[expected](actual):
                 yield known
@@ -125,7 +125,7 @@ class Brute:
         elif self._scalars(expected, actual, way):
             yield known
 
-    def _way(self, path: Path, way: Way) -> Way:
+    def _context(self, path: Path, way: Way) -> Way:
         found: list[tuple[tuple[int, int, int], dict[str, Any] | None]] = []
         fields = _most_exact(self.given.fields, path)
         if fields is not None:
@@ -202,7 +202,7 @@ class Brute:
 
     def _compared(self, value: Json, path: Path, way: Way) -> bool:
         """Whether there is anything to look at in a value: a numeric comparison has no eyes for the rest."""
-        way = self._way(path, way)
+        way = self._context(path, way)
         if way.type != "numeric" or self._ignored(path):
             return True
         if isinstance(value, dict | list):

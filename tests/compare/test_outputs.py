@@ -109,7 +109,7 @@ def test_a_path_that_both_have_is_refused() -> None:
         ("BK204", ("comparison", "ignore_fields", 0)),
         ("BK204", ("comparison", "require_keys", 0)),
     ]
-    assert "body.status or $.status" in caught.value.problems[0].mend
+    assert "body.status or $.status" in caught.value.problems[0].hint
     stored = {"status": 404, "body": {"status": "x"}}
     actual = {"status": 200, "body": {"status": "x"}}
     assert differences(stored, actual, ignore_fields=["$.status"]) == []

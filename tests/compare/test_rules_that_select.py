@@ -323,7 +323,7 @@ def test_the_order_of_writing_never_matters(
         try:
             found = ruled.compare(DOCUMENT, came, rules)
         except InvalidInput as error:
-            return sorted(problem.what for problem in error.problems)
+            return sorted(problem.message for problem in error.problems)
         return found.passed, ruled.shown(found)
 
     assert judged(False) == judged(True)

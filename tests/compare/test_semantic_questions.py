@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import ruled
 
-from baselinekit.model.comparison import Comparison, Question
+from baselinekit.model.comparison import Comparison, SimilarityQuestion
 from baselinekit.model.observation import Observation
 from baselinekit.model.values import Json
 
@@ -18,19 +18,19 @@ RED, SEA, BIRDS = (first for first, _ in MEANINGS)
 SCARLET, OCEANS, SUNRISE = (second for _, second in MEANINGS)
 
 
-def alike(question: Question) -> float:
+def alike(question: SimilarityQuestion) -> float:
     return float(any({question.expected, question.actual} <= set(texts) for texts in MEANINGS))
 
 
 def settle(
     expected: Json, actual: Json, rules: dict[str, Any] | None = None, method: str = "judge"
-) -> tuple[Comparison, list[list[Question]]]:
+) -> tuple[Comparison, list[list[SimilarityQuestion]]]:
     """The comparison with every answer, and the questions of each round."""
     stated = {"type": "semantic", "method": method, **(rules or {})}
     matcher = ruled.matcher(expected, stated)
     seen = Observation(actual, 0.0)
-    answers: dict[Question, tuple[float, str]] = {}
-    rounds: list[list[Question]] = []
+    answers: dict[SimilarityQuestion, tuple[float, str]] = {}
+    rounds: list[list[SimilarityQuestion]] = []
     comparison = matcher.compare(seen)
     while comparison.questions:
         assert len(rounds) < 5
@@ -65,7 +65,7 @@ def test_an_answer_settles_the_difference() -> None:
 def test_the_least_similarity_is_the_rules() -> None:
     rules = {"type": "semantic", "method": "judge", "min_similarity": 0.6}
     matcher = ruled.matcher(RED, rules)
-    question = Question(RED, SCARLET, "judge")
+    question = SimilarityQuestion(RED, SCARLET, "judge")
     for score, passes in ((0.6, True), (0.59, False), (1.0, True)):
         assert matcher.compare(Observation(SCARLET, 0.0), {question: (score, "")}).passed is passes
 
@@ -98,7 +98,7 @@ def test_a_field_has_a_method_of_its_own() -> None:
     }
     matcher = ruled.matcher({"a": RED, "b": SEA, "c": SEA}, {"fields": fields})
     comparison = matcher.compare(Observation({"a": RED, "b": OCEANS, "c": OCEANS}, 0.0))
-    assert comparison.questions == (Question(SEA, OCEANS, "embedding"),)
+    assert comparison.questions == (SimilarityQuestion(SEA, OCEANS, "embedding"),)
     assert ruled.shown(comparison) == [["c", "similarity"]], "which is called words now"
 
 

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from baselinekit.evals.attempts import Outside
-from baselinekit.evals.run import Policy, run
+from baselinekit.evals.run import RunPolicy, run
 from baselinekit.evals.selection import Choice
 from baselinekit.model.evals import Case, Expected, Suite, SuiteConfig
 from baselinekit.model.graders import ExactMatch, Grader
-from baselinekit.model.observation import Finished, Request, Response, Run
+from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.model.questions import Answer, Ask, Usage
 from baselinekit.model.recipes import Recipe, SkillExecution
 from baselinekit.model.results import Report, Result
-from baselinekit.replay.dispatch import Doors
-from baselinekit.workflow.compare import Clock, Way
+from baselinekit.replay.dispatch import Clients
+from baselinekit.workflow.compare import Clock, RunContext
 from baselinekit.workflow.pool import Stop
 from baselinekit.workflow.project import Operator, Project, open_project
 
@@ -54,14 +54,14 @@ class World:
         if not (root / "baselinekit.yaml").exists():
             (root / "baselinekit.yaml").write_text(CONFIG)
 
-    def execute(self, asked: Run) -> Finished:
+    def execute(self, asked: ProcessSpec) -> ProcessResult:
         if not asked.stdin:  # git, which is asked where we are
-            return Finished(1, b"", b"", 0.001)
+            return ProcessResult(1, b"", b"", 0.001)
         given = json.loads(asked.stdin)["input"]
         self.limits.append(asked.timeout)
         self.calls.append(given)
         said = self.answers(given, self.calls.count(given))
-        return Finished(0, said.encode(), b"", 0.001)
+        return ProcessResult(0, said.encode(), b"", 0.001)
 
     def ask(self, ask: Ask) -> Answer:
         self.asked.append(ask)
@@ -80,14 +80,16 @@ class World:
         self, suite: Suite, wanted: Choice | None = None, outside: Outside | None = None, **policy: Any
     ) -> Report:
         clock = Clock(lambda: "2024-01-20T14:30:52Z", self.seconds)
-        way = Way(self.doors(), self.cancelled.set, clock, stop=self.stop)
-        return run(self.project(), suite, wanted or Choice(), Policy(**policy), way, outside or Outside())
+        context = RunContext(self.clients(), self.cancelled.set, clock, stop=self.stop)
+        return run(
+            self.project(), suite, wanted or Choice(), RunPolicy(**policy), context, outside or Outside()
+        )
 
     def project(self) -> Project:
         return open_project(Operator(cwd=str(self.root)))
 
-    def doors(self) -> Doors:
-        return Doors(self.send, self.execute, self.slept.append, models=self)
+    def clients(self) -> Clients:
+        return Clients(self.send, self.execute, self.slept.append, models=self)
 
     def one(self, case: Case, **policy: Any) -> Result:
         (result,) = self.run(suite(case), **policy).results

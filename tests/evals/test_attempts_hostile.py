@@ -82,9 +82,9 @@ def test_f28_f29_f40_skills_of_evals_are_ended_bounded_and_told_no_secrets(tmp_p
     assert "OPENAI_API_KEY" not in ran.stdout
     pids = (tmp_path / "pids").read_text().split()
     assert len(pids) == 2
-    patience = time.monotonic() + 30
+    regex_budget = time.monotonic() + 30
     while any(Path(f"/proc/{pid}/cmdline").exists() for pid in pids):
-        assert time.monotonic() < patience
+        assert time.monotonic() < regex_budget
         time.sleep(0.01)
 
 

@@ -12,10 +12,10 @@ from baselinekit.errors import Refused, cannot
 from baselinekit.evals.attempts import Outside, Time
 from baselinekit.model.evals import Case
 from baselinekit.model.graders import Call, FunctionOutput, Grader, ModelJudge, Scoring
-from baselinekit.model.observation import Finished, Ran, Request, Response, Run
+from baselinekit.model.observation import ProcessResult, ProcessSpec, Ran, Request, Response
 from baselinekit.model.questions import Answer, Ask
 from baselinekit.model.recipes import HttpExecution, HttpFlow, HttpRequest, Recipe
-from baselinekit.replay.dispatch import Doors
+from baselinekit.replay.dispatch import Clients
 
 JUDGE = Grader("judge", "model", ModelJudge("is it kind?", scoring=Scoring("boolean")))
 CALLS = Grader("calls", "code", FunctionOutput("f", [Call(4, [2])]))
@@ -41,9 +41,9 @@ class Slow(World):
         self._through(request.timeout, "BK303")
         return Response(200, (("content-type", "application/json"),), b'{"n": 1}', self.takes)
 
-    def execute(self, asked: Run) -> Finished:
+    def execute(self, asked: ProcessSpec) -> ProcessResult:
         self._through(asked.timeout, "BK321")
-        return Finished(0, self.said, b"", self.takes)
+        return ProcessResult(0, self.said, b"", self.takes)
 
     def ask(self, ask: Ask) -> Answer:
         self._through(ask.timeout, "BK603")
@@ -73,8 +73,8 @@ def test_h61_all_that_a_case_asks_shares_its_limit(
 ) -> None:
     world = Slow(tmp_path, takes)
 
-    def sandbox(method: FunctionOutput, code: str, execute: Callable[[Run], Finished]) -> Ran:
-        execute(Run(("python",), timeout=60))
+    def sandbox(method: FunctionOutput, code: str, execute: Callable[[ProcessSpec], ProcessResult]) -> Ran:
+        execute(ProcessSpec(("python",), timeout=60))
         return Ran(())
 
     if CALLS in known.graders:
@@ -109,9 +109,9 @@ def test_h61_a_case_may_take_an_hour_or_what_the_configuration_grants(
 
 def test_h61_nobody_waits_longer_than_there_is_time(tmp_path: Path) -> None:
     world = World(tmp_path)
-    ours = Doors(world.send, world.execute, world.slept.append, models=world)
-    doors = Time(3, lambda: 1.0, 0.0).within(ours)
+    ours = Clients(world.send, world.execute, world.slept.append, models=world)
+    clients = Time(3, lambda: 1.0, 0.0).within(ours)
     for seconds in (1, 5):
-        doors.sleep(seconds)
+        clients.sleep(seconds)
     assert world.slept == [1, 2]
     assert Time(None, lambda: 1e9, 0.0).left() == float("inf")

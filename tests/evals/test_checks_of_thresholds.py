@@ -42,7 +42,7 @@ def test_what_needs_more_attempts_than_are_made(
         return
     with pytest.raises(InvalidInput, match=r"BK724 .*pass@3 cannot be met: nobody can tell it from") as error:
         check_reachable(cases, stated, attempts, str(tmp_path))
-    assert "--attempts 3" in error.value.problems[0].mend
+    assert "--attempts 3" in error.value.problems[0].hint
 
 
 def test_nobody_is_asked(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from storehelp import BASELINE, write
 from baselinekit.errors import Problem, Refused
 from baselinekit.evals.doctor import examine_all
 from baselinekit.model.graders import FunctionOutput
-from baselinekit.replay.dispatch import Doors
+from baselinekit.replay.dispatch import Clients
 from baselinekit.workflow.doctor import Findings
 from baselinekit.workflow.project import Operator, open_project
 
@@ -43,7 +43,7 @@ def examined(root: Path, *paths: str, refuse: bool = False) -> Findings:
     found = examine_all(
         open_project(Operator(cwd=str(root))),
         paths,
-        Doors(world.send, world.execute, world.slept.append, models=world),
+        Clients(world.send, world.execute, world.slept.append, models=world),
         runnable,
     )
     assert (world.calls, world.asked) == ([], [])

@@ -27,9 +27,9 @@ from baselinekit.model.recipes import (
     SkillExecution,
 )
 from baselinekit.model.results import Report, Result
-from baselinekit.replay.dispatch import Doors
+from baselinekit.replay.dispatch import Clients
 from baselinekit.suites.loading import load_cases
-from baselinekit.workflow.environment import Here
+from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.project import Operator, open_project
 
 PROMPT = PromptExecution("prompt")
@@ -79,7 +79,9 @@ def keys(root: Path, asked: Any, texts: tuple[str, ...]) -> list[str]:
     for text in texts:
         write(root, "f.yaml", text)
         write(root, "s/SKILL.md", text)
-        here = Here(project, Doors(world.send, world.execute, world.slept.append, models=world))
+        here = CaptureEnvironment(
+            project, Clients(world.send, world.execute, world.slept.append, models=world)
+        )
         prepared = prepare_cases(here, [known], lambda method: None)
         found.append(key_of(project, "s", prepared, 1, [0]))
     return found

@@ -16,10 +16,10 @@ from evalreports import report, result
 from baselinekit.errors import cannot
 from baselinekit.evals import gating, notifying
 from baselinekit.model.evals import Gate, Reporting
-from baselinekit.model.observation import Finished, Run
+from baselinekit.model.observation import ProcessResult, ProcessSpec
 from baselinekit.programs.process import Processes
 from baselinekit.replay.client import Client
-from baselinekit.replay.dispatch import Doors
+from baselinekit.replay.dispatch import Clients
 from baselinekit.workflow.project import Operator, Project, open_project
 
 RUN = report(result("a", "+"), result("b", "-"))
@@ -60,9 +60,9 @@ def hook() -> Iterator[Hook]:
 
 
 @pytest.fixture
-def doors() -> Iterator[Doors]:
+def clients() -> Iterator[Clients]:
     client = Client({})
-    yield Doors(client.send, Processes().execute, lambda seconds: None)
+    yield Clients(client.send, Processes().execute, lambda seconds: None)
     client.close()
 
 
@@ -71,10 +71,10 @@ def project(folder: Path, config: str, **more: Any) -> Project:
     return open_project(Operator(str(folder), **more))
 
 
-def test_a_webhook_is_told_what_failed(tmp_path: Path, hook: Hook, doors: Doors) -> None:
+def test_a_webhook_is_told_what_failed(tmp_path: Path, hook: Hook, clients: Clients) -> None:
     here = project(tmp_path, f"notify: {{webhook: '{hook.url}/x', headers: {{X-Team: qa}}}}\n")
     told = notifying.notice(RUN, 1, [gating.judge(Gate("g", {"pass rate": 0.9}), RUN)], "http://ci/1")
-    assert notifying.notify(here, told, doors) == ""
+    assert notifying.notify(here, told, clients) == ""
     ((path, headers, body),) = hook.heard
     assert (path, headers["X-Team"], headers["Content-Type"]) == ("/x", "qa", "application/json")
     assert body["text"] == "baselinekit s: 1 failed, 1 passed; g is not met http://ci/1"
@@ -83,61 +83,61 @@ def test_a_webhook_is_told_what_failed(tmp_path: Path, hook: Hook, doors: Doors)
     assert (body["exit_code"], body["link"]) == (1, "http://ci/1")
 
 
-def test_an_address_that_is_a_secret_is_shown_to_nobody(tmp_path: Path, hook: Hook, doors: Doors) -> None:
+def test_an_address_that_is_a_secret_is_shown_to_nobody(tmp_path: Path, hook: Hook, clients: Clients) -> None:
     config = "variables: {chat: {from_env: CHAT, secret: true}}\nnotify: {webhook: '{{chat}}'}\n"
     here = project(tmp_path, config, environ={"CHAT": f"{hook.url}/token-abcdefgh123"})
-    assert notifying.notify(here, {"text": f"see {hook.url}/token-abcdefgh123"}, doors) == ""
+    assert notifying.notify(here, {"text": f"see {hook.url}/token-abcdefgh123"}, clients) == ""
     assert hook.heard[0][0] == "/token-abcdefgh123"
     assert "token-abcdefgh123" not in json.dumps(hook.heard[0][2])
     hook.status = 404
-    warning = notifying.notify(here, {"text": ""}, doors)
+    warning = notifying.notify(here, {"text": ""}, clients)
     assert "BK735 127.0.0.1:" in warning
     assert "answered 404" in warning
     assert "token" not in warning
 
 
-def test_who_is_not_there_is_a_warning(tmp_path: Path, doors: Doors) -> None:
+def test_who_is_not_there_is_a_warning(tmp_path: Path, clients: Clients) -> None:
     here = project(tmp_path, "notify: {webhook: 'http://127.0.0.1:9/x'}\n")
-    warning = notifying.notify(here, {"text": ""}, doors)
+    warning = notifying.notify(here, {"text": ""}, clients)
     assert warning.startswith("nobody could be notified: BK735 127.0.0.1:9: ")
 
 
-def test_hosts_that_are_not_allowed_are_not_told_either(tmp_path: Path, hook: Hook, doors: Doors) -> None:
+def test_hosts_that_are_not_allowed_are_not_told_either(tmp_path: Path, hook: Hook, clients: Clients) -> None:
     here = project(tmp_path, f"allow_hosts: [api.example.com]\nnotify: {{webhook: '{hook.url}'}}\n")
-    assert "BK401" in notifying.notify(here, {"text": ""}, doors)
+    assert "BK401" in notifying.notify(here, {"text": ""}, clients)
     assert hook.heard == []
 
 
-def test_a_variable_that_is_not_set_is_a_warning(tmp_path: Path, doors: Doors) -> None:
+def test_a_variable_that_is_not_set_is_a_warning(tmp_path: Path, clients: Clients) -> None:
     here = project(tmp_path, "notify: {webhook: '{{chat}}'}\n")
-    assert "BK501" in notifying.notify(here, {"text": ""}, doors)
+    assert "BK501" in notifying.notify(here, {"text": ""}, clients)
 
 
-def test_a_program_gets_it_on_its_standard_input(tmp_path: Path, doors: Doors) -> None:
+def test_a_program_gets_it_on_its_standard_input(tmp_path: Path, clients: Clients) -> None:
     (tmp_path / "tell.py").write_text("import sys\nopen('told.json', 'w').write(sys.stdin.read())\n")
     here = project(tmp_path, f"notify: {{command: [{json.dumps(sys.executable)}, tell.py]}}\n")
-    assert notifying.notify(here, notifying.notice(RUN, 1), doors) == ""
+    assert notifying.notify(here, notifying.notice(RUN, 1), clients) == ""
     assert json.loads((tmp_path / "told.json").read_text())["format"] == "baselinekit.notice/1"
 
 
-def test_a_program_that_fails_is_a_warning(tmp_path: Path, doors: Doors) -> None:
+def test_a_program_that_fails_is_a_warning(tmp_path: Path, clients: Clients) -> None:
     words = "import sys; print('no network', file=sys.stderr); sys.exit(3)"
     here = project(tmp_path, f'notify: {{command: [{json.dumps(sys.executable)}, -c, "{words}"]}}\n')
-    warning = notifying.notify(here, {"text": ""}, doors)
+    warning = notifying.notify(here, {"text": ""}, clients)
     assert "ended with exit code 3" in warning
     assert "no network" in warning
     gone = project(tmp_path, "notify: {command: [no-such-program-at-all]}\n")
-    assert "is not found" in notifying.notify(gone, {"text": ""}, doors)
+    assert "is not found" in notifying.notify(gone, {"text": ""}, clients)
 
 
-def test_a_program_that_takes_too_long_is_told_what_it_can_do(tmp_path: Path, doors: Doors) -> None:
+def test_a_program_that_takes_too_long_is_told_what_it_can_do(tmp_path: Path, clients: Clients) -> None:
     """There is no `timeout` to be raised."""
 
-    def execute(run: Run) -> Finished:
+    def execute(run: ProcessSpec) -> ProcessResult:
         raise cannot("BK321", "it did not end within 10 s", "raise `timeout`, if it may take longer")
 
     here = project(tmp_path, f"notify: {{command: [{json.dumps(sys.executable)}]}}\n")
-    warning = notifying.notify(here, {"text": ""}, replace(doors, execute=execute))
+    warning = notifying.notify(here, {"text": ""}, replace(clients, execute=execute))
     assert warning.endswith(
         "BK735 it did not end within 10 s: let it end sooner, or work on in the background"
     )

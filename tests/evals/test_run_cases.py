@@ -13,7 +13,7 @@ from evalcases import EXACT, World, case, metric, outcomes, passes_at, suite, tr
 from baselinekit.errors import InvalidInput, NothingSelected, OutOfBudget, Problem, Refused, cannot
 from baselinekit.evals.attempts import Outside
 from baselinekit.evals.measuring import RATE
-from baselinekit.evals.run import Policy, planned
+from baselinekit.evals.run import RunPolicy, planned
 from baselinekit.evals.selection import Choice
 from baselinekit.model.evals import Expected
 from baselinekit.model.graders import (
@@ -148,8 +148,8 @@ def test_a_name_that_nothing_stands_for_is_mended_as_a_case_can(tmp_path: Path) 
     with pytest.raises(InvalidInput) as error:
         world.run(suite(replace(case("a"), recipe=asked)))
     (told,) = [problem for problem in error.value.problems if problem.code == "BK350"]
-    assert told.what == "nothing stands for {{nope}}"
-    assert told.mend == "--var nope=…, or `variables:` in the configuration; \\{{nope}} is the text itself"
+    assert told.message == "nothing stands for {{nope}}"
+    assert told.hint == "--var nope=…, or `variables:` in the configuration; \\{{nope}} is the text itself"
 
 
 def test_a_skipped_case_is_not_run(tmp_path: Path) -> None:
@@ -342,7 +342,7 @@ def test_a_list_tells_what_would_be_asked_and_asks_nobody(tmp_path: Path) -> Non
     judge = Grader("judge", "model", ModelJudge("is it kind?", samples=3))
     cases = suite(case("a", "yes", EXACT, judge), case("b", skip="not now"), attempts=2)
     world = World(tmp_path)
-    found = planned(world.project(), cases, Choice(), Policy(), world.doors(), Outside())
+    found = planned(world.project(), cases, Choice(), RunPolicy(), world.clients(), Outside())
     assert [(one.case.id, one.attempts, one.calls) for one in found] == [("a", 2, 6), ("b", 0, 0)]
     assert (world.calls, world.asked) == ([], [])
 

@@ -10,12 +10,12 @@ from evalcases import World
 from storehelp import EXAMPLES, write
 
 from baselinekit.errors import BaselinekitError, InvalidInput
-from baselinekit.evals.run import Policy, run
+from baselinekit.evals.run import RunPolicy, run
 from baselinekit.evals.selection import Choice, load
-from baselinekit.model.observation import Finished, Request, Response, Run
+from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.model.results import Report, Result
-from baselinekit.replay.dispatch import Doors
-from baselinekit.workflow.compare import Clock, Way
+from baselinekit.replay.dispatch import Clients
+from baselinekit.workflow.compare import Clock, RunContext
 from baselinekit.workflow.project import Operator, open_project
 
 UUID = "123e4567-e89b-42d3-a456-426614174000"
@@ -29,7 +29,7 @@ class Service(World):
     """Whoever is asked over HTTP, and a skill: both answer what the test says. `ends`: how the skill's
     program ends, where that is not by answering."""
 
-    def __init__(self, root: Path, body: Any = None, ends: Finished | None = None, **operator: Any):
+    def __init__(self, root: Path, body: Any = None, ends: ProcessResult | None = None, **operator: Any):
         write(root, "baselinekit.yaml", CONFIG)
         super().__init__(root)
         self.body, self.ends = body, ends
@@ -41,18 +41,20 @@ class Service(World):
         self.requests.append(request)
         return Response(200, (("content-type", "application/json"),), json.dumps(self.body).encode(), 0.01)
 
-    def execute(self, asked: Run) -> Finished:
+    def execute(self, asked: ProcessSpec) -> ProcessResult:
         if not asked.stdin:
-            return Finished(1, b"", b"", 0.0)
+            return ProcessResult(1, b"", b"", 0.0)
         self.given.append(json.loads(asked.stdin))
-        return self.ends or Finished(0, json.dumps(self.body).encode(), b"", 0.01)
+        return self.ends or ProcessResult(0, json.dumps(self.body).encode(), b"", 0.01)
 
     def files(self, *names: str, **policy: Any) -> Report:
         """A run of these files of the project."""
         project = open_project(Operator(cwd=str(self.root), **self.operator))
-        doors = Doors(self.send, self.execute, self.slept.append, models=self)
-        way = Way(doors, lambda: None, Clock(lambda: "2024-02-01T00:00:00Z", self.seconds), stop=self.stop)
-        return run(project, load(project, names, None), Choice(), Policy(**policy), way)
+        clients = Clients(self.send, self.execute, self.slept.append, models=self)
+        context = RunContext(
+            clients, lambda: None, Clock(lambda: "2024-02-01T00:00:00Z", self.seconds), stop=self.stop
+        )
+        return run(project, load(project, names, None), Choice(), RunPolicy(**policy), context)
 
     def record(self, text: str, **policy: Any) -> Result:
         write(self.root, "r.yaml", text)
@@ -143,7 +145,7 @@ def test_h8_a_run_records_a_pass_and_a_failure_and_no_error(
         "current: {input: x, execution: {type: skill, skill_name: echo}}\n"
         "metadata:\n  last_passed: null\n  failure_count: 4\n"
     )
-    world = Service(tmp_path, body, ends=Finished(7, b"", b"", 0.0) if body is None else None)
+    world = Service(tmp_path, body, ends=ProcessResult(7, b"", b"", 0.0) if body is None else None)
     world.record(text, record="always")
     for old, new in changed.items():
         text = text.replace(old, new)
@@ -339,7 +341,7 @@ def test_h15_h16_no_bound_is_no_bound_and_what_is_no_number_fails(
 
 
 def test_h16_not_a_number_is_no_score(tmp_path: Path) -> None:
-    world = Service(tmp_path, ends=Finished(0, b'{"n": NaN}', b"", 0.0))
+    world = Service(tmp_path, ends=ProcessResult(0, b'{"n": NaN}', b"", 0.0))
     result = world.record(
         "id: r\nbaseline: {output: {n: 1}}\ncomparison: {type: numeric}\n"
         "current: {input: x, execution: {type: skill, skill_name: echo}}\n"

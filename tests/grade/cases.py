@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from baselinekit.grade.dispatch import Doors, grade
+from baselinekit.grade.dispatch import GradeClients, grade
 from baselinekit.grade.judging import nonce_of
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.graders import (
@@ -31,14 +31,14 @@ def graded(
     output: Any,
     method: Method,
     expected: Expected | None = None,
-    doors: Doors | None = None,
+    clients: GradeClients | None = None,
     kind: Any = "code",
 ) -> Grade:
     grader = Grader("g", kind, method)
-    return grade(grader, case(grader, expected=expected), Observation(output, 0.1), doors or Doors())
+    return grade(grader, case(grader, expected=expected), Observation(output, 0.1), clients or GradeClients())
 
 
-def judge(reply: Callable[[str, Ask], Any]) -> Doors:
+def judge(reply: Callable[[str, Ask], Any]) -> GradeClients:
     """A model that is given the nonce of what it is asked, and the question."""
 
     def ask(asked: Ask) -> Answer:
@@ -47,7 +47,7 @@ def judge(reply: Callable[[str, Ask], Any]) -> Doors:
         said = reply(nonce, asked)
         return Answer(said if isinstance(said, str) else json.dumps(said), usage=Usage(10, 5))
 
-    return Doors(ask=ask)
+    return GradeClients(ask=ask)
 
 
 __all__ = ["case", "exactly", "graded", "judge", "nonce_of"]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from cases import case, exactly, graded
 
-from baselinekit.grade.dispatch import Doors, problems_of
+from baselinekit.grade.dispatch import GradeClients, problems_of
 from baselinekit.model.graders import (
     Contains,
     ExactMatch,
@@ -14,9 +14,9 @@ from baselinekit.model.graders import (
     MustInclude,
     RegexMatch,
 )
-from baselinekit.placeholders.pattern import Patience
+from baselinekit.placeholders.pattern import RegexBudget
 
-PATIENT = Doors(patience=Patience)
+PATIENT = GradeClients(regex_budget=RegexBudget)
 
 
 @pytest.mark.parametrize(
@@ -76,20 +76,20 @@ def test_h3_any_alternative_passes_and_is_named(output: str, which: Any) -> None
     ],
 )
 def test_h21_regex(output: str, how: dict[str, Any], passed: bool, captures: list[str] | None) -> None:
-    found = graded(output, RegexMatch(**how), doors=PATIENT)
+    found = graded(output, RegexMatch(**how), clients=PATIENT)
     assert found.outcome == ("passed" if passed else "failed")
     assert list(found.details.get("captures", {}).values()) == (captures or [])
 
 
 def test_h21_the_details_tell_the_pattern_and_what_was_found() -> None:
     how = RegexMatch(r"(?P<name>\w+)=(\d+)", capture_groups=["name", "value"])
-    found = graded("a=1, b=2", how, doors=PATIENT)
+    found = graded("a=1, b=2", how, clients=PATIENT)
     assert found.details == {
         "pattern": how.pattern,
         "matched": True,
         "captures": {"name": "a", "value": "1"},
     }
-    assert graded("none", RegexMatch("x"), doors=PATIENT).details == {"pattern": "x", "matched": False}
+    assert graded("none", RegexMatch("x"), clients=PATIENT).details == {"pattern": "x", "matched": False}
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_h3_an_alternative_that_is_contained_is_named(output: str, expected: Any
 
 @pytest.mark.parametrize(("output", "score"), [("clean", 1.0), ("a bad word", 0.0)])
 def test_h22_the_score_follows_the_verdict_where_nothing_must_match(output: str, score: float) -> None:
-    found = graded(output, RegexMatch(pattern="bad", must_match=False), doors=PATIENT)
+    found = graded(output, RegexMatch(pattern="bad", must_match=False), clients=PATIENT)
     assert found.score == score
     assert (found.outcome == "passed") == (score == 1.0)
 
@@ -126,11 +126,11 @@ def test_h22_the_score_follows_the_verdict_where_nothing_must_match(output: str,
 )
 def test_h22_a_pattern_that_cannot_work_is_found_beforehand(how: dict[str, Any], said: str) -> None:
     grader = Grader("g", "code", RegexMatch(**how))
-    assert said in "; ".join(problem.what for problem in problems_of(grader, case(grader)))
+    assert said in "; ".join(problem.message for problem in problems_of(grader, case(grader)))
 
 
 def test_f22_h22_a_pattern_that_takes_for_ever_is_an_error_and_no_verdict() -> None:
-    found = graded("a" * 5_000 + "b", RegexMatch(pattern="(a|a)*$"), doors=PATIENT)
+    found = graded("a" * 5_000 + "b", RegexMatch(pattern="(a|a)*$"), clients=PATIENT)
     assert (found.outcome, found.score, found.code) == ("error", None, "BK215")
 
 
@@ -195,7 +195,7 @@ SCHEMA = {
     ],
 )
 def test_json_schema(output: Any, passed: bool, said: str) -> None:
-    found = graded(output, JsonSchema(schema=SCHEMA), doors=PATIENT)
+    found = graded(output, JsonSchema(schema=SCHEMA), clients=PATIENT)
     assert found.outcome == ("passed" if passed else "failed")
     assert said in found.reason
 
@@ -207,14 +207,16 @@ def test_a_schema_from_a_file_is_asked_for_by_its_path() -> None:
         asked.append(path)
         return SCHEMA
 
-    doors = Doors(schema=schema, patience=Patience)
-    assert graded({"id": "1"}, JsonSchema(schema_file="user.schema.json"), doors=doors).outcome == "passed"
+    clients = GradeClients(schema=schema, regex_budget=RegexBudget)
+    assert (
+        graded({"id": "1"}, JsonSchema(schema_file="user.schema.json"), clients=clients).outcome == "passed"
+    )
     assert asked == ["user.schema.json"]
 
 
 def test_a_schema_elsewhere_is_never_fetched() -> None:
     elsewhere = {"$ref": "http://127.0.0.1:9/schema.json"}
-    found = graded({"id": "1"}, JsonSchema(schema=elsewhere), doors=PATIENT)
+    found = graded({"id": "1"}, JsonSchema(schema=elsewhere), clients=PATIENT)
     assert (found.outcome, found.code) == ("error", "BK703")
 
 
@@ -230,7 +232,7 @@ def test_a_schema_elsewhere_is_never_fetched() -> None:
 )
 def test_a_schema_that_cannot_work_is_found_beforehand(how: dict[str, Any], said: str) -> None:
     grader = Grader("g", "code", JsonSchema(**how))
-    told = "; ".join(problem.what for problem in problems_of(grader, case(grader)))
+    told = "; ".join(problem.message for problem in problems_of(grader, case(grader)))
     assert said in told or "regular expression" in told
 
 

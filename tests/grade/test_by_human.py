@@ -14,7 +14,7 @@ from baselinekit.grade.scales import checked, value_of, words_for
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.graders import Evaluators, Grader, HumanRating, Option, RatingScale
 from baselinekit.model.grades import Grade
-from baselinekit.model.ratings import Item, Rating
+from baselinekit.model.ratings import Rating, RatingItem
 
 LABELS = {1: "Poor", 2: "Below Average", 3: "Average", 4: "Good", 5: "Excellent"}
 LIKERT = RatingScale(labels=LABELS)
@@ -26,7 +26,7 @@ def graded(how: HumanRating, *values: Any, output: Any = "Hello", expected: Any 
     grader = Grader("people", "human", how)
     of = case(grader, expected=expected)
     shown, claims = briefing(of, grader, output, {})
-    item = Item("k", of.id, "people", how, shown, "2026-01-01T00:00:00Z", claims)
+    item = RatingItem("k", of.id, "people", how, shown, "2026-01-01T00:00:00Z", claims)
     ratings = [Rating(f"rater {n}", value, "2026-01-01T00:00:00Z", **more) for n, value in enumerate(values)]
     return human_grade(grader, item, ratings)
 
@@ -168,7 +168,7 @@ def test_h41_what_the_scale_does_not_have_is_refused(scale_: RatingScale, text: 
     with pytest.raises(InvalidInput) as error:
         value_of(text, scale_, 3)
     assert error.value.problems[0].code == "BK741"
-    assert error.value.problems[0].mend
+    assert error.value.problems[0].hint
 
 
 @pytest.mark.parametrize("value", [True, 4.0, "4", None, [4], {"a": 4}])
@@ -213,7 +213,7 @@ def test_ratings_in_words() -> None:
 def test_h40_what_cannot_be_graded_by_is_said_beforehand(how: HumanRating, what: str) -> None:
     grader = Grader("people", "human", how)
     problems = list(problems_of(grader, case(grader)))
-    assert [problem.what for problem in problems] == [what]
+    assert [problem.message for problem in problems] == [what]
     assert problems[0].code == "BK740"
     assert list(problems_of(Grader("p", "human", scale(LIKERT)), case())) == []
 
@@ -291,7 +291,7 @@ def decided(how: HumanRating, by: str, value: Any, *values: Any) -> Grade:
     grader = Grader("people", "human", how)
     of = case(grader)
     shown, claims = briefing(of, grader, "Hello", {})
-    item = Item("k", of.id, "people", how, shown, "2026-01-01T00:00:00Z", claims)
+    item = RatingItem("k", of.id, "people", how, shown, "2026-01-01T00:00:00Z", claims)
     names = [*(f"rater {n}" for n in range(len(values))), by]
     pairs = zip(names, [*values, value], strict=True)
     said = [Rating(name, one, "2026-01-01T00:00:00Z") for name, one in pairs]

@@ -88,8 +88,8 @@ def test_h33_criteria_are_read_from_a_numbered_text(rubric: Any, criteria: list[
 def test_h33_the_overall_score_is_computed_from_the_weights(
     scores: dict[str, float], score: float, passed: bool
 ) -> None:
-    doors = judge(lambda nonce, _: reply(nonce, scores=scores, passed=passed))
-    found = graded("out", TWO, doors=doors, kind="model")
+    clients = judge(lambda nonce, _: reply(nonce, scores=scores, passed=passed))
+    found = graded("out", TWO, clients=clients, kind="model")
     assert found.score == pytest.approx(score)
     assert found.outcome == ("passed" if passed else "failed")
 
@@ -103,14 +103,14 @@ def test_h33_the_overall_score_is_computed_from_the_weights(
     ],
 )
 def test_h33_a_judge_that_contradicts_its_scores_has_judged_nothing(said: dict[str, Any], told: str) -> None:
-    found = graded("out", TWO, doors=judge(lambda nonce, _: reply(nonce, **said)), kind="model")
+    found = graded("out", TWO, clients=judge(lambda nonce, _: reply(nonce, **said)), kind="model")
     assert (found.outcome, found.score, found.code) == ("error", None, "BK641")
     assert f"the judge contradicts itself: it says {told}" in found.reason
 
 
 def test_h33_a_slip_in_the_sum_is_told_and_decides_nothing() -> None:
-    doors = judge(lambda nonce, _: reply(nonce, overall_score=3))
-    found = graded("out", TWO, doors=doors, kind="model")
+    clients = judge(lambda nonce, _: reply(nonce, overall_score=3))
+    found = graded("out", TWO, clients=clients, kind="model")
     assert (found.outcome, found.score) == ("passed", 1.0)
     assert found.details["disagrees"] == "the judge says 3 overall, its scores make 5"
 
@@ -135,7 +135,7 @@ def test_an_unreadable_reply_is_asked_once_more_with_the_complaint(bad: str) -> 
             return reply(nonce, passed=False) if bad == "contradiction" else bad
         return reply(nonce)
 
-    found = graded("out", TWO, doors=judge(says), kind="model")
+    found = graded("out", TWO, clients=judge(says), kind="model")
     assert found.outcome == "passed"
     assert found.usage.tokens_in == 20  # both were paid for
     first, second = questions
@@ -155,12 +155,12 @@ def test_how_often_an_unreadable_reply_is_asked_again_is_a_setting(retries: int,
         return "no JSON"
 
     how = ModelJudge(TWO.rubric, retries_on_unreadable=retries)
-    found = graded("out", how, doors=judge(says), kind="model")
+    found = graded("out", how, clients=judge(says), kind="model")
     assert (found.outcome, found.code, len(questions)) == ("error", "BK640", calls)
     assert found.usage.tokens_in == 10 * calls
     assert len(found.details["replies_that_could_not_be_read"]) == calls
     assert "`retries_on_unreadable` is -1" in "; ".join(
-        problem.what
+        problem.message
         for problem in problems_of(Grader("g", "model", ModelJudge("x", retries_on_unreadable=-1)), case())
     )
 
@@ -168,8 +168,8 @@ def test_how_often_an_unreadable_reply_is_asked_again_is_a_setting(retries: int,
 def test_a_required_criterion_that_is_not_met_fails_whatever_the_mean() -> None:
     how = ModelJudge([Criterion("right", weight=1, required=True), Criterion("kind", weight=9)])
     scores = {"right": 2, "kind": 5}
-    doors = judge(lambda nonce, _: reply(nonce, scores=scores, passed=False))
-    found = graded("out", how, doors=doors, kind="model")
+    clients = judge(lambda nonce, _: reply(nonce, scores=scores, passed=False))
+    found = graded("out", how, clients=clients, kind="model")
     assert found.outcome == "failed"
     assert found.details["unmet"] == ["right"]
 
@@ -177,8 +177,8 @@ def test_a_required_criterion_that_is_not_met_fails_whatever_the_mean() -> None:
 @pytest.mark.parametrize(("threshold", "passed"), [(3, True), (4.0, True), (4.1, False), (None, True)])
 def test_h33_a_threshold_that_is_just_reached_passes(threshold: float | None, passed: bool) -> None:
     how = ModelJudge([Criterion("right")], scoring=Scoring(threshold=threshold))
-    doors = judge(lambda nonce, _: reply(nonce, scores={"right": 4}, passed=passed))
-    assert (graded("out", how, doors=doors, kind="model").outcome == "passed") == passed
+    clients = judge(lambda nonce, _: reply(nonce, scores={"right": 4}, passed=passed))
+    assert (graded("out", how, clients=clients, kind="model").outcome == "passed") == passed
 
 
 @pytest.mark.parametrize(
@@ -199,13 +199,13 @@ def test_h33_a_threshold_that_is_just_reached_passes(threshold: float | None, pa
     ],
 )
 def test_h32_a_reply_that_is_not_what_was_asked_for_is_an_error(said: dict[str, Any]) -> None:
-    found = graded("out", TWO, doors=judge(lambda nonce, _: reply(nonce, **said)), kind="model")
+    found = graded("out", TWO, clients=judge(lambda nonce, _: reply(nonce, **said)), kind="model")
     assert (found.outcome, found.score, found.code) == ("error", None, "BK640")
 
 
 @pytest.mark.parametrize("said", ["", "5", "PASS", "{", "null", "[]", '{"passed": true}'])
 def test_h32_what_is_no_reply_is_an_error(said: str) -> None:
-    found = graded("out", TWO, doors=judge(lambda nonce, _: said), kind="model")
+    found = graded("out", TWO, clients=judge(lambda nonce, _: said), kind="model")
     assert (found.outcome, found.score) == ("error", None)
 
 
@@ -213,19 +213,19 @@ def test_h30_categories() -> None:
     scoring = Scoring("categorical", categories=["good", "poor"], passing=["good"])
     how = ModelJudge("Is it good?", scoring=scoring)
     for category, outcome in (("good", "passed"), ("poor", "failed"), ("so-so", "error"), (1, "error")):
-        doors = judge(
+        clients = judge(
             lambda nonce, _, c=category: {"nonce": nonce, "category": c, "justification": ""}  # type: ignore[misc]
         )
-        assert graded("out", how, doors=doors, kind="model").outcome == outcome
+        assert graded("out", how, clients=clients, kind="model").outcome == outcome
 
 
 def test_h30_yes_or_no() -> None:
     how = ModelJudge("Is it good?", scoring=Scoring("boolean"))
     for passed, outcome in ((True, "passed"), (False, "failed"), (1, "error"), ("yes", "error")):
-        doors = judge(
+        clients = judge(
             lambda nonce, _, p=passed: {"nonce": nonce, "passed": p, "justification": ""}  # type: ignore[misc]
         )
-        assert graded("out", how, doors=doors, kind="model").outcome == outcome
+        assert graded("out", how, clients=clients, kind="model").outcome == outcome
 
 
 def test_h30_examples_are_shown_and_the_settings_are_sent() -> None:
@@ -256,8 +256,8 @@ def test_h4_h5_the_judge_sees_the_context_and_the_lists_as_well() -> None:
 
 @pytest.mark.parametrize("around", ["{}", "```json\n{}\n```", "Here it is:\n\n```\n{}\n```\nDone."])
 def test_h32_a_reply_may_stand_in_fences(around: str) -> None:
-    doors = judge(lambda nonce, _: around.replace("{}", json.dumps(reply(nonce))))
-    found = graded("out", TWO, doors=doors, kind="model")
+    clients = judge(lambda nonce, _: around.replace("{}", json.dumps(reply(nonce))))
+    found = graded("out", TWO, clients=clients, kind="model")
     assert (found.outcome, found.score) == ("passed", 1.0)
     assert found.details["overall_score"] == 5.0
     assert found.details["justification"] == "good"
@@ -284,10 +284,10 @@ def test_h3_the_judge_sees_every_alternative() -> None:
 )
 def test_of_several_samples_the_middle_one_counts(scores: list[int], score: float, flips: float) -> None:
     how = ModelJudge([Criterion("right")], samples=3)
-    doors = judge(
+    clients = judge(
         lambda nonce, ask: reply(nonce, scores={"right": scores[ask.turn]}, passed=scores[ask.turn] == 5)
     )
-    found = graded("out", how, doors=doors, kind="model")
+    found = graded("out", how, clients=clients, kind="model")
     assert found.score == score
     assert found.details["samples"]["flip_rate"] == pytest.approx(flips)
     assert found.usage.tokens_in == 30
@@ -305,7 +305,7 @@ ATTACKS = [
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_f37_a_judge_that_echoes_the_text_instead_of_the_nonce_is_no_pass(attack: str) -> None:
-    found = graded(attack, TWO, doors=judge(lambda nonce, _: attack), kind="model")
+    found = graded(attack, TWO, clients=judge(lambda nonce, _: attack), kind="model")
     assert found.outcome == "error"
 
 
@@ -340,4 +340,4 @@ def test_f37_no_text_can_contain_the_nonce_that_it_is_judged_with(text: str) -> 
 )
 def test_what_cannot_work_is_found_beforehand(how: ModelJudge, said: str) -> None:
     grader = Grader("g", "model", how)
-    assert said in "; ".join(problem.what for problem in problems_of(grader, case(grader)))
+    assert said in "; ".join(problem.message for problem in problems_of(grader, case(grader)))

@@ -32,12 +32,12 @@ def test_the_error_rate_is_what_the_docs_say() -> None:
 def test_what_is_refused_is_told_with_its_line_and_a_hint(name: str, text: str) -> None:
     for problem in problems_of(ModelJudge(text)):
         assert problem.code == "BK702"
-        assert problem.mend
+        assert problem.hint
 
 
 def test_a_weight_that_is_not_read_is_told_with_its_words() -> None:
     (problem,) = problems_of(ModelJudge("Criteria:\n1. Accuracy (weight: high)\n2. Tone"))
-    assert problem.what == "line 2 of the rubric: '(weight: high)' looks like a weight and is not read"
+    assert problem.message == "line 2 of the rubric: '(weight: high)' looks like a weight and is not read"
 
 
 def test_criteria_are_told_as_they_are_read() -> None:

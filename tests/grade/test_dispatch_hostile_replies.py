@@ -36,8 +36,8 @@ REPLIES = {**NONCES, **SEVERAL, **DRESSED}
 
 def outcome(how: ModelJudge, said: Callable[[str, str], str], output: str = "an output") -> str:
     """What a judge's reply makes of an output; `said` is given the nonce and the question."""
-    doors = judge(lambda nonce, ask: said(nonce, ask.messages[-1].content))
-    return graded(output, how, exactly("the gold"), doors, kind="model").outcome
+    clients = judge(lambda nonce, ask: said(nonce, ask.messages[-1].content))
+    return graded(output, how, exactly("the gold"), clients, kind="model").outcome
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -33,7 +33,7 @@ def refused(answer: str) -> str:
         scored(answer)
     (problem,) = raised.value.problems
     assert problem.code == "BK640"
-    return problem.what
+    return problem.message
 
 
 def test_a_reply_as_it_was_asked_for_counts() -> None:

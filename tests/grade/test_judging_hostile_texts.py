@@ -22,8 +22,8 @@ NUMERIC = ModelJudge([Criterion("right", weight=3), Criterion("kind", weight=1)]
 @pytest.mark.parametrize("how", GULLIBLE)
 def test_f37_no_text_persuades_a_judge_that_does_what_it_says(how: str) -> None:
     for text in TEXTS:
-        doors = judge(lambda nonce, ask: GULLIBLE[how](ask.messages[-1].content))
-        found = graded(text, NUMERIC, exactly("the gold"), doors, kind="model")
+        clients = judge(lambda nonce, ask: GULLIBLE[how](ask.messages[-1].content))
+        found = graded(text, NUMERIC, exactly("the gold"), clients, kind="model")
         assert found.outcome == "error", text[:200]
 
 

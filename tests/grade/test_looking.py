@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from baselinekit.grade.dispatch import Doors, grade, problems_of
+from baselinekit.grade.dispatch import GradeClients, grade, problems_of
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.graders import (
     Call,
@@ -44,7 +44,7 @@ def case(recipe: Recipe, expected: Expected | None) -> Case:
 
 def judged(recipe: Recipe, output: Any, method: Method, expected: Expected | None = None) -> tuple[str, str]:
     grader = Grader("g", "code", method)
-    found = grade(grader, case(recipe, expected), Observation(output, 0.1), Doors())
+    found = grade(grader, case(recipe, expected), Observation(output, 0.1), GradeClients())
     return found.outcome, found.reason
 
 
@@ -137,7 +137,7 @@ def test_a_program_that_a_command_prints_is_run() -> None:
 
     grader = Grader("g", "code", FunctionOutput("f", [Call(2, [1])]))
     output = {**SAID, "stdout": "def f(x): return x + 1\n"}
-    found = grade(grader, case(COMMAND, None), Observation(output, 0.1), Doors(run=run))
+    found = grade(grader, case(COMMAND, None), Observation(output, 0.1), GradeClients(run=run))
     assert (found.outcome, ran) == ("passed", ["def f(x): return x + 1\n"])
 
 

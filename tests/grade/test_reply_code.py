@@ -12,7 +12,7 @@ import pytest
 from cases import graded
 from replies import BAD, KNOWN_WRONG, NOTHING, OLD, REPLIES, F, block
 
-from baselinekit.grade.dispatch import Doors
+from baselinekit.grade.dispatch import GradeClients
 from baselinekit.grade.reply_code import code_in
 from baselinekit.model.graders import Call, FunctionOutput
 from baselinekit.model.observation import Ran, Returned
@@ -60,7 +60,7 @@ def test_a_reply_without_a_program_fails_and_nothing_is_run() -> None:
         raise AssertionError(code)
 
     for reply in ("I cannot do that.", "", block("ls", "bash"), block("{}", "json") + block("ls", "sh")):
-        found = graded(reply, FunctionOutput("f", [Call(9, [3])]), doors=Doors(run=run))
+        found = graded(reply, FunctionOutput("f", [Call(9, [3])]), clients=GradeClients(run=run))
         assert (found.outcome, found.score) == ("failed", 0.0)
         assert found.reason.startswith("no program can be taken from the reply: ")
 
@@ -80,7 +80,7 @@ def test_the_grade_says_what_was_taken(reply: str, told: str) -> None:
     def run(method: FunctionOutput, code: str) -> Ran:
         return Ran((Returned(1),))
 
-    found = graded(reply, FunctionOutput("f", [Call(9, [3])]), doors=Doors(run=run))
+    found = graded(reply, FunctionOutput("f", [Call(9, [3])]), clients=GradeClients(run=run))
     assert found.details["taken"] == told
     all_of_it = told in ("the whole reply", "1 fenced block (lines 2 to 3)")
     assert found.reason.endswith("" if all_of_it else f" (taken from the reply: {told})")

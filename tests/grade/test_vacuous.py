@@ -33,7 +33,7 @@ ANY = exactly("<<any>>")
 
 def told(method: Method, expected: Any = None) -> list[str]:
     grader = Grader("g", "code", method, at=("grader",))
-    return [problem.what.split(":")[0] for problem in problems_of(grader, case(grader, expected=expected))]
+    return [problem.message.split(":")[0] for problem in problems_of(grader, case(grader, expected=expected))]
 
 
 def judge(**scoring: Any) -> ModelJudge:

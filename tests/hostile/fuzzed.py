@@ -27,7 +27,7 @@ from baselinekit.model.config import HttpDefaults
 from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe, Surroundings
 from baselinekit.placeholders.table import Words
 from baselinekit.replay.client import Client
-from baselinekit.replay.dispatch import Doors, Setting, replay
+from baselinekit.replay.dispatch import Clients, Setting, replay
 from baselinekit.trust import Trust
 from baselinekit.variables import Redactor, Scope
 
@@ -217,7 +217,7 @@ def run(count: int, seed: int) -> dict[str, Any]:
         Trust(),
         Redactor({}),
         HttpDefaults(),
-        Doors(client.send, lambda run: None, client.sleep),  # type: ignore[arg-type,return-value]
+        Clients(client.send, lambda run: None, client.sleep),  # type: ignore[arg-type,return-value]
     )
     recipe = Recipe(HttpRequest(endpoint="/x"), HttpExecution("http", timeout=TIMEOUT, redirects=2))
     judges, methods = matchers(recipe), ("GET",) * 9 + ("HEAD",)

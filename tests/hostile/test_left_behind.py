@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from baselinekit.errors import CannotReplay
-from baselinekit.model.observation import Run
+from baselinekit.model.observation import ProcessSpec
 from baselinekit.programs.process import Processes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
@@ -38,20 +38,20 @@ while time.monotonic() < end and not os.path.exists(sys.argv[1] + "-enough"):
 
 @pytest.fixture
 def processes() -> Iterator[Processes]:
-    door = Processes()
-    yield door
-    door.cancel()
+    client = Processes()
+    yield client
+    client.cancel()
 
 
-def leaving(note: Path, depth: int = 0, seconds: float = 0.0, **options: float) -> Run:
+def leaving(note: Path, depth: int = 0, seconds: float = 0.0, **options: float) -> ProcessSpec:
     words = (sys.executable, "-S", "-c", LEAVE, str(note), str(depth), str(seconds))
-    return Run(words, env={"PATH": os.environ["PATH"]}, **options)  # type: ignore[arg-type]
+    return ProcessSpec(words, env={"PATH": os.environ["PATH"]}, **options)  # type: ignore[arg-type]
 
 
 def pids(note: Path) -> list[int]:
-    patience = time.monotonic() + 10
+    regex_budget = time.monotonic() + 10
     while not (note.exists() and note.read_text()):
-        assert time.monotonic() < patience
+        assert time.monotonic() < regex_budget
         time.sleep(0.01)
     return [int(line) for line in note.read_text().split()]
 
@@ -89,7 +89,7 @@ def test_what_another_program_still_needs_lives_as_long_as_that_one(
     long = threading.Thread(target=processes.execute, args=(leaving(note, seconds=60),))
     long.start()
     (left,) = pids(note)
-    processes.execute(Run(("/bin/true",), env={}))
+    processes.execute(ProcessSpec(("/bin/true",), env={}))
     assert is_there(left)
     enough.touch()
     long.join()
@@ -100,8 +100,8 @@ def test_a_child_of_our_own_is_left_alone(processes: Processes, tmp_path: Path) 
     """Only what programs started is ended, and not what else the process has for children."""
     import subprocess
 
-    processes.execute(Run(("/bin/true",), env={}))
+    processes.execute(ProcessSpec(("/bin/true",), env={}))
     with subprocess.Popen(["/bin/sleep", "60"]) as own:
-        processes.execute(Run(("/bin/true",), env={}))
+        processes.execute(ProcessSpec(("/bin/true",), env={}))
         assert own.poll() is None
         own.kill()

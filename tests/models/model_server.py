@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
-from baselinekit.model.observation import Finished, Request, Response, Run
+from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.model.questions import Answer, Ask, Limits, Message, Model
 from baselinekit.models.dispatch import Models, World
 from baselinekit.variables import Redactor, Scope, Secret
@@ -161,7 +161,7 @@ def shut(request: Request) -> Response:
     raise AssertionError("nobody was to be asked")
 
 
-def no_program(run: Run) -> Finished:
+def no_program(run: ProcessSpec) -> ProcessResult:
     raise AssertionError("no program was to be run")
 
 
@@ -171,7 +171,7 @@ def no_secret(name: str) -> str:
 
 def world(
     send: Callable[[Request], Response] = shut,
-    execute: Callable[[Run], Finished] = no_program,
+    execute: Callable[[ProcessSpec], ProcessResult] = no_program,
     clock: Clock | None = None,
     secrets: Mapping[str, str] | None = None,
     **more: Any,

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from model_server import ModelServer, Said, chat, failure, models, question, world
 
 from baselinekit.errors import CannotReplay, InvalidInput, OutOfBudget
-from baselinekit.model.observation import Finished, Request, Response, Run
+from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.model.questions import Limits, Model, Prices, Spent
 from baselinekit.models.budget import Budget, estimate
 from baselinekit.replay.client import Client
@@ -87,14 +87,14 @@ def test_what_is_held_by_others_is_waited_for() -> None:
 def test_a_price_that_nobody_knows_beforehand_is_learned_one_by_one() -> None:
     lock, running, most = threading.Lock(), [0], [0]
 
-    def execute(run: Run) -> Finished:
+    def execute(run: ProcessSpec) -> ProcessResult:
         with lock:
             running[0] += 1
             most[0] = max(most[0], running[0])
         time.sleep(0.005)
         with lock:
             running[0] -= 1
-        return Finished(0, b'{"text": "fine", "usage": {"cost_usd": 0.3}}', b"", 0.005)
+        return ProcessResult(0, b'{"text": "fine", "usage": {"cost_usd": 0.3}}', b"", 0.005)
 
     entry = Model(command=["cat"], output="json", concurrency=64)
     asked = models(entry, world(execute=execute, root="/"), Limits(usd=1))
@@ -116,8 +116,8 @@ def test_a_price_that_nobody_knows_is_taken_for_the_highest_so_far() -> None:
 
 
 def test_a_program_that_does_not_say_what_it_cost_is_no_answer_under_a_limit() -> None:
-    def execute(run: Run) -> Finished:
-        return Finished(0, b'{"text": "fine"}', b"", 0.0)
+    def execute(run: ProcessSpec) -> ProcessResult:
+        return ProcessResult(0, b'{"text": "fine"}', b"", 0.0)
 
     entry = Model(command=["cat"], output="json")
     assert failure(models(entry, world(execute=execute, root="/"), Limits(usd=1))).problems[0].code == "BK605"
@@ -183,8 +183,8 @@ def test_a_question_that_is_turned_down_takes_a_call_and_no_token() -> None:
         (Limits(usd=0.0001), "raise `limits: usd`, or pass --max-cost"),
     ],
 )
-def test_a_limit_is_raised_in_the_file_or_on_the_command_line(limits: Limits, mend: str) -> None:
-    assert failure(models(ENTRY, world(), limits)).problems[0].mend == mend
+def test_a_limit_is_raised_in_the_file_or_on_the_command_line(limits: Limits, hint: str) -> None:
+    assert failure(models(ENTRY, world(), limits)).problems[0].hint == hint
 
 
 def test_out_of_budget_is_neither_wrong_nor_asked() -> None:

@@ -156,7 +156,7 @@ def test_a_message_of_litellm_is_read(client: Client) -> None:
 def test_an_answer_that_reached_its_limit_is_none_in_any_word(client: Client, ended: str) -> None:
     with ModelServer(choice({"content": "half an ans"}, ended)) as server:
         (problem,) = failure(asked(client, server)).problems
-    assert (problem.code, "limit of tokens" in problem.what) == ("BK613", True)
+    assert (problem.code, "limit of tokens" in problem.message) == ("BK613", True)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_an_answer_that_reached_its_limit_is_none_in_any_word(client: Client, en
 def test_an_answer_that_broke_off_is_none(client: Client, ended: str) -> None:
     with ModelServer(choice({"content": "half an ans"}, ended)) as server:
         (problem,) = failure(asked(client, server)).problems
-    assert (problem.code, problem.what) == ("BK613", f"the model 'm': the answer was broken off ({ended})")
+    assert (problem.code, problem.message) == ("BK613", f"the model 'm': the answer was broken off ({ended})")
 
 
 def test_an_answer_that_broke_off_says_why(client: Client) -> None:
@@ -246,7 +246,7 @@ def test_a_failure_of_a_real_server_says_what_to_do(client: Client, said: Said, 
 def test_a_server_that_is_not_there_is_named_with_its_model(client: Client) -> None:
     entry = Model(openai="id-1", base_url="http://127.0.0.1:9", retries=0)
     (problem,) = failure(models(entry, world(client.send))).problems
-    assert problem.what.startswith(
+    assert problem.message.startswith(
         "the model 'm': POST http://127.0.0.1:9/v1/chat/completions: no connection"
     )
 
@@ -257,10 +257,10 @@ def test_who_was_not_there_for_one_question_is_tried_once_for_the_next(client: C
     server = ModelServer()
     with server:
         up = server.url
-    door = models(Model(openai="x", base_url=up, retries=4), world(client.send, clock=clock))
-    assert "(5 tries)" in str(failure(door))
+    client = models(Model(openai="x", base_url=up, retries=4), world(client.send, clock=clock))
+    assert "(5 tries)" in str(failure(client))
     for _ in range(20):
-        assert "tries" not in str(failure(door))
+        assert "tries" not in str(failure(client))
     assert len(clock.slept) == 4
 
 
@@ -276,4 +276,4 @@ def test_a_server_of_the_other_form_is_told(
 ) -> None:
     with ModelServer(said) as server:
         (problem,) = failure(asked(client, server, form)).problems
-    assert (problem.code, word in problem.mend) == ("BK612", True)
+    assert (problem.code, word in problem.hint) == ("BK612", True)

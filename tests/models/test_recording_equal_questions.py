@@ -51,22 +51,22 @@ def recording(root: str, mode: Mode, source: Moody | None = None) -> Recording:
     return Recording(source or Moody(), Cassettes(root, "calls"), mode)
 
 
-def told(door: Recording, script: Script, order: Sequence[str]) -> dict[str, list[str]]:
+def told(client: Recording, script: Script, order: Sequence[str]) -> dict[str, list[str]]:
     """What each is answered, when the turns come in this order."""
     found: dict[str, list[str]] = {who: [] for who in script}
     for who in order:
         what = script[who][len(found[who])]
-        found[who].append(door.ask(asking(who, what)).text)
+        found[who].append(client.ask(asking(who, what)).text)
     return found
 
 
-def at_once(door: Recording, script: Script) -> dict[str, list[str]]:
+def at_once(client: Recording, script: Script) -> dict[str, list[str]]:
     """The same with a thread for each."""
     start = threading.Barrier(len(script))
 
     def one(who: str) -> list[str]:
         start.wait()
-        return [door.ask(asking(who, what)).text for what in script[who]]
+        return [client.ask(asking(who, what)).text for what in script[who]]
 
     with ThreadPoolExecutor(len(script)) as pool:
         return dict(zip(script, pool.map(one, script), strict=True))
@@ -101,30 +101,30 @@ def test_and_with_threads(tmp_path: Path) -> None:
 
 def test_one_more_question_than_answers_is_a_miss(tmp_path: Path) -> None:
     told(recording(str(tmp_path), "record"), {"a": ["x", "x"]}, "aa")
-    door = recording(str(tmp_path), "offline")
-    told(door, {"a": ["x", "x"]}, "aa")
+    client = recording(str(tmp_path), "offline")
+    told(client, {"a": ["x", "x"]}, "aa")
     with pytest.raises(
         CannotReplay, match="a asks the model 'm' the same thing 3 times; in calls there is no"
     ):
-        door.ask(asking("a", "x"))
+        client.ask(asking("a", "x"))
     with pytest.raises(CannotReplay, match="BK630"):
-        door.ask(asking("somebody new", "x"))
+        client.ask(asking("somebody new", "x"))
 
 
 def test_unless_all_answers_to_it_say_the_same(tmp_path: Path) -> None:
     """So a renamed baseline, and one more repeat of what never varies, need no new recording."""
     steady = Moody({"x": "always"})
     told(recording(str(tmp_path), "record", steady), {"a": ["x", "x"], "b": ["x"]}, "aba")
-    door = recording(str(tmp_path), "offline")
-    assert told(door, {"a": ["x"] * 4, "c": ["x"]}, "aaaac") == {"a": ["always"] * 4, "c": ["always"]}
+    client = recording(str(tmp_path), "offline")
+    assert told(client, {"a": ["x"] * 4, "c": ["x"]}, "aaaac") == {"a": ["always"] * 4, "c": ["always"]}
 
 
 def test_an_old_cassette_has_one_answer_for_all(tmp_path: Path) -> None:
     recording(str(tmp_path), "record").ask(asking("", "x"))
     (file,) = (tmp_path / "calls" / "m").iterdir()
     assert len(file.stem) == 64
-    door = recording(str(tmp_path), "offline")
-    assert told(door, {"a": ["x", "x"], "b": ["x"]}, "aba") == {"a": ["answer 1"] * 2, "b": ["answer 1"]}
+    client = recording(str(tmp_path), "offline")
+    assert told(client, {"a": ["x", "x"], "b": ["x"]}, "aba") == {"a": ["answer 1"] * 2, "b": ["answer 1"]}
 
 
 def test_a_new_recording_takes_the_place_of_the_old_one(tmp_path: Path) -> None:

@@ -137,8 +137,8 @@ def test_a_model_that_asked_to_be_left_alone_is_left_alone_by_all() -> None:
         asked = models(Model(openai="x", base_url=server.url), around)
         first = threading.Thread(target=asked.ask, args=(question(),))
         first.start()
-        lane, patience = asked._prepared("m").lane, time.monotonic() + 20
-        while lane._rested < 0 and time.monotonic() < patience:
+        lane, regex_budget = asked._prepared("m").lane, time.monotonic() + 20
+        while lane._rested < 0 and time.monotonic() < regex_budget:
             time.sleep(0.005)
         asked.ask(question())
         first.join(20)
@@ -180,7 +180,7 @@ def test_real_servers_that_are_busy_are_asked_again() -> None:
     ],
 )
 def test_nobody_there_is_asked_again_too_unless_it_is_a_closed_port_of_this_machine(
-    said: str, url: str, retries: int | None, waits: int, mend: str
+    said: str, url: str, retries: int | None, waits: int, hint: str
 ) -> None:
     def send(request: Request) -> Response:
         raise cannot(
@@ -190,7 +190,7 @@ def test_nobody_there_is_asked_again_too_unless_it_is_a_closed_port_of_this_mach
     clock = Clock()
     error = failure(models(Model(openai="x", base_url=url, retries=retries), world(send, clock=clock)))
     assert error.problems[0].code == "BK301"
-    assert error.problems[0].mend.startswith(mend)
+    assert error.problems[0].hint.startswith(hint)
     assert len(clock.slept) == waits
 
 
@@ -198,17 +198,17 @@ def test_who_asks_the_demo_is_told_how_to_start_it() -> None:
     client = Client(proxies={})
     error = failure(models(Model(openai="demo", base_url="http://127.0.0.1:9"), world(client.send)))
     client.close()
-    assert error.problems[0].mend == "start it in another terminal: baselinekit demo --serve --port 9"
+    assert error.problems[0].hint == "start it in another terminal: baselinekit demo --serve --port 9"
 
 
 @pytest.mark.parametrize(
     ("status", "mend"),
     [(500, "ask again later"), (502, "ask again later"), (429, "ask less"), (529, "ask less")],
 )
-def test_the_mend_fits_the_status(status: int, mend: str) -> None:
+def test_the_mend_fits_the_status(status: int, hint: str) -> None:
     entry = Model(openai="x", base_url="http://127.0.0.1:9", retries=0)
     error = failure(models(entry, world(answering(busy(status)))))
-    assert error.problems[0].mend.startswith(mend)
+    assert error.problems[0].hint.startswith(hint)
 
 
 def test_an_interrupted_run_waits_for_nothing() -> None:

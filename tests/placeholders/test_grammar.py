@@ -141,7 +141,7 @@ def test_a_malformed_one_is_an_error_that_shows_how_to_write_it(text: str) -> No
         split("some text " + text)
     (problem,) = caught.value.problems
     assert problem.code == "BK211"
-    assert "<<name(args)?|null as key>>" in problem.mend
+    assert "<<name(args)?|null as key>>" in problem.hint
 
 
 def test_markers_and_tokens_are_found_wherever_they_stand() -> None:

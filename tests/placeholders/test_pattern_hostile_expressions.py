@@ -6,7 +6,7 @@ import time
 import pytest
 
 from baselinekit.errors import CannotReplay, InvalidInput
-from baselinekit.placeholders.pattern import Patience
+from baselinekit.placeholders.pattern import RegexBudget
 from baselinekit.placeholders.table import Words, names
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 
@@ -56,7 +56,7 @@ def test_f22_many_that_are_just_quick_enough_do_not_add_up() -> None:
         now += 0.05
         return now
 
-    template = compile_text("<<regex('a+')>>", Words(patience=Patience(clock)))
+    template = compile_text("<<regex('a+')>>", Words(regex_budget=RegexBudget(clock)))
     assert isinstance(template, Placeholder)
     for _ in range(15):
         assert template.accepts("aaa", {})

@@ -11,7 +11,7 @@ from hypothesis import example, given, strategies as st
 from baselinekit.errors import CannotReplay
 from baselinekit.placeholders.accepts import Bindings
 from baselinekit.placeholders.grammar import Token, split
-from baselinekit.placeholders.pattern import Patience
+from baselinekit.placeholders.pattern import RegexBudget
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import Inline, compile_text
 
@@ -147,7 +147,7 @@ def test_too_many_ways_end_in_time_as_an_error_or_with_the_right_answer(text: st
 def test_the_time_that_splitting_takes_counts_for_the_baseline() -> None:
     ticks = iter(range(1_000))
     template = inline(
-        "<<any_integer(1,9)>><<any_integer>>", Words(patience=Patience(lambda: float(next(ticks))))
+        "<<any_integer(1,9)>><<any_integer>>", Words(regex_budget=RegexBudget(lambda: float(next(ticks))))
     )
     with pytest.raises(CannotReplay, match="BK215"):
         all(template.accepts("123", {}) for _ in range(3))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from baselinekit.errors import CannotReplay
-from baselinekit.model.observation import Run
+from baselinekit.model.observation import ProcessSpec
 from baselinekit.programs.process import Processes
 from baselinekit.texts import already_masked
 
@@ -23,12 +23,12 @@ def processes() -> Iterator[Processes]:
     processes.cancel()
 
 
-def shell(script: str, **options: object) -> Run:
+def shell(script: str, **options: object) -> ProcessSpec:
     options = {"mask": already_masked, **options}
-    return Run(("/bin/sh", "-c", script), env={"PATH": os.environ["PATH"]}, **options)  # type: ignore[arg-type]
+    return ProcessSpec(("/bin/sh", "-c", script), env={"PATH": os.environ["PATH"]}, **options)  # type: ignore[arg-type]
 
 
-def code_of(processes: Processes, run: Run) -> str:
+def code_of(processes: Processes, run: ProcessSpec) -> str:
     with pytest.raises(CannotReplay) as raised:
         processes.execute(run)
     return raised.value.problems[0].code
@@ -36,8 +36,8 @@ def code_of(processes: Processes, run: Run) -> str:
 
 def is_gone(pid: int) -> bool:
     """Whether a process has ended, or does so in a moment: a signal takes its time."""
-    patience = time.monotonic() + 10
-    while time.monotonic() < patience:
+    regex_budget = time.monotonic() + 10
+    while time.monotonic() < regex_budget:
         try:
             if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
                 return True
@@ -48,8 +48,8 @@ def is_gone(pid: int) -> bool:
 
 
 def pid_in(file: Path) -> int:
-    patience = time.monotonic() + 20
-    while not (file.exists() and file.read_text().strip()) and time.monotonic() < patience:
+    regex_budget = time.monotonic() + 20
+    while not (file.exists() and file.read_text().strip()) and time.monotonic() < regex_budget:
         time.sleep(0.01)
     return int(file.read_text())
 
@@ -64,7 +64,7 @@ def test_a_program_runs_to_its_end(processes: Processes, tmp_path: Path) -> None
 
 
 def test_its_environment_is_what_it_is_given(processes: Processes) -> None:
-    finished = processes.execute(Run(("/usr/bin/env",), env={"A": "1"}))
+    finished = processes.execute(ProcessSpec(("/usr/bin/env",), env={"A": "1"}))
     assert finished.stdout == b"A=1\n"
 
 
@@ -140,7 +140,7 @@ def test_last_words_are_quoted_by_who_knows_the_secrets(processes: Processes) ->
     ):
         with pytest.raises(CannotReplay) as raised:
             processes.execute(shell("echo I am pass-1 >&2; sleep 60", mask=mask, timeout=3))
-        assert raised.value.problems[0].what == f"/bin/sh did not end within 3 s{quoted}"
+        assert raised.value.problems[0].message == f"/bin/sh did not end within 3 s{quoted}"
 
 
 def test_f28_nobody_waits_for_a_grandchild_with_the_pipe(processes: Processes, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_f28_nobody_waits_for_a_grandchild_with_the_pipe(processes: Processes, t
 def test_nor_for_one_that_left_the_session(processes: Processes) -> None:
     leave = "import os, time; os.fork() or (os.setsid(), time.sleep(60))"
     started = time.monotonic()
-    assert processes.execute(Run((sys.executable, "-c", leave), env={})).exit_code == 0
+    assert processes.execute(ProcessSpec((sys.executable, "-c", leave), env={})).exit_code == 0
     assert time.monotonic() - started < 20
 
 
@@ -189,7 +189,7 @@ def test_cancel_ends_what_runs(processes: Processes, tmp_path: Path) -> None:
 )
 def test_what_cannot_be_started(processes: Processes, argv: tuple[str, ...], cwd: str, message: str) -> None:
     with pytest.raises(CannotReplay, match=message) as raised:
-        processes.execute(Run(argv, cwd=cwd))
+        processes.execute(ProcessSpec(argv, cwd=cwd))
     assert raised.value.problems[0].code == "BK320"
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from baselinekit.errors import CannotReplay, Refused
 from baselinekit.model.graders import Call, FunctionOutput
-from baselinekit.model.observation import Finished, Ran, Run
+from baselinekit.model.observation import ProcessResult, ProcessSpec, Ran
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs.process import Processes
 from baselinekit.programs.sandbox import Sandbox, bubblewrap_here, refusing
@@ -222,9 +222,9 @@ def test_f38_a_value_that_is_nested_for_ever_stops_nobody(sandbox: Sandbox) -> N
 
 
 def test_where_calls_to_the_system_cannot_be_refused_memory_is_not_said_to_be_contained() -> None:
-    def unfiltered(run: Run) -> Finished:
+    def unfiltered(run: ProcessSpec) -> ProcessResult:
         lines = b'{"ready": true, "filtered": false}\n{"value": 1, "printed": "", "seconds": 0.1}\n'
-        return Finished(0, lines, b"", 0.1)
+        return ProcessResult(0, lines, b"", 0.1)
 
     behind = Sandbox(unfiltered, walls=lambda: "/usr/bin/bwrap")
     beside = Sandbox(unfiltered, allowed=True, walls=lambda: None)
@@ -237,7 +237,7 @@ def test_where_calls_to_the_system_cannot_be_refused_memory_is_not_said_to_be_co
 )
 def test_what_does_not_begin_as_a_sandbox_begins_is_no_result(said: bytes) -> None:
     none = Sandbox(
-        lambda run: Finished(3, said, b"bwrap: no permission\n", 0.1), walls=lambda: "/usr/bin/bwrap"
+        lambda run: ProcessResult(3, said, b"bwrap: no permission\n", 0.1), walls=lambda: "/usr/bin/bwrap"
     )
     ran = run(none, "")
     assert ran.calls == ()

@@ -19,7 +19,7 @@ from hostile import BEHIND_WALLS, ENVIRONMENT, FILES, MEMORY, NETWORK, OPENING, 
 from baselinekit.grade.by_function import judged
 from baselinekit.model.graders import Call, FunctionOutput
 from baselinekit.model.observation import Ran
-from baselinekit.placeholders.pattern import Patience
+from baselinekit.placeholders.pattern import RegexBudget
 from baselinekit.programs.process import Processes
 from baselinekit.programs.sandbox import Sandbox, bubblewrap_here, refusing
 from baselinekit.texts import already_masked
@@ -86,7 +86,7 @@ def run(walled: bool, rows: dict[str, str], given: dict[str, object], seconds: f
     calls = [Call(HONEST if name == HONEST else WANTED, [name]) for name in names]
     method = FunctionOutput("f", calls, timeout_per_case=seconds, max_memory_mb=256)
     ran = sandbox(walled).run(method, program(rows, given))
-    found = judged(method, ran, Patience(), already_masked)
+    found = judged(method, ran, RegexBudget(), already_masked)
     assert not found.flaw
     for name, one in zip(names, found.details["test_results"], strict=True):
         assert one["passed"] == (name == HONEST), (name, one)

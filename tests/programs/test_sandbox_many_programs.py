@@ -12,8 +12,8 @@ import pytest
 
 from baselinekit.grade.by_function import judged
 from baselinekit.model.graders import Call, FunctionOutput
-from baselinekit.model.observation import Finished, Run
-from baselinekit.placeholders.pattern import Patience
+from baselinekit.model.observation import ProcessResult, ProcessSpec
+from baselinekit.placeholders.pattern import RegexBudget
 from baselinekit.programs.process import Processes
 from baselinekit.programs.sandbox import Sandbox, bubblewrap_here
 from baselinekit.texts import already_masked
@@ -52,7 +52,7 @@ def test_f38_ten_thousand_programs_leave_nothing_behind(walled: bool, tmp_path: 
     processes = Processes()
     folders: set[str] = set()
 
-    def execute(run: Run) -> Finished:
+    def execute(run: ProcessSpec) -> ProcessResult:
         folders.add(run.cwd)
         return processes.execute(run)
 
@@ -60,7 +60,7 @@ def test_f38_ten_thousand_programs_leave_nothing_behind(walled: bool, tmp_path: 
 
     def one(number: int) -> bool:
         code = OTHERS[number // 10 % len(OTHERS)] if number % 10 == 0 else HONEST
-        return judged(METHOD, sandbox.run(METHOD, code), Patience(), already_masked).passed
+        return judged(METHOD, sandbox.run(METHOD, code), RegexBudget(), already_masked).passed
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(one, range(COUNT // 10)))

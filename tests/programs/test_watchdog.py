@@ -72,9 +72,9 @@ CONFIG = {"skills": {"sleep": {"python": "skills:sleep"}, "write": {"python": "s
 
 
 def until(condition: Callable[[], object]) -> None:
-    patience = time.monotonic() + 60
+    regex_budget = time.monotonic() + 60
     while not condition():
-        assert time.monotonic() < patience
+        assert time.monotonic() < regex_budget
         time.sleep(0.01)
 
 
@@ -165,10 +165,10 @@ def test_f28_kill_9_of_a_run_ends_its_skills_and_its_generated_code(
 @LINUX
 def test_the_keeper_ends_by_itself_when_nothing_is_left() -> None:
     before = set(below(os.getpid()))
-    keeper = Keeper()
+    watchdog = Keeper()
     (pid,) = set(below(os.getpid())) - before
-    keeper.keep(2**22 + 1)
-    keeper.forget(2**22 + 1)
-    assert keeper._pipe is not None
-    os.close(keeper._pipe)
+    watchdog.keep(2**22 + 1)
+    watchdog.forget(2**22 + 1)
+    assert watchdog._pipe is not None
+    os.close(watchdog._pipe)
     assert os.waitpid(pid, 0)[1] == 0

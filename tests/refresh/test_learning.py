@@ -13,14 +13,14 @@ from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import Recipe, SkillExecution
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.table import Words
-from baselinekit.refresh.learning import Lesson, Look, learnt, with_placeholders
+from baselinekit.refresh.learning import Lesson, ReplayView, learnt, with_placeholders
 from baselinekit.tree.paths import render
 
 U = [str(uuid.UUID(int=n, version=4)) for n in range(1, 9)]
 
 
 def lesson(*outputs: Any, **look: Any) -> Lesson:
-    return learnt(outputs, Look(**look))
+    return learnt(outputs, ReplayView(**look))
 
 
 def stands(found: Lesson) -> dict[str, str]:
@@ -113,7 +113,7 @@ def test_f13_what_a_placeholder_would_hide_is_refused_and_named(
     found = lesson(*outputs, **look)
     assert refused(found) == expected
     assert not found.placeholders
-    assert all(one.what and one.mend for one in found.refusals)
+    assert all(one.what and one.hint for one in found.refusals)
 
 
 def test_a_text_keeps_what_is_steady_in_it_even_at_the_root() -> None:
@@ -142,9 +142,9 @@ def test_the_mend_of_an_order_names_the_key_where_rows_vary() -> None:
         {"r": [{"k": "b", "i": U[2]}, {"k": "a", "i": U[3]}]},
     ]
     (refusal,) = lesson(*outputs).refusals
-    assert "arrays: {r: {by: k}}" in refusal.mend
+    assert "arrays: {r: {by: k}}" in refusal.hint
     (refusal,) = lesson({"r": [1, 2]}, {"r": [2, 1]}).refusals
-    assert "--array 'r=unordered'" in refusal.mend
+    assert "--array 'r=unordered'" in refusal.hint
 
 
 def test_what_the_rules_accept_anyway_is_left_alone() -> None:

@@ -28,4 +28,4 @@ def answering(setting: Setting, *answers: Answer | str) -> tuple[Setting, AskedM
     """The setting with models that answer so."""
     made = [Answer(answer) if isinstance(answer, str) else answer for answer in answers]
     models = AskedModels(made or [Answer("fine")])
-    return replace(setting, doors=replace(setting.doors, models=models)), models
+    return replace(setting, clients=replace(setting.clients, models=models)), models

@@ -11,7 +11,7 @@ from baselinekit.model.config import HttpDefaults
 from baselinekit.model.recipes import Surroundings
 from baselinekit.programs.process import Processes
 from baselinekit.replay.client import Client
-from baselinekit.replay.settings import Doors, Setting
+from baselinekit.replay.settings import Clients, Setting
 from baselinekit.trust import Trust
 from baselinekit.variables import Redactor, Scope
 
@@ -41,12 +41,12 @@ def setting(tmp_path: Path) -> Setting:
         Trust(),
         Redactor({}),
         HttpDefaults(),
-        FakeDoors().doors,
+        FakeDoors().clients,
     )
 
 
 @pytest.fixture
 def real(setting: Setting, client: Client) -> Iterator[Setting]:
     processes = Processes()
-    yield replace(setting, doors=Doors(client.send, processes.execute, client.sleep))
+    yield replace(setting, clients=Clients(client.send, processes.execute, client.sleep))
     processes.cancel()

@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from baselinekit.errors import CannotReplay, Problem
-from baselinekit.model.observation import Finished, Request, Response, Run
-from baselinekit.replay.settings import Doors
+from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
+from baselinekit.replay.settings import Clients
 
 
 @dataclass
@@ -52,9 +52,9 @@ class RawServer:
 
     def until_closed(self, number: int) -> None:
         """Until so many connections have been closed on this side."""
-        patience = time.monotonic() + 20
+        regex_budget = time.monotonic() + 20
         while self.closed < number:
-            assert time.monotonic() < patience
+            assert time.monotonic() < regex_budget
             time.sleep(0.002)
 
     def says(self, path: str, raw: bytes, keep: bool = False) -> str:
@@ -113,10 +113,10 @@ def http(status: int = 200, body: bytes = b"", *headers: str, length: int | None
 class FakeDoors:
     """Answers from a list, and remembers what was asked."""
 
-    def __init__(self, *answers: Response | Finished | CannotReplay):
+    def __init__(self, *answers: Response | ProcessResult | CannotReplay):
         self.answers = list(answers)
         self.requests: list[Request] = []
-        self.runs: list[Run] = []
+        self.runs: list[ProcessSpec] = []
         self.slept: list[float] = []
 
     def send(self, request: Request) -> Response:
@@ -127,18 +127,18 @@ class FakeDoors:
         assert isinstance(answer, Response)
         return answer
 
-    def execute(self, run: Run) -> Finished:
+    def execute(self, run: ProcessSpec) -> ProcessResult:
         self.runs.append(run)
         answer = self.answers.pop(0)
-        assert isinstance(answer, Finished)
+        assert isinstance(answer, ProcessResult)
         return answer
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
 
     @property
-    def doors(self) -> Doors:
-        return Doors(self.send, self.execute, self.sleep)
+    def clients(self) -> Clients:
+        return Clients(self.send, self.execute, self.sleep)
 
 
 def answer(body: bytes = b"", status: int = 200, **headers: str) -> Response:

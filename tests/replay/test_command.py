@@ -11,7 +11,7 @@ import pytest
 from replay_world import FakeDoors
 
 from baselinekit.errors import CannotReplay, InvalidInput, Refused
-from baselinekit.model.observation import Finished, Run
+from baselinekit.model.observation import ProcessResult, ProcessSpec
 from baselinekit.model.recipes import Command, CommandExecution, CommandInput, Recipe
 from baselinekit.replay.dispatch import Setting, check, replay
 from baselinekit.trust import Trust
@@ -28,9 +28,9 @@ def knowing(setting: Setting, commands: dict[str, Command], **changes: Any) -> S
     return replace(setting, surroundings=replace(setting.surroundings, commands=commands), **changes)
 
 
-def ran(setting: Setting, asked: Recipe, commands: dict[str, Command] = TOOL, **changes: Any) -> Run:
-    fake = FakeDoors(Finished(0, b"", b"", 0.5))
-    replay(asked, knowing(setting, commands, doors=fake.doors, **changes))
+def ran(setting: Setting, asked: Recipe, commands: dict[str, Command] = TOOL, **changes: Any) -> ProcessSpec:
+    fake = FakeDoors(ProcessResult(0, b"", b"", 0.5))
+    replay(asked, knowing(setting, commands, clients=fake.clients, **changes))
     return fake.runs[0]
 
 
@@ -147,7 +147,7 @@ def test_f15_a_file_sets_a_variable_only_where_the_configuration_lists_it(
             ask(asked, knowing(setting, TOOL))
         (problem,) = raised.value.problems
         assert (problem.code, problem.at) == ("BK340", ("current", "input", "env", name))
-        assert f"commands: {{tool: {{argv: […], env: [{name}]}}}}" in problem.mend
+        assert f"commands: {{tool: {{argv: […], env: [{name}]}}}}" in problem.hint
     assert ran(setting, asked, {"tool": Command(["sh"], env=[name])}).env[name] == "x"
     assert ran(setting, asked, trust=Trust(allow_exec=True)).env[name] == "x", "a full grant"
 
@@ -167,7 +167,7 @@ def test_f15_every_variable_that_is_not_listed_is_told_at_once(setting: Setting)
     with pytest.raises(Refused) as raised:
         ran(setting, recipe("tool", env={"LANG": "C", "TAR_OPTIONS": "x", "MODE": "y"}), listed)
     assert [problem.at[-1] for problem in raised.value.problems if problem.at] == ["TAR_OPTIONS", "MODE"]
-    assert "env: [LANG, TAR_OPTIONS, MODE]" in raised.value.problems[0].mend
+    assert "env: [LANG, TAR_OPTIONS, MODE]" in raised.value.problems[0].hint
 
 
 def test_f15_only_what_the_configuration_names_is_run(setting: Setting) -> None:

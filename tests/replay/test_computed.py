@@ -86,11 +86,11 @@ def test_what_cannot_be_evaluated_is_found_before_anything_is_asked(
     flow = HttpFlow([first, HttpRequest(endpoint="/b")], {"n": f"a.{text}"})
     recipe = Recipe(flow, HttpExecution("http", base_url="http://api.test"))
     with pytest.raises(InvalidInput) as raised:
-        check(recipe, replace(setting, doors=fake.doors))
+        check(recipe, replace(setting, clients=fake.clients))
     found = [(problem.code, problem.at) for problem in raised.value.problems]
     assert ("BK201", ("current", "input", "steps", 0, "save", "v")) in found
     assert ("BK201", ("current", "input", "collect", "n")) in found
-    assert all(why in problem.what for problem in raised.value.problems)
+    assert all(why in problem.message for problem in raised.value.problems)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_anything_but_one_value_is_an_error_that_names_step_and_expression(text:
         compute(text, OUTPUT, "step login")
     (problem,) = raised.value.problems
     assert problem.code == "BK313"
-    assert [part for part in ("step login", text, why) if part not in problem.what] == []
+    assert [part for part in ("step login", text, why) if part not in problem.message] == []
 
 
 def test_a_flow_hands_on_what_it_computed(setting: Setting) -> None:
@@ -124,7 +124,7 @@ def test_a_flow_hands_on_what_it_computed(setting: Setting) -> None:
     ]
     collect: dict[str, Any] = {"ok": "page.body.ok", "doubled": "list.$.body.price * 2"}
     recipe = Recipe(HttpFlow(steps, collect), HttpExecution("http", base_url="http://api.test"))
-    setting = replace(setting, doors=fake.doors)
+    setting = replace(setting, clients=fake.clients)
     check(recipe, setting)
     assert replay(recipe, setting).output == {"ok": True, "doubled": 5.0}
     assert fake.requests[1].url == "http://api.test/page/2"

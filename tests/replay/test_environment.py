@@ -11,7 +11,7 @@ from replay_world import FakeDoors
 
 from baselinekit import __version__
 from baselinekit.errors import CannotReplay, Problem
-from baselinekit.model.observation import Finished, Run
+from baselinekit.model.observation import ProcessResult, ProcessSpec
 from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe, SkillExecution
 from baselinekit.programs.process import Processes
 from baselinekit.replay.dispatch import capture_environment, recipe_hash, target
@@ -68,7 +68,7 @@ def test_without_git_or_a_commit_it_is_left_out(tmp_path: Path, checkout: Path) 
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     assert "git" not in capture_environment(str(tmp_path), {}, EXECUTE)
 
-    def no_git(run: Run) -> Finished:
+    def no_git(run: ProcessSpec) -> ProcessResult:
         raise CannotReplay(Problem("BK320", "no git"))
 
     assert "git" not in capture_environment(str(checkout), {}, no_git)
@@ -112,7 +112,7 @@ def test_a_recipe_s_target_is_as_it_is_written() -> None:
 
 
 def test_the_fake_doors_are_not_asked(tmp_path: Path) -> None:
-    fake = FakeDoors(Finished(128, b"", b"", 0.1))
+    fake = FakeDoors(ProcessResult(128, b"", b"", 0.1))
     assert "git" not in capture_environment(str(tmp_path), {}, fake.execute)
     (run,) = fake.runs
     assert run.cwd == str(tmp_path)

@@ -24,7 +24,7 @@ def recipe(*steps: HttpRequest, collect: Any = None, **execution: Any) -> Recipe
 
 def asking(setting: Setting, *answers: Response | CannotReplay) -> tuple[Setting, FakeDoors]:
     fake = FakeDoors(*answers)
-    return replace(setting, doors=fake.doors), fake
+    return replace(setting, clients=fake.clients), fake
 
 
 def test_one_request(setting: Setting) -> None:
@@ -210,7 +210,7 @@ def in_seconds(seconds: float, form: str = "%a, %d %b %Y %H:%M:%S GMT") -> str:
 def test_retry_after_is_kept_to(setting: Setting, after: str, low: float, high: float) -> None:
     """A date is told by the clock that was handed in, and without a zone it is in UTC."""
     setting, fake = asking(setting, answer(b"1", 503, Retry_After=after), answer(b"2"))
-    setting = replace(setting, doors=replace(setting.doors, now=NOW.timestamp))
+    setting = replace(setting, clients=replace(setting.clients, now=NOW.timestamp))
     assert replay(recipe(HttpRequest(endpoint="/"), retries=1), setting).output["body"] == 2
     assert low <= fake.slept[0] <= high
 
@@ -268,15 +268,15 @@ def test_what_a_redirect_makes_of_a_request(setting: Setting, method: str, statu
 
 def test_f17_nothing_personal_goes_to_another_origin(setting: Setting) -> None:
     for other in ("http://api.test:81/", "https://api.test/", "http://evil.test/"):
-        doors, fake = asking(setting, moved(other, Set_Cookie="s=1"), answer(b"1"))
+        clients, fake = asking(setting, moved(other, Set_Cookie="s=1"), answer(b"1"))
         headers = {"X-Api-Key": "k", "Authorization": "a", "Proxy-Authorization": "p", "Accept": "text/x"}
         step = HttpRequest(endpoint="/", headers=headers, cookies={"c": "1"})
-        replay(recipe(step, redirects=3), doors)
+        replay(recipe(step, redirects=3), clients)
         names = {name.lower() for name, _ in fake.requests[1].headers}
         assert names == {"accept", "user-agent", "accept-encoding"}
         digest = HttpRequest(endpoint="/", auth=Auth("digest", "a", "b"), redirects=True)
-        doors, fake = asking(setting, moved(other), answer(b"1"))
-        replay(recipe(digest), doors)
+        clients, fake = asking(setting, moved(other), answer(b"1"))
+        replay(recipe(digest), clients)
         assert fake.requests[1].digest is None
 
 

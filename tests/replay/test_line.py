@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from baselinekit.replay.line import Cut, InTime, Line
+from baselinekit.replay.line import Cut, InTime, Transport
 
 NEVER = threading.Event()
 
@@ -34,8 +34,8 @@ def test_what_comes_too_late_is_discarded() -> None:
     assert InTime(late, discarded.append).get(0.2, NEVER) is None
     assert 0.15 < time.monotonic() - started < 4
     go_on.set()
-    patience = time.monotonic() + 5
-    while not discarded and time.monotonic() < patience:
+    regex_budget = time.monotonic() + 5
+    while not discarded and time.monotonic() < regex_budget:
         time.sleep(0.01)
     assert discarded == [7]
 
@@ -51,7 +51,7 @@ def test_cancelling_ends_the_wait() -> None:
 
 def test_the_time_that_is_left() -> None:
     cancelled = threading.Event()
-    line = Line(cancelled)
+    line = Transport(cancelled)
     line.start(10)
     assert 9 < line.left() <= 10
     line.start(0)

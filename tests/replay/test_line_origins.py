@@ -13,7 +13,7 @@ from baselinekit.model.observation import Request
 from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe
 from baselinekit.replay.client import Client
 from baselinekit.replay.dispatch import Setting, check, replay
-from baselinekit.replay.settings import Doors
+from baselinekit.replay.settings import Clients
 from baselinekit.trust import Trust, origins_in
 
 META = "169.254.169.254"
@@ -52,7 +52,7 @@ def refused(names: Names, url: str, trust: Trust, proxies: dict[str, str] | None
     assert raised.value.exit_code == 4
     (problem,) = raised.value.problems
     assert problem.code == "BK407"
-    return problem.what
+    return problem.message
 
 
 DESK, CI = Trust(), Trust(ci=True)
@@ -231,7 +231,7 @@ def test_f17_a_redirect_leads_to_no_address_that_is_refused(
 ) -> None:
     url = raw.says("/moved", http(302, b"", f"Location: {target}"))
     client = Client({}, Names(inner_test=[[META]], lan_test=[["10.0.0.1"]], **{"127_0_0_1": [["127.0.0.1"]]}))
-    here = replace(setting, trust=trust, doors=Doors(client.send, setting.doors.execute, client.sleep))
+    here = replace(setting, trust=trust, clients=Clients(client.send, setting.clients.execute, client.sleep))
     with pytest.raises(Refused) as raised:
         replay(recipe(url, redirects=3), here)
     client.close()

@@ -141,7 +141,7 @@ def test_a_name_that_nothing_stands_for_is_found_in_its_file(
         line,
         column,
     )
-    assert "did you mean 'name'?" in problem.mend
+    assert "did you mean 'name'?" in problem.hint
 
 
 def test_a_name_that_nothing_stands_for_in_the_recipe(setting: Setting) -> None:
@@ -162,7 +162,7 @@ def test_a_variable_that_is_declared_and_not_set_is_told_as_that(setting: Settin
     write(setting, "a.md", "Be {{tone}}.")
     for asked in (PromptInput("a.md"), PromptInput(text="Be {{tone}}.")):
         (problem,) = problems(given, prompt(asked))
-        assert (problem.code, "TONE" in problem.what) == ("BK504", True)
+        assert (problem.code, "TONE" in problem.message) == ("BK504", True)
 
 
 def test_an_input_that_nobody_asks_for(setting: Setting) -> None:
@@ -171,7 +171,7 @@ def test_an_input_that_nobody_asks_for(setting: Setting) -> None:
     (problem,) = problems(setting, prompt(asked))
     assert problem.code == "BK351"
     assert problem.at == ("current", "input", "inputs", "artcle")
-    assert "did you mean 'article'?" in problem.mend
+    assert "did you mean 'article'?" in problem.hint
 
 
 def test_everything_wrong_is_told_at_once(setting: Setting) -> None:

@@ -121,9 +121,9 @@ def test_it_is_refused_before_anything_is_asked(setting: Setting, ask: Any) -> N
     fake = FakeDoors(answer())
     for recipe in (http(timeout=301), http(verify=False), http({"retries": 99})):
         with pytest.raises(Refused) as raised:
-            ask(recipe, replace(setting, doors=fake.doors))
+            ask(recipe, replace(setting, clients=fake.clients))
         assert raised.value.exit_code == 4
-        assert "baselinekit.yaml" in raised.value.problems[0].mend
+        assert "baselinekit.yaml" in raised.value.problems[0].hint
     assert fake.requests == []
 
 
@@ -134,11 +134,11 @@ def test_no_variable_and_no_answer_turns_the_certificates_off(setting: Setting) 
         HttpRequest(url="http://api.test/y", name="b"),
     ]
     by_answer = Recipe(HttpFlow(steps), HttpExecution("http", verify="{{v}}"))
-    here = replace(setting, doors=fake.doors, scope=Scope({"v": True}))
+    here = replace(setting, clients=fake.clients, scope=Scope({"v": True}))
     with pytest.raises(Refused, match="verify: false"):
         replay(by_answer, here)
     assert len(fake.requests) == 1
-    by_variable = replace(setting, doors=fake.doors, scope=Scope({"v": False}))
+    by_variable = replace(setting, clients=fake.clients, scope=Scope({"v": False}))
     with pytest.raises(Refused, match="verify: false"):
         check(http(verify="{{v}}"), by_variable)
 
@@ -146,7 +146,7 @@ def test_no_variable_and_no_answer_turns_the_certificates_off(setting: Setting) 
 def test_the_configuration_may_say_it(setting: Setting) -> None:
     fake = FakeDoors(answer())
     config = Config(http=HttpDefaults(verify=False))
-    here = replace(setting, doors=fake.doors, http=config.http, ceilings=ceilings_of(config))
+    here = replace(setting, clients=fake.clients, http=config.http, ceilings=ceilings_of(config))
     replay(http(verify=False), here)
     assert fake.requests[0].verify is False
 
@@ -159,7 +159,7 @@ def verified(
 ) -> Any:
     """Whom the request believes that goes out."""
     fake = FakeDoors(answer())
-    here = replace(setting, doors=fake.doors, trust=trust, http=HttpDefaults(verify=ours))
+    here = replace(setting, clients=fake.clients, trust=trust, http=HttpDefaults(verify=ours))
     recipe = Recipe(HttpRequest(url=url), HttpExecution("http", verify=file))
     check(recipe, here)
     replay(recipe, here)
@@ -176,12 +176,12 @@ def test_a_file_does_not_say_who_may_answer_for_what_somebody_else_has_named(
         verified(setting, "ca.pem", trust)
     (problem,) = raised.value.problems
     assert (problem.code, problem.at) == ("BK408", ("current", "execution", "verify"))
-    assert problem.what == (
+    assert problem.message == (
         "a file does not say whose certificates are trusted at https://api.test:443, "
         "which the configuration or the command line names"
     )
-    assert "http: {verify: baselines/ca.pem}" in problem.mend
-    assert "baselinekit.yaml" in problem.mend
+    assert "http: {verify: baselines/ca.pem}" in problem.hint
+    assert "baselinekit.yaml" in problem.hint
 
 
 def test_the_authorities_of_the_configuration_are_for_every_file(setting: Setting) -> None:
@@ -202,7 +202,7 @@ def test_where_only_the_file_says_whom_to_ask_it_also_says_whom_to_believe(setti
 def test_a_redirect_to_a_named_origin_takes_no_authorities_along(setting: Setting) -> None:
     moved = Response(302, (("Location", "https://api.test/y"),), b"", 0.0)
     fake = FakeDoors(moved, answer())
-    here = replace(setting, doors=fake.doors, trust=Trust(named_origins=NAMED))
+    here = replace(setting, clients=fake.clients, trust=Trust(named_origins=NAMED))
     recipe = Recipe(
         HttpRequest(url="https://other.test/x", redirects=1), HttpExecution("http", verify="ca.pem")
     )

@@ -133,7 +133,7 @@ def test_a_callable_is_called_in_a_child(project: Setting) -> None:
 def test_a_callable_that_fails(project: Setting, name: str, message: str) -> None:
     with pytest.raises(CannotReplay) as raised:
         replay(recipe({}), knowing(project, Skill(python=name)))
-    assert message in raised.value.problems[0].what
+    assert message in raised.value.problems[0].message
     assert raised.value.problems[0].code == "BK323"
 
 

@@ -6,7 +6,18 @@ from dataclasses import replace
 import pytest
 
 from baselinekit.model.baselines import Baseline, Known, Source
-from baselinekit.model.changes import About, Change, Decision, Dialog, Kept, Lost, Offer, Plan, Scene, Seen
+from baselinekit.model.changes import (
+    Change,
+    ChangeContext,
+    Decision,
+    Dialog,
+    Lost,
+    Offer,
+    RefreshPlan,
+    Scene,
+    Seen,
+    UnchangedPart,
+)
 from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe
 from baselinekit.report import dispatch as reports
 from baselinekit.report.style import Style, fitted, width, wrapped
@@ -22,8 +33,8 @@ def _scene(text: str, members: int = 1) -> Scene:
         0, "value", ("body", text), ("body", text), text, f"{text}!", lost=(Lost((text,), text, 3),)
     )
     baseline = Baseline("x", recipe, baseline=Known(), source=Source(text))
-    plan = Plan(baseline, Seen("x", "", None, ""), (change,), Kept(None), (text,))
-    about = About(text, text, {text: (text, text)}, ((text, text),))
+    plan = RefreshPlan(baseline, Seen("x", "", None, ""), (change,), UnchangedPart(None), (text,))
+    about = ChangeContext(text, text, {text: (text, text)}, ((text, text),))
     return Scene(1, 1, ((plan, change),) * members, about, {}, None, text, info=True)
 
 

@@ -6,7 +6,7 @@ from hypothesis import example, given, settings, strategies as st
 
 from baselinekit.secrets.declared import Declared, merged
 from baselinekit.secrets.finding import holding, spans, suspects
-from baselinekit.secrets.randomness import Look
+from baselinekit.secrets.randomness import TextScan
 from baselinekit.secrets.shapes import _EACH, shapes_in
 from baselinekit.variables import Redactor, Secret
 
@@ -61,7 +61,7 @@ TEXTS = st.lists(st.sampled_from(PIECES), max_size=7).map("".join)
 @example('"' + RANDOM + '"')
 @example("paſſword=hunter2hunter2")
 def test_shapes_are_found_by_their_words_as_without_them(text: str) -> None:
-    found = sorted(shapes_in(Look(text)))
+    found = sorted(shapes_in(TextScan(text)))
     assert found == sorted((*m.span(), what) for what, *_, pattern in _EACH for m in pattern.finditer(text))
 
 

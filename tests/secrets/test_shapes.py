@@ -5,7 +5,7 @@ import time
 import pytest
 
 from baselinekit.secrets.finding import covered, likeness, spans
-from baselinekit.secrets.randomness import Look
+from baselinekit.secrets.randomness import TextScan
 from baselinekit.secrets.shapes import is_secret_header, is_secret_key, may_be_random, shapes_in
 
 
@@ -66,7 +66,7 @@ def test_is_secret_header(name: str, secret: bool) -> None:
     ],
 )
 def test_secret_shape(text: str, what: str | None) -> None:
-    assert next((found for _, _, found in shapes_in(Look(f"see {text} there"))), None) == what
+    assert next((found for _, _, found in shapes_in(TextScan(f"see {text} there"))), None) == what
 
 
 def test_looking_is_quick_on_hostile_text() -> None:

@@ -22,8 +22,8 @@ from typing import Any
 from baselinekit.documents import jsonfile, yamlwrite
 from baselinekit.documents.languages import language
 from baselinekit.errors import BaselinekitError, NothingSelected, Problem
-from baselinekit.model.observation import Finished, Run
-from baselinekit.replay.dispatch import Doors
+from baselinekit.model.observation import ProcessResult, ProcessSpec
+from baselinekit.replay.dispatch import Clients
 from baselinekit.workflow.doctor import examine
 from baselinekit.workflow.project import Operator, Project, open_project
 
@@ -274,21 +274,21 @@ def changed(text: str, source: random.Random, kind: str, given: list[tuple[str, 
     return "\n".join(lines)
 
 
-def doors() -> Doors:
+def clients() -> Clients:
     """Nothing is replayed here."""
 
-    def execute(run: Run) -> Finished:
+    def execute(run: ProcessSpec) -> ProcessResult:
         raise AssertionError("nothing is run")
 
     def send(*_: object) -> object:
         raise AssertionError("nothing is asked")
 
-    return Doors(send, execute, lambda seconds: None)  # type: ignore[arg-type]
+    return Clients(send, execute, lambda seconds: None)  # type: ignore[arg-type]
 
 
 def looked_at(project: Project, file: str) -> list[Problem]:
     try:
-        findings = examine(project, [file], doors())
+        findings = examine(project, [file], clients())
     except NothingSelected:
         return []
     except BaselinekitError as error:

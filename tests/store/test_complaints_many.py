@@ -63,7 +63,7 @@ def test_a_file_tells_its_first_problems_and_counts_the_others(
     found, _ = told(tmp_path, begins + "".join(row.format(n) for n in range(times)))
     assert len(found) == 51
     assert all(problem.place and problem.place.line for problem in found[:50])
-    assert found[50].what == f"… and {in_all - 50:,} more problems in this file"
+    assert found[50].message == f"… and {in_all - 50:,} more problems in this file"
     assert count_of(found) == in_all
 
 

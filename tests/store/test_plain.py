@@ -15,7 +15,7 @@ from baselinekit.documents.languages import language
 from baselinekit.model.config import Config
 from baselinekit.store.dialects.harness import RegressionFile
 from baselinekit.store.plain import NotPlain, reader
-from baselinekit.store.validate import Record, _validated
+from baselinekit.store.validate import BaselineRecord, _validated
 
 RICH = {
     "id": "a",
@@ -66,7 +66,7 @@ CONFIG = {
 }
 (RESPONSE,) = language("x.json").load((EXAMPLES / "users-endpoint.json").read_text(), "x.json")
 STATED: list[tuple[Any, dict[str, Any]]] = [
-    *((Record, record) for record in (RICH, FLOW, COMMAND, SKILL)),
+    *((BaselineRecord, record) for record in (RICH, FLOW, COMMAND, SKILL)),
     (Config, CONFIG),
     (RegressionFile, RESPONSE),
 ]

@@ -12,7 +12,7 @@ import pytest
 
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded
 from baselinekit.model.graders import Evaluators, HumanRating, Option, RatingScale
-from baselinekit.model.ratings import Item, Queued, Rating, Shown
+from baselinekit.model.ratings import Queued, Rating, RatingItem, Shown
 from baselinekit.suites.ratings import FILE, Ratings, same_person
 
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
@@ -25,9 +25,9 @@ SHOWN = Shown(
 )
 
 
-def item(key: str = "k1", most: int = 5) -> Item:
+def item(key: str = "k1", most: int = 5) -> RatingItem:
     how = HumanRating(evaluators=Evaluators(2, most), rating_scale=SCALE, slots={"a": "b"})
-    return Item(key, "greeting", "people", how, SHOWN, NOW, ((1, 2),))
+    return RatingItem(key, "greeting", "people", how, SHOWN, NOW, ((1, 2),))
 
 
 def rating(rater: str, value: int = 4) -> Rating:

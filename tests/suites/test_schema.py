@@ -99,11 +99,11 @@ def test_most_of_what_is_refused_is_refused_by_its_shape() -> None:
 @pytest.mark.parametrize(
     ("part", "kind", "renamed"),
     [
-        ("Case", capability.Record, set()),
-        ("CaseMetadata", capability.Metadata, set()),
+        ("Case", capability.CapabilityRecord, set()),
+        ("CaseMetadata", capability.CaseMetadata, set()),
         ("CasesFile", testcases.CasesFile, set()),
-        ("Suite", suite.Stated, set()),
-        ("SuiteConfig", suite.Config, set()),
+        ("Suite", suite.StatedSuite, set()),
+        ("SuiteConfig", suite.SuiteFileConfig, set()),
         ("Reporting", Reporting, set()),
         ("Expected_semantic", Expected, set()),
         ("ModelConfig", graders.ModelJudge, set()),

@@ -250,7 +250,7 @@ def test_what_is_refused(path: str, why: str) -> None:
         parse(path)
     (problem,) = caught.value.problems
     assert problem.code == "BK201"
-    assert why in problem.what
+    assert why in problem.message
 
 
 PIECES = [

@@ -107,8 +107,8 @@ def test_what_is_no_path(text: str, why: str) -> None:
         parse(text)
     (problem,) = caught.value.problems
     assert problem.code == "BK201"
-    assert why in problem.what
-    assert len(problem.what) < 250
+    assert why in problem.message
+    assert len(problem.message) < 250
 
 
 @pytest.mark.parametrize(

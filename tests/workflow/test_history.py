@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from report.reports import report, result, spot
 
 from baselinekit.errors import NothingSelected
-from baselinekit.model.history import Appearance, Run, Trend
+from baselinekit.model.history import Appearance, KeptRun, Trend
 from baselinekit.model.results import OUTCOMES, Summary
 from baselinekit.report.dispatch import history_json, history_lines, history_page
 from baselinekit.report.history import spark
@@ -26,7 +26,7 @@ def trend(letters: str) -> Trend:
     return Trend(
         "x",
         tuple(
-            Appearance(Run(f"r{n}", "", 0, Summary()), LETTERS[letter], n / 10)
+            Appearance(KeptRun(f"r{n}", "", 0, Summary()), LETTERS[letter], n / 10)
             for n, letter in enumerate(letters)
         ),
     )

@@ -10,11 +10,11 @@ from desk import Desk
 from baselinekit.errors import InvalidInput
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.observation import Request, Response
-from baselinekit.replay.dispatch import Doors
+from baselinekit.replay.dispatch import Clients
 from baselinekit.store.baselines import load
-from baselinekit.workflow.compare import Policy, Way, compare, prepare
-from baselinekit.workflow.environment import Here
-from baselinekit.workflow.judging import Judge
+from baselinekit.workflow.compare import ComparePolicy, RunContext, compare, prepare
+from baselinekit.workflow.environment import CaptureEnvironment
+from baselinekit.workflow.judging import BaselineRunner
 from baselinekit.workflow.selection import Selection
 from baselinekit.workflow.verdicts import Repeating
 
@@ -37,17 +37,17 @@ def desk(tmp_path: Path) -> Desk:
     return desk
 
 
-def way(desk: Desk, fault: BaseException) -> Way:
+def context(desk: Desk, fault: BaseException) -> RunContext:
     """`b` cannot be asked, for a reason that nobody expected."""
-    ordinary = desk.way()
+    ordinary = desk.context()
 
     def send(request: Request) -> Response:
         if request.url.endswith("/b"):
             raise fault
-        return ordinary.doors.send(request)
+        return ordinary.clients.send(request)
 
-    doors = ordinary.doors
-    return replace(ordinary, doors=Doors(send, doors.execute, doors.sleep))
+    clients = ordinary.clients
+    return replace(ordinary, clients=Clients(send, clients.execute, clients.sleep))
 
 
 @pytest.mark.parametrize("times", [1, 3])
@@ -55,8 +55,8 @@ def way(desk: Desk, fault: BaseException) -> Way:
     "fault", [RuntimeError("hush-hush-hush"), RecursionError(), KeyError("x"), MemoryError()]
 )
 def test_while_it_is_replayed(desk: Desk, fault: Exception, times: int) -> None:
-    policy = Policy(jobs=1, repeating=Repeating(times))
-    report = compare(desk.project, [], Selection(), policy, way(desk, fault))
+    policy = ComparePolicy(jobs=1, repeating=Repeating(times))
+    report = compare(desk.project, [], Selection(), policy, context(desk, fault))
     assert [result.outcome for result in report.results] == ["passed", "error", "passed"]
     broken = report.results[1]
     assert (broken.code, broken.file, report.exit_code) == ("BK399", "baselines/b.yaml", 3)
@@ -70,7 +70,7 @@ def test_while_it_is_replayed(desk: Desk, fault: Exception, times: int) -> None:
 @pytest.mark.parametrize("end", [KeyboardInterrupt(), SystemExit(7)])
 def test_what_ends_a_run_ends_it(desk: Desk, end: BaseException) -> None:
     with pytest.raises(type(end)):
-        compare(desk.project, [], Selection(), Policy(jobs=1), way(desk, end))
+        compare(desk.project, [], Selection(), ComparePolicy(jobs=1), context(desk, end))
 
 
 def faulty(desk: Desk) -> list[Baseline]:
@@ -79,10 +79,10 @@ def faulty(desk: Desk) -> list[Baseline]:
 
 
 def test_while_it_is_made_ready(desk: Desk) -> None:
-    project, ways = desk.project, desk.way()
-    here = Here(project, ways.doors)
+    project, ways = desk.project, desk.context()
+    here = CaptureEnvironment(project, ways.clients)
     prepared = prepare(here, faulty(desk))
-    judge = Judge(here, False, False, ways.clock.timestamp)
+    judge = BaselineRunner(here, False, False, ways.clock.timestamp)
 
     def judged(pair: Any) -> Any:
         return judge.settled(pair[0], lambda: judge.tried(*pair))
@@ -102,9 +102,9 @@ def test_while_what_came_is_kept_the_verdict_stands(desk: Desk) -> None:
     def no_time() -> str:
         raise RuntimeError("no time")
 
-    ways = desk.way()
-    here = Here(desk.project, ways.doors)
-    judge = Judge(here, False, False, no_time)
+    ways = desk.context()
+    here = CaptureEnvironment(desk.project, ways.clients)
+    judge = BaselineRunner(here, False, False, no_time)
     ((baseline, matcher),) = prepare(here, load(["baselines/a.yaml"], str(desk.folder)))
     result = judge.settled(baseline, lambda: judge.tried(baseline, matcher))
     assert result.outcome == "failed"

@@ -146,11 +146,11 @@ def test_what_the_operator_lets_differ_is_merged_and_told() -> None:
     other = with_(second, tool="baselinekit 9", shard=Shard(2, 2, 9, "http://b", "c2"))
     with pytest.raises(InvalidInput) as error:
         merge([first, other], ["version"])
-    assert [problem.what.split(" than ")[0] for problem in error.value.problems] == [
+    assert [problem.message.split(" than ")[0] for problem in error.value.problems] == [
         "is of another target",
         "is of another configuration",
     ]
-    assert all("--allow-different" in problem.mend for problem in error.value.problems)
+    assert all("--allow-different" in problem.hint for problem in error.value.problems)
     merged = merge([first, other], ["version", "target", "configuration"])
     assert "shards of another target: none in 1.json, and http://b in other.json" in merged.warnings
     assert "written by baselinekit 0.1.0, and by baselinekit 9 in other.json" in merged.warnings

@@ -46,7 +46,7 @@ def complaints(problems: Sequence[Problem], folder: str = "") -> str:
             in_repository(folder, place.file),
             place.line,
             problem.code,
-            f"{problem.what}: {problem.mend}",
+            f"{problem.message}: {problem.hint}",
         )
         for problem in problems
         if (place := problem.place) is not None

@@ -40,9 +40,9 @@ def form_of(path: str) -> Form:
         if name.endswith(ending):
             return _form(_FORMS[ending])
     ending = name[name.rindex(".") :] if "." in name else name
-    mend = nearest(ending, _FORMS) or "name it x.json, x.junit.xml, x.md or x.html"
+    hint = nearest(ending, _FORMS) or "name it x.json, x.junit.xml, x.md or x.html"
     known = ", ".join(_FORMS)
-    raise InvalidInput(Problem("BK503", f"the ending of {path!r} says no form of report ({known})", mend))
+    raise InvalidInput(Problem("BK503", f"the ending of {path!r} says no form of report ({known})", hint))
 
 
 def _form(name: str) -> Form:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Result
 from baselinekit.model.values import Json
-from baselinekit.report.differences import Line, Tone, more_of, unified
+from baselinekit.report.differences import DiffLine, Tone, more_of, unified
 from baselinekit.report.evals.evalreport import grades_of, telling
 from baselinekit.report.evals.terms import evidence, share
 from baselinekit.report.html import differences
@@ -97,30 +97,32 @@ def _alone(text: str) -> Markup:
     return element("div", shown, more, class_="lines plain")
 
 
-def _lines(expected: str, actual: str) -> Iterator[Line]:
+def _lines(expected: str, actual: str) -> Iterator[DiffLine]:
     """A diff where it shows what differs; else all of one, then all of the other."""
     if "\n" in expected.strip() and "\n" in actual.strip():
         changed = unified(expected, actual)
         if changed and any(line.startswith("| ") for line in changed):
-            yield from (Line(_TONES.get(line[0], "dim"), cut_line(line)) for line in changed[:_MOST_LINES])
-            yield from (Line("dim", more) for more in more_of(changed, _MOST_LINES))
+            yield from (
+                DiffLine(_TONES.get(line[0], "dim"), cut_line(line)) for line in changed[:_MOST_LINES]
+            )
+            yield from (DiffLine("dim", more) for more in more_of(changed, _MOST_LINES))
             return
     sides: tuple[tuple[Tone, str, str], ...] = (("gone", "-", expected), ("came", "+", actual))
     for tone, sign, text in sides:
         lines = first_lines(text, _MOST_LINES) or ['""']
-        yield from (Line(tone, f"{sign} {line}") for line in lines[:_MOST_LINES])
-        yield from (Line("dim", line) for line in lines[_MOST_LINES:])
+        yield from (DiffLine(tone, f"{sign} {line}") for line in lines[:_MOST_LINES])
+        yield from (DiffLine("dim", line) for line in lines[_MOST_LINES:])
 
 
 def _differing(grade: Grade) -> Markup | None:
     """Where an output is not as a structure says, of a case that has no baseline: then the result has it."""
     listed = grade.details.get("differences")
     places = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    lines: list[Line] = []
+    lines: list[DiffLine] = []
     for one in places[:_MOST_DIFFERENCES]:
-        lines.append(Line("dim", short(one.get("path", "$"), 200)))
-        lines += [Line("gone", f"- {short(one['expected'], 500)}")] if "expected" in one else []
-        lines += [Line("came", f"+ {short(one['actual'], 500)}")] if "actual" in one else []
+        lines.append(DiffLine("dim", short(one.get("path", "$"), 200)))
+        lines += [DiffLine("gone", f"- {short(one['expected'], 500)}")] if "expected" in one else []
+        lines += [DiffLine("came", f"+ {short(one['actual'], 500)}")] if "actual" in one else []
     if not lines:
         return None
     head = element(

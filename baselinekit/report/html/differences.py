@@ -4,7 +4,7 @@ other, or old and new beside each other. The style alone decides which."""
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from baselinekit.report.differences import Line
+from baselinekit.report.differences import DiffLine
 from baselinekit.report.html.markup import Markup, element, joined
 
 _SIGN = 2
@@ -14,7 +14,7 @@ _ALIKE = 6
 """Lines that share less are simply different."""
 
 
-def lines(shown: Sequence[Line]) -> Markup:
+def lines(shown: Sequence[DiffLine]) -> Markup:
     """What was expected stands before what came instead; lines that both have are said once."""
     rows: list[Markup] = []
     gone: list[str] = []

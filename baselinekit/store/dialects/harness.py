@@ -35,7 +35,7 @@ class Description:
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class HarnessResponse:
     """Its `baseline`: the known-good response."""
 
     __pydantic_config__: ClassVar[Any] = STRICT
@@ -71,7 +71,7 @@ class GraderConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Grader:
+class HarnessGrader:
     __pydantic_config__: ClassVar[Any] = STRICT
 
     type: Literal["code"] = "code"
@@ -88,8 +88,8 @@ class RegressionFile:
     test_case: TestCase
     schema_version: str | int | float | None = None
     eval_type: Literal["regression"] = "regression"
-    baseline: Response | None = None
-    grader: Grader = field(default_factory=Grader)
+    baseline: HarnessResponse | None = None
+    grader: HarnessGrader = field(default_factory=HarnessGrader)
 
 
 def recognises(raw: dict[str, Json]) -> bool:
@@ -142,7 +142,7 @@ _PLACES: tuple[tuple[Path, Path], ...] = (
 )
 
 
-def _known(stated: Response) -> Known:
+def _known(stated: HarnessResponse) -> Known:
     return Known(
         output=stated.response,
         output_file=stated.output_file,

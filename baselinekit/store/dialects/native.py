@@ -9,7 +9,7 @@ from baselinekit.model.baselines import Baseline, Known, Metadata, Rules, Source
 from baselinekit.model.recipes import HttpFlow, HttpRequest, Recipe
 from baselinekit.model.values import Json, Path
 from baselinekit.store import checks
-from baselinekit.store.validate import Current, Record, check
+from baselinekit.store.validate import BaselineRecord, Current, check
 
 _MAY_BE_EMPTY = ("baseline", "comparison", "metadata")
 _PARTS: dict[str, tuple[Any, Callable[[Any], Iterable[Problem]]]] = {
@@ -24,7 +24,7 @@ def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Pr
     """The baseline, or everything that is wrong with it."""
     if None in raw.values():  # a key with nothing behind it is as good as none
         raw = {key: value for key, value in raw.items() if value is not None or key not in _MAY_BE_EMPTY}
-    record, problems = check(Record, raw)
+    record, problems = check(BaselineRecord, raw)
     if record is None:
         return None, [*problems, *_in_what_is_right(raw, {(problem.at or ("",))[0] for problem in problems})]
     baseline = Baseline(

@@ -36,7 +36,7 @@ EXECUTIONS: dict[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class StatedInput:
     """The `input:` of a case."""
 
     __pydantic_config__: ClassVar[Any] = STRICT
@@ -47,7 +47,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class CaseOrigin:
     """Where a case is written, and whom it asks when it does not say so itself. `default`: nobody did."""
 
     root: str
@@ -64,15 +64,15 @@ def execution(raw: Json) -> tuple[Execution | None, list[Problem]]:
         known = f"one of {', '.join(EXECUTIONS)}"
         if kind is None:
             return None, [Problem("BK104", "the key 'type' is missing", known, at=("type",))]
-        mend = nearest(str(kind), EXECUTIONS) or known
-        return None, [Problem("BK105", f"unknown type {found(kind)}", mend, at=("type",))]
+        hint = nearest(str(kind), EXECUTIONS) or known
+        return None, [Problem("BK105", f"unknown type {found(kind)}", hint, at=("type",))]
     stated, problems = check(EXECUTIONS[kind], raw)
     return stated, problems
 
 
-def recipe(raw: Json, own: Execution | None, where: Where) -> tuple[Recipe | None, list[Problem]]:
+def recipe(raw: Json, own: Execution | None, where: CaseOrigin) -> tuple[Recipe | None, list[Problem]]:
     """The recipe of a case, or what is wrong with its input. `own`: whom the case itself says to ask."""
-    asked, problems = check(Asked, raw)
+    asked, problems = check(StatedInput, raw)
     if asked is None:
         return None, problems
     made, problems = _KINDS[asked.type](asked, own, where)
@@ -81,18 +81,22 @@ def recipe(raw: Json, own: Execution | None, where: Where) -> tuple[Recipe | Non
     return (None if problems else made), problems
 
 
-def _here(at: tuple[str | int, ...], asked: Asked) -> tuple[str | int, ...]:
+def _here(at: tuple[str | int, ...], asked: StatedInput) -> tuple[str | int, ...]:
     """Where something of the recipe stands in the input: below its content."""
     return ("content", *at[2:]) if at[:2] == ("current", "input") else ()
 
 
-def _prompt(asked: Asked, own: Execution | None, where: Where) -> tuple[Recipe | None, list[Problem]]:
+def _prompt(
+    asked: StatedInput, own: Execution | None, where: CaseOrigin
+) -> tuple[Recipe | None, list[Problem]]:
     if not isinstance(asked.content, str):
         return None, [_kind("a text", asked.content)]
     return _texted(asked.content, asked, own, where)
 
 
-def _file(asked: Asked, own: Execution | None, where: Where) -> tuple[Recipe | None, list[Problem]]:
+def _file(
+    asked: StatedInput, own: Execution | None, where: CaseOrigin
+) -> tuple[Recipe | None, list[Problem]]:
     """What is in the file is asked as it is: a `{{name}}` in there is no variable."""
     if not isinstance(asked.content, str) or not asked.content:
         return None, [_kind("the path of a file", asked.content)]
@@ -103,7 +107,7 @@ def _file(asked: Asked, own: Execution | None, where: Where) -> tuple[Recipe | N
 
 
 def _texted(
-    text: str, asked: Asked, own: Execution | None, where: Where
+    text: str, asked: StatedInput, own: Execution | None, where: CaseOrigin
 ) -> tuple[Recipe | None, list[Problem]]:
     target = own or where.target
     if isinstance(target, SkillExecution):
@@ -117,7 +121,9 @@ def _texted(
     return None, [Problem("BK715", what, "`execution: {type: skill, skill_name: …}`", at=("type",))]
 
 
-def _request(asked: Asked, own: Execution | None, where: Where) -> tuple[Recipe | None, list[Problem]]:
+def _request(
+    asked: StatedInput, own: Execution | None, where: CaseOrigin
+) -> tuple[Recipe | None, list[Problem]]:
     request, problems = check(HttpRequest, asked.content)
     target = own or (where.target if isinstance(where.target, HttpExecution) else HttpExecution("http"))
     if request is None or not isinstance(target, HttpExecution):
@@ -125,7 +131,9 @@ def _request(asked: Asked, own: Execution | None, where: Where) -> tuple[Recipe 
     return native_recipe(request, target), []
 
 
-def _skill(asked: Asked, own: Execution | None, where: Where) -> tuple[Recipe | None, list[Problem]]:
+def _skill(
+    asked: StatedInput, own: Execution | None, where: CaseOrigin
+) -> tuple[Recipe | None, list[Problem]]:
     target = own or where.target
     if not isinstance(target, SkillExecution):
         return None, _other(asked, target, SkillExecution, "type: skill, skill_name: …")
@@ -135,7 +143,9 @@ def _skill(asked: Asked, own: Execution | None, where: Where) -> tuple[Recipe | 
     ), []
 
 
-def _command(asked: Asked, own: Execution | None, where: Where) -> tuple[Recipe | None, list[Problem]]:
+def _command(
+    asked: StatedInput, own: Execution | None, where: CaseOrigin
+) -> tuple[Recipe | None, list[Problem]]:
     content = {"argv": asked.content} if isinstance(asked.content, list) else asked.content
     stated, problems = check(CommandInput, content)
     if isinstance(asked.content, list):
@@ -151,7 +161,7 @@ def _command(asked: Asked, own: Execution | None, where: Where) -> tuple[Recipe 
     return Recipe(stated, target), []
 
 
-def _other(asked: Asked, target: Execution, wanted: Any, words: str) -> list[Problem]:
+def _other(asked: StatedInput, target: Execution, wanted: Any, words: str) -> list[Problem]:
     """A recipe of another kind than the input."""
     if isinstance(target, wanted):
         return []
@@ -172,11 +182,13 @@ def file_text(root: str, file: str, name: str) -> tuple[str | None, Problem | No
         return None, Problem("BK112", f"{path} is not UTF-8 text", "name a text file", at=())
     except BaselinekitError as error:
         (problem,) = error.problems
-        what = f"{path}: {problem.what}" if problem.place else problem.what
-        return None, replace(problem, what=what, place=None, at=())
+        what = f"{path}: {problem.message}" if problem.place else problem.message
+        return None, replace(problem, message=what, place=None, at=())
 
 
-_KINDS: dict[str, Callable[[Asked, Execution | None, Where], tuple[Recipe | None, list[Problem]]]] = {
+_KINDS: dict[
+    str, Callable[[StatedInput, Execution | None, CaseOrigin], tuple[Recipe | None, list[Problem]]]
+] = {
     "prompt": _prompt,
     "file": _file,
     "api_call": _request,

@@ -26,7 +26,7 @@ _MOST_RETRIES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Metadata:
+class CaseMetadata:
     """What is said of a case, and how it is run."""
 
     __pydantic_config__: ClassVar[Any] = STRICT
@@ -44,7 +44,7 @@ class Metadata:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class CapabilityRecord:
     """A case as its file states it. What has no type here is looked at by itself, so that one mistake hides
     no other."""
 
@@ -92,15 +92,15 @@ class Defaults:
 def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case | None, list[Problem]]:
     """The case, or everything that is wrong with it."""
     stated = {key: value for key, value in raw.items() if value is not None or key in _NEVER_EMPTY}
-    record, problems = check(Record, stated)
+    record, problems = check(CapabilityRecord, stated)
     own, wrong = asking.execution(stated["execution"]) if "execution" in stated else (None, [])
     problems += below(wrong, ("execution",))
     recipe = None
     if "input" in stated and not wrong:
-        where = asking.Where(defaults.root, source.file, defaults.asked)
+        where = asking.CaseOrigin(defaults.root, source.file, defaults.asked)
         recipe, more = asking.recipe(stated["input"], own, where)
         problems += below(more, ("input",))
-    metadata, more = check(Metadata, stated.get("metadata", {}))
+    metadata, more = check(CaseMetadata, stated.get("metadata", {}))
     problems += below(more if metadata is None else _wrong(metadata), ("metadata",))
     expected, at, more = _expected(stated)
     problems += more
@@ -116,7 +116,7 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
     ), []
 
 
-def _case(record: Record, metadata: Metadata, case: Case, defaults: Defaults) -> Case:
+def _case(record: CapabilityRecord, metadata: CaseMetadata, case: Case, defaults: Defaults) -> Case:
     asked = record.input
     return replace(
         case,
@@ -164,7 +164,7 @@ def _expected(raw: dict[str, Json]) -> tuple[Expected | None, Path, list[Problem
     return expected, at, below(problems, at)
 
 
-def _wrong(metadata: Metadata) -> list[Problem]:
+def _wrong(metadata: CaseMetadata) -> list[Problem]:
     """What is wrong beyond the types."""
     problems = limits(metadata.timeout_seconds, metadata.retries)
     return [*problems, *graders.weight_problems(metadata.weight)]

@@ -83,16 +83,16 @@ def derived(given: Given, stated: bool) -> tuple[list[Grader], list[Problem]]:
         _, wrong = calls_of(given)
         problems = below(wrong, given.at)
         if expected.alternatives:
-            mend = "state the comparator of a call instead: comparator: unordered"
+            hint = "state the comparator of a call instead: comparator: unordered"
             problems.append(
-                Problem("BK714", "a function has no alternatives", mend, at=(*given.at, "alternatives"))
+                Problem("BK714", "a function has no alternatives", hint, at=(*given.at, "alternatives"))
             )
         if stated or problems:
             return [], problems
         method, wrong = function_output({}, given)
         if method is None:
-            mend = "add it beside `test_cases`, or to the grader's config"
-            wrong = [Problem("BK714", "nothing says which function is called", mend, at=("value",))]
+            hint = "add it beside `test_cases`, or to the grader's config"
+            wrong = [Problem("BK714", "nothing says which function is called", hint, at=("value",))]
             return [], below(wrong, given.at)
         return [Grader("function_output", "code", method, at=given.at)], []
     if expected.type == "semantic":
@@ -110,8 +110,8 @@ def _listed(given: Given, expected: Expected, stated: bool) -> tuple[list[Grader
         if stated:
             return [], []
         what = "nobody is asked whether the meaning is the same"
-        mend = "add a model or human grader, or `value: {must_include: [...]}`"
-        return [], [Problem("BK711", what, mend, at=at)]
+        hint = "add a model or human grader, or `value: {must_include: [...]}`"
+        return [], [Problem("BK711", what, hint, at=at)]
     listed: list[MustInclude] = []
     problems: list[Problem] = []
     for raw, here in [(expected.value, at), *_alternatives(given, expected)]:
@@ -175,4 +175,4 @@ def _as_stated(problem: Problem, raw: dict[str, Json]) -> Problem:
     name = next((key for key, other in _AS_CALLS_SAY.items() if at[:1] == (other,)), None)
     if name is None or (name not in raw and not _AS_CALLS_SAY.keys() & raw.keys()):
         return problem
-    return replace(problem, what=problem.what.replace(repr(at[0]), repr(name)), at=(name, *at[1:]))
+    return replace(problem, message=problem.message.replace(repr(at[0]), repr(name)), at=(name, *at[1:]))

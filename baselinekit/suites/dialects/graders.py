@@ -29,7 +29,7 @@ _AS_METHOD = "it is a method: {type: code, config: {method: %s}}"
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class InlineGrader:
     """A grader in place."""
 
     __pydantic_config__: ClassVar[Any] = STRICT
@@ -42,7 +42,7 @@ class Stated:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedGrader:
     """A grader that config/graders.yaml describes; what is said here goes before what it says."""
 
     __pydantic_config__: ClassVar[Any] = STRICT
@@ -80,7 +80,7 @@ def read(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Problem
     if isinstance(raw, str) or (isinstance(raw, dict) and "ref" in raw):
         return _by_name({"ref": raw} if isinstance(raw, str) else raw, at, given)
     raw, misplaced = _in_its_place(raw)
-    stated, problems = check(Stated, raw)
+    stated, problems = check(InlineGrader, raw)
     if stated is None:
         problems = [_by_its_method(problem, raw) for problem in problems]
         return None, below([*misplaced, *problems, *_in_config(raw, given)], at)
@@ -119,7 +119,7 @@ def _by_its_method(problem: Problem, raw: Json) -> Problem:
     meant = raw.get("type") if isinstance(raw, dict) and problem.at == ("type",) else None
     if not isinstance(meant, str) or meant not in METHODS:
         return problem
-    return replace(problem, mend=_AS_METHOD % meant)
+    return replace(problem, hint=_AS_METHOD % meant)
 
 
 def _in_config(raw: Json, given: Given) -> list[Problem]:
@@ -131,15 +131,15 @@ def _in_config(raw: Json, given: Given) -> list[Problem]:
 
 
 def _by_name(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Problem]]:
-    stated, problems = check(Named, raw)
+    stated, problems = check(NamedGrader, raw)
     if stated is None:
         return None, below(problems, at)
     if stated.ref not in given.named:
         known = sorted(given.named)
-        mend = _AS_METHOD % stated.ref if stated.ref in METHODS else nearest(stated.ref, known)
-        mend = mend or (f"there are {', '.join(known)}" if known else "")
-        mend = mend or "describe it in config/graders.yaml, beside the suite"
-        return None, [Problem("BK713", f"there is no grader {stated.ref!r}", mend, at=at)]
+        hint = _AS_METHOD % stated.ref if stated.ref in METHODS else nearest(stated.ref, known)
+        hint = hint or (f"there are {', '.join(known)}" if known else "")
+        hint = hint or "describe it in config/graders.yaml, beside the suite"
+        return None, [Problem("BK713", f"there is no grader {stated.ref!r}", hint, at=at)]
     grader, problems = given.named[stated.ref], weight_problems(stated.weight)
     method = grader.method
     if isinstance(method, FunctionOutput) and given.expected and given.expected.type == "functional":
@@ -173,8 +173,8 @@ def _by_code(config: dict[str, Json], given: Given) -> tuple[Method | None, list
     if method is None:
         return None, [Problem("BK712", "the grader has no method", f"one of {', '.join(METHODS)}", at=())]
     if not isinstance(method, str) or method not in METHODS:
-        mend = nearest(str(method), METHODS) or f"one of {', '.join(METHODS)}"
-        return None, [Problem("BK712", f"there is no method {method!r}", mend, at=("method",))]
+        hint = nearest(str(method), METHODS) or f"one of {', '.join(METHODS)}"
+        return None, [Problem("BK712", f"there is no method {method!r}", hint, at=("method",))]
     if method == "function_output":
         return function_output(config, given)
     found, problems = check(METHODS[method], config)
@@ -214,7 +214,7 @@ _CONFIGS: dict[str, tuple[Any, ...]] = {
     "model": (ModelJudge,),
     "human": (HumanRating,),
 }
-_OWN = frozenset(one.name for one in fields(Stated))
+_OWN = frozenset(one.name for one in fields(InlineGrader))
 
 
 def _name_of(method: Method) -> str:

@@ -17,7 +17,7 @@ REF = "$ref"
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class SuiteFileConfig:
     """Its `config`: how it is run, and what holds for cases whose files do not say so."""
 
     __pydantic_config__: ClassVar[Any] = STRICT
@@ -33,7 +33,7 @@ class Config:
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
+class StatedSuite:
     __pydantic_config__: ClassVar[Any] = STRICT
 
     name: str
@@ -45,12 +45,12 @@ class Stated:
     thresholds: Json = ABSENT
 
 
-_SETTINGS = frozenset(one.name for one in fields(Config))
+_SETTINGS = frozenset(one.name for one in fields(SuiteFileConfig))
 
 
-def read(raw: Json, defaults: Defaults) -> tuple[Stated | None, SuiteConfig, Defaults, list[Problem]]:
+def read(raw: Json, defaults: Defaults) -> tuple[StatedSuite | None, SuiteConfig, Defaults, list[Problem]]:
     """The suite as it stands there, its settings, what it says for its cases, and what is wrong with it."""
-    stated, problems = check(Stated, raw)
+    stated, problems = check(StatedSuite, raw)
     problems = [_below_config(problem) for problem in problems]
     config = SuiteConfig()
     if isinstance(raw, dict) and raw.get("config") is not None:
@@ -65,11 +65,11 @@ def _below_config(problem: Problem) -> Problem:
     """A setting that stands beside `config` is told where it belongs."""
     if problem.code != "BK103" or problem.at is None or problem.at[-1] not in _SETTINGS:
         return problem
-    return replace(problem, mend="it belongs below `config:`")
+    return replace(problem, hint="it belongs below `config:`")
 
 
 def _configured(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, list[Problem]]:
-    config, problems = check(Config, raw)
+    config, problems = check(SuiteFileConfig, raw)
     execution = defaults.execution
     if isinstance(raw, dict) and raw.get("execution") is not None:
         execution, more = asking.execution(raw["execution"])
@@ -94,7 +94,7 @@ def _configured(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, l
     )
 
 
-def _wrong(config: Config) -> list[Problem]:
+def _wrong(config: SuiteFileConfig) -> list[Problem]:
     problems = []
     for name in ("max_workers", "attempts"):
         value = getattr(config, name)

@@ -14,7 +14,7 @@ from baselinekit.suites.dialects.expecting import below
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class CaseFileMetadata:
     """Its `metadata`: what holds for all of its cases. Their ids begin with its id."""
 
     __pydantic_config__: ClassVar[Any] = STRICT
@@ -31,7 +31,7 @@ class About:
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
+class CaseFileConfig:
     """Its `config`: how its cases are run, where they do not say so themselves."""
 
     __pydantic_config__: ClassVar[Any] = STRICT
@@ -63,7 +63,7 @@ def read(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list[Probl
     """What holds for each of its cases, and what is wrong with the file around them."""
     stated, problems = check(CasesFile, raw)
     if "metadata" in raw:
-        about, more = check(About, raw["metadata"])
+        about, more = check(CaseFileMetadata, raw["metadata"])
         problems += below(more, ("metadata",))
         if about is not None:
             problems += checks.check_id(about.id, ("metadata", "id"))
@@ -79,7 +79,7 @@ def read(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list[Probl
         defaults, more = configured(raw["config"], defaults)
         problems += below(more, ("config",))
     elif raw.get("config") is not None:
-        problems += below(check(Config, raw["config"])[1], ("config",))
+        problems += below(check(CaseFileConfig, raw["config"])[1], ("config",))
     if isinstance(raw.get("test_cases"), list) and not raw["test_cases"]:
         problems.append(Problem("BK710", "a file without a test case", "add one", at=("test_cases",)))
     own = [raw["grader"]] if raw.get("grader") is not None else []
@@ -90,7 +90,7 @@ def read(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list[Probl
 
 def configured(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list[Problem]]:
     """The defaults with what a `config:` says."""
-    config, problems = check(Config, raw)
+    config, problems = check(CaseFileConfig, raw)
     execution = defaults.execution
     if raw.get("execution") is not None:
         execution, more = asking.execution(raw["execution"])

@@ -272,7 +272,7 @@ def test_markdown_cannot_be_broken_out_of() -> None:
 def test_an_unknown_ending_is_refused_with_those_that_are_known(path: str) -> None:
     with pytest.raises(InvalidInput, match=r"BK503 .*\.json, \.junit\.xml, \.xml, \.md") as caught:
         form_of(path)
-    assert caught.value.problems[0].mend
+    assert caught.value.problems[0].hint
     if path == "a.jsn":
         assert "did you mean '.json'?" in str(caught.value)
 

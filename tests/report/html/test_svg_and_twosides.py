@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.model.results import Moment, Summary
-from baselinekit.report.differences import Line
+from baselinekit.report.differences import DiffLine
 from baselinekit.report.html import differences, svg
 
 COUNT = st.integers(0, 50)
@@ -78,7 +78,7 @@ def test_a_line_of_times_has_a_dot_where_it_did_not_pass(moments: list[Moment]) 
 @given(st.lists(st.tuples(st.sampled_from(["gone", "came", "dim"]), TEXTS), max_size=30))
 def test_no_line_is_lost_and_none_changes_its_place_among_its_own(shown: list[tuple[str, str]]) -> None:
     signs = {"gone": "- ", "came": "+ ", "dim": "| "}
-    lines = [Line(tone, signs[tone] + text) for tone, text in shown]  # type: ignore[arg-type]
+    lines = [DiffLine(tone, signs[tone] + text) for tone, text in shown]  # type: ignore[arg-type]
     written = ElementTree.fromstring(differences.lines(lines))
 
     def texts(kind: str) -> list[str]:
@@ -102,5 +102,5 @@ def test_no_line_is_lost_and_none_changes_its_place_among_its_own(shown: list[tu
     ],
 )
 def test_whole_words_are_marked_where_most_of_a_line_is_alike(old: str, new: str, marked: list[str]) -> None:
-    written = differences.lines([Line("gone", old), Line("came", new)])
+    written = differences.lines([DiffLine("gone", old), DiffLine("came", new)])
     assert re.findall("<mark>(.*?)</mark>", written) == marked
