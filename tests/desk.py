@@ -16,7 +16,8 @@ from baselinekit.model.changes import Applied, Approval, RefreshProposal, Stamp
 from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.model.results import Report
 from baselinekit.replay.dispatch import Clients
-from baselinekit.workflow.compare import Clock, ComparePolicy, RunContext, compare
+from baselinekit.workflow.compare import ComparePolicy, compare
+from baselinekit.workflow.context import Clock, RunContext
 from baselinekit.workflow.project import Operator, Project, open_project
 from baselinekit.workflow.selection import Selection
 

@@ -15,7 +15,7 @@ from baselinekit.replay.dispatch import Clients
 from baselinekit.store import pending
 from baselinekit.store.writing import Hints, Renewal, preview as previewed, renew
 from baselinekit.tree.paths import render
-from baselinekit.workflow.compare import located
+from baselinekit.workflow.loading import located
 from baselinekit.workflow.project import Project
 
 

@@ -13,7 +13,7 @@ from baselinekit.model.results import Report, Result
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.report import dispatch as reports
 from baselinekit.store import pending
-from baselinekit.workflow.compare import RunContext
+from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.judging import check, observe, settled
 from baselinekit.workflow.pending import seen_of

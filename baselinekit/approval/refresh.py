@@ -13,8 +13,9 @@ from baselinekit.model.changes import Lost, RefreshPlan, RefreshProposal, Refres
 from baselinekit.refresh.risk import grouped
 from baselinekit.store import baselines as store, pending
 from baselinekit.tree.paths import parse, render
-from baselinekit.workflow.compare import RunContext, load, located
+from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import CaptureEnvironment
+from baselinekit.workflow.loading import load, located
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import Selection, few, select
 

@@ -22,8 +22,8 @@ from baselinekit.cli.clients import real_context
 from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem, Refused
 from baselinekit.variables import names_in
 from baselinekit.workflow.capture import Captured, capture_all, capture_new, checked
-from baselinekit.workflow.compare import load
 from baselinekit.workflow.learning import with_names
+from baselinekit.workflow.loading import load
 from baselinekit.workflow.project import Project
 
 

@@ -15,7 +15,7 @@ from baselinekit.cli.clock import Now, clock
 from baselinekit.programs.process import Processes
 from baselinekit.replay.client import Client, proxies_of_environment
 from baselinekit.replay.dispatch import Clients
-from baselinekit.workflow.compare import Clock, RunContext
+from baselinekit.workflow.context import Clock, RunContext
 from baselinekit.workflow.pool import Stop
 
 

@@ -20,7 +20,8 @@ from baselinekit.report.style import Style
 from baselinekit.store import results
 from baselinekit.trust import in_ci
 from baselinekit.workflow import history, selection
-from baselinekit.workflow.compare import ComparePolicy, RunContext, compare as run
+from baselinekit.workflow.compare import ComparePolicy, compare as run
+from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.masking import masked
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import Selection

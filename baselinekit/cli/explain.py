@@ -28,8 +28,8 @@ def explain(what: str, **given: Any) -> None:
         )
     from baselinekit.cli.clients import real_context
     from baselinekit.cli.models import UNASKED, RecordingOptions, with_models
-    from baselinekit.workflow.compare import load
     from baselinekit.workflow.doctor import portrait
+    from baselinekit.workflow.loading import load
     from baselinekit.workflow.selection import Selection, select
 
     project = options.project_of(given)

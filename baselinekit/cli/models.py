@@ -14,7 +14,7 @@ from baselinekit.model.questions import Answer, Ask, Limits, Spent
 from baselinekit.replay.dispatch import Clients
 from baselinekit.store import state
 from baselinekit.store.results import check_place
-from baselinekit.workflow.compare import RunContext
+from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.project import Project
 
 Command = TypeVar("Command", bound=Callable[..., Any])

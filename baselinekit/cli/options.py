@@ -216,7 +216,7 @@ def tags(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> lis
 
 def _baselines() -> list[Baseline]:
 
-    from baselinekit.workflow.compare import load
+    from baselinekit.workflow.loading import load
     from baselinekit.workflow.project import open_project
 
     try:

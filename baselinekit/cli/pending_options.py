@@ -16,7 +16,7 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.changes import Applied, RefreshPlan
 from baselinekit.report import dispatch as reports
 from baselinekit.store.files import MAX_OUTPUT_BYTES
-from baselinekit.workflow.compare import RunContext
+from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import Selection
 

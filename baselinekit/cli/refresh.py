@@ -20,7 +20,7 @@ from baselinekit.model.values import Json
 from baselinekit.report import dispatch as reports, progressbar
 from baselinekit.report.style import Style
 from baselinekit.texts import many
-from baselinekit.workflow.compare import RunContext
+from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.masking import proposal_shown
 from baselinekit.workflow.project import Project
 

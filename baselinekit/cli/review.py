@@ -19,7 +19,7 @@ from baselinekit.refresh.reviewing import Review
 from baselinekit.report import dispatch as reports
 from baselinekit.report.style import Style
 from baselinekit.texts import many
-from baselinekit.workflow.compare import RunContext
+from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.project import Project
 
 _NOTHING_KEPT = "BK530"

@@ -15,9 +15,9 @@ from baselinekit.store.baselines import discover
 from baselinekit.suites.files import BESIDE, forms_in
 from baselinekit.suites.gatefiles import load_gates
 from baselinekit.suites.loading import load_partly
-from baselinekit.workflow.compare import from_root
 from baselinekit.workflow.doctor import ASKED_OF_OPERATOR, Findings, examine
 from baselinekit.workflow.environment import CaptureEnvironment
+from baselinekit.workflow.loading import from_root
 from baselinekit.workflow.project import Project
 
 _ONLY_EVALS = frozenset(("case", "test_cases", "suite", "gate"))

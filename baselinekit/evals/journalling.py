@@ -18,7 +18,7 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.report import dispatch as reports
 from baselinekit.store import pending
 from baselinekit.suites.journal import Journal, name_of
-from baselinekit.workflow.compare import RunContext
+from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import CaptureEnvironment, drift_of
 from baselinekit.workflow.pending import seen_of
 from baselinekit.workflow.project import Project

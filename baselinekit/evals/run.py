@@ -25,9 +25,10 @@ from baselinekit.replay.dispatch import Clients
 from baselinekit.store.baselines import locate_each
 from baselinekit.store.gitfiles import head
 from baselinekit.suites.journal import Journal
-from baselinekit.workflow.compare import RunContext, with_lines
+from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.judging import OUT_OF_BUDGET
+from baselinekit.workflow.loading import with_lines
 from baselinekit.workflow.pool import AtOnce, ThreadPool
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.recording import Recorder

@@ -12,7 +12,7 @@ from baselinekit.model.grades import GraderKind
 from baselinekit.model.recipes import Execution
 from baselinekit.model.results import Coverage
 from baselinekit.suites.loading import load_evals, load_suite
-from baselinekit.workflow.compare import from_root
+from baselinekit.workflow.loading import from_root
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import expression
 

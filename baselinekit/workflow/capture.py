@@ -32,7 +32,7 @@ from baselinekit.store import baselines as store, writing
 from baselinekit.store.state import cannot_write
 from baselinekit.tree.paths import find, parse, render, roots, suggest
 from baselinekit.trust import check_inside, origin
-from baselinekit.workflow.compare import RunContext, load, located
+from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import environment_of, observed_for
 from baselinekit.workflow.judging import check
 from baselinekit.workflow.learning import (
@@ -46,6 +46,7 @@ from baselinekit.workflow.learning import (
     taught,
     with_names,
 )
+from baselinekit.workflow.loading import load, located
 from baselinekit.workflow.project import Project
 
 # What a capture has to tell: what was written where, and what it learnt of it.

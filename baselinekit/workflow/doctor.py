@@ -15,9 +15,9 @@ from baselinekit.replay.dispatch import Clients
 from baselinekit.texts import Mask, clipped
 from baselinekit.tree.paths import children, of_any_row, render
 from baselinekit.variables import as_text
-from baselinekit.workflow.compare import load_partly, located_each, prepare
 from baselinekit.workflow.environment import CaptureEnvironment, as_variant
 from baselinekit.workflow.judging import check, target_of
+from baselinekit.workflow.loading import load_partly, located_each, prepare
 from baselinekit.workflow.project import Project
 
 _LONGEST_INPUT = 60

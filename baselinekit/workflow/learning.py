@@ -28,7 +28,7 @@ from baselinekit.replay.dispatch import Setting
 from baselinekit.secrets.finding import BY_NAME, likeness
 from baselinekit.tree.paths import children, render
 from baselinekit.variables import Redactor, Scope, names_in
-from baselinekit.workflow.compare import RunContext
+from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.judging import observe
 from baselinekit.workflow.project import Project
 

@@ -17,8 +17,8 @@ from baselinekit.model.results import Report
 from baselinekit.replay.dispatch import Clients
 from baselinekit.store import pending, records, state
 from baselinekit.texts import many
-from baselinekit.workflow.compare import load
 from baselinekit.workflow.judging import check
+from baselinekit.workflow.loading import load
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.resultfiles import Part, merge
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.baselines import Baseline
-from baselinekit.workflow.compare import from_root, load_partly
+from baselinekit.workflow.loading import from_root, load_partly
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.since import leads_to
 

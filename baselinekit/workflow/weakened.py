@@ -12,7 +12,7 @@ from baselinekit.model.results import Against, Revised
 from baselinekit.model.values import Path
 from baselinekit.programs.git import Git
 from baselinekit.store import at_revision, baselines as store, config as configuration
-from baselinekit.workflow.compare import load_partly
+from baselinekit.workflow.loading import load_partly
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.since import request_files
 

@@ -19,7 +19,7 @@ from baselinekit.model.values import Json
 from baselinekit.report import dispatch as reports
 from baselinekit.store import pending
 from baselinekit.tree.paths import render
-from baselinekit.workflow.compare import load
+from baselinekit.workflow.loading import load
 from baselinekit.workflow.masking import masked
 
 A = "status: 200\nbody: {n: 1, id: <<any_integer>>}   # what a says"

@@ -16,7 +16,7 @@ from baselinekit.model.questions import Answer, Ask, Usage
 from baselinekit.model.recipes import Recipe, SkillExecution
 from baselinekit.model.results import Report, Result
 from baselinekit.replay.dispatch import Clients
-from baselinekit.workflow.compare import Clock, RunContext
+from baselinekit.workflow.context import Clock, RunContext
 from baselinekit.workflow.pool import Stop
 from baselinekit.workflow.project import Operator, Project, open_project
 

@@ -15,7 +15,7 @@ from baselinekit.evals.selection import Choice, load
 from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.model.results import Report, Result
 from baselinekit.replay.dispatch import Clients
-from baselinekit.workflow.compare import Clock, RunContext
+from baselinekit.workflow.context import Clock, RunContext
 from baselinekit.workflow.project import Operator, open_project
 
 UUID = "123e4567-e89b-42d3-a456-426614174000"

@@ -245,7 +245,7 @@ def test_progress_writes_nothing_into_a_pipe_and_imports_nothing() -> None:
         advance("passed")
     assert stream.getvalue() == ""
     code = (
-        "import io, sys\nfrom baselinekit.report.terminal import progressbar\n"
+        "import io, sys\nfrom baselinekit.report import progressbar\n"
         "with progressbar.progress(9, io.StringIO()) as advance: advance('passed')\n"
         "sys.exit('rich' in sys.modules)"
     )
@@ -257,7 +257,7 @@ def test_progress_draws_a_bar_on_a_terminal(color: str) -> None:
     """Which can do more than a dumb one, whatever that of whoever runs the tests can do."""
     master, slave = os.openpty()
     code = (
-        "import sys\nfrom baselinekit.report.terminal import progressbar\n"
+        "import sys\nfrom baselinekit.report import progressbar\n"
         f"with progressbar.progress(3, sys.stdout, color={color!r}) as advance:\n"
         "    for outcome in ('passed', 'failed', 'error'): advance(outcome)\n"
     )

@@ -12,9 +12,11 @@ from baselinekit.model.baselines import Baseline
 from baselinekit.model.observation import Request, Response
 from baselinekit.replay.dispatch import Clients
 from baselinekit.store.baselines import load
-from baselinekit.workflow.compare import ComparePolicy, RunContext, compare, prepare
+from baselinekit.workflow.compare import ComparePolicy, compare
+from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.judging import BaselineRunner
+from baselinekit.workflow.loading import prepare
 from baselinekit.workflow.selection import Selection
 from baselinekit.workflow.verdicts import Repeating
 

@@ -7,7 +7,7 @@ import pytest
 
 from baselinekit.store import baselines as store
 from baselinekit.store.baselines import Mark
-from baselinekit.workflow.compare import load
+from baselinekit.workflow.loading import load
 from baselinekit.workflow.project import Operator, Project, open_project
 from baselinekit.workflow.watching import changed, look, names
 
