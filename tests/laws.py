@@ -28,6 +28,7 @@ LAYERS = {
     "trust": 3,
     "documents": 4,
     "placeholders": 5,
+    "schema": 5,
     "kinds": 6,
     "programs": 6,
     "models": 7,
@@ -74,7 +75,7 @@ WITHIN = {
 """The layers inside a package that is large enough to have some."""
 
 EDGES = {"models", "replay", "store", "report"}
-RULES = {"addresses", "escape", "metrics", "texts", "tree", "variables", "trust", "documents"}
+RULES = {"addresses", "escape", "metrics", "texts", "tree", "variables", "trust", "documents", "schema"}
 RULES |= {"placeholders", "kinds", "compare", "grade", "refresh"}
 
 OWNERS = {
@@ -82,8 +83,8 @@ OWNERS = {
     "httpcore": ["replay.pooled"],
     "h11": ["replay.wire"],
     "yaml": ["documents.libyaml"],
-    "pydantic": ["store.validate"],
-    "pydantic_core": ["store.validate"],
+    "pydantic": ["schema.validate"],
+    "pydantic_core": ["schema.validate"],
     "deepdiff": ["compare.explain"],
     "jsonschema": ["grade.by_schema"],
     "referencing": ["grade.by_schema"],
@@ -198,7 +199,7 @@ MASKED_ALREADY = {
     "grade.criteria": "of a file of the project",
     "placeholders.template": "of a file of the project",
     "placeholders.pattern": "of a file of the project",
-    "store.complaints": "of a file of the project",
+    "schema.complaints": "of a file of the project",
 }
 """Who may say that a text has been masked already, and why that is so."""
 
@@ -230,6 +231,7 @@ TAKEN_APART = {
     "report.forms.markdown": "the first line of a masked reason",
     "report.forms.table": "a path of the project",
     "kinds": "the name of a step",
+    "schema": "the name of a part of our own schema",
     "store": "names, digests and links of the project's files",
     "suites": "names and paths of the project's files",
     "trust": "programs and origins of the configuration",

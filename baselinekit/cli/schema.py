@@ -18,6 +18,6 @@ def schema(of: str) -> None:
     if of == "evals":
         from baselinekit.suites.schema import json_schema
     else:
-        from baselinekit.store.validate import json_schema
+        from baselinekit.store.dialects.native import json_schema
 
     screen.show_json(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")

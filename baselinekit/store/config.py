@@ -16,12 +16,12 @@ from baselinekit.model.comparison import Edit
 from baselinekit.model.config import Config, Notify, Variable
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import names as built_in_names
+from baselinekit.schema.places import place_problems
+from baselinekit.schema.validate import check
 from baselinekit.store import atomic
 from baselinekit.store.checks import check_base, check_limits, check_url
 from baselinekit.store.files import MAX_BYTES, read
-from baselinekit.store.locating import place_problems
 from baselinekit.store.lock import lock
-from baselinekit.store.validate import check
 from baselinekit.tree.equality import canonical
 from baselinekit.variables import NAME as VARIABLE_NAME
 

@@ -1,17 +1,17 @@
 """From a path in a baseline to file, line and column: the file is parsed again, but only when asked."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Protocol
 
 from baselinekit.documents import jsonfile
 from baselinekit.documents.languages import language
-from baselinekit.documents.marks import MAPPING, SEQUENCE, MarkedNode, Marks, mark, mark_each
+from baselinekit.documents.marks import Marks, mark, mark_each
 from baselinekit.documents.text import decode, place
 from baselinekit.errors import BaselinekitError, FirstOfEach, Place, Problem
 from baselinekit.model.baselines import Source, known_path
 from baselinekit.model.values import Path
+from baselinekit.schema.places import position
 from baselinekit.store import files, records, records as outputs
 
 _LISTS = ("ignore_values", "require_keys")
@@ -57,23 +57,6 @@ def locate_each(wanted: Sequence[tuple[Source, Sequence[Path]]], root: str) -> l
     return found
 
 
-def place_problems(body: str, file: str, problems: Mapping[int, Sequence[Problem]]) -> list[Problem]:
-    """Problems with paths into the documents of a text, by document, as problems with places: the first of
-    them, and how many more there are. An unknown key is at the key itself."""
-    first = FirstOfEach()
-    told = {n: [problem for problem in few if first.takes(file, problem)] for n, few in problems.items()}
-    ways = {n: [problem.at or () for problem in few] for n, few in told.items() if few}
-    found = mark_each(language(file).events(body), ways)
-    placed: list[tuple[int, Problem]] = []
-    for document, few in told.items():
-        marks = found.get(document, Marks())
-        for problem in few:
-            nodes, rest = marks.reach(problem.at or ())
-            index = _index(nodes[-1], at_key=problem.code == "BK103" and not rest) if nodes else 0
-            placed.append((index, replace(problem, place=place(file, body, index), at=None)))
-    return [*(problem for _, problem in sorted(placed, key=lambda pair: pair[0])), *first.rest()]
-
-
 def _steps(source: Source, paths: Sequence[Path]) -> Iterator[Path]:
     """Every way into the document that finding these paths may take."""
     for path in paths:
@@ -99,7 +82,7 @@ def _places(marks: Marks, body: str, source: Source, paths: Sequence[Path], root
         nodes, rest = marks.reach(records.place_in(source, path))
         if rest and not marks.reach(_in_options(source, path))[1]:
             nodes = marks.reach(_in_options(source, path))[0]
-        places.append(place(source.file, body, _index(nodes[-1])))
+        places.append(place(source.file, body, position(nodes[-1])))
     return places
 
 
@@ -132,13 +115,7 @@ def _in_output(source: Source, name: str, paths: Sequence[Path], root: str) -> l
     if not file.endswith(".json"):
         return [Place(file, 1, 1)] * len(paths)
     marks = mark(jsonfile.events(body), 0, paths)
-    return [place(file, body, _index(marks.reach(path)[0][-1])) for path in paths]
-
-
-def _index(node: MarkedNode, at_key: bool = False) -> int:
-    """Where to point: at a value on its line, at the key of what stands on the lines below it."""
-    below = node.kind in (MAPPING, SEQUENCE) and node.style != "flow"
-    return node.key if node.key >= 0 and (at_key or below) else node.start
+    return [place(file, body, position(marks.reach(path)[0][-1])) for path in paths]
 
 
 def same_ids(named: Sequence[Locatable], root: str) -> list[Problem]:

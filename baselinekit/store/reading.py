@@ -12,10 +12,11 @@ from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, nearest
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.values import Json, Path
+from baselinekit.schema.places import place_problems
 from baselinekit.store import records, records as outputs
 from baselinekit.store.config import NAME as CONFIG
 from baselinekit.store.files import read, shown
-from baselinekit.store.locating import locate, locate_each, place_problems, same_ids
+from baselinekit.store.locating import locate, locate_each, same_ids
 from baselinekit.store.records import MARK
 
 # Files to baselines: all of them, or everything that is wrong in any of them, with file, line and

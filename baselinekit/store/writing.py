@@ -20,12 +20,12 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.store import atomic, reading, records, records as outputs, state
 from baselinekit.store.checks import ID, check_id
 from baselinekit.store.dialects import harness
+from baselinekit.store.dialects.native import json_schema
 from baselinekit.store.files import MAX_BYTES, MAX_OUTPUT_BYTES, read, resolve
 from baselinekit.store.locating import locate
 from baselinekit.store.lock import lock, lock_free
 from baselinekit.store.reading import discover
 from baselinekit.store.state import cannot_write
-from baselinekit.store.validate import json_schema
 from baselinekit.tree.changes import Hints as Hints
 from baselinekit.tree.equality import canonical
 

@@ -12,11 +12,10 @@ from baselinekit.metrics import metric_name
 from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Gate
 from baselinekit.model.values import STRICT, Json
-from baselinekit.store.complaints import found
+from baselinekit.schema.complaints import found
+from baselinekit.schema.places import below, place_problems
+from baselinekit.schema.validate import check
 from baselinekit.store.files import MAX_BYTES, read
-from baselinekit.store.locating import place_problems
-from baselinekit.store.validate import check
-from baselinekit.suites.dialects.expecting import below
 from baselinekit.suites.dialects.suite import WRAPPER
 from baselinekit.suites.settings import hides, named, wrong_results
 

@@ -14,20 +14,19 @@ from baselinekit.model.evals import Case, Suite
 from baselinekit.model.graders import BaselineMatch, Grader
 from baselinekit.model.recipes import Execution
 from baselinekit.model.values import Json, Path, json_type
+from baselinekit.schema.places import below, named_at, place_problems
 from baselinekit.store import records, records as outputs
 from baselinekit.store.files import read, resolve, shown
-from baselinekit.store.locating import place_problems, same_ids
+from baselinekit.store.locating import same_ids
 from baselinekit.store.reading import discover, without_collector
 from baselinekit.suites import files
 from baselinekit.suites.dialects import capability, suite as suites, testcases
 from baselinekit.suites.dialects.capability import Defaults
-from baselinekit.suites.dialects.expecting import below
 from baselinekit.suites.files import BESIDE, EvalItem, discover_evals
 from baselinekit.suites.settings import (
     MAIN_SUITE,
     Settings,
     nearest_upward,
-    told_at,
     wrong_paths,
     wrong_results,
 )
@@ -169,7 +168,7 @@ class _Document:
             return problems
         known, failed = outputs.with_files(baseline.baseline, self.loading.root, self.file)
         for at, error in failed:
-            problems += [told_at(problem, (*at, "output_file")) for problem in error.problems]
+            problems += [named_at(problem, (*at, "output_file")) for problem in error.problems]
         if known is None and not problems:
             hint = f"capture it: baselinekit capture from {self.file}"
             problems = [Problem("BK104", f"{baseline.id} has no baseline yet", hint, at=())]
@@ -226,7 +225,7 @@ class _Document:
         try:
             paths = self.paths(name)
         except BaselinekitError as error:
-            return [*problems, *(told_at(problem, (suites.REF,)) for problem in error.problems)]
+            return [*problems, *(named_at(problem, (suites.REF,)) for problem in error.problems)]
         for path in paths:
             if path in self.loading.referred and self.loading.referred[path][0] != self.loading.open[0]:
                 continue  # another suite has brought it along: a case runs once

@@ -13,11 +13,11 @@ from baselinekit.model.baselines import Number
 from baselinekit.model.graders import HumanRating
 from baselinekit.model.ratings import Agreement, Label, Queued, Rating
 from baselinekit.model.values import STRICT, Json, Path
+from baselinekit.schema.complaints import found
+from baselinekit.schema.places import place_problems
+from baselinekit.schema.validate import check
 from baselinekit.store import atomic
-from baselinekit.store.complaints import found
 from baselinekit.store.files import MAX_BYTES, read
-from baselinekit.store.locating import place_problems
-from baselinekit.store.validate import check
 
 # Ratings on their way from one machine to another: the file of `grade --export` and `--import`.
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from baselinekit.model import graders
 from baselinekit.model.evals import Expected
+from baselinekit.schema.validate import schema_of
 from baselinekit.store.checks import ID
 from baselinekit.store.dialects import harness
-from baselinekit.store.validate import json_schema as baseline_schema, schema_of
+from baselinekit.store.dialects.native import json_schema as baseline_schema
 from baselinekit.suites import gatefiles
 from baselinekit.suites.dialects import asking, capability, expecting, suite, testcases
 from baselinekit.suites.dialects.graders import InlineGrader, NamedGrader

@@ -3,7 +3,7 @@
 import os
 import posixpath
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from baselinekit.documents.languages import SUFFIXES, language
 from baselinekit.documents.text import decode
@@ -11,14 +11,14 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, R
 from baselinekit.metrics import PRESETS, metric_name
 from baselinekit.model.evals import Case
 from baselinekit.model.graders import ExactMatch, Grader, JsonSchema, ModelJudge
-from baselinekit.model.values import Json, Path
-from baselinekit.store.complaints import found
+from baselinekit.model.values import Json
+from baselinekit.schema.complaints import found
+from baselinekit.schema.places import below, named_at, place_problems
 from baselinekit.store.files import link_at, read, unreadable
-from baselinekit.store.locating import place_problems
 from baselinekit.store.records import beside
 from baselinekit.suites import results
 from baselinekit.suites.dialects import graders
-from baselinekit.suites.dialects.expecting import Given, below
+from baselinekit.suites.dialects.expecting import Given
 from baselinekit.suites.files import NUMBERED
 from baselinekit.trust import followed
 
@@ -168,7 +168,7 @@ def named(root: str, file: str, name: str) -> str:
 def wrong_paths(root: str, case: Case) -> list[Problem]:
     """What the graders of a case name that leads out."""
     return [
-        told_at(problem, (*grader.at, "config", key))
+        named_at(problem, (*grader.at, "config", key))
         for grader in case.graders
         for key, name in _named_by(grader)
         for problem in _wrong(root, case.source.file, name)
@@ -213,7 +213,7 @@ def wrong_results(root: str, suite: str, stated: str | None) -> list[Problem]:
         results_of(root, suite, stated)
     except BaselinekitError as error:
         at = () if stated is None else ("reporting", "output_dir")
-        return [told_at(problem, at) for problem in error.problems]
+        return [named_at(problem, at) for problem in error.problems]
     return []
 
 
@@ -223,9 +223,3 @@ def _wrong(root: str, file: str, name: str) -> tuple[Problem, ...]:
     except BaselinekitError as error:
         return error.problems
     return ()
-
-
-def told_at(problem: Problem, at: Path) -> Problem:
-    """What is wrong with a file, told where that file is named."""
-    what = f"{problem.place}: {problem.message}" if problem.place else problem.message
-    return replace(problem, message=what, place=None, at=at)

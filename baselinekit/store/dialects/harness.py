@@ -10,9 +10,9 @@ from baselinekit.errors import Problem
 from baselinekit.model.baselines import Baseline, Known, Metadata, Observed, Options, Rules, Source
 from baselinekit.model.recipes import HttpExecution, HttpRequest
 from baselinekit.model.values import ABSENT, STRICT, Json, Path
+from baselinekit.schema.validate import check
 from baselinekit.store.checks import check_lists
 from baselinekit.store.dialects import native
-from baselinekit.store.validate import check
 
 
 @dataclass(frozen=True, slots=True)

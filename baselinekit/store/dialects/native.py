@@ -1,15 +1,123 @@
 """The form of the reference: `id, name, …, baseline, current, comparison, metadata`."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ClassVar
 
 from baselinekit.errors import Problem
 from baselinekit.model.baselines import Baseline, Known, Metadata, Rules, Source
-from baselinekit.model.recipes import HttpFlow, HttpRequest, Recipe
-from baselinekit.model.values import Json, Path
+from baselinekit.model.recipes import (
+    CommandExecution,
+    CommandInput,
+    HttpExecution,
+    HttpFlow,
+    HttpRequest,
+    PromptExecution,
+    PromptInput,
+    Recipe,
+    SkillExecution,
+)
+from baselinekit.model.values import STRICT, Json, Path
+from baselinekit.schema.complaints import KINDS
+from baselinekit.schema.validate import check, schema_of
 from baselinekit.store import checks
-from baselinekit.store.validate import BaselineRecord, Current, check
+
+
+@dataclass(frozen=True, slots=True)
+class HttpCurrent:
+    """`current:` with one HTTP request."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    input: HttpRequest
+    execution: HttpExecution
+
+
+@dataclass(frozen=True, slots=True)
+class FlowCurrent:
+    """`current:` with HTTP requests in order."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    input: HttpFlow
+    execution: HttpExecution
+
+
+@dataclass(frozen=True, slots=True)
+class CommandCurrent:
+    """`current:` with a program."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    input: CommandInput
+    execution: CommandExecution
+
+
+@dataclass(frozen=True, slots=True)
+class SkillCurrent:
+    """`current:` with a skill, whose input is anything."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    execution: SkillExecution
+    input: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class PromptCurrent:
+    """`current:` with a prompt."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    input: PromptInput
+    execution: PromptExecution
+
+
+class _ByKind:
+    """How the kind of a `current:` is told. Unknown ones get better words than pydantic's
+    (schema/complaints.py)."""
+
+    choices: ClassVar[dict[str, Any]] = {
+        "<http>": HttpCurrent,
+        "<flow>": FlowCurrent,
+        "<command>": CommandCurrent,
+        "<skill>": SkillCurrent,
+        "<prompt>": PromptCurrent,
+    }
+
+    def tag(self, value: Json) -> str | None:
+        if not isinstance(value, dict) or not isinstance(value.get("execution"), dict):
+            return None
+        kind = value["execution"].get("type")
+        flow = kind == "http" and isinstance(value.get("input"), dict) and "steps" in value["input"]
+        return "<flow>" if flow else f"<{kind}>" if kind in KINDS else None
+
+    def member(self, value: Json) -> Any:
+        return self.choices.get(self.tag(value) or "")
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        choices = {tag: handler.generate_schema(kind) for tag, kind in self.choices.items()}
+        return {"type": "tagged-union", "choices": choices, "discriminator": self.tag}
+
+
+Current = Annotated[HttpCurrent | FlowCurrent | CommandCurrent | SkillCurrent | PromptCurrent, _ByKind()]
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineRecord:
+    """A baseline as its file states it."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    id: str
+    current: Current
+    name: str | None = None
+    description: str | None = None
+    baseline_version: str | None = None
+    baseline: Known | None = None
+    comparison: Rules = field(default_factory=Rules)
+    metadata: Metadata = field(default_factory=Metadata)
+
 
 _MAY_BE_EMPTY = ("baseline", "comparison", "metadata")
 _PARTS: dict[str, tuple[Any, Callable[[Any], Iterable[Problem]]]] = {
@@ -92,3 +200,42 @@ def _in_capitals(request: HttpRequest) -> HttpRequest:
     if request.method.isupper() or "{{" in request.method:
         return request
     return replace(request, method=request.method.upper())
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of a baseline file: a record, a list of them, either under `regression_eval`."""
+    record = schema_of(BaselineRecord)
+    parts = {name: _without_titles(part) for name, part in record["$defs"].items()}
+    whole = _without_titles({key: value for key, value in record.items() if key != "$defs"})
+    if "$ref" not in whole:
+        parts["Record"] = whole
+    parts["Record"]["properties"]["id"]["pattern"] = f"^{checks.ID.pattern}$"
+    one = {"$ref": "#/$defs/Record"}
+    several = {"type": "array", "items": one}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "baselinekit baseline file",
+        "anyOf": [
+            one,
+            several,
+            {
+                "type": "object",
+                "properties": {"regression_eval": {"anyOf": [one, several]}},
+                "required": ["regression_eval"],
+                "additionalProperties": False,
+            },
+        ],
+        "$defs": parts,
+    }
+
+
+def _without_titles(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_without_titles(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        key: _without_titles(value)
+        for key, value in node.items()
+        if key != "title" or not isinstance(value, str)
+    }

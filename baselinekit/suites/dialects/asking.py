@@ -18,13 +18,13 @@ from baselinekit.model.recipes import (
     SkillExecution,
 )
 from baselinekit.model.values import STRICT, Json
+from baselinekit.schema.complaints import found
+from baselinekit.schema.places import below
+from baselinekit.schema.validate import check
 from baselinekit.store import checks
-from baselinekit.store.complaints import found
 from baselinekit.store.dialects.native import recipe as native_recipe
 from baselinekit.store.files import MAX_OUTPUT_BYTES, read
 from baselinekit.store.records import beside
-from baselinekit.store.validate import check
-from baselinekit.suites.dialects.expecting import below
 from baselinekit.variables import unexpanded
 
 EXECUTIONS: dict[str, Any] = {

@@ -11,10 +11,11 @@ from baselinekit.model.evals import Case, Expected, Kind
 from baselinekit.model.graders import Grader
 from baselinekit.model.recipes import Execution, PromptExecution, Seconds
 from baselinekit.model.values import ABSENT, STRICT, Json, Path
+from baselinekit.schema.places import below
+from baselinekit.schema.validate import check
 from baselinekit.store import checks
-from baselinekit.store.validate import check
 from baselinekit.suites.dialects import asking, graders
-from baselinekit.suites.dialects.expecting import Given, below
+from baselinekit.suites.dialects.expecting import Given
 
 Criticality = Literal["critical", "high", "medium", "low"]
 EXPECTED = ("expected", "expected_output")

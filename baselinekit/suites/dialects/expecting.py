@@ -1,6 +1,6 @@
 """`expected:` as files state it: what it asks for by itself, and what a grader takes from it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -19,7 +19,8 @@ from baselinekit.model.graders import (
     StructuralMatch,
 )
 from baselinekit.model.values import STRICT, Json, Path
-from baselinekit.store.validate import check
+from baselinekit.schema.places import below
+from baselinekit.schema.validate import check
 
 METHODS: dict[str, Any] = {
     "exact_match": ExactMatch,
@@ -67,11 +68,6 @@ class Given:
     expected: Expected | None = None
     at: Path = ()
     named: Mapping[str, Grader] = field(default_factory=dict)
-
-
-def below(problems: Sequence[Problem], at: Path) -> list[Problem]:
-    """The same problems, of what stands at a path."""
-    return [replace(problem, at=(*at, *(problem.at or ()))) for problem in problems]
 
 
 def derived(given: Given, stated: bool) -> tuple[list[Grader], list[Problem]]:

@@ -9,14 +9,14 @@ from baselinekit.errors import Problem, nearest
 from baselinekit.model.baselines import Number
 from baselinekit.model.graders import FunctionOutput, Grader, HumanRating, Method, ModelJudge
 from baselinekit.model.values import STRICT, Json, Path
-from baselinekit.store.validate import check
+from baselinekit.schema.places import below
+from baselinekit.schema.validate import check
 from baselinekit.suites.dialects.expecting import (
     BY_EXPECTATION,
     METHODS,
     OF_CALLS,
     TWICE,
     Given,
-    below,
     derived as derived_from,
     function_output,
     with_calls,

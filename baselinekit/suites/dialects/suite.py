@@ -7,10 +7,10 @@ from baselinekit.errors import Problem
 from baselinekit.model.evals import Reporting, SuiteConfig
 from baselinekit.model.recipes import Seconds
 from baselinekit.model.values import ABSENT, STRICT, Json
-from baselinekit.store.validate import check
+from baselinekit.schema.places import below
+from baselinekit.schema.validate import check
 from baselinekit.suites.dialects import asking
 from baselinekit.suites.dialects.capability import Defaults, limits
-from baselinekit.suites.dialects.expecting import below
 
 WRAPPER = "eval_suite"
 REF = "$ref"

@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Literal
 from baselinekit.errors import Problem
 from baselinekit.model.recipes import Seconds
 from baselinekit.model.values import ABSENT, STRICT, Json
+from baselinekit.schema.places import below
+from baselinekit.schema.validate import check
 from baselinekit.store import checks
-from baselinekit.store.validate import check
 from baselinekit.suites.dialects import asking
 from baselinekit.suites.dialects.capability import Criticality, Defaults, limits
-from baselinekit.suites.dialects.expecting import below
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from storehelp import EXAMPLES
 from baselinekit.documents.languages import YAML
 from baselinekit.model.baselines import Known, Metadata, Rules
 from baselinekit.model.recipes import HttpRequest
-from baselinekit.store.validate import json_schema
+from baselinekit.store.dialects.native import json_schema
 
 SCHEMA = json_schema()
 DRAFT_07 = {

@@ -1,6 +1,7 @@
-"""The plain case of validation: a raw value that has just the types that a class states becomes an instance
-of it. Whatever else it may be is left to store/validate.py, whose library takes as long to load as hundreds
-of files take to be read."""
+"""The plain case of validation: a raw value of just the types that a class states becomes an instance of it.
+
+Whatever else it may be is left to validate.py, whose library takes as long to load as hundreds of files take
+to be read."""
 
 from collections.abc import Callable, Collection
 from dataclasses import MISSING, fields, is_dataclass

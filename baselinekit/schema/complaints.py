@@ -1,4 +1,4 @@
-"""What pydantic complains of, in our own words, and the JSON Schema of a baseline file."""
+"""What pydantic complains of, in our own words."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,6 @@ from baselinekit.documents.splice import value_at
 from baselinekit.errors import Problem, nearest
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.shapes import is_secret_header
-from baselinekit.store.checks import ID
 from baselinekit.texts import already_masked, clipped
 
 # The JSON Schema of a baseline file: what editors complete and check with, and where we look up which
@@ -53,44 +52,6 @@ def _resolved(node: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
         if len(choices) != 1:
             return node
         node = choices[0]
-
-
-def baseline_file_schema(record: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a whole file: a record, a list of them, either under `regression_eval`."""
-    parts = {name: _without_titles(part) for name, part in record["$defs"].items()}
-    whole = _without_titles({key: value for key, value in record.items() if key != "$defs"})
-    if "$ref" not in whole:
-        parts["Record"] = whole
-    parts["Record"]["properties"]["id"]["pattern"] = f"^{ID.pattern}$"
-    one = {"$ref": "#/$defs/Record"}
-    several = {"type": "array", "items": one}
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "baselinekit baseline file",
-        "anyOf": [
-            one,
-            several,
-            {
-                "type": "object",
-                "properties": {"regression_eval": {"anyOf": [one, several]}},
-                "required": ["regression_eval"],
-                "additionalProperties": False,
-            },
-        ],
-        "$defs": parts,
-    }
-
-
-def _without_titles(node: Any) -> Any:
-    if isinstance(node, list):
-        return [_without_titles(item) for item in node]
-    if not isinstance(node, dict):
-        return node
-    return {
-        key: _without_titles(value)
-        for key, value in node.items()
-        if key != "title" or not isinstance(value, str)
-    }
 
 
 # What pydantic complains of, in our own words: where, what was expected, what is there, what was meant.

@@ -13,9 +13,10 @@ from storehelp import EXAMPLES, same
 
 from baselinekit.documents.languages import language
 from baselinekit.model.config import Config
+from baselinekit.schema.plain import NotPlain, reader
+from baselinekit.schema.validate import _validated
 from baselinekit.store.dialects.harness import RegressionFile
-from baselinekit.store.plain import NotPlain, reader
-from baselinekit.store.validate import BaselineRecord, _validated
+from baselinekit.store.dialects.native import BaselineRecord
 
 RICH = {
     "id": "a",
@@ -131,7 +132,8 @@ def same_instance(one: Any, other: Any) -> bool:
 
 def test_a_project_in_which_nothing_is_wrong_is_read_without_the_library() -> None:
     code = (
-        "import sys; from baselinekit.store.validate import Record, check;"
+        "import sys; from baselinekit.schema.validate import check;"
+        "from baselinekit.store.dialects.native import BaselineRecord as Record;"
         f"found, problems = check(Record, {RICH!r});"
         "assert found and not problems;"
         "assert not [name for name in sys.modules if name.startswith('pydantic')]"

@@ -1,0 +1,1 @@
+"""The files that we write and read back: dataclasses, one reader that places its errors, one writer."""
