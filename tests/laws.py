@@ -90,7 +90,6 @@ OWNERS = {
     "referencing": ["grade.by_schema"],
     "regex": ["placeholders.pattern"],
     "jsonpath_ng": ["replay.computed"],
-    "rich": ["report.progressbar"],
     "click": ["cli"],
     "numpy": ["models.minilm"],
     "safetensors": ["models.minilm"],

@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from baselinekit.cli import screen
+from baselinekit.cli.progress import show_progress
 from baselinekit.errors import BaselinekitError, CannotReplay
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.results import Outcome
 from baselinekit.model.values import Json
 from baselinekit.replay.client import addresses_soon
-from baselinekit.report import progressbar
 from baselinekit.store.config import name_origin
 from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.paths import render
@@ -34,7 +34,7 @@ def progress(stack: ExitStack, given: dict[str, Any]) -> Callable[[int], Callabl
     """A bar for the replays of one baseline, where anybody looks."""
     if given["quiet"] or given["as_json"]:
         return None
-    return lambda total: stack.enter_context(progressbar.progress(total, sys.stderr, "replaying"))
+    return lambda total: stack.enter_context(show_progress(total, sys.stderr, "replaying"))
 
 
 def lines(one: Captured) -> Iterator[str]:

@@ -12,10 +12,11 @@ import click
 
 from baselinekit.cli import delivery, models, options, options as completion, screen
 from baselinekit.cli.clients import real_context
+from baselinekit.cli.progress import show_progress
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.results import Against, Outcome, Report
 from baselinekit.programs.git import Git
-from baselinekit.report import dispatch as reports, progressbar, terminal as terminal
+from baselinekit.report import dispatch as reports, terminal as terminal
 from baselinekit.report.style import Style
 from baselinekit.store import results
 from baselinekit.trust import in_ci
@@ -148,7 +149,7 @@ def _against(project: Project, context: RunContext, given: dict[str, Any]) -> Ag
 
 def _progress(stack: ExitStack, color: str) -> Callable[[int], Callable[[Outcome], None]]:
     def begin(total: int) -> Callable[[Outcome], None]:
-        return stack.enter_context(progressbar.progress(total, sys.stderr, color=color))
+        return stack.enter_context(show_progress(total, sys.stderr, color=color))
 
     return begin
 

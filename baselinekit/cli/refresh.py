@@ -13,11 +13,12 @@ from baselinekit.approval.approving import Permit, apply, forbidden, preview, ve
 from baselinekit.approval.refresh import accepted_by, propose
 from baselinekit.cli import models, options, options as completion, pending_options, screen
 from baselinekit.cli.clients import real_context
+from baselinekit.cli.progress import show_progress
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.model.changes import Applied, Approval, RefreshProposal, Stamp
 from baselinekit.model.results import Outcome
 from baselinekit.model.values import Json
-from baselinekit.report import dispatch as reports, progressbar
+from baselinekit.report import dispatch as reports
 from baselinekit.report.style import Style
 from baselinekit.texts import many
 from baselinekit.workflow.context import RunContext
@@ -84,7 +85,7 @@ def refresh(words: tuple[str, ...], color: str, **given: Any) -> int:
 
 def _progress(bar: ExitStack, color: str) -> Callable[[int], Callable[[Outcome], None]]:
     def begin(total: int) -> Callable[[Outcome], None]:
-        return bar.enter_context(progressbar.progress(total, sys.stderr, "asking", color))
+        return bar.enter_context(show_progress(total, sys.stderr, "asking", color))
 
     return begin
 

@@ -21,6 +21,7 @@ from baselinekit.cli import (
 )
 from baselinekit.cli.clients import real_context
 from baselinekit.cli.clock import clock
+from baselinekit.cli.progress import show_progress
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.attempts import Outside
 from baselinekit.evals.earlier import check_parts, compared, load_earlier
@@ -35,7 +36,7 @@ from baselinekit.model.graders import FunctionOutput
 from baselinekit.model.observation import Ran
 from baselinekit.model.results import Outcome, Report
 from baselinekit.programs.sandbox import Execute, Sandbox
-from baselinekit.report import dispatch as reports, progressbar, terminal as terminal
+from baselinekit.report import dispatch as reports, terminal as terminal
 from baselinekit.report.style import Style
 from baselinekit.store import results
 from baselinekit.texts import many
@@ -251,7 +252,7 @@ def remember(project: Project, report: Report) -> None:
 
 def _progress(stack: ExitStack) -> Callable[[int], Callable[[Outcome], None]]:
     def begin(total: int) -> Callable[[Outcome], None]:
-        return stack.enter_context(progressbar.progress(total, sys.stderr, "running"))
+        return stack.enter_context(show_progress(total, sys.stderr, "running"))
 
     return begin
 

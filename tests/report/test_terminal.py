@@ -1,19 +1,13 @@
 """What an engineer reads after a failing compare."""
 
-import contextlib
-import io
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 from unicodedata import combining, east_asian_width
 
 import pytest
 from report.reports import FILE, NASTY, report, result, spot
 
 from baselinekit.model.results import Result
-from baselinekit.report import progressbar, terminal as terminal, wording
+from baselinekit.report import terminal as terminal, wording
 from baselinekit.report.evals import terms
 from baselinekit.report.style import Style
 
@@ -237,40 +231,6 @@ def test_listing_and_warnings() -> None:
 )
 def test_next_commands(results: list[Result], commands: list[str]) -> None:
     assert terminal.next_commands(report(*results)) == commands
-
-
-def test_progress_writes_nothing_into_a_pipe_and_imports_nothing() -> None:
-    stream = io.StringIO()
-    with progressbar.progress(100, stream) as advance:
-        advance("passed")
-    assert stream.getvalue() == ""
-    code = (
-        "import io, sys\nfrom baselinekit.report import progressbar\n"
-        "with progressbar.progress(9, io.StringIO()) as advance: advance('passed')\n"
-        "sys.exit('rich' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-@pytest.mark.parametrize("color", ["auto", "never"])
-def test_progress_draws_a_bar_on_a_terminal(color: str) -> None:
-    """Which can do more than a dumb one, whatever that of whoever runs the tests can do."""
-    master, slave = os.openpty()
-    code = (
-        "import sys\nfrom baselinekit.report import progressbar\n"
-        f"with progressbar.progress(3, sys.stdout, color={color!r}) as advance:\n"
-        "    for outcome in ('passed', 'failed', 'error'): advance(outcome)\n"
-    )
-    env = {**os.environ, "TERM": "xterm", "PYTHONPATH": str(Path(__file__).parents[3])}
-    subprocess.run([sys.executable, "-P", "-c", code], stdout=slave, env=env, check=True)
-    os.close(slave)
-    drawn = b""
-    with contextlib.suppress(OSError), os.fdopen(master, "rb", buffering=0) as screen:
-        while part := screen.read(4096):
-            drawn += part
-    assert "3/3" in drawn.decode()
-    assert "1 failed, 1 error" in drawn.decode()
-    assert color == "auto" or not re.search(rb"\x1b\[[0-9;]*m", drawn)
 
 
 def test_places_stand_under_each_other_beside_wide_characters_too() -> None:

@@ -1,0 +1,275 @@
+"""The progress bar: what it shows, and that nothing else on the terminal suffers from it."""
+
+import contextlib
+import fcntl
+import io
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import threading
+from pathlib import Path
+
+import pytest
+
+from baselinekit.cli.progress import show_progress
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_pipe_gets_nothing() -> None:
+    stream = io.StringIO()
+    before = sys.stdout, sys.stderr, threading.active_count()
+    with show_progress(100, stream) as advance:
+        assert (sys.stdout, sys.stderr, threading.active_count()) == before
+        advance("passed")
+    assert stream.getvalue() == ""
+
+
+class Terminal:
+    """What stands on a terminal of so many columns that was sent this."""
+
+    def __init__(self, columns: int = 80):
+        self.lines, self.column, self.columns = [""], 0, columns
+
+    def show(self, sent: bytes) -> list[str]:
+        for part in re.findall(r"\x1b\[[0-9;?]*[A-Za-z]|\r|\n|[^\x1b\r\n]", sent.decode()):
+            if part == "\r":
+                self.column = 0
+            elif part == "\n":
+                self.lines.append("")
+            elif part == "\x1b[K":
+                self.lines[-1] = self.lines[-1][: self.column]
+            elif not part.startswith("\x1b"):
+                if self.column == self.columns:
+                    self.lines.append("")
+                    self.column = 0
+                line = self.lines[-1].ljust(self.column)
+                self.lines[-1] = line[: self.column] + part + line[self.column + 1 :]
+                self.column += 1
+        return [line.rstrip() for line in self.lines]
+
+
+START = (
+    "import os, signal, sys, threading, time\n"
+    "from baselinekit.cli.progress import show_progress as progress\n"
+)
+
+
+class Child:
+    """A program of these lines, whose standard error is a terminal, and its standard output as well if that
+    is nothing else."""
+
+    def __init__(
+        self, code: str, columns: int = 80, stdout: int | None = None, cwd: Path | None = None, **env: str
+    ):
+        self._ours, self._theirs = os.openpty()
+        self.resize(columns)
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-c", START + code],
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=self._theirs if stdout is None else stdout,
+            stderr=self._theirs,
+            env={"PATH": os.defpath, "TERM": "xterm", "LANG": "C.UTF-8", "PYTHONPATH": str(ROOT), **env},
+        )
+        os.close(self._theirs)
+        self.sent = b""
+
+    def resize(self, columns: int) -> None:
+        fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+    def wait_for(self, text: bytes) -> None:
+        while text not in self.sent:
+            part = os.read(self._ours, 4096)
+            assert part, self.sent
+            self.sent += part
+
+    def end(self) -> bytes:
+        """All that it sent until it ended."""
+        with contextlib.suppress(OSError):
+            while part := os.read(self._ours, 4096):
+                self.sent += part
+        os.close(self._ours)
+        self.process.wait(30)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        return self.sent
+
+
+THREE = (
+    "with progress(3, sys.stderr, color={!r}) as advance:\n"
+    "    for outcome in ('passed', 'failed', 'error'): advance(outcome)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("color", "environment", "coloured"),
+    [
+        ("auto", {}, True),
+        ("always", {"NO_COLOR": "1"}, True),
+        ("never", {}, False),
+        ("auto", {"NO_COLOR": "1"}, False),
+    ],
+)
+def test_a_terminal_shows_a_bar_which_is_gone_in_the_end(
+    color: str, environment: dict[str, str], coloured: bool
+) -> None:
+    sent = Child(THREE.format(color), **environment).end()
+    assert b"3/3" in sent
+    assert b"1 failed, 1 error" in sent
+    assert bool(re.search(rb"\x1b\[[0-9;]*m", sent)) == coloured
+    assert Terminal().show(sent) == [""]
+
+
+@pytest.mark.parametrize("term", ["dumb", "unknown"])
+def test_a_terminal_that_cannot_draw_over_a_line_gets_nothing(term: str) -> None:
+    assert Child(THREE.format("auto"), TERM=term).end() == b""
+
+
+def test_a_terminal_without_those_signs_gets_others() -> None:
+    sent = Child(THREE.format("never"), PYTHONIOENCODING="ascii").end()
+    assert b"#" * 40 + b" 3/3" in sent
+    assert sent.isascii()
+
+
+def test_lines_that_are_printed_meanwhile_stand_above_whole() -> None:
+    code = (
+        "def work(number):\n"
+        "    for at in range(20):\n"
+        "        print(f'{number}: line {at}', file=(sys.stdout, sys.stderr)[at % 2])\n"
+        "        advance('passed')\n"
+        "        time.sleep(0.01)\n"
+        "with progress(60, sys.stderr) as advance:\n"
+        "    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]\n"
+        "    for thread in threads: thread.start()\n"
+        "    for thread in threads: thread.join()\n"
+        "print('end')\n"
+    )
+    sent = Child(code).end()
+    *lines, end, last = Terminal().show(sent)
+    assert (end, last) == ("end", "")
+    assert sorted(lines) == sorted(f"{number}: line {at}" for number in range(3) for at in range(20))
+    assert b"60/60" in sent
+
+
+def test_a_question_keeps_the_bar_away_until_its_line_is_ended() -> None:
+    code = (
+        "with progress(9, sys.stderr) as advance:\n"
+        "    advance('passed')\n"
+        "    print('go on? ', end='', flush=True)\n"
+        "    time.sleep(0.3)\n"
+        "    advance('passed')\n"
+        "    time.sleep(0.3)\n"
+        "    print('yes')\n"
+    )
+    sent = Child(code).end()
+    assert sent.split(b"go on? ")[1].startswith(b"yes")
+    assert Terminal().show(sent) == ["go on? yes", ""]
+
+
+def test_a_line_that_is_never_ended_is_not_lost() -> None:
+    code = (
+        "with progress(9, sys.stderr) as advance:\n"
+        "    threading.Thread(target=lambda: print('other ', end='')).start()\n"
+        "    time.sleep(0.2)\n"
+        "    print('own ', end='')\n"
+        "print('end')\n"
+    )
+    assert sorted(Terminal().show(Child(code).end())[0].split()) == ["end", "other", "own"]
+
+
+def test_standard_output_in_a_pipe_gets_what_is_printed_and_no_bar() -> None:
+    code = "with progress(9, sys.stderr) as advance:\n    print('a line', flush=True)\n"
+    child = Child(code, stdout=subprocess.PIPE)
+    assert child.process.stdout is not None
+    printed = child.process.stdout.read()
+    assert printed == b"a line\n"
+    assert b"a line" not in child.end()
+
+
+def test_the_bar_follows_the_width() -> None:
+    code = (
+        "with progress(9, sys.stderr, color='never') as advance:\n"
+        "    advance('passed')\n"
+        "    while os.get_terminal_size(2).columns != 30: time.sleep(0.01)\n"
+        "    time.sleep(0.3)\n"
+    )
+    child = Child(code, columns=100)
+    child.wait_for(b"1/9")
+    wide = len(child.sent)
+    child.resize(30)
+    narrow = child.end()[wide:].decode()
+    assert "━" in child.sent[:wide].decode()
+    *_, last, erased = narrow.split("\r\x1b[K")
+    assert erased == ""
+    assert "1/9" in last
+    assert len(last) < 30
+
+
+def test_the_second_of_two_bars_is_the_one_that_is_seen() -> None:
+    code = (
+        "with progress(9, sys.stderr, 'first') as first:\n"
+        "    with progress(9, sys.stderr, 'second') as second:\n"
+        "        first('passed'); second('failed')\n"
+        "        print('between')\n"
+        "        time.sleep(0.3)\n"
+        "    print('after')\n"
+    )
+    sent = Child(code, NO_COLOR="1").end()
+    assert b"first" not in sent[sent.index(b"second") :]
+    assert Terminal().show(sent) == ["between", "after", ""]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_whoever_ends_it_finds_the_cursor_where_it_was(number: signal.Signals) -> None:
+    code = (
+        "try:\n"
+        "    with progress(9, sys.stderr) as advance:\n"
+        "        advance('passed')\n"
+        "        time.sleep(60)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted')\n"
+    )
+    child = Child(code)
+    child.wait_for(b"1/9")
+    child.process.send_signal(number)
+    sent = child.end()
+    assert b"\x1b[?25l" not in sent
+    if number == signal.SIGINT:
+        assert Terminal().show(sent) == ["interrupted", ""]
+        assert child.process.returncode == 0
+
+
+def test_what_fails_inside_passes_and_the_streams_are_themselves_again() -> None:
+    code = (
+        "streams = sys.stdout, sys.stderr\n"
+        "try:\n"
+        "    with progress(9, sys.stderr) as advance:\n"
+        "        assert sys.stdout.isatty() and sys.stderr.fileno() == 2 and sys.stdout is not streams[0]\n"
+        "        1 / 0\n"
+        "except ZeroDivisionError: print((sys.stdout, sys.stderr) == streams, threading.active_count())\n"
+    )
+    assert Terminal().show(Child(code).end()) == ["True 1", ""]
+
+
+def test_an_interrupted_compare_leaves_its_report_and_no_bar(tmp_path: Path) -> None:
+    for name, argv in (("quick", "echo"), ("slow", "sleep"), ("slower", "sleep")):
+        (tmp_path / f"{name}.yaml").write_text(
+            f"id: {name}\ncurrent: {{input: {{argv: [{argv}, '60']}}, execution: {{type: command}}}}\n"
+            "baseline: {output: {exit_code: 0}}\n"
+        )
+    code = (
+        "sys.argv = ['baselinekit', 'compare', '--allow-exec', '.']\n"
+        "from baselinekit.cli.entry import main\n"
+        "sys.exit(main())\n"
+    )
+    child = Child(code, cwd=tmp_path, NO_COLOR="1")
+    child.wait_for(b"1/3")
+    child.process.send_signal(signal.SIGINT)
+    lines = Terminal().show(child.end())
+    assert child.process.returncode == 130
+    assert [line.split(" in ")[0] for line in lines] == ["2 skipped, 1 passed", ""]
