@@ -8,6 +8,7 @@ import os
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 1_024
 """Tokens: at 1,536 figures each that are 6 MB for an array, of which a few are needed at a time."""
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 _ASKING = ("self.query", "self.key", "self.value")
 
 
@@ -48,6 +50,7 @@ class Network:
 
     def __init__(self, folder: str):
         self.shape = shape_of(folder)
+        _import_numpy()
         self._folder = folder
         weights = _weights(folder, self.shape)
         self._words = weights["embeddings.word_embeddings.weight"]
@@ -116,6 +119,19 @@ class Network:
                 scores @ np.ascontiguousarray(value) / scores.sum(axis=-1, keepdims=True)
             )
         return seen
+
+
+def _import_numpy() -> None:
+    """With one thread, unless the user says otherwise. Several hardly multiply matrices as small as these any
+    sooner, and on a busy machine they wait for each other: a sentence took ten times as long. numpy reads
+    the setting once, when it is loaded; a program that is started later does not get it."""
+    ours = {} if any(name in os.environ for name in _THREADS) else dict.fromkeys(_THREADS, "1")
+    os.environ.update(ours)
+    try:
+        import_module("numpy")
+    finally:
+        for name in ours:
+            del os.environ[name]
 
 
 def _batches(parts: Iterable[list[int]]) -> Iterator[list[list[int]]]:

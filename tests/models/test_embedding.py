@@ -302,6 +302,26 @@ def test_a_program_that_is_started_later_is_told_nothing(folder: Path) -> None:
     assert run(code, [*sys.path], "-W", "ignore").stderr == ""
 
 
+@pytest.mark.parametrize("own", [{}, {"OMP_NUM_THREADS": "2"}])
+def test_one_thread_multiplies_unless_the_user_says_otherwise(folder: Path, own: dict[str, str]) -> None:
+    """Several wait for each other wherever the machine has something else to do. What the library was told is
+    not left behind for the programs that are started later."""
+    code = (
+        "import os\n"
+        f"own = {own!r}\n"
+        "for name in ('OPENBLAS_NUM_THREADS', 'OMP_NUM_THREADS', 'MKL_NUM_THREADS'):\n"
+        "    os.environ.pop(name, None)\n"
+        "os.environ.update(own)\n"
+        "before = dict(os.environ)\n"
+        "from baselinekit.models.minilm import Network\n"
+        f"Network({str(folder)!r})\n"
+        "import sys\n"
+        "threads = os.listdir('/proc/self/task') if os.path.isdir('/proc/self/task') else [1]\n"
+        "print(dict(os.environ) == before, 'numpy' in sys.modules, bool(own) or len(threads))\n"
+    )
+    assert run(code, [*sys.path]).stdout.split() == ["True", "True", "1" if not own else "True"]
+
+
 Break = Callable[[Path], Any]
 
 
