@@ -1,6 +1,6 @@
 """Texts with a known answer for `method: embedding`, which is to tell topics: what was on file, the same
-topic in other words, and another topic in many of the same words. Written before any model was asked, and not
-changed since."""
+topic in other words, and another topic in many of the same words. Written before any model was asked these,
+and not changed since."""
 
 TOPICS = [
     (
