@@ -56,8 +56,8 @@ def compare(
     context: RunContext,
     command: str = "",
 ) -> Report:
-    """Load, select and compile; replay, compare and record in threads; find the lines of what differs. What is
-    wrong in any file is reported before anything is replayed."""
+    """Load, select and compile; replay, compare and record in threads; find the lines of what differs. What
+    is wrong in any file is reported before anything is replayed."""
     started, began = context.clock.timestamp(), context.clock.seconds()
     at_once = AtOnce(context.clients, policy.jobs)
     environment = CaptureEnvironment(project, at_once.clients)
