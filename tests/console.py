@@ -67,7 +67,7 @@ class Console:
         """One command line, as a shell takes it; standard error apart, or where a terminal shows it."""
         line, environment = self.filled(command), self._environment()
         if words := _words(line):
-            with _warmly() as runs:
+            with warmly() as runs:
                 if runs:
                     ran = runs.run(
                         self.folder,
@@ -147,7 +147,7 @@ def _words(command: str) -> list[str] | None:
 
 
 @contextmanager
-def _warmly() -> Iterator[Warm | None]:
+def warmly() -> Iterator[Warm | None]:
     """A server of runs, kept for the next. It does one run at a time: a second one starts from nothing."""
     if not _ONE_AT_A_TIME.acquire(blocking=False):
         yield None

@@ -1,5 +1,5 @@
-"""A project whose baselines ask a hostile server, and the real command as a process of its own: its time and
-its memory are known afterwards."""
+"""A project whose baselines ask a hostile server, and the real command: from a server of runs (warm.py), or
+as a process of its own where its memory is to be known afterwards."""
 
 import json
 import os
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from console import warmly
 from routes import Route
 from server import HostileServer
 
@@ -25,7 +26,7 @@ class Ran:
     out: str
     err: str
     seconds: float
-    megabytes: float
+    megabytes: float = -1.0
 
     @property
     def said(self) -> str:
@@ -77,18 +78,19 @@ class Attacked:
 
     def run(self, *words: str, env: Mapping[str, str] | None = None, base_url: str | None = None) -> Ran:
         """`baselinekit WORDS`; where the operator's word is left empty, files may say whom to ask."""
-        base_url = self.server.url if base_url is None else base_url
-        if base_url:
-            env = {"BASELINEKIT_BASE_URL": base_url, **(env or {})}
+        with warmly() as runs:
+            if runs is None:
+                return self.measured(*words, env=env, base_url=base_url)
+            ended = runs.run(self.folder, *words, env=self._environment(env, base_url))
+        return Ran(ended.exit_code, ended.out, ended.err, ended.seconds)
+
+    def measured(self, *words: str, env: Mapping[str, str] | None = None, base_url: str | None = None) -> Ran:
+        """The same from nothing, in a process of its own: with the most memory that it had."""
         started = time.monotonic()
         process = subprocess.Popen(
             [sys.executable, "-m", "baselinekit", *words],
             cwd=self.folder,
-            env={
-                **_ENVIRONMENT,
-                "HOME": str(self.folder),
-                **(env or {}),
-            },
+            env=self._environment(env, base_url),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -108,6 +110,11 @@ class Attacked:
             thread.join()
         out, err = (text.decode("utf-8") for text in said)
         return Ran(process.returncode, out, err, time.monotonic() - started, megabytes)
+
+    def _environment(self, more: Mapping[str, str] | None, base_url: str | None) -> dict[str, str]:
+        base_url = self.server.url if base_url is None else base_url
+        asked = {"BASELINEKIT_BASE_URL": base_url} if base_url else {}
+        return {**_ENVIRONMENT, "HOME": str(self.folder), **asked, **(more or {})}
 
 
 def _megabytes(pid: int) -> float:

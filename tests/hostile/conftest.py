@@ -8,7 +8,7 @@ from drill import Drill, drill
 from warm import Warm, warm
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def runs() -> Iterator[Warm]:
     with warm() as server:
         yield server

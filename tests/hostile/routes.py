@@ -33,8 +33,19 @@ class Route:
 
 
 def bomb(megabytes: int, wbits: int) -> bytes:
-    stage = zlib.compressobj(9, zlib.DEFLATED, wbits)
-    return b"".join(stage.compress(bytes(1_000_000)) for _ in range(megabytes)) + stage.flush()
+    """So many million zeros. After a full flush the compressor has forgotten what came before: each million
+    is the same bytes as the one before, and only the checksum goes over all of them."""
+    million = bytes(1_000_000)
+    stage = zlib.compressobj(9, zlib.DEFLATED, -15)
+    first, again = (stage.compress(million) + stage.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
+    raw = first + again * (megabytes - 1) + stage.flush()
+    sums = {"crc": 0, "adler": 1}
+    for _ in range(megabytes):
+        sums = {"crc": zlib.crc32(million, sums["crc"]), "adler": zlib.adler32(million, sums["adler"])}
+    if wbits == 31:
+        size = (megabytes * len(million)).to_bytes(4, "little")
+        return b"\x1f\x8b\x08" + bytes(6) + b"\xff" + raw + sums["crc"].to_bytes(4, "little") + size
+    return raw if wbits < 0 else b"\x78\xda" + raw + sums["adler"].to_bytes(4, "big")
 
 
 def after(raw: bytes, then: Act) -> Act:

@@ -1,6 +1,7 @@
 """Whatever a server does: the outcome of the baseline that asked, and of no other, in time and in bounded
 memory. One run of the real command meets every route."""
 
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
     with HostileServer() as server:
         project = Attacked(tmp_path_factory.mktemp("attacked"), server)
         project.routes(ROUTES)
-        yield project.run("compare", "--no-record", "--json", "-j", "16")
+        yield project.measured("compare", "--no-record", "--json", "-j", "16")
 
 
 def each(routes: list[Route]) -> pytest.MarkDecorator:
@@ -94,12 +95,18 @@ def test_f56_a_charset_is_not_a_codec(ran: Ran, route: Route) -> None:
     holds(ran, route)
 
 
+@pytest.mark.parametrize("wbits", [31, 15, -15])
+def test_a_bomb_is_whole(wbits: int) -> None:
+    """It is refused for its size, and for nothing else."""
+    assert zlib.decompress(table.bomb(3, wbits), wbits) == bytes(3_000_000)
+
+
 def alone(folder: Path, route: Route) -> Ran:
     """A route in a process of its own."""
     with HostileServer() as server:
         project = Attacked(folder, server)
         project.routes([route])
-        return project.run("compare", "--no-record", "--json")
+        return project.measured("compare", "--no-record", "--json")
 
 
 @pytest.mark.parametrize("name", ["gzip-bomb", "raw-deflate-bomb"])

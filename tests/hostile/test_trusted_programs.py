@@ -94,7 +94,7 @@ def test_f40_each_program_gets_the_named_variables_and_no_others(project: Attack
 
 def test_f29_a_flood_of_each_program_ends_it(project: Attacked) -> None:
     ids = lay(project, "floods")
-    ran = project.run("compare", "--json")
+    ran = project.measured("compare", "--json")
     assert ran.outcomes == dict.fromkeys(ids, ("error", "BK322")), ran.said[:2_000]
     assert ran.megabytes < 200
 
