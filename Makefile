@@ -9,10 +9,11 @@ BIN = .venv/bin
 READY = .venv/ready
 
 .DEFAULT_GOAL = help
-.PHONY: help demo test anyday bench bench-peers lowest format clean
+.PHONY: help demo check test static anyday bench bench-peers lowest format clean
 
 help:
 	@echo "make demo     see it work: a small service, its baselines, and an upgrade that breaks them"
+	@echo "make check    on every save: format, lint, types, laws, unit and golden tests; under a minute"
 	@echo "make test     format, lint, types, tests, our own baselines: all that CI does"
 	@echo "make anyday   the tests that start commands, on other days and in other zones: ten minutes"
 	@echo "make bench    how fast it is, beside its peers: ten minutes (ONLY=matcher picks, LONG=1 does more)"
@@ -23,14 +24,23 @@ help:
 demo: $(READY)
 	@$(BIN)/python -P -m baselinekit demo
 
-test: $(READY)
+# A process that has nothing left to do takes tests over from one that has.
+PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+
+check: static
+	@echo "== the quick tests: laws, units and golden cases"
+	@$(PYTEST) --quick
+
+test: static
+	@echo "== tests, the documents and our own baselines among them"
+	@$(PYTEST)
+
+static: $(READY)
 	@echo "== format and lint"
 	@$(BIN)/python -m ruff format --check --quiet . || { echo "run: make format"; exit 1; }
 	@$(BIN)/python -m ruff check --quiet .
 	@echo "== types"
 	@$(BIN)/python -m mypy
-	@echo "== tests, the documents and our own baselines among them"
-	@$(BIN)/python -m pytest -n auto --maxprocesses 4
 
 # AT and ZONE pick one moment of your own: make anyday AT=2030-01-01T00:00:00Z ZONE=Asia/Tokyo
 EUROPE = CET-1CEST,M3.5.0,M10.5.0/3
@@ -42,7 +52,7 @@ ON_ANY_DAY = tests/test_golden.py tests/test_readme.py tests/test_any_day.py tes
 anyday: $(READY)
 	@for moment in $(if $(AT),'$(AT)|$(or $(ZONE),UTC0)',$(foreach one,$(MOMENTS),'$(one)')); do \
 	    echo "== $$moment"; \
-	    $(BIN)/python -m pytest -n auto --maxprocesses 4 --at "$${moment%%|*}" --zone "$${moment#*|}" \
+	    $(PYTEST) --at "$${moment%%|*}" --zone "$${moment#*|}" \
 	        $(ON_ANY_DAY) || exit 1; \
 	done
 

@@ -27,6 +27,8 @@ LONGEST_SECONDS = 60
 
 _QUOTED = re.compile(r"'[^']*'|\"[^\"$`\\]*\"")
 _FOR_A_SHELL = re.compile(r"[|&;<>$`*?\[\]~(){}#!\n\\]")
+_ASSIGNED = re.compile(r"(?:[A-Z_]+=[\w.:/-]* )+")
+_PREPARING = {"cp", "echo", "git", "mkdir", "mv", "printf", "rm", "sed", "touch"}
 _ONE_AT_A_TIME = threading.Lock()
 _RUNS: list[Warm] = []
 _KEPT = ExitStack()
@@ -65,23 +67,32 @@ class Console:
 
     def run(self, command: str, together: bool = False) -> Ran:
         """One command line, as a shell takes it; standard error apart, or where a terminal shows it."""
-        line, environment = self.filled(command), self._environment()
-        if words := _words(line):
+        line = self.filled(command)
+        before, ours = _parts(line)
+        if before and _words(ours)[1]:
+            prepared = self.run(before, together)
+            if prepared.exit_code:
+                return prepared
+            ran = self.run(ours, together)
+            return Ran(ran.exit_code, prepared.stdout + ran.stdout, prepared.stderr + ran.stderr)
+        variables, words = _words(line)
+        if words:
             with warmly() as runs:
                 if runs:
-                    ran = runs.run(
+                    warm_run = runs.run(
                         self.folder,
                         *words,
-                        env=environment,
+                        env=self._environment() | variables,
                         program=str(self.bin / "baselinekit"),
                         merged=together,
                         ahead=self.clock.ahead,
                     )
-                    return Ran(ran.exit_code, self.normalised(ran.out), self.normalised(ran.err))
+                    out, err = self.normalised(warm_run.out), self.normalised(warm_run.err)
+                    return Ran(warm_run.exit_code, out, err)
         done = subprocess.run(
             ["/bin/sh", "-c", line],
             cwd=self.folder,
-            env=environment,
+            env=self._environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT if together else subprocess.PIPE,
@@ -139,11 +150,21 @@ def at(ahead: float) -> list[str]:
     return [sys.executable, "-P", str(ROOT / "tests/at.py"), str(ahead)]
 
 
-def _words(command: str) -> list[str] | None:
-    """The words after `baselinekit`, where it needs no shell to tell them."""
-    if not command.startswith("baselinekit ") or _FOR_A_SHELL.search(_QUOTED.sub("", command)):
-        return None
-    return shlex.split(command)[1:]
+def _words(command: str) -> tuple[dict[str, str], list[str]]:
+    """The variables before `baselinekit` and the words after it, where it needs no shell to tell them."""
+    assigned = _ASSIGNED.match(command)
+    variables, rest = (assigned[0], command[assigned.end() :]) if assigned else ("", command)
+    if not rest.startswith("baselinekit ") or _FOR_A_SHELL.search(_QUOTED.sub("", command)):
+        return {}, []
+    return dict(word.split("=", 1) for word in variables.split()), shlex.split(rest)[1:]
+
+
+def _parts(command: str) -> tuple[str, str]:
+    """`PREPARE && baselinekit WORDS` -> both parts, where what prepares leaves nothing but files."""
+    hidden = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), command)
+    place = hidden.rfind(" && ")
+    names = {part.split()[0] for part in hidden[:place].split(" && ") if part.split()} if place > 0 else {""}
+    return (command[:place], command[place + 4 :]) if names <= _PREPARING else ("", command)
 
 
 @contextmanager

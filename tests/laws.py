@@ -264,6 +264,12 @@ def _tree(source: str) -> ast.Module:
     return ast.parse(source)
 
 
+@cache
+def nodes(source: str) -> tuple[ast.AST, ...]:
+    """Everything in it, for all laws: they ask the same five hundred files."""
+    return tuple(ast.walk(_tree(source)))
+
+
 def room(module: str) -> str:
     return module.split(".")[0]
 
@@ -276,7 +282,7 @@ def inner_room(module: str) -> str:
 def imports(module: str, source: str, package: Package) -> Iterator[tuple[str, int]]:
     """Everything that a module imports, anywhere in it, with the line: `errors`-like names for our own
     modules behind a leading dot (`.store.yamlfile`), plain names for others."""
-    for node in ast.walk(_tree(source)):
+    for node in nodes(source):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield _named(alias.name), node.lineno
@@ -373,7 +379,7 @@ def clocks(package: Package) -> Iterator[str]:
     """One clock: the time of day is handed down, so that a run can be told another one."""
     for module, source in package.items():
         imported = {name for name, _ in imports(module, source, package)}
-        for node in ast.walk(_tree(source)):
+        for node in nodes(source):
             if module in READS_THE_TIME or not isinstance(node, ast.Attribute | ast.ImportFrom):
                 continue
             if isinstance(node, ast.ImportFrom):
@@ -410,7 +416,7 @@ def clients(package: Package) -> Iterator[str]:
             imported = name.removeprefix(".")
             if name.startswith(".") and is_door(imported) and room(imported) != room(module):
                 yield f"{module}:{line} imports the door {imported}"
-        for node in ast.walk(_tree(source)):
+        for node in nodes(source):
             said = _prints_or_exits(node)
             if said:
                 yield f"{module}:{getattr(node, 'lineno', 0)} {said}"
@@ -452,7 +458,7 @@ def sizes(package: Package) -> Iterator[str]:
             yield f"{module} has {lines} lines"
         if module.rpartition(".")[2] in ("utils", "util", "helpers", "common", "misc"):
             yield f"{module} is a drawer, not an idea"
-        for node in ast.walk(_tree(source)):
+        for node in nodes(source):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 length = (node.end_lineno or node.lineno) - node.lineno + 1
                 if length > MOST_LINES_OF_A_FUNCTION:
@@ -462,7 +468,7 @@ def sizes(package: Package) -> Iterator[str]:
 def cuts(package: Package) -> Iterator[str]:
     """Law 8: text is shortened only by the function that masks first."""
     for module, source in package.items():
-        for node in ast.walk(_tree(source)):
+        for node in nodes(source):
             how = _cuts(node)
             if how and module not in CUTTERS and module not in CUT_ELSEWHERE:
                 yield f"{module}:{getattr(node, 'lineno', 0)} cuts a text: {how}"

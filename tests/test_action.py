@@ -16,6 +16,8 @@ from console import ROOT, Console, console
 
 from baselinekit.cli.main import cli
 
+pytestmark = pytest.mark.slow
+
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
 EXAMPLES = sorted((ROOT / "docs/examples").iterdir())

@@ -57,6 +57,7 @@ PUBLIC = words(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", METADATA)
 def test_link_local_and_metadata_in_every_spelling(host: str) -> None:
     assert network_of_host(host) is NetworkKind.LINK_LOCAL

@@ -12,6 +12,8 @@ import test_readme
 from clocks import Clock
 from console import ROOT
 
+pytestmark = pytest.mark.slow
+
 _EUROPE = "CET-1CEST,M3.5.0,M10.5.0/3"
 MOMENTS = {
     "a leap day ends, half a world ahead": ("2028-02-29T23:59:59Z", "<+14>-14"),

@@ -60,6 +60,7 @@ def test_the_table_says_what_the_files_stood_on(folder: str, found: str) -> None
     assert disk.below(Path(folder), MOUNTS, {"vdb"}) == found
 
 
+@pytest.mark.slow
 @LOOSE
 @pytest.mark.parametrize("kind", data.CHANGES)
 def test_our_matcher_and_deepdiff_find_the_same_places(kind: str, loose: bool) -> None:
@@ -82,6 +83,7 @@ def test_placeholders_and_rules_have_something_to_hide() -> None:
     assert matcher.deepdiff_count(DeepDiff(case.plain, case.actual)) == 12 * len(case.excluded)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", unordered.CHANGES)
 def test_arrays_without_order_get_the_same_verdict_from_both(name: str) -> None:
     change = data.shuffled(unordered.CHANGES[name])
@@ -99,6 +101,7 @@ def test_a_file_is_about_two_kilobytes_and_its_answer_passes(tmp_path: Path) -> 
     assert (made.root / made.files[1]).read_text("utf-8") == data.baseline_text(1, loose=True)
 
 
+@pytest.mark.slow
 def test_a_wrong_answer_is_no_figure() -> None:
     with pytest.raises(WrongAnswerError, match="adder"):
         inside("adder", lambda _: 1 + 1, lambda answer: answer == 3).once()
@@ -111,6 +114,7 @@ def test_a_wrong_answer_is_no_figure() -> None:
     assert "exit code 3" in given_up["false"]
 
 
+@pytest.mark.slow
 def test_engines_take_turns_and_slow_ones_have_fewer_rounds() -> None:
     order: list[str] = []
 
@@ -125,6 +129,7 @@ def test_engines_take_turns_and_slow_ones_have_fewer_rounds() -> None:
     assert order == ["a", "slow", "b", "a", "slow", "b", "a", "b"]
 
 
+@pytest.mark.slow
 def test_what_takes_too_long_is_stopped() -> None:
     began = time.monotonic()
     spent = inside("endless", _endless, lambda _: True, stop_after=0.2).once()
@@ -138,6 +143,7 @@ def _endless(_: Any) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_a_process_is_measured_as_a_whole() -> None:
     burn = "import time\nwhile time.process_time() < 0.3: pass\nprint('done')"
     ended = process([sys.executable, "-c", burn])
@@ -200,6 +206,7 @@ def test_both_readmes_show_the_results_on_file() -> None:
     assert set(results["subjects"]) == set(SUBJECTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_a_quick_run_of_each_subject(name: str, tmp_path: Path) -> None:
     kept = tmp_path / "results.json"

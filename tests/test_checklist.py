@@ -1,4 +1,4 @@
-"""tests/reference/checklist.md says what each number in the name of a test means, and which tests hold it.
+"""tests/checklist.md says what each number in the name of a test means, and which tests hold it.
 
 `BASELINEKIT_GOLDEN=write pytest tests/test_checklist.py` writes its list of tests anew; read the diff."""
 
@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 TESTS = Path(__file__).parent
-PAGE = TESTS / "reference/checklist.md"
+PAGE = TESTS / "checklist.md"
 ROW = re.compile(r"^\| ([A-Z]\d+) \| (.+?) \| (.*) ?\|$", re.MULTILINE)
 NAME = re.compile(r"^\s*def (test_((?:[a-z]\d+_)+)\w*)", re.MULTILINE)
 FAULT = re.compile(r"f\d\d")

@@ -27,7 +27,7 @@ WIDTH = 110
 def used(package: laws.Package) -> Iterator[tuple[str, str]]:
     """(code, module) for every code that stands as a text of its own in the source."""
     for module, source in package.items():
-        for node in ast.walk(ast.parse(source)):
+        for node in laws.nodes(source):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and CODE.fullmatch(node.value):
                 yield node.value, module
 

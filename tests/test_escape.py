@@ -40,6 +40,7 @@ UNSEEN = set("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\U000e0100\U000e01ef")
 """Letters and accents by their class, and nothing to look at."""
 
 
+@pytest.mark.slow
 def test_f30_of_all_characters_those_that_cannot_be_seen_are_shown_by_number() -> None:
     for number in range(0x110000):
         character = chr(number)

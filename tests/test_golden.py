@@ -139,3 +139,24 @@ def test_what_differs_from_run_to_run_is_made_the_same(tmp_path: Path) -> None:
         '{"seconds": {seconds}, "id": "{uuid}"}\n'
         "{now} 2028-02-26T23:59:58+00:00 2024-01-20T14:00:00Z\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "out", "exit_code"),
+    [
+        ("CI=true A= baselinekit --version", "baselinekit {version}\n", 0),
+        ("echo a && printf 'b && c\\n' && baselinekit --version", "a\nb && c\nbaselinekit {version}\n", 0),
+        ("git no-such-verb && baselinekit --version", "", 1),
+        ("echo a && baselinekit --version | sed 's/[^ ]*$/x/'", "a\nbaselinekit x\n", 0),
+        ("cd .. && baselinekit --version", "baselinekit {version}\n", 0),
+        ("echo 'a && baselinekit --version'", "a && baselinekit --version\n", 0),
+        ("false || baselinekit --version && echo b", "baselinekit {version}\nb\n", 0),
+    ],
+)
+def test_a_command_means_what_it_means_to_a_shell(
+    tmp_path: Path, command: str, out: str, exit_code: int
+) -> None:
+    """Also where it is run without one."""
+    with console(tmp_path / "x") as terminal:
+        ran = terminal.run(command)
+    assert (ran.stdout, ran.exit_code) == (out, exit_code), ran.stderr

@@ -41,6 +41,7 @@ def test_the_interval_is_that_of_clopper_and_pearson(
     assert pass_interval(passes, replays) == pytest.approx((low, high), abs=1e-6)
 
 
+@pytest.mark.slow
 @given(COUNTS, st.fractions(0, 1, max_denominator=50))
 def test_the_tail_is_exact(counts: tuple[int, int], rate: Fraction) -> None:
     passes, replays = counts
@@ -48,6 +49,7 @@ def test_the_tail_is_exact(counts: tuple[int, int], rate: Fraction) -> None:
     assert chance_of_at_most(passes, replays, float(rate)) == pytest.approx(float(exact), abs=1e-9)
 
 
+@pytest.mark.slow
 @given(COUNTS)
 def test_the_interval_holds_the_share_that_was_seen_and_narrows_with_more(counts: tuple[int, int]) -> None:
     passes, replays = counts
@@ -177,6 +179,7 @@ def test_of_nothing_everything_is_possible() -> None:
     assert clustered_interval([(0, 0)]) == (0, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cases", [5, 12, 50])
 @pytest.mark.parametrize("attempts", [1, 3, 10])
 def test_the_interval_of_attempts_covers_the_rate_however_alike_those_of_a_case_are(

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from console import ROOT, console
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     "command",

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from console import ROOT, Console, console
 
+pytestmark = pytest.mark.slow
+
 RUN = "baselinekit run --allow-exec --var demo_url={url} --var api_base_url={url} -o results.json"
 
 

@@ -135,6 +135,7 @@ def _here(text: str, terminal: Console) -> str:
     return text.replace(ADDRESS, terminal.service.url) if terminal.service else text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_what_the_document_shows_is_what_happens(path: Path, tmp_path: Path) -> None:
     play(path.read_text("utf-8"), tmp_path / "project")

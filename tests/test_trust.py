@@ -146,6 +146,7 @@ def test_a_project_at_the_root_of_the_file_system() -> None:
     check_inside("/", "/a/b", "shown")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("environ", "is_ci"),
     [
@@ -253,6 +254,7 @@ def walked(path: str, start: str = "/repo") -> tuple[str, list[str]]:
     return there, looked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "there"),
     [

@@ -177,6 +177,7 @@ def test_what_is_too_short_to_be_kept_is_left() -> None:
     assert Redactor({"x": Secret("abc"), "y": Secret("")}).mask("abc") == "abc"
 
 
+@pytest.mark.slow
 @given(st.text(min_size=4, max_size=12), st.text(max_size=20), st.text(max_size=20))
 def test_no_secret_survives_masking(secret: str, before: str, after: str) -> None:
     assume(secret.strip("*\0") and "\0" not in secret)
@@ -189,6 +190,7 @@ def test_no_secret_survives_masking(secret: str, before: str, after: str) -> Non
     assert encoded[1] == f'"{MASK}"'
 
 
+@pytest.mark.slow
 def test_masking_is_quick_on_hostile_text() -> None:
     redactor = Redactor({"a": Secret('"q"u"o"t"e"d'), "b": Secret("%%%%%%%x"), "c": Secret("plain-one")})
     started = time.process_time()

@@ -3,10 +3,13 @@
 import sys
 from pathlib import Path
 
+import pytest
 from warm import warm
 
 from baselinekit.model.observation import ProcessSpec
 from baselinekit.programs.process import Processes
+
+pytestmark = pytest.mark.slow
 
 
 def test_what_a_test_runs_by_itself_does_not_end_the_server(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ baseline: {output: {status: 200, body: {n: 1}}}
 current: {input: {url: "http://127.0.0.1:9/"}, execution: {type: http}}
 metadata: {failure_count: 0}
 """
+_spent = 0.0
 _MODULES = "compare", "capture", "doctor"
 _PLAINLY = {
     "times": 1,
@@ -73,6 +74,21 @@ class Ended:
     @property
     def said(self) -> str:
         return self.out + self.err
+
+
+def spent() -> float:
+    """The processor time of all runs so far, in seconds."""
+    return _spent
+
+
+def _count(seconds: float) -> None:
+    global _spent
+    _spent += seconds
+
+
+def _of_children() -> float:
+    used = os.times()
+    return used.children_user + used.children_system
 
 
 class Warm:
@@ -127,10 +143,12 @@ class Warm:
         except BrokenPipeError:
             answer = b""
         assert answer, f"the server of runs has ended: {self._server.wait(LONGEST)}"
-        return [
+        ended = [
             Ended(**{**told, "seen": [faults.Seen(*one) for one in told["seen"]]})
             for told in json.loads(answer)
         ]
+        _count(sum(one.cpu for one in ended))
+        return ended
 
 
 @contextmanager
@@ -147,8 +165,10 @@ def warm() -> Iterator[Warm]:
         try:
             yield Warm(server)
         finally:
+            before = _of_children()
             server.kill()
             server.communicate()
+            _count(before - _of_children())  # what its runs took is counted already
 
 
 def serve(scratch: Path) -> float | None:

@@ -249,9 +249,11 @@ def _places(text: str, needle: str) -> Iterator[tuple[int, int]]:
 
 def _runs_around(text: str, piece: str) -> Iterator[tuple[int, int]]:
     """The runs that hold a piece of a long secret."""
-    for start, end in TextScan(text).runs(len(piece)):
-        if text.find(piece, start, end) >= 0:
-            yield start, end
+    look, end = TextScan(text), 0
+    for place, last in _places(text, piece):
+        if place >= end and (run := look.run(place, last)):
+            end = run[1]
+            yield run
 
 
 def merged(found: Iterable[Found]) -> list[Found]:

@@ -57,6 +57,12 @@ class TextScan:
             yield place, end
             place = runs.find(wanted, end)
 
+    def run(self, start: int, end: int) -> tuple[int, int] | None:
+        """The run of which this is a part; None where something else stands between."""
+        if self._runs.count(b"a", start, end) < end - start:
+            return None
+        return _around(self._runs, start, end)
+
     def padded(self, end: int) -> int:
         """The end of a run with at most two `=` behind it."""
         return end + (2 if self.data.startswith(b"==", end) else self.data.startswith(b"=", end))

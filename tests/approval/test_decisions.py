@@ -58,6 +58,7 @@ def _paths(desk: Desk, id: str) -> list[str]:
     return [".".join(map(str, change.path[1:])) for change in desk.propose(id).plans[0].changes]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("decision", "left"),
     [
@@ -89,6 +90,7 @@ def test_one_decision_can_be_about_many_baselines(desk: Desk) -> None:
     assert applied.ids == ("a", "b")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("decision", "why"),
     [

@@ -600,6 +600,7 @@ def test_what_is_kept_says_all_that_a_refresh_needs(here: Desk) -> None:
     assert here.pending() == []
 
 
+@pytest.mark.slow
 def test_to_look_at_what_is_kept_takes_little_more_than_to_read_the_files(tmp_path: Path) -> None:
     """So that the first screen over a thousand changes is there within a second or so."""
     here = Desk(tmp_path)

@@ -15,6 +15,8 @@ from baselinekit.model.recipes import HttpExecution, HttpFlow, HttpRequest, Reci
 from baselinekit.workflow.capture import unnamed
 from baselinekit.workflow.project import Operator, Project, open_project
 
+pytestmark = pytest.mark.slow
+
 LEADS = {"orders.internal": ["10.1.2.3"], "meta.test": ["169.254.169.254"], "api.test": ["8.8.8.8"]}
 
 

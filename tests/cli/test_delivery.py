@@ -13,6 +13,8 @@ from console import Console, Ran, console
 from baselinekit.cli import delivery
 from baselinekit.model.results import Report, Result
 
+pytestmark = pytest.mark.slow
+
 BASELINE = """\
 id: one
 baseline:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
 ROOT = Path(__file__).parents[2]
 

@@ -127,6 +127,7 @@ phase:
 """
 
 
+@pytest.mark.slow
 def test_gates_of_a_plan_that_were_finished_are_not_run_again_by_who_goes_on(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from console import Console, console
 
+pytestmark = pytest.mark.slow
+
 CONFIG = """\
 skills: {upper: {python: "skills:upper"}}
 commands: {greet: [echo, hello]}

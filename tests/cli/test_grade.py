@@ -9,6 +9,8 @@ import pytest
 from console import Console, console
 from test_review import Tty, _tty
 
+pytestmark = pytest.mark.slow
+
 SUITE = """\
 capability_eval:
 - id: a-tone

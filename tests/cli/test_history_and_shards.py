@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from console import Console, console
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Console]:

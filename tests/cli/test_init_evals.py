@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from console import Console, console
 
+pytestmark = pytest.mark.slow
+
 NAMES = [
     *(".gitignore", "baselines/sentence.txt", "capability/strings.yaml", "config/graders.yaml"),
     *("config/thresholds.yaml", "eval-suite.yaml", "regression/sentence.yaml"),

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from console import console
 
+pytestmark = pytest.mark.slow
+
 BASELINES = """\
 - id: users-list
   name: All of them

@@ -19,6 +19,8 @@ from pathlib import Path
 import pytest
 from console import ROOT, console
 
+pytestmark = pytest.mark.slow
+
 LONGEST = 20.0
 BASELINE = """\
 id: {id}

@@ -10,6 +10,8 @@ import pytest
 
 from baselinekit.cli.main import run
 
+pytestmark = pytest.mark.slow
+
 ANSWER = """\
 import sys
 from pathlib import Path

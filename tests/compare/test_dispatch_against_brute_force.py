@@ -17,6 +17,8 @@ from baselinekit.model.observation import Observation
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import escape_value
 
+pytestmark = pytest.mark.slow
+
 PAIRS = int(
     os.environ.get("BASELINEKIT_PAIRS", "100000" if os.environ.get("BASELINEKIT_THOROUGH") else "40000")
 )

@@ -83,6 +83,7 @@ def report(found: list[tuple[int, Case]], wrong: Any) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", CHUNKS)
 def test_the_matcher_answers_as_the_specification_says(chunk: int) -> None:
     cases = ((seed, random_case(seed)) for seed in range(chunk * SIZE, (chunk + 1) * SIZE))
@@ -137,6 +138,7 @@ def counted() -> tuple[Counter[str], int]:
     return found, len(seeds)
 
 
+@pytest.mark.slow
 def test_the_cases_are_worth_asking() -> None:
     found, size = counted()
     assert min(found["pass"], found["fail"]) >= 0.25 * size, found
@@ -234,6 +236,7 @@ def turned(value: Any) -> Any:
     return dict(reversed(value.items())) if isinstance(value, dict) else value[::-1]
 
 
+@pytest.mark.slow
 def test_the_order_in_which_rules_are_written_never_counts() -> None:
     def wrong(case: Case) -> str | None:
         rules = {kind: turned(rule) if kind in KINDS else rule for kind, rule in case.rules.items()}
@@ -243,6 +246,7 @@ def test_the_order_in_which_rules_are_written_never_counts() -> None:
     lawful(wrong)
 
 
+@pytest.mark.slow
 def test_the_order_of_keys_never_counts() -> None:
     def wrong(case: Case) -> str | None:
         options = {**case.rules.get("tolerance", {}), **case.rules.get("options", {})}
@@ -279,6 +283,7 @@ def test_ignoring_less_never_makes_a_failure_pass() -> None:
     lawful(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rules", [{}, {"type": "exact"}, {"arrays": {"**.rows": "unordered", "**.tags": "unordered"}}]
 )

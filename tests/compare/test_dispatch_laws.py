@@ -15,6 +15,8 @@ from baselinekit.placeholders.accepts import same
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.tree.equality import bytes_of
 
+pytestmark = pytest.mark.slow
+
 TEXTS = st.one_of(
     st.text(max_size=6),
     st.lists(

@@ -196,6 +196,7 @@ def test_what_is_read_although_the_standard_has_it_otherwise(selector: str) -> N
     assert parse(selector).absolute
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("selector", "document", "places"), SELECTS, ids=[f"{n}: {row[0]!a}" for n, row in enumerate(SELECTS)]
 )

@@ -113,6 +113,7 @@ HOSTILE: list[tuple[str, list[Json], list[Json], dict[str, Any]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "before", "after", "rules"), HOSTILE, ids=[case[0] for case in HOSTILE])
 def test_long_arrays_take_no_quadratic_time(
     name: str, before: list[Json], after: list[Json], rules: dict[str, Any]
@@ -142,6 +143,7 @@ def test_one_broken_row_among_many_like_ones_is_told_and_no_error() -> None:
     assert ruled.shown(found) == [["body.rows[0].at", "value"]]
 
 
+@pytest.mark.slow
 def test_rows_that_nothing_tells_apart_are_an_error_and_no_verdict() -> None:
     """Each row asks for something else, and no row of the answer is like another: it would pass."""
     stored = [{"at": f"<<any_integer({n}, {10**6 + n})>>"} for n in range(2_100)]
@@ -159,6 +161,7 @@ def test_bindings_that_agree_with_no_pairs_are_told() -> None:
     assert ruled.compare(stored, [*actual[:9], {"a": 4}], {"arrays": {"$": "unordered"}}).passed
 
 
+@pytest.mark.slow
 def test_arrays_in_arrays_do_not_take_for_ever() -> None:
     """Two million trials are an error. Ordinarily most of them are taken for made."""
     inner = ["<<any_string>>"] * 20

@@ -39,6 +39,7 @@ def test_what_a_rule_let_pass_is_not_said() -> None:
     assert lines({"at": 1, "n": 5, "x": 1}, {"at": 2, "n": 6, "x": 2}, rules) == ["x: changed from 1 to 2"]
 
 
+@pytest.mark.slow
 def test_it_is_bounded_and_says_what_it_left_out() -> None:
     """F55."""
     began = time.process_time()

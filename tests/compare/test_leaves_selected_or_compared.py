@@ -14,6 +14,8 @@ from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json
 from baselinekit.tree.paths import find, parse
 
+pytestmark = pytest.mark.slow
+
 PAIRS = int(
     os.environ.get("BASELINEKIT_PAIRS", "200000" if os.environ.get("BASELINEKIT_THOROUGH") else "6000")
 )

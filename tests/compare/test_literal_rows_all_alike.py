@@ -5,6 +5,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+import pytest
 import ruled
 from hypothesis import given, settings, strategies as st
 
@@ -14,6 +15,8 @@ from baselinekit.compare.objects import Object
 from baselinekit.compare.unordered import Unordered
 from baselinekit.compare.walk import Node, Walk
 from baselinekit.model.values import Json
+
+pytestmark = pytest.mark.slow
 
 VALUES = st.sampled_from(
     [0, 1, True, False, 1.0, -0.0, 0.0, 2**53, float(2**53), "a", "A", None, [1], [True], {"k": 0}]

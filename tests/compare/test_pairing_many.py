@@ -12,6 +12,8 @@ from baselinekit.model.values import Json
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import compile_text
 
+pytestmark = pytest.mark.slow
+
 UUID = "0190163d-8694-739b-aea5-966c26f8ad91"
 FREE = {"arrays": {"$": "unordered"}}
 KINDS = ("like", "named", "nullable", "tolerance", "bound", "all broken")

@@ -275,6 +275,7 @@ PATHS += ["r[0]", "$.r[0,1]", "$.r[0:2]", "$.r[-1]", "$.r[?(@ == 1)]"]
 DOCUMENT: Json = {"a": {"b": 1, "c": 2}, "b": 3, "r": [1, 2, 3]}
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sampled_from(PATHS), max_size=3, unique=True),
     st.lists(st.sampled_from(PATHS), max_size=3, unique=True),

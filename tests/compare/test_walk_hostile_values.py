@@ -12,6 +12,7 @@ from baselinekit.model.values import Json
 from baselinekit.tree.paths import find, parse, roots, suggest
 
 
+@pytest.mark.slow
 def test_f52_keys_that_collide_take_no_longer() -> None:
     size = 10_000
     colliding = [n * (2**61 - 1) for n in range(1, size)]

@@ -276,6 +276,7 @@ def passes(baseline: Baseline, answers: list[Json]) -> list[bool | None]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_an_answer_that_failed_and_passes_now_is_never_passed_over(seed: int) -> None:
     chance = Chance(seed)

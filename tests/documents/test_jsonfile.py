@@ -11,6 +11,7 @@ from baselinekit.documents.jsonfile import compact, dump, load
 from baselinekit.errors import InvalidInput
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(values)
 def test_read_back_it_is_the_same(value: Any) -> None:

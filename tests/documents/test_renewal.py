@@ -377,6 +377,7 @@ def written_length(value: Any) -> int:
 RECORDS = [{"id": n, "name": f"user {n}", "price": n / 7, "tag": "<<any_uuid>>"} for n in range(10_000)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spoken", "write"), [(YAML, yamlwrite.dump), (JSON, jsonfile.dump)])
 @pytest.mark.parametrize("edit", ["append", "insert", "change", "drop", "turn"])
 def test_ten_thousand_rows_that_barely_changed_take_no_time(spoken: Language, write: Any, edit: str) -> None:

@@ -23,6 +23,8 @@ from baselinekit.documents.languages import JSON, YAML
 from baselinekit.documents.renewal import renewed
 from baselinekit.tree.changes import Hints
 
+pytestmark = pytest.mark.slow
+
 EDITS = 500
 ODD_EDITS = 2_000 if os.environ.get("BASELINEKIT_THOROUGH") else 300
 PLACEHOLDERS = (

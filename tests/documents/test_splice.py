@@ -155,6 +155,7 @@ plain = st.recursive(
 OLD = "0ld-value"
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(st.dictionaries(keys, plain, min_size=1, max_size=4), scalars, st.data())
 def test_a_scalar_changes_alone_in_anybodys_style(record: dict[str, Any], new: Any, data: Any) -> None:
@@ -170,6 +171,7 @@ def test_a_scalar_changes_alone_in_anybodys_style(record: dict[str, Any], new: A
     assert kept(text, edited) >= len(text) - len(OLD) - 3
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(st.dictionaries(keys, plain, max_size=4), st.data())
 def test_a_key_is_added_in_anybodys_style(record: dict[str, Any], data: Any) -> None:
@@ -192,6 +194,7 @@ def test_a_key_is_added_in_anybodys_style(record: dict[str, Any], data: Any) -> 
     assert kept(text, edited) >= len(text)
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(
     st.dictionaries(texts.filter(lambda key: key != "new"), values, max_size=3),

@@ -121,6 +121,7 @@ def test_a_name_that_is_also_in_a_text_is_not_taken_for_its_place() -> None:
     assert watched["last_passed"] == []
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.dictionaries(st.sampled_from(["a", "b-c", "last_passed"]), values, min_size=1), st.data())
 def test_whoever_wrote_it(value: dict[str, Any], data: st.DataObject) -> None:

@@ -28,6 +28,7 @@ def for_pyyaml(value: Any) -> Any:
     return value
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None)
 @given(values)
 @example({"a": {"b": {}}, "c": [[], [[1], {"d": []}]], "e": "x\n y\n\n"})

@@ -20,6 +20,7 @@ def test_h72_a_value_that_equals_its_threshold_passes() -> None:
     assert gating.judge(Gate("g", {"pass@1": 0.9000001}), nine_of_ten).state == "not met"
 
 
+@pytest.mark.slow
 @given(st.integers(1, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_however_the_float_falls_a_share_reaches_itself(counts: tuple[int, int]) -> None:
     passed, total = counts

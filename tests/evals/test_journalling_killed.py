@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
 CASES = 24 if THOROUGH else 10
 AFTER = range(1, CASES, 2) if THOROUGH else (1, CASES - 3)

@@ -129,6 +129,7 @@ def test_h22_a_pattern_that_cannot_work_is_found_beforehand(how: dict[str, Any],
     assert said in "; ".join(problem.message for problem in problems_of(grader, case(grader)))
 
 
+@pytest.mark.slow
 def test_f22_h22_a_pattern_that_takes_for_ever_is_an_error_and_no_verdict() -> None:
     found = graded("a" * 5_000 + "b", RegexMatch(pattern="(a|a)*$"), clients=PATIENT)
     assert (found.outcome, found.score, found.code) == ("error", None, "BK215")

@@ -26,6 +26,7 @@ def test_the_error_rate_is_what_the_docs_say() -> None:
     assert f"Of {len(RUBRICS)} rubrics with known answers, {len(wrong)} are read wrongly" in docs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text"), [(name, text) for name, text, found in RUBRICS if found == REFUSED]
 )
@@ -51,6 +52,7 @@ def test_criteria_are_told_as_they_are_read() -> None:
     assert in_words(ModelJudge("ok?", scoring=Scoring("boolean"))) == ["boolean"]
 
 
+@pytest.mark.slow
 def test_no_text_breaks_the_reading_or_takes_long() -> None:
     chance = random.Random(5)
     parts = [

@@ -169,6 +169,7 @@ KEYS = st.sampled_from(
 SCORED = st.dictionaries(st.sampled_from(["right", "kind", "more"]), VALUES, max_size=3)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.dictionaries(KEYS, VALUES | SCORED, max_size=7), st.booleans(), st.sampled_from(sorted(KINDS)))
 def test_f36_what_passes_says_so_in_the_very_form(said: dict[str, Any], known: bool, kind: str) -> None:
@@ -191,6 +192,7 @@ def _scores_of(said: dict[str, Any]) -> float:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.sampled_from(sorted(KINDS)), st.data())
 def test_f36_a_failure_that_is_bent_in_one_place_does_not_pass(kind: str, data: st.DataObject) -> None:

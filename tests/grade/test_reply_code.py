@@ -127,6 +127,7 @@ def test_no_reply_breaks_the_reading() -> None:
         code_in("".join(chance.choices(parts, k=chance.randrange(1, 30))), "f")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "reply",
     [

@@ -12,6 +12,8 @@ from attacked import Attacked, Ran
 from secretdrill import SECRETS, spellings, windows
 from server import JSON, HostileServer, Peer, kept, whole
 
+pytestmark = pytest.mark.slow
+
 LONG = [secret for secret in SECRETS if len(secret) >= 12 and len(set(secret)) > 4 and "***" not in secret]
 """Of a shorter one, what is left of it could be left of anything."""
 

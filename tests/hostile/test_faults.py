@@ -9,7 +9,10 @@ from drill import DRAFT, FAILING, PASSING, THOROUGH, Drill, Standing
 from faults import AVAILABLE, ERRORS, Fault
 from warm import Ended, Warm
 
-pytestmark = pytest.mark.skipif(not AVAILABLE, reason="processes are followed on Linux, x86_64 and aarch64")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not AVAILABLE, reason="processes are followed on Linux, x86_64 and aarch64"),
+]
 
 ENOUGH = 400
 """No command of these makes so many calls: who gets here is caught in a loop."""

@@ -16,6 +16,8 @@ from nobody import open_to_all
 from steady import Steady
 from warm import Warm
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def here(here: Drill) -> Drill:

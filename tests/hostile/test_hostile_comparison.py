@@ -13,6 +13,8 @@ from answers import Answer, World, world
 
 from baselinekit.model.values import Json
 
+pytestmark = pytest.mark.slow
+
 UNORDERED = {"arrays": {"$.body": "unordered"}}
 
 

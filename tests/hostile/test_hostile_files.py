@@ -129,6 +129,7 @@ def check(runs: Warm, folder: Path, name: str, data: str | bytes, message: str) 
     assert re.match(message.replace("FILE", re.escape(f"baselines/{name}")), ended.out), ended.out[:500]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "data", "message"), HOSTILE["f23_nesting"])
 def test_f23_a_file_nested_without_end(
     runs: Warm, folder: Path, name: str, data: str | bytes, message: str
@@ -136,6 +137,7 @@ def test_f23_a_file_nested_without_end(
     check(runs, folder, name, data, message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "data", "message"), HOSTILE["f24_aliases"])
 def test_f24_a_file_that_grows_when_it_is_read(
     runs: Warm, folder: Path, name: str, data: str | bytes, message: str
@@ -143,6 +145,7 @@ def test_f24_a_file_that_grows_when_it_is_read(
     check(runs, folder, name, data, message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "data", "message"), HOSTILE["f25_broken"])
 def test_f25_a_file_that_is_broken_in_any_way(
     runs: Warm, folder: Path, name: str, data: str | bytes, message: str
@@ -161,6 +164,7 @@ SURPRISES = {"a": "no", "b": "on", "c": "12:30:45", "d": "1_000", "e": "2024-01-
 NUMBERS = "g: 014, h: 0o17, i: 0x1F, j: 1e3, k: ~, l: TRUE"
 
 
+@pytest.mark.slow
 def test_f26_what_yaml_1_1_would_take_for_something_else_is_what_it_says(runs: Warm, folder: Path) -> None:
     """Read by the rules of 1.2; and what is captured, a reader of 1.1 understands as it was meant."""
     import yaml
@@ -216,6 +220,7 @@ ODD: dict[str, tuple[Layer, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", [False, True], ids=["found", "named"])
 @pytest.mark.parametrize("kind", ODD)
 def test_f42_what_is_no_regular_file_of_the_project_is_not_read(
@@ -335,6 +340,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES, ids=ascii)
 def test_f59_a_file_of_any_name_is_compared_and_shown_harmlessly(runs: Warm, folder: Path, name: str) -> None:
     path = folder / "baselines" / name

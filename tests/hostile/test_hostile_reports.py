@@ -38,6 +38,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield here
 
 
+@pytest.mark.slow
 def test_f34_every_report_of_hostile_values_parses(hostile: World) -> None:
     results = json.loads((hostile.folder / "r.json").read_bytes().decode("utf-8"))["results"]
     assert {result["id"] for result in results} == {"value", "name", "skipped", "error", "rule", "odd"}
@@ -101,6 +102,7 @@ def test_f32_the_page_holds_foreign_text_as_text_alone(hostile: World) -> None:
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\ufffe\uffff]", page)
 
 
+@pytest.mark.slow
 def test_f31_annotations_of_foreign_text_are_the_only_commands(hostile: World) -> None:
     ran = hostile.run("compare", "-q", env={"GITHUB_ACTIONS": "true"})
     lines = ran.text.splitlines()
@@ -157,6 +159,7 @@ def measured(here: World, *words: str) -> tuple[Ran, float]:
     return ran, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "least"),
     [

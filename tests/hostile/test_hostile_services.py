@@ -15,6 +15,8 @@ from attacked import Attacked
 from routes import named
 from server import JSON, TEXT, HostileServer, Peer, kept, whole
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "tok-3f9a1c77e0"
 ANY = {"status": 200}
 

@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from answers import Answer, World, world
 
+pytestmark = pytest.mark.slow
+
 INVISIBLE = "".join(
     chr(number)
     for number in (

@@ -20,6 +20,8 @@ from baselinekit.store import atomic
 from baselinekit.store.baselines import Mark, load, record as note
 from baselinekit.store.lock import lock
 
+pytestmark = pytest.mark.slow
+
 KILLS = 100 if THOROUGH else 40
 """Of each number of baselines: 300 in all, or fewer of them."""
 

@@ -11,6 +11,8 @@ from attacked import Attacked, Ran
 from planted import DECLARED, KNOWN, RANDOM, SECRETS, given_away, spellings
 from server import JSON, HostileServer, Peer, kept, whole
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """\
 import json, sys
 from pathlib import Path

@@ -11,6 +11,8 @@ from drill import THOROUGH, Drill, record
 from nobody import open_to_all
 from warm import Warm
 
+pytestmark = pytest.mark.slow
+
 KILLS = 60 if THOROUGH else 8
 FILES = {f"baselines/{n % 3}/n{n}.yaml": record(f"n{n}", 5) for n in range(40)}
 APPROVE = "refresh", "--all-failed", "--yes"

@@ -16,6 +16,8 @@ from faults import AVAILABLE, Fault
 from steady import Steady
 from warm import Ended, Warm
 
+pytestmark = pytest.mark.slow
+
 LONGEST = 5.0
 ENDING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 

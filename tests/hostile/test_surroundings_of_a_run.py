@@ -11,6 +11,8 @@ import pytest
 from drill import ROOT, record
 from steady import Steady
 
+pytestmark = pytest.mark.slow
+
 MODULES = [
     "yaml",
     "json",

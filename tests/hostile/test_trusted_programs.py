@@ -9,6 +9,8 @@ import pytest
 from attacked import Attacked
 from server import JSON, HostileServer, kept, whole
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """\
 import json, os, sys, time
 

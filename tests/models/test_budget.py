@@ -208,6 +208,7 @@ def test_an_answer_may_take_what_the_question_allows(entry: Model, limit: int | 
     assert estimate(question("12345", max_tokens=limit), entry) == (2, most)
 
 
+@pytest.mark.slow
 @given(
     limits=st.tuples(
         st.none() | st.integers(0, 30), st.none() | st.integers(0, 3_000), st.none() | st.integers(0, 50)

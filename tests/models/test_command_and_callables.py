@@ -264,6 +264,7 @@ print("Token usage: 1,204 input, 5 output, {}", file=sys.stderr)
 """
 
 
+@pytest.mark.slow
 def test_the_llm_package_is_asked_through_its_command_line(project: Path) -> None:
     """In a process of its own, which finds a package that is not installed here."""
     (project / "llm.py").write_text(LLM, "utf-8")

@@ -12,6 +12,8 @@ from model_server import models, question, world
 from baselinekit.model.questions import Limits, Model
 from baselinekit.replay.client import Client
 
+pytestmark = pytest.mark.slow
+
 SERVER = """
 import asyncio, json, sys
 BODY = json.dumps({"choices": [{"message": {"content": "fine"}, "finish_reason": "stop"}],

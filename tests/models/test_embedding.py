@@ -199,6 +199,7 @@ def test_half_precision_is_read(tmp_path: Path) -> None:
     assert near(halves.vectors(["ships shipped"])[0], expected, 5e-3)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_texts(tmp_path: Path) -> None:
     """Wide layers make it felt: all at once would be 6,000 tokens of 4,096 figures, 100 MB for one array."""
     wide = {"intermediate_size": 4096, "num_hidden_layers": 1}
@@ -288,6 +289,7 @@ def test_only_who_compares_so_pays_for_the_libraries() -> None:
     assert run(code, [*sys.path]).stdout == "[]\n"
 
 
+@pytest.mark.slow
 def test_a_program_that_is_started_later_is_told_nothing(folder: Path) -> None:
     """Some versions of the tokenizers warn in every fork, once they have had several threads at work."""
     code = (

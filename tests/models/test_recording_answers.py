@@ -321,6 +321,7 @@ def plain(text: str) -> str:
     return text
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(), json_values, max_size=4), st.text(), st.floats(0, 2))
 @settings(max_examples=150, deadline=None)
 def test_the_key_does_not_depend_on_the_order_of_keys(
@@ -335,6 +336,7 @@ def test_the_key_does_not_depend_on_the_order_of_keys(
     assert len(key) == 64
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="abcdefgh0123456789-/+=ü ", min_size=8, max_size=40), st.text(max_size=20))
 @settings(max_examples=100, deadline=None)
 def test_no_part_of_a_key_has_a_secret_in_it(secret: str, around: str) -> None:
@@ -357,6 +359,7 @@ def test_what_a_key_stands_for_does_not_change_from_version_to_version() -> None
     assert key == "aa3fc0fab6662182501e96f7995b615e086a12a35e5b16506ecd2856747c1b39"
 
 
+@pytest.mark.slow
 @given(
     st.text(),
     st.lists(st.tuples(st.text(), json_values), max_size=2),
@@ -415,6 +418,7 @@ class Answering:
         return self._answer
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_makes_no_finished_call_twice(tmp_path: Path) -> None:
     """Killed in the midst of it, and started again: what was answered before is asked no more."""
     with ModelServer(

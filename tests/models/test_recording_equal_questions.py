@@ -77,6 +77,7 @@ SCRIPTS = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data(), SCRIPTS, st.sampled_from([("record", "offline"), ("journal", "resume")]))
 def test_what_each_was_answered_comes_again_in_any_order(

@@ -130,6 +130,7 @@ ALONE: list[tuple[str, list[Json], list[Json]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "accepted", "refused"), ALONE, ids=[row[0] for row in ALONE])
 def test_alone(name: str, accepted: list[Json], refused: list[Json]) -> None:
     placeholder = compile_text(f"<<{name}>>", WORDS)
@@ -185,6 +186,7 @@ def test_inside_a_text(text: str, accepted: list[str], refused: list[Json]) -> N
     assert [value for value in refused if template.accepts(value, {})] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "code"),
     [

@@ -22,6 +22,8 @@ from baselinekit.placeholders.grammar import (
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 
+pytestmark = pytest.mark.slow
+
 
 def token(text: str) -> Token:
     (only,) = split(text)

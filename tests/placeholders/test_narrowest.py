@@ -92,6 +92,7 @@ CASES: list[tuple[list[Any], str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("values", "first"), CASES, ids=[first[:40] for _, first in CASES])
 def test_the_narrowest_comes_first(values: list[Any], first: str) -> None:
     assert narrowest(values)[0].text == first
@@ -165,6 +166,7 @@ def accepts(text: str, value: Any) -> bool:
     return template == value if isinstance(template, str) else template.accepts(value, {})
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(VALUES)
 def test_every_proposal_accepts_every_value_seen(values: list[Any]) -> None:
@@ -174,6 +176,7 @@ def test_every_proposal_accepts_every_value_seen(values: list[Any]) -> None:
         assert all(accepts(proposal.text, value) for value in values), proposal
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(VALUES, st.lists(st.one_of(PLAIN, TEXTS), max_size=10))
 def test_no_proposal_is_wider_than_one_that_it_beats(values: list[Any], others: list[Any]) -> None:

@@ -100,6 +100,7 @@ CATASTROPHES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "value"), CATASTROPHES, ids=[text for text, _ in CATASTROPHES])
 def test_a_slow_expression_ends_in_time_and_is_no_verdict(text: str, value: str) -> None:
     """F22. The limit counts the processor's time, so that a busy machine makes no error of a pass."""
@@ -110,6 +111,7 @@ def test_a_slow_expression_ends_in_time_and_is_no_verdict(text: str, value: str)
     assert time.process_time() - began < 2.5
 
 
+@pytest.mark.slow
 def test_a_catastrophe_is_noticed_and_other_threads_go_on() -> None:
     """F22: `re` would hold the interpreter's lock for hours here."""
     compiled = template("<<regex('(a|aa)+[xy]')>>")

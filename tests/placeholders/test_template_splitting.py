@@ -78,6 +78,7 @@ def fits(parts: list[str | Token], pieces: list[str], bindings: Bindings) -> boo
     return part.optional and not piece and fits(parts[1:], pieces[1:], bindings)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sampled_from([*PLACEHOLDERS, *PLACEHOLDERS, "1", "a", "-"]), min_size=2, max_size=4),
     st.lists(st.sampled_from(TEXTS), max_size=3).map("".join),
@@ -128,6 +129,7 @@ def test_many_placeholders_in_one_text() -> None:
     assert not inline(text).accepts("7," * 400 + "4", {})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "value"),
     [

@@ -13,6 +13,7 @@ def here(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path / "checkout")
 
 
+@pytest.mark.slow
 def test_names_of_any_bytes(here: Checkout) -> None:
     names = ["a b", "new\nline", "tab\tand\\", '"quoted"', "é", "-x", ":(glob)*", "per%cent", "\udcff", "*"]
     for name in names:
@@ -90,6 +91,7 @@ def test_git_s_own_words_where_it_cannot(here: Checkout) -> None:
         here.asked().tree("nothing")
 
 
+@pytest.mark.slow
 def test_many_files_and_large_ones(here: Checkout) -> None:
     files = {f"d{n % 7}/{n}.txt": f"{n}\n" * 50 for n in range(500)} | {"large.bin": "x\n" * 2_000_000}
     start = here.commit(files)

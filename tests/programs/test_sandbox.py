@@ -34,6 +34,7 @@ def run(sandbox: Sandbox, code: str, *args: Json, seconds: float = 20) -> Ran:
     return sandbox.run(FunctionOutput("f", calls, timeout_per_case=seconds, max_memory_mb=256), code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "value"),
     [
@@ -51,6 +52,7 @@ def test_h23_a_function_gives_its_value(sandbox: Sandbox, code: str, value: Json
     assert (got.value, got.error) == (value, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [True, None, "a", 1.5, [1, {"a": None}], "'); import os; ('"])
 def test_h24_arguments_arrive_as_the_values_that_they_are(sandbox: Sandbox, given: Json) -> None:
     (got,) = run(sandbox, "def f(n): return n", given).calls
@@ -58,6 +60,7 @@ def test_h24_arguments_arrive_as_the_values_that_they_are(sandbox: Sandbox, give
     assert type(got.value) is type(given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "error"),
     [
@@ -99,6 +102,7 @@ def test_h24_what_is_no_json_is_shown_as_it_looks(sandbox: Sandbox, code: str) -
     assert got.inexact
 
 
+@pytest.mark.slow
 def test_h23_one_call_does_not_touch_the_next(sandbox: Sandbox) -> None:
     code = "seen = []\ndef f(n):\n    while n == 2: pass\n    seen.append(n)\n    return len(seen)"
     ran = run(sandbox, code, 1, 2, 3, seconds=0.5)

@@ -125,6 +125,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, object
             os.unlink(unix)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("walled", MODES, ids=["walls", "plain"])
 @pytest.mark.parametrize("reach", REACH)
 def test_f38_f39_none_passes_and_what_is_out_of_reach_stays_so(

@@ -18,6 +18,8 @@ from baselinekit.programs.process import Processes
 from baselinekit.programs.sandbox import Sandbox, bubblewrap_here
 from baselinekit.texts import already_masked
 
+pytestmark = pytest.mark.slow
+
 COUNT = 10_000 if os.environ.get("BASELINEKIT_THOROUGH") else 40
 METHOD = FunctionOutput("f", [Call(2, [1])])
 HONEST = "def f(n): return n + 1"

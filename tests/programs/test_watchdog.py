@@ -13,6 +13,8 @@ import pytest
 from baselinekit.programs.sandbox import bubblewrap_here
 from baselinekit.programs.watchdog import Keeper
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="who descends from whom is told by /proc")
 FAMILY = """\

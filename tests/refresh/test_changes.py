@@ -47,6 +47,7 @@ ROWS = [
 NAMED = {"k": "x", "n": "<<any_integer>>", "a": 1, "b": 2, "c": 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "wanted"),
     [
@@ -209,6 +210,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(VALUES, VALUES, st.data())
 def test_none_is_the_old_output_all_is_the_new_one_and_a_part_then_the_rest_too(
     old: Json, new: Json, data: st.DataObject
@@ -223,11 +225,13 @@ def test_none_is_the_old_output_all_is_the_new_one_and_a_part_then_the_rest_too(
     assert alike(merged(shape, rest, range(len(rest))), new)
 
 
+@pytest.mark.slow
 @given(VALUES)
 def test_nothing_changes_between_equal_outputs(value: Json) -> None:
     assert changes_of(value, value, Ways())[1] == ()
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 3), max_size=8), st.lists(st.integers(0, 3), max_size=8))
 def test_every_row_has_at_most_one_partner(old: list[int], new: list[int]) -> None:
     """What is lost and what is new add up."""

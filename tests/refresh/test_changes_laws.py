@@ -15,6 +15,8 @@ from desk import Desk
 from baselinekit.documents import languages
 from baselinekit.placeholders.grammar import tokens_in
 
+pytestmark = pytest.mark.slow
+
 EDITS = 500 if os.environ.get("BASELINEKIT_THOROUGH") else 120
 UUID = "0190163d-8694-739b-aea5-96{:010x}"
 FILE = """\

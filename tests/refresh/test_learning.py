@@ -106,6 +106,7 @@ REFUSED: list[tuple[list[Any], dict[str, Any], dict[str, str]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("outputs", "look", "expected"), REFUSED)
 def test_f13_what_a_placeholder_would_hide_is_refused_and_named(
     outputs: list[Any], look: dict[str, Any], expected: dict[str, str]
@@ -203,6 +204,7 @@ def meet(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
 MOVED = [{"a": None, "b": None, "aa": None}, None, [], {"a": None, "b": None, "c": None, "aa": None}]
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(DOCUMENTS.map(lambda value: {"steady": 1, "x": value}), st.integers(0, 2**32), st.integers(2, 4))
 @example({"steady": 1, "x": MOVED}, 1, 2)

@@ -216,6 +216,7 @@ def test_what_is_not_shown_can_be_replaced_but_not_accepted(tmp_path: Path) -> N
 KEYS = st.lists(st.sampled_from([*"arsARSpgmudiq?yn12b\rt<", ESC, WIPE, "é"]), max_size=30)
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(KEYS)
 def test_whatever_is_typed_every_change_has_one_state_and_undo_leads_back(
@@ -255,6 +256,7 @@ def test_whatever_is_typed_every_change_has_one_state_and_undo_leads_back(
 DECIDED = st.sampled_from([None, "accept", "reject", "skip", "ignore", "placeholder"])
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES // 5, deadline=None)
 @given(st.lists(DECIDED, min_size=6, max_size=6))
 @example(["ignore"] * 5 + ["accept"])

@@ -110,6 +110,7 @@ def test_an_answer_that_cannot_be_used_is_an_error(
     assert code_of(client, Request("GET", raw.says("/", raw_answer))) == code
 
 
+@pytest.mark.slow
 def test_f19_a_bomb_does_not_go_off(raw: RawServer, client: Client) -> None:
     bomb = zlib.compressobj(9, zlib.DEFLATED, 31)
     small = b"".join(bomb.compress(bytes(1_000_000)) for _ in range(100)) + bomb.flush()

@@ -137,6 +137,7 @@ NAMES = words(
 """Variables by which some program runs or reads what they say, and ordinary ones: nobody tells them apart."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_f15_a_file_sets_a_variable_only_where_the_configuration_lists_it(
     setting: Setting, name: str

@@ -165,6 +165,7 @@ REPORTS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(REPORTS)
 def test_what_is_read_renders_to_the_same_bytes(run: Report) -> None:
     text = render(run, "x.json")

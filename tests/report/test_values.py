@@ -17,6 +17,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(JSON, st.sampled_from([None, 0, 2]))
 def test_what_is_written_reads_back(value: object, indent: int | None) -> None:
     assert json.loads(encode(value, indent)) == value

@@ -13,6 +13,8 @@ from baselinekit.errors import BaselinekitError, FirstOfEach, Problem, count_of,
 from baselinekit.store.baselines import parse_record
 from baselinekit.store.reading import load_partly
 
+pytestmark = pytest.mark.slow
+
 
 def problems(count: int) -> tuple[int, str, float]:
     text = "id: a\n" + "".join(f"wrong_key_{n}: 1\n" for n in range(count))

@@ -32,6 +32,7 @@ def test_there_are_three_hundred_and_they_are_told_apart() -> None:
     assert not left("hunter2hunter2", "plain", "hunte r2hun")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_spelling_leaves_anything_behind(part: int) -> None:
     """Not alone, and not beside all the others: one that another one holds is masked as well."""
@@ -46,6 +47,7 @@ def test_no_spelling_leaves_anything_behind(part: int) -> None:
     assert given_away == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_cut_after_the_mask_leaves_nothing_behind(part: int) -> None:
     """The one function that cuts masks first, so that it does not matter where it cuts."""
@@ -117,6 +119,7 @@ def _ordinary() -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", _ordinary())
 def test_nothing_ordinary_is_taken_for_a_spelling(kind: str) -> None:
     """300 secrets against what answers hold, the short ones and the digits among them."""
@@ -126,6 +129,7 @@ def test_nothing_ordinary_is_taken_for_a_spelling(kind: str) -> None:
     assert Declared({str(n): secret for n, secret in enumerate(words)}).find(text) == []
 
 
+@pytest.mark.slow
 def test_three_hundred_secrets_take_little_longer_than_one() -> None:
     text, long = _ordinary()["prose"], [secret for secret in SECRETS if len(secret) >= 12]
 
@@ -140,6 +144,7 @@ def test_three_hundred_secrets_take_little_longer_than_one() -> None:
     assert seconds(len(long)) < 20 * max(seconds(1), 0.005)
 
 
+@pytest.mark.slow
 def test_what_is_hostile_takes_no_longer() -> None:
     declared = Declared({str(n): secret for n, secret in enumerate(SECRETS[40:60])})
     started = time.process_time()
@@ -149,6 +154,7 @@ def test_what_is_hostile_takes_no_longer() -> None:
     assert time.process_time() - started < 10
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_a_text_that_is_kept_in_part_holds_no_part_of_a_secret(data: st.DataObject) -> None:
     """Whatever is spelt how around the cut: with blanks, on several lines, encoded and wrapped."""

@@ -2,6 +2,7 @@
 
 import time
 
+import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from baselinekit.secrets.declared import Declared, merged
@@ -9,6 +10,8 @@ from baselinekit.secrets.finding import holding, spans, suspects
 from baselinekit.secrets.randomness import TextScan
 from baselinekit.secrets.shapes import _EACH, shapes_in
 from baselinekit.variables import Redactor, Secret
+
+pytestmark = pytest.mark.slow
 
 GITHUB = "ghp_" + "aB3dE5gH7jK9" * 3
 RANDOM = "q7ZxP0vT4mKs9LwB2nRd8YcF"

@@ -69,6 +69,7 @@ def test_secret_shape(text: str, what: str | None) -> None:
     assert next((found for _, _, found in shapes_in(TextScan(f"see {text} there"))), None) == what
 
 
+@pytest.mark.slow
 def test_looking_is_quick_on_hostile_text() -> None:
     started = time.process_time()
     for text in (

@@ -113,6 +113,7 @@ def test_a_limit_on_the_size_of_files_leaves_the_old_one(tmp_path: Path) -> None
     assert litter(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(tmp_path)], capture_output=True, check=False
@@ -174,6 +175,7 @@ def test_a_read_only_folder_leaves_the_old_file() -> None:
             assert litter(root) == []
 
 
+@pytest.mark.slow
 def test_killed_while_recording_the_file_is_the_old_or_the_new_one(tmp_path: Path) -> None:
     write_baseline(tmp_path)
     forever = """

@@ -355,6 +355,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "message"), WRONG, ids=[message[:48] for _, message in WRONG])
 def test_what_is_wrong_is_said_with_its_place(text: str, message: str, tmp_path: Path) -> None:
     write(tmp_path, "f.yaml", text)

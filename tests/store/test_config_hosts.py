@@ -61,6 +61,7 @@ def test_the_file_is_made_where_there_is_none(tmp_path: Path) -> None:
 HOSTS = st.from_regex(r"[a-z][a-z0-9]{0,8}(\.[a-z]{1,6}){1,2}(:[1-9][0-9]{1,3})?", fullmatch=True)
 
 
+@pytest.mark.slow
 @given(
     st.lists(HOSTS, max_size=4, unique=True),
     HOSTS,

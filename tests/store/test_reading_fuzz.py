@@ -15,6 +15,8 @@ from hypothesis import given, settings, strategies as st
 from baselinekit.errors import InvalidInput, Refused
 from baselinekit.store.baselines import load
 
+pytestmark = pytest.mark.slow
+
 FILES = 10_000 if os.environ.get("BASELINEKIT_THOROUGH") else 4_000
 """Of each kind. Half of them are one test's, so that they can run beside each other."""
 MOST_KB = 300_000

@@ -210,6 +210,7 @@ def fail_all(root: str, files: list[str], rounds: int) -> None:
             record([Mark(baseline.source, False)], root, NOW)
 
 
+@pytest.mark.slow
 def test_eight_processes_at_once_lose_no_count(tmp_path: Path) -> None:
     files = [write_baseline(tmp_path, f"{number}.yaml", f"id-{number}") for number in range(4)]
     files.append(write(tmp_path, "bare.yaml", f"- {{id: x, {CURRENT}}}\n- {{id: y, {CURRENT}}}\n"))

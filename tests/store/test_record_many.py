@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings, strategies as st
 from storehelp import Hand, write, write_baseline
 
@@ -20,6 +21,7 @@ NOW = "2024-02-01T00:00:00Z"
 OUTPUT: dict[str, Any] = {"a": ["metadata:", "last_passed: null", {"failure_count": 0}], "b": "x: 1 # no"}
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_a_known_place_and_a_search_give_the_same_bytes(tmp_path_factory: Any, data: st.DataObject) -> None:

@@ -66,6 +66,7 @@ def test_the_rule(
         assert (about["last_passed"], about["failure_count"]) == (last, count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(300))
 def test_branches_that_recorded_and_one_that_refreshed_merge_without_a_hand(
     tmp_path: Path, seed: int
@@ -97,6 +98,7 @@ def all_the_rest_is_theirs(file: Drawn, branches: list[Branch], together: bytes)
     assert together.count(b"\r\n") == source.count(b"\r\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_a_real_conflict_stays_one(tmp_path: Path, seed: int) -> None:
     pick = random.Random(seed)

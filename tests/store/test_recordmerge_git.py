@@ -10,6 +10,8 @@ import pytest
 from console import Console, console
 from histories import BLOCK, THOROUGH, Drawn, drawn, expected, record_of, recorded
 
+pytestmark = pytest.mark.slow
+
 FILE = "baselines/users.yaml"
 STEPS = count()  # two commits of one second would otherwise be the same
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"

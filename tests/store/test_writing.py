@@ -107,6 +107,7 @@ def test_what_cannot_be_stored_leaves_no_file(tmp_path: Path) -> None:
     assert list((tmp_path / "baselines/x.org").iterdir()) == []
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(values)
 def test_what_is_written_is_read_back(output: Any) -> None:

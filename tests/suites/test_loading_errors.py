@@ -236,6 +236,7 @@ ONE_LINE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "line"), ONE_LINE)
 def test_h17_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, line: str) -> None:
     write(tmp_path, "evals/c.yaml", text)
@@ -322,6 +323,7 @@ WORDS = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=600 if os.environ.get("BASELINEKIT_THOROUGH") else 100, deadline=None)
 @given(st.data())
 def test_f25_a_mangled_eval_file_is_an_error_or_a_suite(

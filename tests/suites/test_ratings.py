@@ -161,6 +161,7 @@ def _entering(root: Path, name: str, count: int) -> subprocess.Popen[str]:
     return child
 
 
+@pytest.mark.slow
 def test_two_who_enter_at_once_lose_nothing_and_stay_within_what_is_allowed(tmp_path: Path) -> None:
     ratings = Ratings(str(tmp_path))
     ratings.enqueue(item(most=25))
@@ -175,6 +176,7 @@ def test_two_who_enter_at_once_lose_nothing_and_stay_within_what_is_allowed(tmp_
     assert {*kept} == entered
 
 
+@pytest.mark.slow
 def test_whoever_is_killed_has_entered_all_that_was_said_to_be(tmp_path: Path) -> None:
     """kill -9 at any moment: what was confirmed is there, the file is whole, and the next one goes on."""
     rounds = 25 if THOROUGH else 4

@@ -116,6 +116,7 @@ def test_it_has_every_key_of_the_model(part: str, kind: Any, renamed: set[str]) 
     assert set(SCHEMA["$defs"][part]["properties"]) == {field.name for field in fields(kind)} | renamed
 
 
+@pytest.mark.slow
 def test_it_is_a_schema_and_every_part_of_it_is_used() -> None:
     Draft202012Validator.check_schema(SCHEMA)
     text = json.dumps(SCHEMA)

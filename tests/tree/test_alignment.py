@@ -25,6 +25,7 @@ def test_the_stretches_that_differ(before: str, after: str, found: list[Gap]) ->
     assert list(gaps(before, after)) == found
 
 
+@pytest.mark.slow
 @given(ITEMS, ITEMS)
 def test_between_two_stretches_both_sequences_go_on_with_the_same(before: str, after: str) -> None:
     b = a = 0

@@ -81,6 +81,7 @@ def test_what_is_as_deep_as_json_may_be_has_bytes(depth: int) -> None:
     assert not is_written_as(nested(True), data)
 
 
+@pytest.mark.slow
 def test_what_is_too_deep_has_no_bytes_and_spoils_none() -> None:
     deep: Json = 1
     for _ in range(100_000):

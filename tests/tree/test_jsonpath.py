@@ -11,6 +11,8 @@ from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json
 from baselinekit.tree.paths import find, parse
 
+pytestmark = pytest.mark.slow
+
 ABC: Json = ["a", "b", "c", "d", "e"]
 ROWS: Json = [
     {"a": 1, "d": "x"},

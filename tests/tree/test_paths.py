@@ -22,6 +22,7 @@ DOC = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "places"),
     [
@@ -202,6 +203,7 @@ DOCUMENTS = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(DOCUMENTS)
 @settings(max_examples=300)
 def test_a_rendered_path_leads_back_to_its_place_and_nowhere_else(document: Json) -> None:
@@ -210,6 +212,7 @@ def test_a_rendered_path_leads_back_to_its_place_and_nowhere_else(document: Json
         assert find(parse(render(path)), document) == [(path, _at(document, path))]
 
 
+@pytest.mark.slow
 @given(DOCUMENTS)
 @settings(max_examples=100)
 def test_deep_wildcards_lead_to_every_place_once(document: Json) -> None:
@@ -217,6 +220,7 @@ def test_deep_wildcards_lead_to_every_place_once(document: Json) -> None:
     assert [path for path, _ in find(parse("**.*"), document)] == list(_places(document))[1:]
 
 
+@pytest.mark.slow
 @given(st.text(max_size=12) | st.text("ab.*[]$'\"0-\\ ", max_size=10))
 @settings(max_examples=500)
 def test_any_text_is_a_path_or_an_error(text: str) -> None:

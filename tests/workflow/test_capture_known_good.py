@@ -70,6 +70,7 @@ FLOWS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("steps", "collect", "said"), FLOWS)
 def test_a_flow_with_a_step_that_failed_is_not_stored(
     here: Console, api: ChangingApi, steps: str, collect: str, said: str
@@ -136,6 +137,7 @@ PROGRAMS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "exit_code", "said"), PROGRAMS)
 def test_a_program_that_was_killed_is_not_stored(here: Console, code: str, exit_code: int, said: str) -> None:
     found = run(here, f"capture command --id c -- {sys.executable} -c '{code}'", exit_code)
@@ -182,6 +184,7 @@ EMPTY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "words", "empty"), EMPTY)
 def test_an_empty_answer_of_a_model_is_not_stored(
     here: Console, answer: str, words: str, empty: bool | None
@@ -222,6 +225,7 @@ class TestRefresh:
         assert "--allow-high-risk" in said
         return said
 
+    @pytest.mark.slow
     def test_an_answer_that_fails(self, here: Console, api: ChangingApi) -> None:
         run(here, f"capture http GET {api.url}/later --id a", 0)
         api.asked["/later"] = 5
@@ -232,6 +236,7 @@ class TestRefresh:
         run(here, "refresh --all-failed --yes --allow-high-risk", 0)
         run(here, "compare", 0)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("collect", [", collect: [two]", ", collect: {x: one, y: two}", ""])
     def test_a_step_that_fails(self, here: Console, api: ChangingApi, collect: str) -> None:
         flow(here, api, f"{step('one', '/later')}, {step('two', '/sum')}", collect)
@@ -258,6 +263,7 @@ class TestRefresh:
         run(here, "compare", 1)
         run(here, "refresh --all-failed --yes", 0)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("options", ["", "--collect text"])
     def test_an_empty_answer(self, here: Console, options: str) -> None:
         asked(here, "something")
@@ -281,6 +287,7 @@ UNTOLD = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("entry", "answer", "exit_code"), UNTOLD)
 @pytest.mark.parametrize(
     "words",

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from console import Console, console
 
+pytestmark = pytest.mark.slow
+
 COUNTING = """\
 import os, sys
 asked = sys.stdin.read()

@@ -15,6 +15,8 @@ import pytest
 from console import Console, console
 from little_api import LittleApi
 
+pytestmark = pytest.mark.slow
+
 BASELINE = """\
 id: b{n}   # number {n}
 baseline: {{output: {{status: 200, body: {{n: {n}}}}}}}

@@ -16,6 +16,8 @@ from counted_model import CountedModel
 
 from baselinekit.errors import InvalidInput, Place, Problem
 
+pytestmark = pytest.mark.slow
+
 KEY = "a-key-of-some-length"
 CONFIG = """\
 models:

@@ -55,6 +55,7 @@ def test_the_user_list(here: Console) -> None:
     assert changed_lines(passed, file.read_bytes()) == [(b"    failure_count: 0", b"    failure_count: 1")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("specificity", "exit_code"), [(4.2, 0), (3.9, 0), (3.89, 1), (5.0, 0), (None, 1), (True, 1), ("4.2", 1)]
 )
@@ -98,6 +99,7 @@ def test_the_users_endpoint(here: Console, body: object, exit_code: int) -> None
     assert len(added) <= 2, "the new key, and the comma of the line before it"
 
 
+@pytest.mark.slow
 def test_in_ci_nothing_is_written(here: Console) -> None:
     file = given(here, "users-endpoint.json")
     before = file.read_bytes()

@@ -73,6 +73,7 @@ def test_variables_come_from_the_nearest_that_states_them(tmp_path: Path) -> Non
         assert api.asked[0][1] == "/config/environment/file/line"
 
 
+@pytest.mark.slow
 def test_an_output_over_the_limit_goes_to_a_file_beside_it(tmp_path: Path) -> None:
     rows = [{"n": n, "text": "x" * 50} for n in range(2_000)]
     with console(tmp_path / "project") as here, LittleApi({"/rows": rows}) as api:
@@ -109,6 +110,7 @@ def test_a_secret_is_shown_nowhere(tmp_path: Path) -> None:
     assert "you sent ***" in everything
 
 
+@pytest.mark.slow
 def test_an_array_of_one_is_captured_as_an_array_of_one(tmp_path: Path) -> None:
     one = {"id": "123e4567-e89b-42d3-a456-426614174000", "n": 1}
     with console(tmp_path / "project") as here, LittleApi({}) as api:
@@ -174,6 +176,7 @@ def test_what_a_variable_stands_for_is_no_line_of_a_diff(tmp_path: Path) -> None
     ]
 
 
+@pytest.mark.slow
 def test_the_next_command_after_a_capture_with_a_secret_works(tmp_path: Path) -> None:
     with console(tmp_path / "project") as here, LittleApi({"/me": {"name": "ada"}}) as api:
         header = "-H 'Authorization: Bearer {{tok}}'"

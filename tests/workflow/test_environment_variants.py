@@ -43,6 +43,7 @@ def variant(when: str, number: int, key: str = "output") -> str:
 OWN = "  output: {body: {n: 1}}\n  variants:\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("baseline", "words", "code", "said"),
     [

@@ -140,6 +140,7 @@ def test_many_baselines_are_a_table_of_those_that_did_not_always_pass(tmp_path: 
     assert len([line for line in everything.splitlines() if line.startswith("case-")]) == 200
 
 
+@pytest.mark.slow
 def test_reading_without_an_index_is_fast_enough(tmp_path: Path) -> None:
     """A tenth of the most that is kept; the bound is for a slow machine, the usual time a tenth of that."""
     results = [result(f"case-{n:04}", OUTCOMES[n % 5]) for n in range(1_000)]

@@ -1,5 +1,6 @@
 """What came back, as a stored output: it reads back as what was seen, and gives nothing away."""
 
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from baselinekit.compare.dispatch import compile_baseline
@@ -17,6 +18,7 @@ PIECES = st.sampled_from(
 TEXTS = st.lists(PIECES, max_size=6).map("".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(
     st.recursive(TEXTS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3))

@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 from console import console
 from little_api import LittleApi
+
+pytestmark = pytest.mark.slow
 
 TAGS = 'W/"44-tp3E1UXTZ2V1aJaeGnzoTeDK7Cs"', 'W/"66-Sl4puUlzZXgQNjCN/Ahsw07e5Os"'
 IDS = "q7ZxP0vT4mKs9LwB2nRd8YcF", "w3NkT8bQ5xLs1HvR6dJm9YpG"

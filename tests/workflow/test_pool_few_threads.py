@@ -10,6 +10,8 @@ from nobody import open_to_all
 
 from baselinekit.demo.service import Service
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 WITHOUT_THREADS = """\
 import contextlib, io, os, resource, sys, threading

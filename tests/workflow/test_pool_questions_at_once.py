@@ -13,6 +13,8 @@ from console import Console, console
 from counted_model import CountedModel
 from test_compare_prompts import results, run, start
 
+pytestmark = pytest.mark.slow
+
 PAUSE = 0.2
 QUESTIONS = 8
 CONFIG = """\

@@ -41,6 +41,7 @@ def a_run(outcomes: Sequence[Any], **more: Any) -> Report:
     return report(*results, **{"command": "baselinekit compare", "warnings": ("a", "b"), **more})
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(OUTCOMES), max_size=40), st.integers(1, 7), st.randoms())
 def test_shards_merged_are_byte_for_byte_the_run_without(outcomes: list[Any], of: int, random: Any) -> None:
     whole = a_run(outcomes, spent=Spent(3, 40), environment={"os": "x"}, commit="c" * 40)

@@ -92,6 +92,7 @@ def chosen(here: Checkout, rev: str = "then", folder: str = "") -> tuple[list[st
     return sorted(one.id for one in since.baselines), since.notes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("committed", [False, True])
 @pytest.mark.parametrize(
     ("change", "ids"),
@@ -161,6 +162,7 @@ def test_a_file_that_was_only_touched_is_as_it_was(here: Checkout) -> None:
     assert chosen(here) == ([], ())
 
 
+@pytest.mark.slow
 def test_a_project_below_the_root_of_its_repository(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path / "whole")
     checkout.commit({f"service/{name}": text for name, text in FILES.items()} | {"prompts/ask.md": "x"})
@@ -171,6 +173,7 @@ def test_a_project_below_the_root_of_its_repository(tmp_path: Path) -> None:
     assert chosen(checkout, "then", "service") == (["ask"], ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rev", "told"),
     [

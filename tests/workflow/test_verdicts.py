@@ -82,6 +82,7 @@ VERDICTS: list[tuple[str, list[Result], float, str, str | None]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("results", "rate", "outcome", "verdict"), [row[1:] for row in VERDICTS],
                          ids=[row[0] for row in VERDICTS])  # fmt: skip
 def test_the_verdict(results: list[Result], rate: float, outcome: str, verdict: str | None) -> None:

@@ -49,6 +49,7 @@ def append(project: Project, name: str, text: str = "\n# more\n") -> None:
         file.write(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "text", "touched"),
     [

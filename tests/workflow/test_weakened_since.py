@@ -13,6 +13,8 @@ from baselinekit.report.style import Style
 from baselinekit.report.wording import headline
 from baselinekit.workflow.weakened import against
 
+pytestmark = pytest.mark.slow
+
 RECORD = """\
 id: {id}
 baseline:

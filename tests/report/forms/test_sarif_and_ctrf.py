@@ -82,6 +82,7 @@ def test_a_fingerprint_survives_new_lines_and_new_values_and_nothing_else() -> N
     assert len({print_of("k"), print_of("l"), print_of("k", id="b"), print_of("k", "l")}) == 4
 
 
+@pytest.mark.slow
 def test_sarif_stays_within_what_code_scanning_takes_and_counts_the_rest() -> None:
     many = [result(f"r{n}", "failed", *(spot((k,), "value", 1, 2) for k in range(60))) for n in range(100)]
     run = sarif(report(*many))

@@ -202,6 +202,7 @@ def test_markdown_stays_within_a_comment_and_counts_what_it_leaves_out() -> None
     assert told + (int(left[1]) if left else 0) == 50
 
 
+@pytest.mark.slow
 @given(TEXT, TEXT)
 def test_every_form_survives_every_text(one: str, other: str) -> None:
     nasty = result(

@@ -53,6 +53,7 @@ def hostile(one: str, other: str) -> Report:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(ANY_TEXT, ANY_TEXT)
 @example(BREAKING, NASTY)
@@ -248,6 +249,7 @@ def test_an_empty_run_and_one_that_stopped_have_a_page() -> None:
     assert "1 of 1 did not pass (interrupted)" in page_of(stopped).text
 
 
+@pytest.mark.slow
 def test_a_long_run_stays_openable_and_counts_what_is_cut() -> None:
     half = 5_000 if THOROUGH else 2_500
     spots = [spot(("k", k), "value", "x" * 250, "y" * 250) for k in range(5)]
@@ -263,6 +265,7 @@ def test_a_long_run_stays_openable_and_counts_what_is_cut() -> None:
     assert int(left_out[1].replace(",", "")) + written.count("<details") == half
 
 
+@pytest.mark.slow
 def test_more_rows_than_a_page_holds_are_counted() -> None:
     written = render(report(*[result("a", "passed")] * 20_005), "x.html")
     assert "5 more results are not in this page" in written

@@ -1,0 +1,100 @@
+"""Which tests are quick enough to run on every save (`make check`), and that they stay so.
+
+A test that is dear is marked `slow`, alone or with its whole file (`pytestmark = pytest.mark.slow`), and runs
+in `make test` only. `pytest --quick` leaves those out, and fails where what is left costs too much: processor
+time, which a busy machine hardly changes, of the tests and of what they start."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+MOST_OF_ONE = 3.0
+MOST_OF_ALL = 75.0
+"""Seconds of a processor like the one that they were measured on."""
+
+_PACE = 0.0125
+"""What `_work` takes there."""
+
+
+class Quickness:
+    """A plugin of pytest, in every process of a run."""
+
+    def __init__(self) -> None:
+        self.spent: dict[str, float] = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        if slow:
+            config.hook.pytest_deselected(items=slow)
+            items[:] = [item for item in items if not item.get_closest_marker("slow")]
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        before = processor_time()
+        try:
+            return (yield)
+        finally:
+            self.spent[item.nodeid] = processor_time() - before
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: object) -> None:
+        """A process of pytest-xdist has ended: what its tests took is ours."""
+        self.spent |= getattr(node, "workeroutput", {}).get("spent", {})
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        output = getattr(session.config, "workeroutput", None)
+        if output is not None:
+            output["spent"] = self.spent
+        elif self.spent and too_dear(self.spent, pace()) and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        terminalreporter.write_line(f"{sum(self.spent.values()):.0f} s of processor time in all")
+        for line in too_dear(self.spent, pace()):
+            terminalreporter.write_line(line)
+
+
+def processor_time() -> float:
+    """Of this process, of what it started and saw end, and of the runs of its server of runs."""
+    used, warm = os.times(), sys.modules.get("warm")
+    own = used.user + used.system + used.children_user + used.children_system
+    return own + (warm.spent() if warm else 0)
+
+
+def _work() -> int:
+    return sum(len(str(number)) for number in range(100_000))
+
+
+def pace() -> float:
+    """How many times as long as there the same work takes here; never less than once."""
+
+    def once() -> float:
+        began = time.thread_time()
+        _work()
+        return time.thread_time() - began
+
+    return max(1.0, min(once() for _ in range(5)) / _PACE)
+
+
+def too_dear(spent: Mapping[str, float], pace: float) -> list[str]:
+    """What to tell whoever made the quick tests slow; nothing where they are quick."""
+    dearest = sorted(spent.items(), key=lambda one: -one[1])
+    each = [(name, seconds) for name, seconds in dearest if seconds > MOST_OF_ONE * pace]
+    whole = sum(spent.values())
+    if whole > MOST_OF_ALL * pace:
+        told = [f"The quick tests take {whole:.0f} s of processor time, {MOST_OF_ALL * pace:.0f} s at most."]
+        each = each or dearest[:10]
+    elif each:
+        told = [f"Too slow for every save: {MOST_OF_ONE * pace:.1f} s of processor time at most."]
+    else:
+        return []
+    return [
+        *told,
+        *(f"  {seconds:6.2f} s  {name}" for name, seconds in each),
+        "Make them quicker, or mark them with @pytest.mark.slow: then they run in `make test` only.",
+    ]
