@@ -9,7 +9,7 @@ BIN = .venv/bin
 READY = .venv/ready
 
 .DEFAULT_GOAL = help
-.PHONY: help demo check test static anyday bench bench-peers lowest format clean
+.PHONY: help demo check test static anyday bench bench-peers lowest format picture clean
 
 help:
 	@echo "make demo     see it work: a small service, its baselines, and an upgrade that breaks them"
@@ -19,6 +19,7 @@ help:
 	@echo "make bench    how fast it is, beside its peers: ten minutes (ONLY=matcher picks, LONG=1 does more)"
 	@echo "make lowest   the tests against the oldest versions that setup.cfg allows (Python 3.11)"
 	@echo "make format   put the code into its form"
+	@echo "make picture  draw docs/picture.svg, the picture at the head of README.md, again"
 	@echo "make clean    remove what the other targets made"
 
 demo: $(READY)
@@ -80,6 +81,10 @@ lowest:
 format: $(READY)
 	@$(BIN)/python -m ruff format .
 	@$(BIN)/python -m ruff check --fix .
+
+picture: $(READY)
+	@$(BIN)/python tests/picture.py
+	@echo "wrote docs/picture.svg"
 
 clean:
 	@rm -rf .venv .venv-lowest benchmarks/peers build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .baselinekit .coverage*

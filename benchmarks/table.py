@@ -1,4 +1,4 @@
-"""From the results on file to the tables of README.md here, and to the lines that README.md above quotes.
+"""From the results on file to the tables of README.md here, and to the lines that docs/performance.md quotes.
 
 python -m benchmarks.table       render both again
 """
@@ -13,14 +13,14 @@ from benchmarks.results import Row
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
-READMES = (HERE / "README.md", HERE.parent / "README.md")
+READMES = (HERE / "README.md", HERE.parent / "docs/performance.md")
 FEWER = 5
 
 Results = dict[str, Any]
 
 
 def brief(results: Results) -> str:
-    """What matters most to a reader: what the README above quotes."""
+    """What matters most to a reader: what docs/performance.md quotes."""
     lines = [f"| {row.short} | {_beside(row)} |" for row in _rows(results) if row.short]
     return "\n".join(["| | |", "|---|---|", *lines])
 

@@ -1,5 +1,5 @@
 """The benchmarks measure what they say: both sides give the right answer on the same data, a wrong one is no
-figure, and the tables in both READMEs are those of the results on file."""
+figure, and the tables in benchmarks/README.md and docs/performance.md are those of the results on file."""
 
 import importlib
 import json
@@ -197,7 +197,7 @@ def _as_json(row: Row) -> dict[str, Any]:
     return found
 
 
-def test_both_readmes_show_the_results_on_file() -> None:
+def test_both_pages_show_the_results_on_file() -> None:
     results = json.loads(table.RESULTS.read_text("utf-8"))
     for readme in table.READMES:
         text = readme.read_text("utf-8")
