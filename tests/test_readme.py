@@ -141,6 +141,48 @@ def test_what_the_document_shows_is_what_happens(path: Path, tmp_path: Path) -> 
     play(path.read_text("utf-8"), tmp_path / "project")
 
 
+PAGES = [*DOCUMENTS, ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md"]
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link may name after `#`: each heading, as GitHub writes it."""
+    text = _BLOCK.sub("", page.read_text("utf-8"))
+    headings = re.findall(r"(?m)^#+ (.+)$", text)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken_links(page: Path) -> list[str]:
+    """The links of a page that lead to no file, or to no heading of it."""
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", _BLOCK.sub("", page.read_text("utf-8"))):
+        path, _, anchor = target.partition("#")
+        if "://" in path:
+            continue
+        file = page.parent / path if path else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            broken.append(target)
+    return broken
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    assert broken_links(page) == []
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "a.md"
+    page.write_text(
+        "# One: `two`, 3\n[a](#one-two-3) [b](#four) [c](b.md) [d](a.md#one-two-3) [e](https://x.y/#z)\n"
+    )
+    assert broken_links(page) == ["#four", "b.md"]
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs/README.md").read_text("utf-8")
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert pages <= set(re.findall(r"\]\((\w[\w-]*\.md)", index))
+
+
 def test_the_readme_runs_something() -> None:
     assert any(part.runs for part in blocks((ROOT / "README.md").read_text("utf-8")))
 
