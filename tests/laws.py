@@ -69,7 +69,6 @@ WITHIN = {
         "reviewing": 5,
         "html": 6,
         "forms": 7,
-        "dispatch": 8,
     },
 }
 """The layers inside a package that is large enough to have some."""

@@ -58,7 +58,7 @@ ROOMS = {
     "trust": "",
     "report.html.page": "",
     "report.wording": "",
-    "report.dispatch": "",
+    "report.forms.table": "",
     "store.files": "",
 }
 
@@ -74,7 +74,7 @@ ROOMS = {
         (laws.layers, "model.x", "if TYPE_CHECKING:\n    from baselinekit.store.files import File"),
         (laws.layers, "report.values", "from baselinekit.report.html import page"),
         (laws.layers, "report.evals.x", "def f():\n    from ..html import page"),
-        (laws.layers, "report.wording", "from baselinekit.report import dispatch"),
+        (laws.layers, "report.wording", "from baselinekit.report.forms import table"),
         (laws.layers, "report.attic.x", "from baselinekit.report.values import page"),
         (laws.circles, "errors", "def f():\n    from baselinekit.replay import http\n"),
         (laws.edges, "store.x", "from baselinekit.replay.http import Flow"),

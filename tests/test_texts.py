@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.report.differences import more_of, unified
+from baselinekit.report.differences import describe_rest, unified
 from baselinekit.report.values import cut_line, first_lines, short
 from baselinekit.texts import already_masked, clipped, whole
 
@@ -76,6 +76,6 @@ def test_a_value_in_passing_counts_too() -> None:
 
 def test_of_a_diff_that_is_cut_itself_nobody_knows_how_much_more_there_is() -> None:
     changed = unified("\n".join(map(str, range(5_000))), "\n".join(map(str, range(9_000, 14_000))))
-    assert more_of(changed, 40) == [f"… and over {len(changed) - 41:,} more lines"]
-    assert more_of(["- a", "+ b"], 1) == ["… and 1 more line"]
-    assert more_of(["- a", "+ b"], 2) == []
+    assert describe_rest(changed, 40) == [f"… and over {len(changed) - 41:,} more lines"]
+    assert describe_rest(["- a", "+ b"], 1) == ["… and 1 more line"]
+    assert describe_rest(["- a", "+ b"], 2) == []

@@ -11,7 +11,7 @@ from baselinekit.model.changes import RefreshRefusal, Seen
 from baselinekit.model.recipes import HttpRequest
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.report import dispatch as reports
+from baselinekit.report.wording import checking
 from baselinekit.store import pending
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import CaptureEnvironment
@@ -46,9 +46,7 @@ def kept(
 
 def again(project: Project, baseline: Baseline) -> str:
     """The command that asks for a baseline once more, and keeps what it answers where that fails."""
-    (command,) = reports.checking(
-        [(baseline.id, baseline.source.file)], project.folders, project.eval_folders
-    )
+    (command,) = checking([(baseline.id, baseline.source.file)], project.folders, project.eval_folders)
     return command
 
 
@@ -61,8 +59,10 @@ def in_results(
 ) -> Pairs:
     """What another machine has seen, by the name and the text of its result file. Of that only the outputs of
     failed results are taken, and what is noted beside them."""
+    from baselinekit.report import resultreader
+
     name, text = results
-    report = reports.read(text, name)
+    report = resultreader.read(text, name)
     here = {baseline.id: baseline for baseline in chosen}
     pairs: Pairs = []
     for result in report.results:

@@ -37,7 +37,7 @@ from baselinekit.refresh.alternatives import (
 from baselinekit.refresh.decisions import Ledger, Settled, settled
 from baselinekit.refresh.reviewing import Knowing, Review, questions_of
 from baselinekit.refresh.risk import compared_with
-from baselinekit.report import dispatch as reports
+from baselinekit.report.reviewing import format_pending_json
 from baselinekit.store import baselines as store, pending
 from baselinekit.variables import MASK, as_text
 from baselinekit.workflow.environment import flat
@@ -155,7 +155,7 @@ def as_json(project: Project, proposal: RefreshProposal) -> str:
         (n, number): _offers(knows, proposal.plans[n], proposal.plans[n].changes[number])
         for n, number in asked
     }
-    return reports.review_json(shown(project, proposal), offers)
+    return format_pending_json(shown(project, proposal), offers)
 
 
 def _offers(knows: Knows, plan: RefreshPlan, change: Change) -> Offers:

@@ -10,7 +10,7 @@ from baselinekit.cli import models, options, screen
 from baselinekit.cli.clients import real_context
 from baselinekit.evals import selection
 from baselinekit.evals.judges import calibrate as measure, judges_of
-from baselinekit.report import dispatch as reports
+from baselinekit.report.judges import describe_agreement
 from baselinekit.suites.ratingfile import measured_file
 
 
@@ -34,6 +34,6 @@ def calibrate(paths: tuple[str, ...], suite: str | None, as_json: bool, **given:
         screen.show_json(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
         return 0
     for judge, one in found:
-        screen.line(screen.safe_line(f"{one.model}: {reports.agreement_counted(one)}"))
+        screen.line(screen.safe_line(f"{one.model}: {describe_agreement(one)}"))
         screen.line(screen.safe_line(f"  kept: {measured_file(judge.file)}"))
     return 0

@@ -16,8 +16,10 @@ from baselinekit.cli.progress import show_progress
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.results import Against, Outcome, Report
 from baselinekit.programs.git import Git
-from baselinekit.report import dispatch as reports, terminal as terminal
+from baselinekit.report import terminal as terminal
+from baselinekit.report.forms.table import render_report
 from baselinekit.report.style import Style
+from baselinekit.report.wording import lies_in
 from baselinekit.store import results
 from baselinekit.trust import in_ci
 from baselinekit.workflow import history, selection
@@ -126,7 +128,7 @@ def _round(paths: tuple[str, ...], color: str, given: dict[str, Any]) -> Report:
         history.keep(project.root, report)
     report = delivery.deliver(report, given["outputs"], project.root)
     if given["as_json"]:
-        screen.show_json(reports.render(report, ".json"))
+        screen.show_json(render_report(report, ".json"))
         delivery.tell_lost(report)
     else:
         _print(report, screen.style_of(color), given | {"paths": _needed(project, report, paths)})
@@ -184,14 +186,16 @@ def _print(report: Report, style: Style, given: dict[str, Any]) -> None:
     """Only what differs; with -v also what passed. The last line is the count, then what to type next."""
     verbose, quiet = given["verbose"], given["quiet"]
     if verbose:
-        screen.show(terminal.passed(report, style))
+        screen.show(terminal.format_passed(report, style))
     if quiet:
-        screen.show(terminal.warnings(replace(report, results=()), style) if report.not_recorded else "")
+        screen.show(
+            terminal.format_warnings(replace(report, results=()), style) if report.not_recorded else ""
+        )
     else:
-        screen.show(terminal.not_passed(report, style, verbose))
-        screen.show(terminal.warnings(report, style))
-    screen.show("" if quiet else terminal.revised(report, style))
-    screen.line(terminal.summary(report, style))
+        screen.show(terminal.format_failures(report, style, verbose))
+        screen.show(terminal.format_warnings(report, style))
+    screen.show("" if quiet else terminal.format_weakened(report, style))
+    screen.line(terminal.format_summary(report, style))
     if quiet:
         return
     if report.exit_code != 130 and _only_ci_keeps_it(given):
@@ -203,7 +207,7 @@ def _print(report: Report, style: Style, given: dict[str, Any]) -> None:
 def _needed(project: Project, report: Report, paths: tuple[str, ...]) -> tuple[str, ...]:
     """The paths that were named, where without them not all that failed would be found."""
     failed = [result for result in report.results if result.outcome == "failed"]
-    return () if all(reports.lies_in(one.file, project.folders) for one in failed) else paths
+    return () if all(lies_in(one.file, project.folders) for one in failed) else paths
 
 
 def _next(report: Report, verbose: bool, paths: tuple[str, ...]) -> list[str]:

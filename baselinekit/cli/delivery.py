@@ -10,7 +10,9 @@ from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.evals import notifying
 from baselinekit.model.evals import Judged
 from baselinekit.model.results import Report
-from baselinekit.report import dispatch as reports
+from baselinekit.report.forms.annotations import format_problems
+from baselinekit.report.forms.markdown import format_step_summary
+from baselinekit.report.forms.table import ANNOTATIONS, form_of, render_report
 from baselinekit.store.config import find, project_root
 from baselinekit.store.results import append_text, check_place, write_text
 from baselinekit.store.state import cannot_write
@@ -30,8 +32,8 @@ _LONGEST_SUMMARY = 1_000_000
 def check(outputs: Sequence[str]) -> None:
     """What no report can be written to is refused before anything is replayed."""
     for output in outputs:
-        reports.form_of(output)
-        if output != reports.ANNOTATIONS:
+        form_of(output)
+        if output != ANNOTATIONS:
             check_place(output)
 
 
@@ -43,9 +45,9 @@ def deliver(report: Report, outputs: Sequence[str], root: str) -> Report:
         whole = with_trends(whole, root)
     lost: list[str] = []
     for output in outputs:
-        if output != reports.ANNOTATIONS:
-            lost.append(written(output, reports.render(whole, output), root))
-    summarise(lambda room: reports.step_summary(whole, room))
+        if output != ANNOTATIONS:
+            lost.append(written(output, render_report(whole, output), root))
+    summarise(lambda room: format_step_summary(whole, room))
     return replace(report, not_recorded=(*report.not_recorded, *filter(None, lost)))
 
 
@@ -69,8 +71,8 @@ def tell_lost(report: Report) -> None:
 def annotate(report: Report, outputs: Sequence[str], root: str, err: bool) -> None:
     """Tell the runner what differs, after all that people read. On standard error where standard output is a
     document: the runner reads both."""
-    if reports.ANNOTATIONS in outputs or _by_github():
-        screen.show(reports.render(replace(report, folder=_folder(root)), reports.ANNOTATIONS), err)
+    if ANNOTATIONS in outputs or _by_github():
+        screen.show(render_report(replace(report, folder=_folder(root)), ANNOTATIONS), err)
 
 
 def complain(problems: Sequence[Problem], root: str | None = None) -> None:
@@ -78,7 +80,7 @@ def complain(problems: Sequence[Problem], root: str | None = None) -> None:
     somebody knows better."""
     if _by_github():
         root = root or project_root(find(os.getcwd()), os.getcwd())
-        screen.show(reports.complaints(problems, _folder(root)), err=True)
+        screen.show(format_problems(problems, _folder(root)), err=True)
 
 
 def _by_github() -> bool:

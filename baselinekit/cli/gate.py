@@ -28,7 +28,9 @@ from baselinekit.evals.measuring import RATE
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Gate, Judged, Suite, worst
 from baselinekit.model.results import Report
-from baselinekit.report import dispatch as reports
+from baselinekit.report import resultreader
+from baselinekit.report.evals.phase import format_gate, format_gates_json, format_gates_markdown
+from baselinekit.report.forms.table import render_report
 from baselinekit.report.style import Style
 from baselinekit.store.results import check_place, write_text
 from baselinekit.suites import results as evalresults, settings
@@ -117,7 +119,10 @@ class Running:
 
 
 _PLANS = (".yaml", ".yml")
-_FORMS: dict[str, Callable[[Sequence[Judged]], str]] = {".json": reports.gate_json, ".md": reports.gate_page}
+_FORMS: dict[str, Callable[[Sequence[Judged]], str]] = {
+    ".json": format_gates_json,
+    ".md": format_gates_markdown,
+}
 _RESUME = "baselinekit gate --phase plan.yaml --resume, or leave it out where there are results"
 _MEND = "baselinekit gate results.json --preset staging, or --phase plan.yaml"
 
@@ -255,7 +260,7 @@ def _loaded(files: Sequence[str], root: str) -> Report:
     parts = resultfiles.load([path for path in files if path != "-"], os.getcwd(), root)
     if "-" in files:
         given = b"" if sys.stdin is None else sys.stdin.buffer.read()
-        parts.append(("-", reports.read(given.decode("utf-8", "replace"), "-")))
+        parts.append(("-", resultreader.read(given.decode("utf-8", "replace"), "-")))
     report = resultfiles.merge(parts)
     narrowed = gating.since(report)
     return replace(report, warnings=(*report.warnings, narrowed)) if narrowed else report
@@ -263,7 +268,7 @@ def _loaded(files: Sequence[str], root: str) -> Report:
 
 def _written(project: Project, judged: Sequence[Judged], outputs: Sequence[str]) -> dict[str, str]:
     """Write what was asked for; why that could not be done, by the path."""
-    page = reports.gate_page(judged)
+    page = format_gates_markdown(judged)
     delivery.summarise(lambda room: page if len(page.encode("utf-8", "backslashreplace")) <= room else "")
     tried = {path: _FORMS[os.path.splitext(path)[1].lower()](judged) for path in outputs}
     lost = {path: delivery.written(path, text, project.root) for path, text in tried.items()}
@@ -278,8 +283,8 @@ def _keep(project: Project, judged: Sequence[Judged], given: dict[str, Any]) -> 
         if one.state != "met" and path is not None:
             notes.append(_kept(path, one, project))
         if one.state == "met" and one.gate.archive:
-            texts = {".gate.json": reports.gate_json([one]), ".phase.md": reports.gate_page([one])}
-            notes.append(_archived(one, {**texts, ".json": reports.render(one.report, ".json")}, project))
+            texts = {".gate.json": format_gates_json([one]), ".phase.md": format_gates_markdown([one])}
+            notes.append(_archived(one, {**texts, ".json": render_report(one.report, ".json")}, project))
     return notes
 
 
@@ -290,7 +295,7 @@ def _kept(path: str, judged: Judged, project: Project) -> str:
         os.path.realpath(project.root), os.path.realpath(path), shown
     )  # a checkout can bring links along
     ending = os.path.splitext(path)[1]
-    text = _FORMS[ending]([judged]) if ending in _FORMS else reports.render(judged.report, path)
+    text = _FORMS[ending]([judged]) if ending in _FORMS else render_report(judged.report, path)
     try:
         write_text(path, text, project.root)
     except NotRecorded as error:
@@ -319,11 +324,11 @@ def _tell(
 ) -> None:
     """The gates, what they hang on, and in the last line whether the work goes on."""
     if given["as_json"]:
-        screen.show_json(reports.gate_json(judged))
+        screen.show_json(format_gates_json(judged))
         return
     if not given["quiet"]:
         for one in judged:
-            screen.show(reports.gate_lines(one, style, given["verbose"]))
+            screen.show(format_gate(one, style, given["verbose"]))
             for warning in one.report.warnings:
                 screen.line(f"{style.paint('warning', 'yellow')} {screen.safe_line(warning)}")
         for note in notes:

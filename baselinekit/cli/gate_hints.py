@@ -9,7 +9,7 @@ from typing import Any
 from baselinekit.metrics import metric_name
 from baselinekit.model.evals import Judged
 from baselinekit.model.results import Metric, Report, Result
-from baselinekit.report import dispatch as reports
+from baselinekit.report.wording import command_line, seeing
 from baselinekit.workflow.project import Project
 
 _MOST = 3
@@ -26,18 +26,18 @@ def commands(project: Project, judged: Sequence[Judged], given: dict[str, Any]) 
     found = []
     if given["ran"] and not all(one.report.complete for one in judged):
         words = [word for word in sys.argv[1:] if word != "--resume"]
-        found.append(reports.typed(*words, "--resume"))
+        found.append(command_line(*words, "--resume"))
     for one in judged:
         wrong = [each for each in one.report.results if each.outcome in ("failed", "error")]
         if one.state != "met" and wrong:
             paths = [place(one.gate.suite)] if one.gate.suite else None
-            found += reports.seeing([_as_it_was(wrong[0])], paths, place)
+            found += seeing([_as_it_was(wrong[0])], paths, place)
         short = [metric for metric in one.metrics if metric.value is None and metric.threshold is not None]
         if short and not one.gate.suite and _has_cases(one.report):
-            found.append(reports.typed("run", "--attempts", str(_needed(short)), "-o", "results.json"))
+            found.append(command_line("run", "--attempts", str(_needed(short)), "-o", "results.json"))
     if any(each.verdict in WAITING for one in judged for each in one.report.results):
         found.append("baselinekit grade")
-        found += [reports.typed("grade", "--finish", file) for file in given["judged"][:1]]
+        found += [command_line("grade", "--finish", file) for file in given["judged"][:1]]
     return list(dict.fromkeys(found))[:_MOST]
 
 

@@ -15,7 +15,9 @@ from baselinekit.evals import rating as ratingfiles
 from baselinekit.evals.finishing import finish
 from baselinekit.evals.rating import Queue, check_rater, in_words, rated_by, typed, wanted
 from baselinekit.model.ratings import Rating, Standing
-from baselinekit.report import dispatch as reports
+from baselinekit.report import resultreader
+from baselinekit.report.evals.rating import format_queue, format_queue_json
+from baselinekit.report.forms.table import render_report
 from baselinekit.store.results import write_text
 from baselinekit.texts import many
 
@@ -91,10 +93,10 @@ class _Grading:
         agreements = self.queue.agreements(standings)
         if self.given["as_json"]:
             words = [wanted(one.queued.item) for one in standings]
-            screen.show_json(reports.rating_json(standings, words, agreements))
+            screen.show_json(format_queue_json(standings, words, agreements))
             return _PENDING if waits else 0
         shown = standings if self.given["listed"] else waits
-        screen.show(reports.rating_listing(shown, self.style))
+        screen.show(format_queue(shown, self.style))
         for one in agreements if self.given["listed"] else ():
             told = ", ".join(f"{name} {'not defined' if v is None else v}" for name, v in one.items())
             screen.line(screen.safe_line(f"agreement  {told}"))
@@ -187,13 +189,13 @@ class _Grading:
         name = self.given["finish"]
         delivery.check(self.given["outputs"])
         text = pending_options.read_text("--finish", name, "what baselinekit run -o results.json wrote")
-        done = finish(reports.read(text, name), self.queue)
+        done = finish(resultreader.read(text, name), self.queue)
         root = self.queue.project.root
         report = done.report
         if self.given["outputs"]:
             report = delivery.deliver(report, self.given["outputs"], root)
         elif done.decided and name != "-":
-            write_text(name, reports.render(report, ".json"), root)
+            write_text(name, render_report(report, ".json"), root)
         screen.line(f"{done.decided:,} decided by people, {done.left:,} still wait")
         for result in done.report.results:
             if result.outcome not in ("passed", "skipped"):

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from baselinekit.cli import options, options as completion, screen
-from baselinekit.report import dispatch as reports
+from baselinekit.report.history import format_history, format_history_json
+from baselinekit.report.html.history import render_history
 from baselinekit.store.results import write_text
 from baselinekit.texts import many
 from baselinekit.workflow import history as past, resultfiles
@@ -40,13 +41,13 @@ def history(ids: tuple[str, ...], color: str, **given: Any) -> int:
             return 0
     found = past.load(project.root, ids, given["last"])
     if given["html"]:
-        write_text(given["html"], reports.history_page(found), project.root)
+        write_text(given["html"], render_history(found), project.root)
         screen.line(f"written {screen.safe_line(given['html'])}", err=given["as_json"])
     if given["as_json"]:
-        screen.show_json(reports.history_json(found))
+        screen.show_json(format_history_json(found))
     elif not given["html"]:
         style = screen.style_of(color)
-        screen.show(reports.history_lines(found, style, _can_bars(), given["verbose"]))
+        screen.show(format_history(found, style, _can_bars(), given["verbose"]))
     return 0
 
 

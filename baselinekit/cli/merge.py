@@ -7,7 +7,8 @@ import click
 
 from baselinekit.cli import delivery, redaction, screen
 from baselinekit.model.results import Report
-from baselinekit.report import dispatch as reports, terminal as terminal
+from baselinekit.report import terminal as terminal
+from baselinekit.report.forms.table import render_report
 from baselinekit.report.style import Style
 from baselinekit.variables import Redactor
 from baselinekit.workflow import resultfiles
@@ -41,7 +42,7 @@ def merge(
     redaction.draw(_looked_at(report).mask_said)
     report = delivery.deliver(report, outputs, os.getcwd())
     if given["as_json"]:
-        screen.show_json(reports.render(report, ".json"))
+        screen.show_json(render_report(report, ".json"))
         delivery.tell_lost(report)
     else:
         _print(report, screen.style_of(color), given["verbose"], given["quiet"])
@@ -62,11 +63,11 @@ def _looked_at(report: Report) -> Redactor:
 
 def _print(report: Report, style: Style, verbose: bool, quiet: bool) -> None:
     if verbose:
-        screen.show(terminal.passed(report, style))
+        screen.show(terminal.format_passed(report, style))
     if not quiet:
-        screen.show(terminal.not_passed(report, style, verbose))
-        screen.show(terminal.revised(report, style))
-        screen.show(terminal.warnings(report, style))
-    screen.line(terminal.summary(report, style))
+        screen.show(terminal.format_failures(report, style, verbose))
+        screen.show(terminal.format_weakened(report, style))
+        screen.show(terminal.format_warnings(report, style))
+    screen.line(terminal.format_summary(report, style))
     if quiet:
         delivery.tell_lost(report)

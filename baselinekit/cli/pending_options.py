@@ -14,7 +14,7 @@ from baselinekit.approval.refresh import Wanted
 from baselinekit.cli import options
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.changes import Applied, RefreshPlan
-from baselinekit.report import dispatch as reports
+from baselinekit.report import wording
 from baselinekit.store.files import MAX_OUTPUT_BYTES
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.project import Project
@@ -91,7 +91,7 @@ def read_text(option: str, name: str, what_it_is: str) -> str:
 
 def checking(project: Project, written: Sequence[tuple[str, str]], more: Sequence[str] = ()) -> list[str]:
     """The commands that see what was written pass, by ids and files."""
-    return reports.checking(written, project.folders, project.eval_folders, more, _from_here(project))
+    return wording.checking(written, project.folders, project.eval_folders, more, _from_here(project))
 
 
 def _from_here(project: Project) -> Callable[[str], str]:

@@ -11,7 +11,7 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.evals.rating import Queue, in_words, is_late, option_value, sheet, typed
 from baselinekit.model.ratings import Rating, Sheet, Standing
 from baselinekit.model.values import Json
-from baselinekit.report import dispatch as reports
+from baselinekit.report.evals.rating import format_note, format_question, format_sheet
 from baselinekit.report.style import Style
 from baselinekit.texts import many
 
@@ -100,13 +100,13 @@ class Session:
 
     def _view(self, shown: Sheet, number: int) -> None:
         place = f"{number + 1} of {len(self.waiting)}"
-        self.region.say(reports.rating_sheet(shown, place, self._style()))
+        self.region.say(format_sheet(shown, place, self._style()))
 
     def _draw(self, shown: Sheet, answer: _Answer) -> None:
         number = min(len(answer.values), len(shown.questions) - 1)
         told = " > ".join(map(str, answer.values)) if shown.item.shown.items else ""
         entered = f"{told} > {answer.typed}" if told else answer.typed
-        lines = reports.rating_question(
+        lines = format_question(
             shown, 0 if shown.item.shown.items else number, entered, answer.said, self._style()
         )
         self.region.draw(lines)
@@ -159,7 +159,7 @@ class Session:
         """A line that is typed; Escape leaves what was there before."""
         text = note
         while True:
-            self.region.draw(reports.rating_note(case, text, self._style()))
+            self.region.draw(format_note(case, text, self._style()))
             key = keys.key()
             if key in _ENTER:
                 return text.strip()

@@ -18,7 +18,7 @@ from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.model.changes import Applied, Approval, RefreshProposal, Stamp
 from baselinekit.model.results import Outcome
 from baselinekit.model.values import Json
-from baselinekit.report import dispatch as reports
+from baselinekit.report.refreshing import count_changes, format_file_diff, format_refresh, format_refresh_json
 from baselinekit.report.style import Style
 from baselinekit.texts import many
 from baselinekit.workflow.context import RunContext
@@ -113,10 +113,10 @@ class _Telling:
             self._print_json(applied)
             return self._code(applied)
         shown = proposal_shown(self.proposal, self.project.redactor)
-        screen.show(reports.refresh_told(shown, self.accepted, self.style, given["verbose"]))
+        screen.show(format_refresh(shown, self.accepted, self.style, given["verbose"]))
         if given["dry_run"] or given["results"] is not None:
             for rewritten in preview(self.project, approvals, stamp):
-                screen.show(reports.file_diff(rewritten, self.style) + "\n")
+                screen.show(format_file_diff(rewritten, self.style) + "\n")
         self._tell_held()
         if not approvals:
             self._tell_nothing()
@@ -202,7 +202,7 @@ class _Telling:
             screen.line(f"next: {screen.safe_line(command)}")
 
     def _counted(self, approvals: Sequence[Approval]) -> str:
-        return reports.refresh_counted([one.plan for one in approvals], [one.accepted for one in approvals])
+        return count_changes([one.plan for one in approvals], [one.accepted for one in approvals])
 
     def _after_a_look(self, approvals: Sequence[Approval]) -> list[str]:
         """The same with `--yes` where that does something; what needs more is asked about by a review."""
@@ -223,7 +223,7 @@ class _Telling:
         why: dict[str, Json] = {id: str(problem) for id, problem in self.held.items()}
         shown = proposal_shown(self.proposal, self.project.redactor)
         done = applied.ids if applied else ()
-        screen.show_json(reports.refresh_json(shown, self.accepted, done, why))
+        screen.show_json(format_refresh_json(shown, self.accepted, done, why))
         self._complain(applied.failures if applied else ())
 
     def _complain(self, problems: Sequence[Problem]) -> None:

@@ -16,7 +16,14 @@ from baselinekit.cli.clients import real_context
 from baselinekit.errors import NothingSelected, Problem
 from baselinekit.model.changes import Decision, Member, RefreshProposal, Stamp
 from baselinekit.refresh.reviewing import Review
-from baselinekit.report import dispatch as reports
+from baselinekit.report.refreshing import format_file_diff
+from baselinekit.report.reviewing import (
+    count_decisions,
+    describe_decision,
+    format_decisions_json,
+    format_pending,
+    format_screen,
+)
 from baselinekit.report.style import Style
 from baselinekit.texts import many
 from baselinekit.workflow.context import RunContext
@@ -111,7 +118,7 @@ class _Session:
         if self.given["as_json"]:
             screen.show_json(reviewing.as_json(self.project, self.proposal))
         elif not self.proposal.groups or not screen.can_ask():
-            screen.show(reports.review_listing(reviewing.shown(self.project, self.proposal), self.style))
+            screen.show(format_pending(reviewing.shown(self.project, self.proposal), self.style))
             self._tell_refused()
         else:
             self._tell_refused()
@@ -131,7 +138,7 @@ class _Session:
                     style = replace(self.style, width=size.columns)
                     if scene.dialog is not None and scene.dialog.keys:
                         keys.forget()
-                    region.draw(reports.review_screen(scene, style, size.lines))
+                    region.draw(format_screen(scene, style, size.lines))
                     key = keys.key()
                     if key == "d" and scene.members and scene.dialog is None:
                         region.say(self._diff(review, style))
@@ -159,7 +166,7 @@ class _Session:
                 by_verb.setdefault(review.ledger.decided[member], []).append(member)
             for decision, members in by_verb.items():
                 told = [(review.shown[n], review.shown[n].changes[number]) for n, number in members]
-                region.say(reports.review_decided(told, decision, style) + "\n")
+                region.say(describe_decision(told, decision, style) + "\n")
         elif len(review.ledger.steps) < steps:
             region.say(style.paint("undone", "dim") + "\n")
 
@@ -170,7 +177,7 @@ class _Session:
         decided = {member: one for member, one in review.ledger.decided.items() if member[0] in plans}
         wanted = {**decided, **dict.fromkeys(members, Decision("accept"))}
         files = reviewing.diffs(self.project, self.proposal.plans, wanted, self._stamp(None))
-        shown = "\n".join(reports.file_diff(one, style) for one in files)
+        shown = "\n".join(format_file_diff(one, style) for one in files)
         more = len(review.ledger.in_sight) - len(members)
         rest = f"… and {more:,} more\n" if more else ""
         return f"\n{shown or 'no file would change'}\n{rest}" if shown else "no file would change\n"
@@ -185,7 +192,7 @@ class _Session:
         if self.given["dry_run"]:
             reviewing.shown(self.project, self.proposal)  # what is no secret where it stands stays in sight
             for one in reviewing.diffs(self.project, self.proposal.plans, decided, self._stamp(None)):
-                screen.show(reports.file_diff(one, self.style) + "\n")
+                screen.show(format_file_diff(one, self.style) + "\n")
             screen.line("nothing was written")
             return 0
         return self._finish(decided)
@@ -198,9 +205,9 @@ class _Session:
         counts = reviewing.counted(decided)
         failures = applied.failures
         if self.given["as_json"]:
-            screen.show_json(reports.review_done_json(self.proposal, applied, counts, left))
+            screen.show_json(format_decisions_json(self.proposal, applied, counts, left))
         else:
-            screen.line(reports.review_counted(counts, len(left), self.style))
+            screen.line(count_decisions(counts, len(left), self.style))
             for one in applied.files[:_MOST_NAMED]:
                 screen.line(f"written {screen.safe_line(one.file)}")
             if len(applied.files) > _MOST_NAMED:

@@ -36,8 +36,11 @@ from baselinekit.model.graders import FunctionOutput
 from baselinekit.model.observation import Ran
 from baselinekit.model.results import Outcome, Report
 from baselinekit.programs.sandbox import Execute, Sandbox
-from baselinekit.report import dispatch as reports, terminal as terminal
+from baselinekit.report import terminal as terminal
+from baselinekit.report.evals.terms import format_failures, format_metrics, format_passed, format_skipped
+from baselinekit.report.forms.table import render_report
 from baselinekit.report.style import Style
+from baselinekit.report.wording import command_line, renewable, seeing
 from baselinekit.store import results
 from baselinekit.texts import many
 from baselinekit.workflow import history
@@ -194,7 +197,7 @@ def run(paths: tuple[str, ...], color: str, **given: Any) -> int:
         report = replace(report, warnings=(*report.warnings, why))
     report = delivery.deliver(report, given["outputs"], project.root)
     if given["as_json"]:
-        screen.show_json(reports.render(report, ".json"))
+        screen.show_json(render_report(report, ".json"))
         delivery.tell_lost(report)
     else:
         _print(project, report, kept, screen.style_of(color), given)
@@ -286,15 +289,15 @@ def _print(project: Project, report: Report, kept: list[str], style: Style, give
     """Only what did not pass; then the metrics, the count, and what to type next."""
     verbose, quiet = given["verbose"], given["quiet"]
     if verbose:
-        screen.show(reports.eval_passed(report, style))
+        screen.show(format_passed(report, style))
     if not quiet:
-        screen.show(reports.eval_failures(report, style, verbose))
-        screen.show(terminal.warnings(report, style))
-        screen.show(reports.eval_skipped(report, style, verbose))
-        screen.show(reports.eval_metrics(report, style, verbose))
-        screen.show(terminal.judged_by(report, style))
-        screen.show(terminal.beside(report, style, verbose))
-    screen.line(terminal.summary(report, style))
+        screen.show(format_failures(report, style, verbose))
+        screen.show(terminal.format_warnings(report, style))
+        screen.show(format_skipped(report, style, verbose))
+        screen.show(format_metrics(report, style, verbose))
+        screen.show(terminal.format_judges(report, style))
+        screen.show(terminal.format_earlier(report, style, verbose))
+    screen.line(terminal.format_summary(report, style))
     if quiet:
         delivery.tell_lost(report)
         return
@@ -316,7 +319,7 @@ def _to_judge(report: Report, kept: list[str]) -> list[str]:
         or any(one.threshold is not None for one in metrics)
     ):
         return []
-    return [reports.typed("gate", file, "--preset", "staging")]
+    return [command_line("gate", file, "--preset", "staging")]
 
 
 def _next(project: Project, report: Report, kept: list[str], given: dict[str, Any]) -> list[str]:
@@ -326,16 +329,16 @@ def _next(project: Project, report: Report, kept: list[str], given: dict[str, An
     commands = []
     if not report.complete:
         words = [word for word in sys.argv[1:] if word not in ("--resume", "-x", "--exitfirst")]
-        commands.append(reports.typed(*words, "--resume"))
+        commands.append(command_line(*words, "--resume"))
     if failed and not given["verbose"]:
-        commands += reports.seeing(failed[:1], named)
-    changed = reports.renewable(failed)
+        commands += seeing(failed[:1], named)
+    changed = renewable(failed)
     if changed:
         file = os.path.relpath(os.path.join(project.root, changed[0].file), project.cwd)
-        commands.append(reports.typed("refresh", file, "--dry-run"))
+        commands.append(command_line("refresh", file, "--dry-run"))
     if any(result.verdict in gate_hints.WAITING for result in report.results):
         commands.append("baselinekit grade")
         waiting = keptreports.result_file([*given["outputs"], *kept])
-        commands += [reports.typed("grade", "--finish", waiting)] if waiting else []
+        commands += [command_line("grade", "--finish", waiting)] if waiting else []
     codes = {result.code: None for result in report.results if result.outcome == "error" and result.code}
     return [*commands, *(f"baselinekit explain {code}" for code in codes)][:4]

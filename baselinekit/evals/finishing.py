@@ -12,7 +12,8 @@ from baselinekit.model.evals import Suite
 from baselinekit.model.graders import Grader
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Report, Result
-from baselinekit.report import dispatch as reports
+from baselinekit.report.evals.terms import without_details
+from baselinekit.report.forms.table import render_report
 from baselinekit.suites import results, settings
 from baselinekit.workflow.history import with_trends
 from baselinekit.workflow.project import Project
@@ -116,11 +117,11 @@ def keep_reports(project: Project, suite: Suite, report: Report) -> tuple[list[s
     `x.json` is the result file, `x.eval.json` what people pass on."""
     if suite.file is None:
         return [], ""
-    shown = report if suite.reporting.include_details else reports.without_details(report)
+    shown = report if suite.reporting.include_details else without_details(report)
     if "html" in suite.reporting.format:
         shown = with_trends(shown, project.root)
     wanted = dict.fromkeys(ending for form in suite.reporting.format for ending in _ENDINGS[form])
-    texts = {ending: reports.render(shown, f"x{_FORMS.get(ending, ending)}") for ending in wanted}
+    texts = {ending: render_report(shown, f"x{_FORMS.get(ending, ending)}") for ending in wanted}
     try:
         folder = settings.results_of(project.root, suite.file, suite.reporting.output_dir)
         root = settings.root_of(project.root, suite.file)

@@ -15,7 +15,8 @@ from baselinekit.model.evals import Case
 from baselinekit.model.graders import BaselineMatch
 from baselinekit.model.results import Spot
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.report import dispatch as reports
+from baselinekit.report import attempts
+from baselinekit.report.fields import Reader
 from baselinekit.store import pending
 from baselinekit.suites.journal import Journal, name_of
 from baselinekit.workflow.context import RunContext
@@ -123,7 +124,7 @@ class Lasting:
 
 
 def _entry(case: Case, told: Told) -> dict[str, Json]:
-    entry: dict[str, Json] = {"id": case.id, "attempt": reports.attempt_document(told.attempt)}
+    entry: dict[str, Json] = {"id": case.id, "attempt": attempts.attempt_document(told.attempt)}
     if case.baseline is not None:
         entry["failures"] = case.baseline.metadata.failure_count
     if told.spots:
@@ -136,7 +137,11 @@ def _entry(case: Case, told: Told) -> dict[str, Json]:
 def _told(entry: dict[str, Json]) -> Told:
     spots = tuple(_read_spot(one) for one in entry.get("spots", ()))
     drift = {name: (was, now) for name, (was, now) in entry.get("drift", {}).items()}
-    return Told(reports.read_attempt(entry["attempt"]), spots, entry.get("count", 0), drift)
+    reader = Reader()
+    attempt = attempts.read_attempt(entry["attempt"], (), reader)
+    if attempt is None or reader.problems:
+        raise InvalidInput(*reader.problems)
+    return Told(attempt, spots, entry.get("count", 0), drift)
 
 
 def _spot(spot: Spot) -> dict[str, Json]:

@@ -10,7 +10,7 @@ from baselinekit.model.comparison import Kind
 from baselinekit.model.results import Result, Spot
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.report.values import cut_line, pair
-from baselinekit.report.wording import unshown
+from baselinekit.report.wording import describe_unshown
 from baselinekit.texts import many
 from baselinekit.tree.alignment import gaps
 from baselinekit.tree.paths import Wild, of_any_row, render
@@ -50,7 +50,7 @@ def unified(expected: str, actual: str) -> list[str]:
     return lines
 
 
-def more_of(changed: list[str], most: int) -> list[str]:
+def describe_rest(changed: list[str], most: int) -> list[str]:
     """What is said of a diff of which only so many lines are shown."""
     if len(changed) <= most:
         return []
@@ -311,7 +311,7 @@ def _text_lines(changed: list[str], most: int) -> Iterator[DiffLine]:
     tones: dict[str, Tone] = {"-": "gone", "+": "came"}
     for line in changed[:most]:
         yield DiffLine(tones.get(line[0], "dim"), cut_line(line))
-    yield from (DiffLine("dim", line) for line in more_of(changed, most))
+    yield from (DiffLine("dim", line) for line in describe_rest(changed, most))
 
 
 # The differences of a result as plain lines, as they are shown in a terminal; of an eval case without
@@ -324,6 +324,6 @@ def lines(result: Result) -> Iterator[str]:
         yield "  ".join(part for part in (block.path, block.remark, block.place) if part)
         yield from (f"  {line.text}" for line in block.lines)
     if left_out:
-        yield unshown(left_out)
+        yield describe_unshown(left_out)
     if result.case is not None and not shown:
         yield from result.explanation

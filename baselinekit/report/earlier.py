@@ -62,7 +62,7 @@ def counts(earlier: Earlier) -> list[tuple[str, int]]:
     return [(verdict, len(earlier.those(verdict))) for verdict in VERDICTS]
 
 
-def lines(earlier: Earlier, verbose: bool = False) -> Iterator[tuple[str, str]]:
+def format_earlier(earlier: Earlier, verbose: bool = False) -> Iterator[tuple[str, str]]:
     """For the terminal, each line with its colour: what changed, and whether all together did."""
     yield headline(earlier), "bold"
     shown = notable(earlier)
@@ -124,7 +124,7 @@ def hints(earlier: Earlier) -> Iterator[str]:
         yield "more attempts tell more: --attempts 5, in both runs"
 
 
-def failing(earlier: Earlier | None) -> str:
+def describe_failing(earlier: Earlier | None) -> str:
     """Why a run fails in which as many passed as have to."""
     if earlier is None or not earlier.strict:
         return ""

@@ -8,7 +8,8 @@ from baselinekit.model.history import History, KeptRun, Trend
 from baselinekit.model.results import OUTCOMES, Outcome
 from baselinekit.model.values import Json
 from baselinekit.report.style import Style
-from baselinekit.report.wording import exact
+from baselinekit.report.values import page
+from baselinekit.report.wording import format_seconds
 from baselinekit.texts import many
 
 FORMAT = "baselinekit.history/1"
@@ -21,7 +22,7 @@ _MOST_ROWS = 50
 _FEW = 3
 
 
-def lines(history: History, style: Style, bars: bool, everything: bool = False) -> str:
+def format_history(history: History, style: Style, bars: bool, everything: bool = False) -> str:
     """A few baselines each with all that is known of it; of many a line for each that did not always pass.
     `bars`: whether whoever reads it can be shown small bar charts."""
     few = len(history.trends) <= _FEW
@@ -62,7 +63,8 @@ def _table(trends: Sequence[Trend], style: Style, bars: bool, everything: bool) 
         yield style.paint(head, "dim")
     for trend in shown:
         name = f"{style.paint(one_line(trend.id), 'bold')}{' ' * (wide - len(one_line(trend.id)))}"
-        numbers = f"{_rate(trend):>6}  {trend.flips:>5}  {exact(trend.median):>7}  {exact(trend.tail):>7}"
+        times = f"{format_seconds(trend.median):>7}  {format_seconds(trend.tail):>7}"
+        numbers = f"{_rate(trend):>6}  {trend.flips:>5}  {times}"
         yield f"{name}  {_strip(trend):<{_RECENT}}  {numbers}  {_regression(trend)}".rstrip()
     calm = len(trends) - len(doubtful)
     if len(shown) < len(doubtful):
@@ -91,7 +93,7 @@ def _portrait(trend: Trend, style: Style, bars: bool) -> Iterator[str]:
     yield f"  regression  {regression or 'none'}{run}"
     recent = trend.seconds[-_RECENT:]
     picture = f"  {spark(recent)}" if bars else ""
-    yield f"  latency     median {exact(trend.median)}, p95 {exact(trend.tail)}{picture}"
+    yield f"  latency     median {format_seconds(trend.median)}, p95 {format_seconds(trend.tail)}{picture}"
     for name, values in trend.scores.items():
         picture = f"  {spark(values[-_RECENT:])}" if bars else ""
         yield f"  score       {one_line(name)}: {values[0]:g} at first, {values[-1]:g} now{picture}"
@@ -125,14 +127,15 @@ def spark(values: Sequence[float]) -> str:
     )
 
 
-def document(history: History) -> dict[str, Json]:
-    """All of it as plain values."""
-    return {
+def format_history_json(history: History) -> str:
+    """The same for programs."""
+    document: dict[str, Json] = {
         "format": FORMAT,
         "runs": [_run(run) for run in history.runs],
         "baselines": [_trend(trend) for trend in history.trends],
         "unreadable": list(history.unreadable),
     }
+    return page(document)
 
 
 def _run(run: KeptRun) -> dict[str, Json]:

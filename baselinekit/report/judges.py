@@ -34,15 +34,15 @@ AGREEMENT = {
 }
 
 
-def said(judge: JudgeFacts) -> str:
+def describe_judge(judge: JudgeFacts) -> str:
     """`gpt: agrees with people on 22 of 24 (accuracy 0.917, kappa 0.833; passes 1 that they fail, …)`."""
     name = one_line(judge.model)
     if judge.agreement is None:
         return f"{name}: {_STATES[judge.state]} ({one_line(judge.file)}): baselinekit calibrate"
-    return f"{name}: {counted(judge.agreement)}"
+    return f"{name}: {describe_agreement(judge.agreement)}"
 
 
-def counted(one: Agreement) -> str:
+def describe_agreement(one: Agreement) -> str:
     kappa = "not available" if one.kappa is None else f"{one.kappa:.3f}"
     accuracy = "not available"
     if one.accuracy is not None:
@@ -55,8 +55,8 @@ def counted(one: Agreement) -> str:
     return told + (f"; {one.undecided:,} {replies} unusable)" if one.undecided else ")")
 
 
-def lines(judges: Sequence[JudgeFacts]) -> Iterator[str]:
-    yield from (f"judge {said(judge)}" for judge in judges)
+def describe_judges(judges: Sequence[JudgeFacts]) -> Iterator[str]:
+    yield from (f"judge {describe_judge(judge)}" for judge in judges)
 
 
 def document(judges: Sequence[JudgeFacts]) -> list[Json]:

@@ -16,7 +16,7 @@ def frame(
     narrow, what matters least is left out."""
     done = sum(tally.values())
     count, rest = f"{done:,}/{total:,}", _remaining(done, total, seconds)
-    bad = ", ".join(wording.counted(word, number) for word, number in tally.items() if word != "passed")
+    bad = ", ".join(wording.count_outcome(word, number) for word, number in tally.items() if word != "passed")
     room = style.width - 2 - len(_line(doing, count, bad, rest))
     if room >= _NARROWEST:
         length = min(room, _WIDEST)

@@ -9,7 +9,7 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import tokens_in
 from baselinekit.report.differences import CONTEXT, changes, near, unified
 from baselinekit.report.style import Style, fitted
-from baselinekit.report.values import cut_line, encode, pair
+from baselinekit.report.values import cut_line, encode, page, pair
 from baselinekit.texts import many
 from baselinekit.tree.paths import render
 
@@ -34,7 +34,7 @@ Accepted = Sequence[Collection[int]]
 """Of each plan the numbers of the changes that are meant."""
 
 
-def told(proposal: RefreshProposal, accepted: Accepted, style: Style, verbose: bool = False) -> str:
+def format_refresh(proposal: RefreshProposal, accepted: Accepted, style: Style, verbose: bool = False) -> str:
     """All that would change, in the order of the baselines; what is the same in many of them first."""
     lines: list[str] = []
     shared: set[tuple[int, int]] = set()
@@ -61,7 +61,7 @@ def told(proposal: RefreshProposal, accepted: Accepted, style: Style, verbose: b
     return log("".join(f"{line}\n" for line in lines))
 
 
-def counted(plans: Sequence[RefreshPlan], accepted: Accepted) -> str:
+def count_changes(plans: Sequence[RefreshPlan], accepted: Accepted) -> str:
     """`12 changes in 3 baselines: 1 high, 11 low`."""
     risks = [c.risk for n, plan in enumerate(plans) for c in plan.changes if c.number in accepted[n]]
     where = sum(bool(few) for few in accepted)
@@ -164,7 +164,7 @@ def _group_lines(
     )
     variants: dict[str, list[Change]] = {}
     for change in changes:
-        variants.setdefault(encode([_shown(change.before), _shown(change.after)]), []).append(change)
+        variants.setdefault(encode([_as_list(change.before), _as_list(change.after)]), []).append(change)
     for same in list(variants.values())[:_SAMPLES]:
         yield from (f"  {line}" for line in side_lines(same[0], style))
         if len(variants) > 1 and len(same) > 1:
@@ -238,15 +238,15 @@ def _in_a_line(change: Change, style: Style) -> str:
     return " -> ".join(style.paint(text, _TONES[sign]) for sign, text in sides)
 
 
-def _shown(value: Json) -> Json:
+def _as_list(value: Json) -> Json:
     return [] if value is ABSENT else [value]
 
 
-def document(
+def format_refresh_json(
     proposal: RefreshProposal, accepted: Accepted, done: Collection[str], why: dict[str, Json]
-) -> dict[str, Json]:
+) -> str:
     """The same for programs. `done`: the ids that were refreshed; `why` others were not, by their ids."""
-    return {
+    document: dict[str, Json] = {
         "format": FORMAT,
         "baselines": [
             {
@@ -285,6 +285,7 @@ def document(
         ],
         "passing": list(proposal.passing),
     }
+    return page(document)
 
 
 def _change(change: Change, accepted: bool) -> dict[str, Json]:
@@ -323,7 +324,7 @@ def unified_file(rewritten: Rewritten) -> list[str]:
     return [f"--- {before}", f"+++ b/{rewritten.file}", *hunks]
 
 
-def painted(rewritten: Rewritten, style: Style) -> str:
+def format_file_diff(rewritten: Rewritten, style: Style) -> str:
     """The diff for a screen, in colours and with nothing in it that a terminal would obey: as much of it as
     anybody looks through. One that is cut is no patch any more, and `git apply` says so."""
     lines = unified_file(rewritten)

@@ -19,9 +19,9 @@ from baselinekit.model.changes import (
     Verb,
 )
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.report.refreshing import change_lines, counted, where
+from baselinekit.report.refreshing import change_lines, count_changes, where
 from baselinekit.report.style import Style, fitted, width, wrapped
-from baselinekit.report.values import cut_line, short
+from baselinekit.report.values import cut_line, page, short
 from baselinekit.tree.paths import render
 
 # What a review shows: one question, with what speaks for an answer, and the keys that give it. A screen
@@ -67,7 +67,7 @@ _LEAST_ROWS = 8
 _LONGEST = 30
 
 
-def screen(scene: Scene, style: Style, rows: int) -> list[str]:
+def format_screen(scene: Scene, style: Style, rows: int) -> list[str]:
     """The lines of a question, each within the width of the terminal, and all within its rows."""
     columns = max(20, style.width - 1)
     tail = [fitted(line, columns) for line in _tail(scene, style, columns)]
@@ -196,7 +196,7 @@ def _end_of(text: str, columns: int) -> str:
     return f"…{text}"
 
 
-def decided(members: Sequence[tuple[RefreshPlan, Change]], decision: Decision, style: Style) -> str:
+def describe_decision(members: Sequence[tuple[RefreshPlan, Change]], decision: Decision, style: Style) -> str:
     """What was just decided, in one line that stays on the screen."""
     plan, change = members[0]
     word = style.paint(f"{DONE[decision.verb]:<11}", _COLOURS[decision.verb])
@@ -211,7 +211,7 @@ def _counted(counts: Mapping[Verb, int], style: Style) -> str:
     return ", ".join(found) or "nothing was decided"
 
 
-def counted_verbs(counts: Mapping[Verb, int], left: int, style: Style) -> str:
+def count_decisions(counts: Mapping[Verb, int], left: int, style: Style) -> str:
     """The last line: `3 accepted, 1 rejected, 2 left`."""
     line = _counted(counts, style)
     return f"{line}, {left:,} left" if left else line
@@ -226,13 +226,13 @@ _MOST_CHANGES = 20
 _MOST_PLANS = 40
 
 
-def listing(proposal: RefreshProposal, style: Style) -> str:
+def format_pending(proposal: RefreshProposal, style: Style) -> str:
     """All that is pending, and what to type."""
     plans = proposal.plans
     if not plans:
         return "nothing is pending\n" if not proposal.refusals else ""
     total = sum(len(plan.changes) for plan in plans)
-    lines = [f"pending: {counted(plans, [range(len(plan.changes)) for plan in plans])}", ""]
+    lines = [f"pending: {count_changes(plans, [range(len(plan.changes)) for plan in plans])}", ""]
     for plan in plans[:_MOST_PLANS]:
         lines += [
             *_plan_lines(plan, style, total <= _MOST_CHANGES),
@@ -292,9 +292,9 @@ def _for_all(plans: Sequence[RefreshPlan]) -> Iterator[tuple[str, str]]:
     yield "by a program", "baselinekit review --json, then baselinekit review --decide FILE"
 
 
-def document(proposal: RefreshProposal, offers: Mapping[Member, Offers]) -> dict[str, Json]:
+def format_pending_json(proposal: RefreshProposal, offers: Mapping[Member, Offers]) -> str:
     """For editors and agents. What can be chosen beside accepting stands in `offers`."""
-    return {
+    document: dict[str, Json] = {
         "format": FORMAT,
         "pending": [
             _change(proposal.plans[n], proposal.plans[n].changes[number], offers[n, number])
@@ -314,14 +314,15 @@ def document(proposal: RefreshProposal, offers: Mapping[Member, Offers]) -> dict
         ],
         "refused": _refused(proposal),
     }
+    return page(document)
 
 
-def done(
+def format_decisions_json(
     proposal: RefreshProposal, applied: Applied, counts: Mapping[Verb, int], left: Sequence[Member]
-) -> dict[str, Json]:
+) -> str:
     """What became of the decisions, for those who sent them."""
     plans = proposal.plans
-    return {
+    document: dict[str, Json] = {
         "format": FORMAT,
         "decided": dict(counts),
         "written": [one.file for one in applied.files],
@@ -337,6 +338,7 @@ def done(
         ],
         "refused": _refused(proposal),
     }
+    return page(document)
 
 
 def _refused(proposal: RefreshProposal) -> list[Json]:

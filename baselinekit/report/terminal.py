@@ -10,7 +10,14 @@ from baselinekit.report import wording
 from baselinekit.report.differences import Block, blocks, count
 from baselinekit.report.style import Style, width
 from baselinekit.report.values import cut_line, short
-from baselinekit.report.wording import counts, duration, incomplete, place, unshown, why
+from baselinekit.report.wording import (
+    count_outcomes,
+    describe_incomplete,
+    describe_reason,
+    describe_unshown,
+    format_duration,
+    format_place,
+)
 from baselinekit.texts import many
 
 _OUTCOME_COLOURS = {
@@ -31,7 +38,7 @@ _FAULTS = ("failed", "error", "unscored")
 Tell = Callable[[Result, Style, bool], str]
 
 
-def not_passed(report: Report, style: Style, verbose: bool = False, tell: Tell | None = None) -> str:
+def format_failures(report: Report, style: Style, verbose: bool = False, tell: Tell | None = None) -> str:
     """All that did not pass, each as `tell` does. Of many errors with one code, as a service gives that is
     down, the first ones speak for the others."""
     wrong = [result for result in report.results if result.outcome in _FAULTS]
@@ -45,7 +52,7 @@ def not_passed(report: Report, style: Style, verbose: bool = False, tell: Tell |
         if code and errors[code] > _MOST_OF_A_CODE and told[code] > _SHOWN_OF_A_CODE:
             more.setdefault(code, []).append(one_line(result.id))
         else:
-            lines.append((tell or failure)(result, style, verbose) + "\n")
+            lines.append((tell or format_failure)(result, style, verbose) + "\n")
     for code, ids in more.items():
         names = ", ".join(ids[:_NAMED]) + (f" and {many(len(ids) - _NAMED, 'other')}" if ids[_NAMED:] else "")
         word = style.paint("ERROR  ", _OUTCOME_COLOURS["error"])
@@ -53,16 +60,16 @@ def not_passed(report: Report, style: Style, verbose: bool = False, tell: Tell |
     return "".join(lines)
 
 
-def failure(result: Result, style: Style, verbose: bool = False) -> str:
+def format_failure(result: Result, style: Style, verbose: bool = False) -> str:
     """One result that did not pass: what, where, and every difference. Ends with a line break."""
     lines = [*_heading(result, style)]
-    lines += [f"  {visible(line)}" for line in why(result).splitlines()]
+    lines += [f"  {visible(line)}" for line in describe_reason(result).splitlines()]
     shown, left_out = blocks(result, fold=not verbose)
     if shown:
         lines.append("")
     lines += _difference_lines(shown, style)
     if left_out:
-        lines.append(style.paint(f"  {unshown(left_out)}", "dim"))
+        lines.append(style.paint(f"  {describe_unshown(left_out)}", "dim"))
     lines += _drift(result, style)
     if verbose and result.explanation:
         lines.append(style.paint("  explained", "dim"))
@@ -79,7 +86,7 @@ def _heading(result: Result, style: Style) -> Iterator[str]:
     if result.criticality:
         title = f"{title} ({one_line(result.criticality)})".strip()
     yield f"{word}{style.paint(one_line(result.id), 'bold')}  {title}".rstrip()
-    facts = [style.paint(one_line(place(result)), "cyan"), cut_line(result.target)]
+    facts = [style.paint(one_line(format_place(result)), "cyan"), cut_line(result.target)]
     number = count(result)
     if number > 1:
         facts.append(f"{number:,} differences")
@@ -108,7 +115,7 @@ def _drift(result: Result, style: Style) -> Iterator[str]:
         return
     if count(result):
         yield ""
-    changed, commits = wording.drifts(result)
+    changed, commits = wording.describe_drift(result)
     if not changed:  # every commit does that: one line is enough
         yield style.paint(f"  changed since capture: {commits}", "dim")
         return
@@ -125,73 +132,73 @@ def _note(note: str, style: Style) -> str:
     return f"  {style.paint('note', 'yellow')} {cut_line(note)}"
 
 
-def warnings(report: Report, style: Style) -> str:
+def format_warnings(report: Report, style: Style) -> str:
     """What should be looked at although nothing failed over it. Empty when there is nothing."""
     word = style.paint("warning", "yellow")
-    lines = [f"{word} {visible(warning)}" for warning in wording.warnings(report)]
+    lines = [f"{word} {visible(warning)}" for warning in wording.collect_warnings(report)]
     for result in report.results:
         if result.outcome in ("passed", "skipped"):
             lines += [f"{word} {one_line(result.id)}: {cut_line(note)}" for note in result.notes]
     return log("".join(f"{line}\n" for line in lines))
 
 
-def passed(report: Report, style: Style) -> str:
+def format_passed(report: Report, style: Style) -> str:
     """One line for each that passed, for those who want to see it, apart from what did not."""
-    told = listing([result for result in report.results if result.outcome == "passed"], style)
+    told = format_results([result for result in report.results if result.outcome == "passed"], style)
     wrong = any(result.outcome in ("failed", "error", "unscored") for result in report.results)
     return f"{told}\n" if told and wrong else told
 
 
-def listing(results: Sequence[Result], style: Style) -> str:
+def format_results(results: Sequence[Result], style: Style) -> str:
     """One line a result."""
     widest = max((len(one_line(result.id)) for result in results), default=0)
     lines = []
     for result in results:
         word = style.paint(f"{result.outcome:<8}", _OUTCOME_COLOURS[result.outcome])
-        where = style.paint(one_line(place(result)), "cyan")
-        line = f"{word}  {one_line(result.id):<{widest}}  {duration(result.seconds):>7}  {where}"
-        took = wording.took(result.usage)
+        where = style.paint(one_line(format_place(result)), "cyan")
+        line = f"{word}  {one_line(result.id):<{widest}}  {format_duration(result.seconds):>7}  {where}"
+        took = wording.describe_usage(result.usage)
         lines.append(f"{line}   {took}\n" if took else f"{line}\n")
     return log("".join(lines))
 
 
-def summary(report: Report, style: Style) -> str:
+def format_summary(report: Report, style: Style) -> str:
     """The last line: `1 failed, 2 passed in 0.21s`, and what was asked of models."""
-    parts = [style.paint(text, _OUTCOME_COLOURS[outcome]) for outcome, text in counts(report)]
-    note = incomplete(report)
-    line = f"{', '.join(parts) or wording.nothing(report)} in {duration(report.seconds)}"
-    line += wording.part(report)
-    line += f", {wording.spent(report)}" if wording.spent(report) else ""
+    parts = [style.paint(text, _OUTCOME_COLOURS[outcome]) for outcome, text in count_outcomes(report)]
+    note = describe_incomplete(report)
+    line = f"{', '.join(parts) or wording.describe_nothing(report)} in {format_duration(report.seconds)}"
+    line += wording.describe_shard(report)
+    line += f", {wording.describe_spent(report)}" if wording.describe_spent(report) else ""
     return line + (f" ({style.paint(note, 'yellow')})" if note else "")
 
 
-def revised(report: Report, style: Style) -> str:
+def format_weakened(report: Report, style: Style) -> str:
     """What became of the baselines themselves, where somebody asked."""
     if report.against is None:
         return ""
     from baselinekit.report import weakened
 
-    told = weakened.lines(report.against)
+    told = weakened.format_weakened(report.against)
     return log("".join(f"{style.paint(line, colours)}\n" for line, colours in told))
 
 
-def judged_by(report: Report, style: Style) -> str:
+def format_judges(report: Report, style: Style) -> str:
     """How far the judges agree with people, where somebody has measured it or wants to."""
     if report.suite is None:
         return ""
     from baselinekit.report import judges
 
-    told = judges.lines(report.suite.judges)
+    told = judges.describe_judges(report.suite.judges)
     return log("".join(f"{line}\n" for line in told))
 
 
-def beside(report: Report, style: Style, verbose: bool) -> str:
+def format_earlier(report: Report, style: Style, verbose: bool) -> str:
     """How it did beside an earlier run, where somebody asked."""
     if report.earlier is None:
         return ""
     from baselinekit.report import earlier
 
-    told = earlier.lines(report.earlier, verbose)
+    told = earlier.format_earlier(report.earlier, verbose)
     return log("".join(f"{style.paint(line, colours)}\n" for line, colours in told))
 
 
@@ -202,10 +209,10 @@ def next_commands(report: Report, paths: Sequence[str] = ()) -> list[str]:
     commands = []
     if len(failed) == 1:
         commands += wording.seeing(failed, paths)
-        commands.append(wording.typed("refresh", *(paths or (failed[0].id,)), "--dry-run"))
+        commands.append(wording.command_line("refresh", *(paths or (failed[0].id,)), "--dry-run"))
     elif failed:
-        commands.append(wording.typed("compare", *paths, "--lf", "-v"))
-        commands.append(wording.typed("review", *paths))
+        commands.append(wording.command_line("compare", *paths, "--lf", "-v"))
+        commands.append(wording.command_line("review", *paths))
     if not wording.renewable(failed):
         commands = commands[:1]
     codes = {result.code: None for result in report.results if result.outcome == "error" and result.code}

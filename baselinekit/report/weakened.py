@@ -39,17 +39,17 @@ def headline(against: Against) -> str:
     return f"against {where}: {told or 'no baseline added, removed or loosened'}"
 
 
-def failing(against: Against | None) -> str:
+def describe_failing(against: Against | None) -> str:
     """Why a run fails in which everything passed."""
     if against is None or not against.strict or not against.weakened:
         return ""
     return f"{len(against.weakened):,} weakened since {one_line(against.ref)}: --fail-on-weakened"
 
 
-def lines(against: Against) -> Iterator[tuple[str, str]]:
+def format_weakened(against: Against) -> Iterator[tuple[str, str]]:
     """For the terminal: each line with its colour."""
     yield headline(against), "bold"
-    shown = in_turn(against)
+    shown = worst_first(against)
     ids = min(_WIDEST, max((len(one_line(change.id)) for change in shown[:_MOST]), default=0))
     for change in shown[:_MOST]:
         place = f"{change.file}:{change.line}" if change.line is not None else change.file
@@ -73,7 +73,7 @@ def markdown(against: Against | None) -> str:
         "| baseline | | what passes now |",
         "|---|---|---|",
     ]
-    shown = in_turn(against)
+    shown = worst_first(against)
     for one in shown[:_MOST]:
         place = f"{one.file}:{one.line}" if one.line is not None else one.file
         how = "<br>".join(markdown_text(cut_line(way)) for way in one.how) or markdown_code(cut_line(place))
@@ -125,6 +125,6 @@ def read(run: dict[str, Json], wants: Reader) -> Against | None:
     )
 
 
-def in_turn(against: Against) -> list[Revised]:
+def worst_first(against: Against) -> list[Revised]:
     """What is worst first."""
     return sorted(against.changes, key=lambda one: (_CHANGES.index(one.change), one.id))

@@ -22,35 +22,35 @@ _QUICK = 0.1
 _COMMIT = re.compile("[0-9a-f]{40,64}")
 
 
-def counts(report: Report) -> list[tuple[Outcome, str]]:
+def count_outcomes(report: Report) -> list[tuple[Outcome, str]]:
     """Each outcome that occurred with its own count, the worst first: `1 failed`, `2 errors`, `5 passed`."""
     summary = report.summary
     found = []
     for outcome in OUTCOMES:
         number: int = getattr(summary, outcome)
         if number:
-            found.append((outcome, counted(outcome, number)))
+            found.append((outcome, count_outcome(outcome, number)))
     return found
 
 
-def counted(outcome: Outcome, number: int) -> str:
+def count_outcome(outcome: Outcome, number: int) -> str:
     """`1 error`, `2 errors`, `2 failed`."""
     return f"{number:,} {'errors' if outcome == 'error' and number > 1 else outcome}"
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.2f}s"
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}m {rest:02}s"
 
 
-def exact(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     """As `duration`, where the times of one baseline stand beside each other: most are far below a second."""
-    return f"{seconds:.3f}s" if seconds < _QUICK else duration(seconds)
+    return f"{seconds:.3f}s" if seconds < _QUICK else format_duration(seconds)
 
 
-def nothing(report: Report) -> str:
+def describe_nothing(report: Report) -> str:
     """What to say of a run without a result, which may be just right."""
     if not report.nothing_changed:
         return "nothing ran"
@@ -59,12 +59,16 @@ def nothing(report: Report) -> str:
     return f"nothing to compare: {of} since {one_line(report.nothing_changed)}"
 
 
-def brief(seconds: float) -> str:
+def format_brief(seconds: float) -> str:
     """As `duration`, for times of which most are below a second."""
-    return duration(seconds) if seconds >= 1 else f"{seconds * 1000:.{1 if 0 < seconds < 0.01 else 0}f} ms"
+    return (
+        format_duration(seconds)
+        if seconds >= 1
+        else f"{seconds * 1000:.{1 if 0 < seconds < 0.01 else 0}f} ms"
+    )
 
 
-def spent(report: Report) -> str:
+def describe_spent(report: Report) -> str:
     """`3 calls of models (1,204 tokens, $0.00121)`, or nothing where no model was asked. What nobody knows to
     have been taken stands apart: `; 2 without an answer may have taken 2,038 tokens`."""
     spent = report.spent
@@ -78,23 +82,23 @@ def spent(report: Report) -> str:
 
 
 def _sum(tokens: int, usd: Decimal) -> str:
-    return f"{tokens:,} tokens" + (f", {dollars(usd)}" if usd else "")
+    return f"{tokens:,} tokens" + (f", {format_dollars(usd)}" if usd else "")
 
 
-def dollars(usd: Decimal) -> str:
+def format_dollars(usd: Decimal) -> str:
     """To the cent, and small sums to three digits."""
     return f"${usd:,.{2 if not usd or usd >= _SMALL else 2 - usd.adjusted()}f}"
 
 
-def took(usage: Usage) -> str:
+def describe_usage(usage: Usage) -> str:
     """`120 tokens in, 30 out, $0.00121`, as far as anybody said."""
     told = [] if usage.tokens_in is None else [f"{usage.tokens_in:,} tokens in"]
     told += [] if usage.tokens_out is None else [f"{usage.tokens_out:,} out"]
-    told += [dollars(usage.cost_usd)] if usage.cost_usd else []
+    told += [format_dollars(usage.cost_usd)] if usage.cost_usd else []
     return ", ".join(told)
 
 
-def incomplete(report: Report) -> str:
+def describe_incomplete(report: Report) -> str:
     """What to say of a run that did not do all it was asked."""
     if report.interrupted:
         return "interrupted"
@@ -102,15 +106,15 @@ def incomplete(report: Report) -> str:
     if report.against is not None:
         from baselinekit.report import weakened
 
-        notes.append(weakened.failing(report.against))
+        notes.append(weakened.describe_failing(report.against))
     if report.earlier is not None:
         from baselinekit.report import earlier
 
-        notes.append(earlier.failing(report.earlier))
+        notes.append(earlier.describe_failing(report.earlier))
     return "; ".join(filter(None, notes))
 
 
-def warnings(report: Report) -> list[str]:
+def collect_warnings(report: Report) -> list[str]:
     """What the run as a whole should be looked at for."""
     asked = report.against.notes if report.against else ()
     found = [*report.warnings, *asked, *(f"not recorded: {text}" for text in report.not_recorded)]
@@ -130,19 +134,19 @@ def _within_reach(report: Report) -> list[str]:
         if reach:
             found.setdefault(", ".join(map(str, reach)), []).append(result.id)
     said = "generated code ran outside of a sandbox, with these within its reach"
-    return [f"{said}: {reach} ({named(ids)})" for reach, ids in found.items()]
+    return [f"{said}: {reach} ({name_first(ids)})" for reach, ids in found.items()]
 
 
-def named(ids: list[str]) -> str:
+def name_first(ids: list[str]) -> str:
     """The first of them, and how many more."""
     return ids[0] if len(ids) == 1 else f"{ids[0]} and {len(ids) - 1:,} more"
 
 
-def place(result: Result) -> str:
+def format_place(result: Result) -> str:
     return f"{result.file}:{result.line}" if result.line is not None else result.file
 
 
-def part(report: Report) -> str:
+def describe_shard(report: Report) -> str:
     """Which part of a run this was, or nothing where it was all of it."""
     if report.shard is None:
         return ""
@@ -151,10 +155,10 @@ def part(report: Report) -> str:
 
 def headline(report: Report) -> str:
     """`1 failed, 2 passed in 0.21s`, without colours."""
-    counted = ", ".join(text for _, text in counts(report)) or nothing(report)
-    note = incomplete(report)
-    asked = f", {spent(report)}" if spent(report) else ""
-    ran = f"in {duration(report.seconds)}{part(report)}{asked}"
+    counted = ", ".join(text for _, text in count_outcomes(report)) or describe_nothing(report)
+    note = describe_incomplete(report)
+    asked = f", {describe_spent(report)}" if describe_spent(report) else ""
+    ran = f"in {format_duration(report.seconds)}{describe_shard(report)}{asked}"
     return f"{counted} {ran}" + (f" ({note})" if note else "")
 
 
@@ -163,7 +167,7 @@ def in_repository(folder: str, file: str) -> str:
     return normpath(join(folder, file)) if folder else file
 
 
-def drifts(result: Result) -> tuple[list[tuple[str, Json, Json]], str]:
+def describe_drift(result: Result) -> tuple[list[tuple[str, Json, Json]], str]:
     """What is not as it was at the capture; and, in one line, what git says, as every commit changes that."""
     found = sorted(result.environment_drift.items())
     commits = ", ".join(
@@ -179,12 +183,12 @@ def _commit(value: Json) -> str:
     return value[:12] if isinstance(value, str) and _COMMIT.fullmatch(value) else short(value)
 
 
-def unshown(number: int) -> str:
+def describe_unshown(number: int) -> str:
     """Of how many differences nothing is shown."""
     return f"… and {many(number, 'more difference')}"
 
 
-def repeated(result: Result) -> str:
+def describe_repeats(result: Result) -> str:
     """`flaky: 3 of 5 replays passed; …`, where there was more than one replay and not all of them passed."""
     count = result.repeats
     if count is None or count.passed == count.replays:
@@ -209,10 +213,10 @@ _VERDICTS = {
 }
 
 
-def why(result: Result) -> str:
+def describe_reason(result: Result) -> str:
     """The reason with its code, once. Differences speak for themselves."""
     if result.differences:
-        return repeated(result)
+        return describe_repeats(result)
     if result.code and not result.reason.startswith(result.code):
         return f"{result.code} {result.reason}".rstrip()
     return result.reason
@@ -248,7 +252,7 @@ def renewal(results: Sequence[Result], place: Place = _as_it_is) -> str:
     if len(results) > _MOST_NAMED and all(result.case is None for result in results):
         return "baselinekit refresh --all-failed"
     named = [result.id if result.case is None else place(result.file) for result in results]
-    return typed("refresh", *list(dict.fromkeys(named))[:_MOST_FILES])
+    return command_line("refresh", *list(dict.fromkeys(named))[:_MOST_FILES])
 
 
 def seeing(
@@ -259,14 +263,14 @@ def seeing(
     compared = [result for result in results if result.case is None]
     tried = [result for result in results if result.case is not None]
     commands = (
-        [typed("compare", *(paths or ()), *_ids([result.id for result in compared]), "-v")]
+        [command_line("compare", *(paths or ()), *_ids([result.id for result in compared]), "-v")]
         if compared
         else []
     )
     if tried:
         files = list(dict.fromkeys(place(result.file) for result in tried))
         where = (files if len(files) <= _MOST_NAMED else ()) if paths is None else paths
-        commands.append(typed("run", *where, *_ids([result.id for result in tried]), "-v"))
+        commands.append(command_line("run", *where, *_ids([result.id for result in tried]), "-v"))
     return commands
 
 
@@ -283,12 +287,12 @@ def checking(
     cases = [pair for pair in written if pair not in known and lies_in(pair[1], evals)]
     others = [pair for pair in written if pair not in known and pair not in cases]
     files = list(dict.fromkeys(place(file) for _, file in others))[:_MOST_FILES]
-    commands = [typed("compare", *_ids([id for id, _ in known]), *more)] if known else []
-    commands += [typed("compare", *files, *more)] if files else []
-    return commands + ([typed("run", *_ids([id for id, _ in cases]))] if cases else [])
+    commands = [command_line("compare", *_ids([id for id, _ in known]), *more)] if known else []
+    commands += [command_line("compare", *files, *more)] if files else []
+    return commands + ([command_line("run", *_ids([id for id, _ in cases]))] if cases else [])
 
 
-def typed(*words: str) -> str:
+def command_line(*words: str) -> str:
     """A command as a shell takes it, and as a terminal and a page may show it."""
     return one_line(shlex.join(["baselinekit", *words]))
 

@@ -8,7 +8,7 @@ from baselinekit.errors import BaselinekitError, NothingSelected, Problem, neare
 from baselinekit.model.history import Appearance, History, KeptRun, Trend
 from baselinekit.model.results import OUTCOMES, Moment, PastRun, Report, Summary, Trends
 from baselinekit.model.values import Json
-from baselinekit.report import dispatch as reports
+from baselinekit.report.resultfile import compact
 from baselinekit.store import results
 from baselinekit.store.baselines import without_collector
 from baselinekit.workflow import history
@@ -23,14 +23,14 @@ def keep(root: str, report: Report) -> bool:
     if not report.results:
         return False
     try:
-        return results.keep(root, report.started, reports.compact(report))
+        return results.keep(root, report.started, compact(report))
     except BaselinekitError:
         return False
 
 
 def add(root: str, parts: Sequence[tuple[str, Report]]) -> int:
     """Take in the results of runs elsewhere. How many of them are kept: the oldest may find no room."""
-    return sum([results.keep(root, report.started, reports.compact(report)) for _, report in parts])
+    return sum([results.keep(root, report.started, compact(report)) for _, report in parts])
 
 
 def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History:

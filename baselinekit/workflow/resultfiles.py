@@ -12,7 +12,6 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.model.questions import Spent
 from baselinekit.model.results import Coverage, Report, Result, Shard
 from baselinekit.model.values import Json
-from baselinekit.report import dispatch as reports
 from baselinekit.store import results
 from baselinekit.store.files import MAX_OUTPUT_BYTES, read
 from baselinekit.texts import already_masked, clipped
@@ -76,12 +75,14 @@ _LONGEST_SHOWN = 60
 def load(paths: Sequence[str], cwd: str, root: str | None = None) -> list[Part]:
     """The reports of these files; everything that is wrong with any of them is one error. `root`: of the
     project whose last run is named to who asks for `latest`."""
+    from baselinekit.report import resultreader
+
     parts: list[Part] = []
     problems: list[Problem] = []
     for path in paths:
         try:
             data = read(cwd, os.path.abspath(os.path.join(cwd, path)), MAX_OUTPUT_BYTES)
-            parts.append((path, reports.read(decode(data, path).body, path)))
+            parts.append((path, resultreader.read(decode(data, path).body, path)))
         except BaselinekitError as error:
             near = meant(path, cwd, root)
             problems.extend(_as_named(problem, path, near) for problem in error.problems)

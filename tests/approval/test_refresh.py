@@ -16,7 +16,9 @@ from baselinekit.approval.refresh import Wanted, accepted_by, propose
 from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.model.changes import Applied, Approval, Stamp
 from baselinekit.model.values import Json
-from baselinekit.report import dispatch as reports
+from baselinekit.report.forms import table
+from baselinekit.report.refreshing import change_lines, format_refresh
+from baselinekit.report.style import Style
 from baselinekit.store import pending
 from baselinekit.tree.paths import render
 from baselinekit.workflow.loading import load
@@ -314,7 +316,7 @@ def test_a_declared_value_is_stored_under_its_name(tmp_path: Path) -> None:
 
 def results(desk: Desk) -> str:
     report = desk.compare(record="never")
-    return reports.render(masked(report, desk.project.redactor), "x.json")
+    return table.render_report(masked(report, desk.project.redactor), "x.json")
 
 
 def test_what_another_machine_saw_is_taken_over(here: Desk) -> None:
@@ -418,11 +420,11 @@ def test_what_many_rows_have_lost_hides_nothing_behind_it(tmp_path: Path) -> Non
     here.says("a", {"rows": [{"id": n, "full_name": f"n{n}"} for n in range(30)], "total": 31})
     failed(here)
     proposal = here.propose()
-    told = reports.refresh_told(proposal, [range(61)], reports.Style(), False)
+    told = format_refresh(proposal, [range(61)], Style(), False)
     assert '  body.rows[*].name  removed in 30 places, high risk\n    body.rows[0].name  - "n0"\n' in told
     assert "    … and 10 more (-v shows them)\n" in told
     assert "  body.total  another value, medium risk\n    - 30\n    + 31\n" in told
-    assert "places" not in reports.refresh_told(proposal, [range(61)], reports.Style(), True)
+    assert "places" not in format_refresh(proposal, [range(61)], Style(), True)
 
 
 def test_the_lines_of_a_text_are_told_as_they_are(tmp_path: Path) -> None:
@@ -430,7 +432,7 @@ def test_the_lines_of_a_text_are_told_as_they_are(tmp_path: Path) -> None:
     here.put("a", 'status: 200\nbody: "<ul>\\n  - one\\n\\t-- two\\n</ul>\\n"\n')
     here.says("a", "<ul>\n  - 1\n\t-- 2\n</ul>\n")
     failed(here)
-    told = reports.refresh_told(here.propose(), [range(1)], reports.Style(), False)
+    told = format_refresh(here.propose(), [range(1)], Style(), False)
     assert "    -   - one\n    - \\t-- two\n    +   - 1\n    + \\t-- 2\n    | </ul>\n" in told
 
 
@@ -484,7 +486,7 @@ def test_a_placeholder_that_would_be_lost_is_told_in_the_file_that_holds_it(tmp_
     failed(here)
     (change,) = here.propose().plans[0].changes
     assert [(lost.file, lost.line) for lost in change.lost] == [("baselines/a.output.json", 4)]
-    shown = "\n".join(reports.change_lines(change, reports.Style(), "baselines/a.yaml"))
+    shown = "\n".join(change_lines(change, Style(), "baselines/a.yaml"))
     assert "loses <<any_integer>> at body.id (baselines/a.output.json:4)" in shown
 
 
@@ -621,4 +623,4 @@ def test_to_look_at_what_is_kept_takes_little_more_than_to_read_the_files(tmp_pa
         return min(times)
 
     reading = least(lambda: load(project, ()))
-    assert least(lambda: propose(project, Wanted(all_failed=True), here.way())) < 5 * reading
+    assert least(lambda: propose(project, Wanted(all_failed=True), here.context())) < 5 * reading

@@ -9,9 +9,10 @@ from evalcases import World, case, suite
 from baselinekit.evals.attempts import Outside
 from baselinekit.model.graders import Call, FunctionOutput, Grader
 from baselinekit.model.observation import Ran, Returned
-from baselinekit.report import dispatch as reports
+from baselinekit.report import resultreader
+from baselinekit.report.forms.table import render_report
 from baselinekit.report.style import Style
-from baselinekit.report.terminal import warnings
+from baselinekit.report.terminal import format_warnings
 
 CALLS = Grader("calls", "code", FunctionOutput("f", [Call(4, [2])]))
 TOLD = "generated code ran outside of a sandbox, with these within its reach: files, processes (a and 1 more)"
@@ -27,13 +28,13 @@ def test_f39_every_report_says_what_generated_code_could_have_reached(tmp_path: 
     outside = Outside(run=lambda *given: Ran((Returned(4),), ("time",), ("files", "processes")))
     report = World(tmp_path, program).run(cases, outside=outside)
     assert report.summary.passed == 2
-    text = reports.render(report, form)
+    text = render_report(report, form)
     if form == ".json":  # which keeps it with each grade, so that it can be told again
         details = json.loads(text)["results"][0]["case"]["attempts"][0]["grades"][0]["details"]
         assert details["not_contained"] == ["files", "processes"]
-        text = warnings(reports.read(text, "x.json"), Style())
+        text = format_warnings(resultreader.read(text, "x.json"), Style())
     assert TOLD in text.replace("\\", "")
     walled = World(tmp_path, program).run(
         cases, outside=Outside(run=lambda *given: Ran((Returned(4),), ("time",)))
     )
-    assert "outside of a sandbox" not in reports.render(walled, form)
+    assert "outside of a sandbox" not in render_report(walled, form)

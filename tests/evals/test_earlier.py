@@ -12,7 +12,8 @@ from baselinekit.errors import InvalidInput
 from baselinekit.evals.earlier import check_parts, compared, load_earlier
 from baselinekit.model.questions import Usage
 from baselinekit.model.results import Coverage, Earlier, Metric, Report, SuiteFacts
-from baselinekit.report import dispatch as reports, terminal as terminal
+from baselinekit.report import resultreader, terminal as terminal
+from baselinekit.report.forms.table import render_report
 from baselinekit.report.style import Style
 from baselinekit.report.wording import headline
 from baselinekit.workflow import history
@@ -96,7 +97,7 @@ def test_what_hangs_on_something_else_is_not_comparable_unless_one_says_so(part:
     )
     assert found.metrics == ()
     assert compared(now, before, [part]).cases[0].verdict == "insufficient evidence"
-    assert f"--across {part}" in terminal.beside(replace(now, earlier=found), Style(), False)
+    assert f"--across {part}" in terminal.format_earlier(replace(now, earlier=found), Style(), False)
 
 
 def test_a_case_that_could_not_be_run_is_not_called_another_one() -> None:
@@ -170,15 +171,15 @@ def test_nothing_that_could_be_compared_is_no_pass() -> None:
 def test_what_was_compared_is_in_the_result_file_and_comes_back_from_it() -> None:
     before = report(result("a", "++++"), result("b", "+", fingerprint={"case": "x"}), result("old", "+"))
     now = strict(report(result("a", "----"), result("b", "+"), result("new", "+")), before)
-    text = reports.render(now, "x.json")
-    again = reports.read(text, "x.json")
+    text = render_report(now, "x.json")
+    again = resultreader.read(text, "x.json")
     assert again.earlier == now.earlier
-    assert reports.render(again, "x.json") == text
+    assert render_report(again, "x.json") == text
     raw = json.loads(text)
     raw["run"]["earlier"]["cases"][0]["verdict"] = "worse"
     with pytest.raises(InvalidInput, match="one of regressed, improved"):
-        reports.read(json.dumps(raw), "x.json")
-    page = reports.render(now, "x.eval.md")
+        resultreader.read(json.dumps(raw), "x.json")
+    page = render_report(now, "x.eval.md")
     assert "| `a` | 4/4 | 0/4 | 0.0286 | regressed |" in page
 
 
@@ -202,12 +203,12 @@ def test_the_last_run_is_the_last_of_the_same_suite(tmp_path: Path) -> None:
 
 def test_a_file_without_cases_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
-    path.write_text(reports.render(report(replace(result("a", "+"), case=None), suite=None), "x.json"))
+    path.write_text(render_report(report(replace(result("a", "+"), case=None), suite=None), "x.json"))
     project = open_project(Operator(str(tmp_path)))
     with pytest.raises(InvalidInput, match="holds no eval cases"):
         load_earlier(project, str(path), "s")
 
 
 def test_nothing_is_said_where_nobody_asked() -> None:
-    assert terminal.beside(report(result("a", "+")), Style(), False) == ""
+    assert terminal.format_earlier(report(result("a", "+")), Style(), False) == ""
     assert Earlier("r", "s").tells_nothing

@@ -11,7 +11,7 @@ from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.evals import gating
 from baselinekit.model.evals import Gate, Suite, worst
 from baselinekit.model.results import Coverage, Result
-from baselinekit.report import dispatch as reports
+from baselinekit.report.evals.phase import format_gates_markdown
 
 
 def test_h72_a_value_that_equals_its_threshold_passes() -> None:
@@ -95,7 +95,7 @@ def test_baselines_are_cases_with_one_attempt() -> None:
     plain = [Result(f"b{n}", "b.yaml", 1, "http", "passed" if n else "failed") for n in range(4)]
     judged = gating.judge(Gate("g", {"pass@1": 0.75, "pass rate": 0.75}), report(*plain, suite=None))
     assert judged.state == "met"
-    assert "#### Regression Evals (3/4 passed)" in reports.gate_page([judged])
+    assert "#### Regression Evals (3/4 passed)" in format_gates_markdown([judged])
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_h72_the_phase_report_is_that_of_the_document() -> None:
         failing,
         result("reg-auth-001", "+", eval_type="regression", name="Hashing | <b>"),
     )
-    page = reports.gate_page([gating.judge(Gate("auth", {"pass@1": 0.6}, ("pass^3",)), run)])
+    page = format_gates_markdown([gating.judge(Gate("auth", {"pass@1": 0.6}, ("pass^3",)), run)])
     for line in (
         "| Metric | Value | Threshold | Status |",
         "| pass@1 | 0.667 | 0.60 | PASS |",
@@ -213,7 +213,7 @@ def test_h72_the_phase_report_is_that_of_the_document() -> None:
 
 def test_in_a_long_report_what_did_not_pass_is_listed_all_the_same() -> None:
     run = report(*(result(f"c{n}", "-" if n > 990 else "+") for n in range(1000)))
-    page = reports.gate_page([gating.judge(Gate("g", {"pass@1": 0.9}), run)])
+    page = format_gates_markdown([gating.judge(Gate("g", {"pass@1": 0.9}), run)])
     assert page.count("- [ ] ") == 9
     assert "… and 991 more, of which 991 passed" in page
 
@@ -225,4 +225,4 @@ def test_a_threshold_that_is_missed_by_little_is_not_rounded_to_it() -> None:
         (0.999, "| pass@1 | 0.999 | 0.999 | PASS |"),
         (0.9990005, "| pass@1 | 0.999001 | 0.9990005 | PASS |"),
     ):
-        assert row in reports.gate_page([gating.judge(Gate("g", {"pass@1": least}), run)])
+        assert row in format_gates_markdown([gating.judge(Gate("g", {"pass@1": least}), run)])

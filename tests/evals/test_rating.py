@@ -19,7 +19,8 @@ from baselinekit.model.observation import Observation
 from baselinekit.model.ratings import Rating
 from baselinekit.model.recipes import PromptExecution, PromptInput, Recipe
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
-from baselinekit.report.dispatch import read, render
+from baselinekit.report.forms.table import render_report
+from baselinekit.report.resultreader import read
 from baselinekit.suites.dialects.graders import Given, read as read_grader
 from baselinekit.suites.loading import load_cases
 from baselinekit.suites.ratings import FILE, Ratings
@@ -200,7 +201,7 @@ def test_h43_a_result_file_is_finished_by_what_was_said_since(
 ) -> None:
     grader = people()
     pending = queue.rated(case(grader), grader, said())
-    report = read(render(_report(pending, *others), "r.json"), "r.json")
+    report = read(render_report(_report(pending, *others), "r.json"), "r.json")
     rated(queue, values)
     done = finish(report, queue)
     result = done.report.results[0]
@@ -208,7 +209,7 @@ def test_h43_a_result_file_is_finished_by_what_was_said_since(
     assert done.decided == (outcome != "unscored")
     assert done.left == (outcome == "unscored")
     assert done.report.exit_code == exit_code
-    assert read(render(done.report, "r.json"), "r.json").results[0].outcome == outcome
+    assert read(render_report(done.report, "r.json"), "r.json").results[0].outcome == outcome
     assert finish(done.report, queue).report == done.report
 
 

@@ -13,7 +13,7 @@ from baselinekit.approval import review as reviewing
 from baselinekit.model.changes import Applied, Decision, Stamp
 from baselinekit.refresh.decisions import settled
 from baselinekit.refresh.reviewing import Review
-from baselinekit.report import dispatch as reports
+from baselinekit.report.reviewing import format_screen
 from baselinekit.report.style import Style, width
 from baselinekit.tree.paths import render
 
@@ -204,7 +204,7 @@ def test_what_is_not_shown_can_be_replaced_but_not_accepted(tmp_path: Path) -> N
     review = _typed(_review(desk), "a")
     assert not review.ledger.decided
     assert "cannot be accepted" in review.scene.said
-    assert "sesame" not in "".join(reports.review_screen(review.scene, Style(False, 80), 24))
+    assert "sesame" not in "".join(format_screen(review.scene, Style(False, 80), 24))
     dialog = _typed(review, "p").scene.dialog
     assert dialog is not None
     assert [offer.text for offer in dialog.offers][-1] == "<<any>>"
@@ -235,7 +235,7 @@ def test_whatever_is_typed_every_change_has_one_state_and_undo_leads_back(
         assert bool(review.ledger.in_sight) == (set(review.ledger.decided) != every)
         if len(review.ledger.steps) == steps:
             assert review.ledger.decided == before
-        lines = reports.review_screen(review.scene, Style(True, 40), 24)
+        lines = format_screen(review.scene, Style(True, 40), 24)
         assert all(width(line) < 40 for line in lines)
         assert len(lines) < 24
         if review.ended:

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 from baselinekit.model.changes import Rewritten
-from baselinekit.report.refreshing import painted, unified_file
+from baselinekit.report.refreshing import format_file_diff, unified_file
 from baselinekit.report.style import Style
 
 
@@ -44,11 +44,11 @@ def test_git_applies_it(tmp_path: Path) -> None:
 
 def test_nothing_changed_is_no_diff() -> None:
     assert unified_file(Rewritten("a", "x\n", "x\n")) == []
-    assert painted(Rewritten("a", "x\n", "x\n"), Style()) == ""
+    assert format_file_diff(Rewritten("a", "x\n", "x\n"), Style()) == ""
 
 
 def test_a_screen_gets_nothing_that_it_would_obey() -> None:
-    shown = painted(Rewritten("a", "x\n", "\x1b[2J\u202e\n"), Style(colour=True))
+    shown = format_file_diff(Rewritten("a", "x\n", "\x1b[2J\u202e\n"), Style(colour=True))
     assert "\x1b[2J" not in shown
     assert "\u202e" not in shown
     assert "\x1b[31m-x\x1b[0m\n" in shown
@@ -57,7 +57,7 @@ def test_a_screen_gets_nothing_that_it_would_obey() -> None:
 def test_a_screen_shows_as_much_as_anybody_looks_through() -> None:
     before, after = ("".join(f"{sign}{n}\n" for n in range(20_000)) for sign in "ab")
     rewritten = Rewritten("x.json", before, after)
-    shown = painted(rewritten, Style(False, 100)).splitlines()
+    shown = format_file_diff(rewritten, Style(False, 100)).splitlines()
     assert len(shown) == 10_001
     assert shown[-1] == "… and 30,003 more lines of x.json"
     assert len(unified_file(rewritten)) == 40_003

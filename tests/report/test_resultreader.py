@@ -24,8 +24,9 @@ from baselinekit.model.results import (
     SuiteFacts,
 )
 from baselinekit.model.values import ABSENT
-from baselinekit.report.dispatch import compact, read, render
-from baselinekit.report.resultreader import path_of
+from baselinekit.report.forms.table import render_report
+from baselinekit.report.resultfile import compact
+from baselinekit.report.resultreader import path_of, read
 from baselinekit.tree.paths import render as render_path
 
 TEXT = st.text(max_size=12)
@@ -168,9 +169,9 @@ REPORTS = st.builds(
 @pytest.mark.slow
 @given(REPORTS)
 def test_what_is_read_renders_to_the_same_bytes(run: Report) -> None:
-    text = render(run, "x.json")
+    text = render_report(run, "x.json")
     again = read(text, "x.json")
-    assert render(again, "x.json") == text
+    assert render_report(again, "x.json") == text
     assert again.exit_code == run.exit_code
     assert compact(again) == compact(run)
 
@@ -180,7 +181,7 @@ def test_an_output_may_be_as_deep_as_any() -> None:
     for _ in range(64):
         deep = [deep]
     run = report(result("a", "failed", spot(("body",), "value", deep, deep), resolved=deep))
-    assert read(render(run, "x.json"), "x.json").results[0].resolved == deep
+    assert read(render_report(run, "x.json"), "x.json").results[0].resolved == deep
 
 
 @given(PATHS)
@@ -199,7 +200,7 @@ def written(**more: Any) -> dict[str, Any]:
         result("b", "passed", usage=Usage(cost_usd=Decimal("0.5")), scores={"tone": 4}),
         **more,
     )
-    found: dict[str, Any] = json.loads(render(run, "x.json"))
+    found: dict[str, Any] = json.loads(render_report(run, "x.json"))
     return found
 
 

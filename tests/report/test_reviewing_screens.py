@@ -19,7 +19,7 @@ from baselinekit.model.changes import (
     UnchangedPart,
 )
 from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe
-from baselinekit.report import dispatch as reports
+from baselinekit.report.reviewing import describe_decision, format_screen
 from baselinekit.report.style import Style, fitted, width, wrapped
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J \u202e ::error:: \r\n\t" + "x" * 400
@@ -52,7 +52,7 @@ DIALOGS = [
 def test_a_screen_fits_and_obeys_nobody(text: str, dialog: Dialog | None, columns: int) -> None:
     for members in (1, 7):
         scene = replace(_scene(text, members), dialog=dialog)
-        lines = reports.review_screen(scene, Style(True, columns), 24)
+        lines = format_screen(scene, Style(True, columns), 24)
         assert max(map(width, lines)) < columns
         assert len(lines) < 24
         plain = PAINT.sub("", "".join(lines))
@@ -62,7 +62,7 @@ def test_a_screen_fits_and_obeys_nobody(text: str, dialog: Dialog | None, column
 
 def test_the_keys_are_the_last_lines_however_much_there_is_to_see() -> None:
     for columns, keys in ((80, "? help  q quit"), (40, "a r s p g d i u ? q")):
-        lines = reports.review_screen(_scene("a\n" * 500), Style(False, columns), 12)
+        lines = format_screen(_scene("a\n" * 500), Style(False, columns), 12)
         assert len(lines) < 12
         assert lines[-1].endswith(keys)
         assert any("more lines" in line for line in lines)
@@ -70,7 +70,7 @@ def test_the_keys_are_the_last_lines_however_much_there_is_to_see() -> None:
 
 def test_what_was_decided_takes_one_line() -> None:
     members = list(_scene(HOSTILE).members) * 3
-    line = reports.review_decided(members, Decision("ignore", HOSTILE), Style(False, 60))
+    line = describe_decision(members, Decision("ignore", HOSTILE), Style(False, 60))
     assert width(line) < 60
     assert line.isprintable()
 

@@ -31,7 +31,7 @@ def test_a_failure_as_it_is_read() -> None:
         notes=("ignore_fields[0] 'x' matched nothing",),
         explanation=("only with -v",),
     )
-    assert terminal.failure(failed, PLAIN) == (
+    assert terminal.format_failure(failed, PLAIN) == (
         f"""\
 FAILED  users-list  User list keeps its shape (critical)
         {FILE}:3   GET http://127.0.0.1:8123/users   6 differences
@@ -62,49 +62,49 @@ FAILED  users-list  User list keeps its shape (critical)
   note ignore_fields[0] 'x' matched nothing
 """
     )
-    assert "    only with -v\n" in terminal.failure(failed, PLAIN, verbose=True)
+    assert "    only with -v\n" in terminal.format_failure(failed, PLAIN, verbose=True)
 
 
 def test_another_commit_alone_is_told_in_one_line() -> None:
     drift = {"git.commit": ("a1" * 20, "b2" * 20), "git.branch": ("main", "new")}
-    told = terminal.failure(result("a", "failed", environment_drift=drift), PLAIN).splitlines()
+    told = terminal.format_failure(result("a", "failed", environment_drift=drift), PLAIN).splitlines()
     line = "  changed since capture: git.branch main -> new, git.commit a1a1a1a1a1a1 -> b2b2b2b2b2b2"
     assert told[2:] == [line]
 
 
 def test_an_error_says_what_where_and_what_to_do() -> None:
     error = result("orders", "error", code="BK301", reason="refused the connection: is the service running?")
-    assert terminal.failure(error, PLAIN) == (
+    assert terminal.format_failure(error, PLAIN) == (
         f"ERROR   orders\n        {FILE}:3   GET http://127.0.0.1:8123/users\n"
         "  BK301 refused the connection: is the service running?\n"
     )
     coded = result("orders", "error", code="BK301", reason="BK301 a.yaml:1 no: do")
-    assert terminal.failure(coded, PLAIN).count("BK301") == 1
+    assert terminal.format_failure(coded, PLAIN).count("BK301") == 1
 
 
 def test_what_passed_stands_apart_from_what_did_not() -> None:
     fine, wrong = result("a", "passed"), result("b", "failed")
-    assert terminal.passed(report(fine), PLAIN).count("\n") == 1
-    assert terminal.passed(report(fine, wrong), PLAIN).endswith(".yaml:3\n\n")
-    assert terminal.passed(report(wrong), PLAIN) == ""
+    assert terminal.format_passed(report(fine), PLAIN).count("\n") == 1
+    assert terminal.format_passed(report(fine, wrong), PLAIN).endswith(".yaml:3\n\n")
+    assert terminal.format_passed(report(wrong), PLAIN) == ""
 
 
 @pytest.mark.parametrize(
     ("seconds", "told"), [(0.0, "0.000s"), (0.0061, "0.006s"), (0.1, "0.10s"), (2.5, "2.50s"), (75, "1m 15s")]
 )
 def test_times_that_stand_beside_each_other_tell_milliseconds(seconds: float, told: str) -> None:
-    assert wording.exact(seconds) == told
+    assert wording.format_seconds(seconds) == told
 
 
 def test_what_repeats_along_an_array_is_told_once() -> None:
     rows = [spot(("body", "users", row, "name"), "missing", f"User {row}") for row in range(20)]
     failed = result("a", "failed", *rows, resolved={"body": {"users": [{}] * 20}})
-    text = terminal.failure(failed, PLAIN)
+    text = terminal.format_failure(failed, PLAIN)
     assert "  body.users.*.name  missing in 20 of 20" in text
     assert text.count("missing") == 1
     assert "… and 19 more like it" in text
-    assert terminal.failure(failed, PLAIN, verbose=True).count("missing") == 20
-    assert "missing in 20 " in terminal.failure(result("a", "failed", *rows), PLAIN)
+    assert terminal.format_failure(failed, PLAIN, verbose=True).count("missing") == 20
+    assert "missing in 20 " in terminal.format_failure(result("a", "failed", *rows), PLAIN)
 
 
 def test_a_few_values_along_an_array_are_all_shown_and_many_by_sample() -> None:
@@ -113,21 +113,21 @@ def test_a_few_values_along_an_array_are_all_shown_and_many_by_sample() -> None:
             "a", "failed", *(spot(("rows", row, "price"), "value", row, -row) for row in range(count))
         )
 
-    assert "rows[4].price" in terminal.failure(prices(5), PLAIN)
-    many = terminal.failure(prices(9), PLAIN)
+    assert "rows[4].price" in terminal.format_failure(prices(5), PLAIN)
+    many = terminal.format_failure(prices(9), PLAIN)
     assert "rows.*.price  differs in 9" in many
     assert "    rows[2].price\n    - 2\n    + -2\n    … and 6 more like these\n" in many
 
 
 def test_whole_rows_that_are_lost_are_not_folded_away() -> None:
     rows = [spot(("rows", row), "missing", {"id": row}) for row in range(4)]
-    text = terminal.failure(result("a", "failed", *rows), PLAIN)
+    text = terminal.format_failure(result("a", "failed", *rows), PLAIN)
     assert text.count('- {"id": ') == 4
 
 
 def test_at_most_fifty_places_and_the_rest_is_counted() -> None:
     spots = [spot((f"key{number}",), "value", 1, 2) for number in range(60)]
-    text = terminal.failure(result("a", "failed", *spots, count=12_345), PLAIN)
+    text = terminal.format_failure(result("a", "failed", *spots, count=12_345), PLAIN)
     assert text.count("    - 1\n") == 50
     assert "   12,345 differences\n" in text
     assert "… and 12,295 more differences" in text
@@ -135,7 +135,7 @@ def test_at_most_fifty_places_and_the_rest_is_counted() -> None:
 
 def test_a_long_text_is_cut_with_a_count() -> None:
     old, new = ("\n".join(f"{word} {number}" for number in range(100)) for word in ("old", "new"))
-    text = terminal.failure(result("a", "failed", spot(("body",), "value", old, new)), PLAIN)
+    text = terminal.format_failure(result("a", "failed", spot(("body",), "value", old, new)), PLAIN)
     assert text.count("    - old") == 39
     assert "… and 161 more lines" in text
 
@@ -155,10 +155,10 @@ def test_nothing_from_outside_steers_the_terminal_or_the_runner() -> None:
     )
     run = report(nasty, result("p" + NASTY, "passed", notes=(NASTY,)), warnings=(NASTY,))
     for text in (
-        terminal.failure(nasty, PLAIN, verbose=True),
-        terminal.warnings(run, PLAIN),
-        terminal.listing(run.results, PLAIN),
-        terminal.summary(run, PLAIN),
+        terminal.format_failure(nasty, PLAIN, verbose=True),
+        terminal.format_warnings(run, PLAIN),
+        terminal.format_results(run.results, PLAIN),
+        terminal.format_summary(run, PLAIN),
         "\n".join(terminal.next_commands(run)),
     ):
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\ud800-\udfff]", text)
@@ -167,12 +167,12 @@ def test_nothing_from_outside_steers_the_terminal_or_the_runner() -> None:
 
 def test_colours_come_only_when_wanted() -> None:
     failed = result("a", "failed", spot(("k",), "value", 1, 2))
-    text = terminal.failure(failed, COLOURED)
+    text = terminal.format_failure(failed, COLOURED)
     assert "\x1b[31m- 1\x1b[0m" in text
     assert "\x1b[32m+ 2\x1b[0m" in text
     assert "\x1b[1mk\x1b[0m" in text
     without = re.sub(r"\x1b\[[0-9;]*m", "", text)
-    assert without == terminal.failure(failed, PLAIN)
+    assert without == terminal.format_failure(failed, PLAIN)
 
 
 @pytest.mark.parametrize(
@@ -188,8 +188,8 @@ def test_colours_come_only_when_wanted() -> None:
 )
 def test_summary(outcomes: list[str], more: dict[str, object], line: str) -> None:
     run = report(*(result(f"r{number}", outcome) for number, outcome in enumerate(outcomes)), **more)
-    assert terminal.summary(run, PLAIN) == line
-    assert re.sub(r"\x1b\[[0-9;]*m", "", terminal.summary(run, COLOURED)) == line
+    assert terminal.format_summary(run, PLAIN) == line
+    assert re.sub(r"\x1b\[[0-9;]*m", "", terminal.format_summary(run, COLOURED)) == line
 
 
 def test_listing_and_warnings() -> None:
@@ -200,14 +200,14 @@ def test_listing_and_warnings() -> None:
         warnings=("CI is set: nothing is recorded",),
         not_recorded=("a.yaml: no space left",),
     )
-    assert terminal.listing(run.results[:2], PLAIN) == (
+    assert terminal.format_results(run.results[:2], PLAIN) == (
         f"passed    a         0.12s  {FILE}:3\nskipped   longer    0.12s  {FILE}:3\n"
     )
-    assert terminal.warnings(run, PLAIN) == (
+    assert terminal.format_warnings(run, PLAIN) == (
         "warning CI is set: nothing is recorded\nwarning not recorded: a.yaml: no space left\n"
         "warning a: a rule hid something\n"
     )
-    assert terminal.warnings(report(result("a", "passed")), PLAIN) == ""
+    assert terminal.format_warnings(report(result("a", "passed")), PLAIN) == ""
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_places_stand_under_each_other_beside_wide_characters_too() -> None:
         spot(("a", "e\u0301"), "value", 1, 2),
         spot(("abc",), "value", 1, 2),
     ]
-    lines = terminal.failure(result("x", "failed", *spots), PLAIN).splitlines()
+    lines = terminal.format_failure(result("x", "failed", *spots), PLAIN).splitlines()
     shown = [line for line in lines if line.startswith("  ") and "14" in line and ":3" not in line]
     columns = [
         sum(0 if combining(c) else 1 + (east_asian_width(c) in "WF") for c in line.split("baselines/")[0])
@@ -250,7 +250,7 @@ def test_places_stand_under_each_other_beside_wide_characters_too() -> None:
 
 
 def test_one_difference_that_is_not_shown_is_one() -> None:
-    text = terminal.failure(result("x", "failed", spot(("a",), "value", 1, 2), count=2), PLAIN)
+    text = terminal.format_failure(result("x", "failed", spot(("a",), "value", 1, 2), count=2), PLAIN)
     assert "… and 1 more difference\n" in text
 
 
@@ -265,12 +265,12 @@ def test_of_many_errors_with_one_code_the_first_speak_for_the_others() -> None:
         result("else", "error", reason="no answer", code="BK303"),
         result("f", "failed", spot(("a",), "value", 1, 2)),
     ]
-    few = terminal.not_passed(report(*down(5), *other), PLAIN)
+    few = terminal.format_failures(report(*down(5), *other), PLAIN)
     assert [line for line in few.splitlines() if line.startswith("ERROR")] == [
         *(f"ERROR   b{n}" for n in range(5)),
         "ERROR   else",
     ]
-    many = terminal.not_passed(report(*down(300), *other), PLAIN)
+    many = terminal.format_failures(report(*down(300), *other), PLAIN)
     assert [line for line in many.splitlines() if line.startswith(("ERROR", "FAILED"))] == [
         *(f"ERROR   b{n}" for n in range(3)),
         "ERROR   else",
@@ -278,7 +278,7 @@ def test_of_many_errors_with_one_code_the_first_speak_for_the_others() -> None:
         "ERROR   297 more with BK301: b3, b4, b5, b6, b7, b8 and 291 others (-v shows each)",
     ]
     assert many.endswith("(-v shows each)\n\n")
-    cases = terms.all_failing(report(*down(300)), PLAIN, False)
+    cases = terms.format_failures(report(*down(300)), PLAIN, False)
     assert cases.count("ERROR ") == 4
-    verbose = terminal.not_passed(report(*down(300)), PLAIN, verbose=True)
+    verbose = terminal.format_failures(report(*down(300)), PLAIN, verbose=True)
     assert verbose.count("ERROR ") == 300

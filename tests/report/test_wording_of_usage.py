@@ -10,7 +10,8 @@ from report.reports import report, result
 from baselinekit.model.questions import Spent, Usage
 from baselinekit.model.results import Report
 from baselinekit.report import terminal as terminal, wording
-from baselinekit.report.dispatch import read, render
+from baselinekit.report.forms.table import render_report
+from baselinekit.report.resultreader import read
 from baselinekit.report.style import Style
 
 
@@ -25,7 +26,7 @@ from baselinekit.report.style import Style
     ],
 )
 def test_dollars(usd: str, text: str) -> None:
-    assert wording.dollars(Decimal(usd)) == text
+    assert wording.format_dollars(Decimal(usd)) == text
 
 
 @pytest.mark.parametrize(
@@ -38,8 +39,8 @@ def test_dollars(usd: str, text: str) -> None:
     ],
 )
 def test_what_one_answer_took(usage: Usage, text: str) -> None:
-    assert wording.took(usage) == text
-    line = terminal.listing([replace(result("a", "passed"), usage=usage)], Style())
+    assert wording.describe_usage(usage) == text
+    line = terminal.format_results([replace(result("a", "passed"), usage=usage)], Style())
     assert line.endswith(f"   {text}\n") if text else not line.endswith(" \n")
 
 
@@ -64,13 +65,13 @@ def test_what_a_run_took(spent: Spent | None, text: str) -> None:
     told = spending(spent)
     assert wording.headline(told).partition("s")[0]
     assert wording.headline(told).endswith(f"s{text}")
-    assert terminal.summary(told, Style()).endswith(f"s{text}")
-    assert text in render(told, "x.md").splitlines()[0]
+    assert terminal.format_summary(told, Style()).endswith(f"s{text}")
+    assert text in render_report(told, "x.md").splitlines()[0]
 
 
 def test_what_may_have_been_spent_is_read_back_as_it_was_written() -> None:
     told = spending(Spent(3, 9, Decimal("0.5"), 2, 2_038, Decimal("0.0101")))
-    text = render(told, "x.json")
+    text = render_report(told, "x.json")
     assert read(text, "x.json").spent == told.spent
     assert json.loads(text)["run"]["spent"]["unanswered"] == {"calls": 2, "tokens": 2038, "cost_usd": 0.0101}
 
@@ -80,7 +81,7 @@ def test_the_result_file_has_the_exact_sums() -> None:
         spending(Spent(2, 9, Decimal("0.000000123456789012345678"))),
         results=(replace(result("a", "passed"), usage=Usage(1, None, Decimal("1E-7"))),),
     )
-    text = render(told, "x.json")
+    text = render_report(told, "x.json")
     assert '"cost_usd": 1.23456789012345678E-7' in text
     found = json.loads(text)
     assert found["run"]["spent"]["calls"] == 2
@@ -89,11 +90,11 @@ def test_the_result_file_has_the_exact_sums() -> None:
         "cost_usd": 1e-7,
     }
     assert "tokens_out" not in found["results"][0]["observed"], "what nobody said is not there"
-    assert "spent" not in json.loads(render(spending(None), "x.json"))["run"]
+    assert "spent" not in json.loads(render_report(spending(None), "x.json"))["run"]
 
 
 def test_what_was_skipped_for_a_limit_says_so_once() -> None:
     skipped = replace(result("a", "skipped"), code="BK620", reason="nobody is asked: raise it")
     told = replace(report(skipped, replace(skipped, id="b")), complete=False)
-    assert wording.warnings(told) == ["2 skipped: BK620 nobody is asked: raise it"]
-    assert wording.warnings(report(result("c", "skipped"))) == []
+    assert wording.collect_warnings(told) == ["2 skipped: BK620 nobody is asked: raise it"]
+    assert wording.collect_warnings(report(result("c", "skipped"))) == []

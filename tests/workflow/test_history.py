@@ -13,8 +13,12 @@ from report.reports import report, result, spot
 from baselinekit.errors import NothingSelected
 from baselinekit.model.history import Appearance, KeptRun, Trend
 from baselinekit.model.results import OUTCOMES, Summary
-from baselinekit.report.dispatch import history_json, history_lines, history_page
-from baselinekit.report.history import spark
+from baselinekit.report.history import (
+    format_history as history_lines,
+    format_history_json as history_json,
+    spark,
+)
+from baselinekit.report.html.history import render_history as history_page
 from baselinekit.report.style import Style
 from baselinekit.store import results as runs
 from baselinekit.workflow import history
@@ -124,7 +128,7 @@ def test_what_is_shown_cannot_do_anything(tmp_path: Path) -> None:
 
 
 def report_text(*results: Any) -> str:
-    from baselinekit.report.dispatch import compact
+    from baselinekit.report.resultfile import compact
 
     return compact(report(*results)).decode()
 

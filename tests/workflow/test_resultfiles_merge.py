@@ -12,7 +12,7 @@ from report.reports import report, result, spot
 from baselinekit.errors import InvalidInput
 from baselinekit.model.questions import Spent
 from baselinekit.model.results import OUTCOMES, Coverage, Report, Result, Shard
-from baselinekit.report.dispatch import render
+from baselinekit.report.forms.table import render_report
 from baselinekit.workflow.resultfiles import load, merge
 from baselinekit.workflow.selection import home, parse
 
@@ -48,7 +48,7 @@ def test_shards_merged_are_byte_for_byte_the_run_without(outcomes: list[Any], of
     parts = cut(whole, of)
     random.shuffle(parts)
     merged = merge(parts)
-    assert render(merged, "x.json") == render(whole, "x.json")
+    assert render_report(merged, "x.json") == render_report(whole, "x.json")
     assert merged.exit_code == whole.exit_code
 
 
@@ -172,7 +172,7 @@ def test_runs_of_different_folders_make_one_report_too() -> None:
     merged = merge([("1.json", one), ("2.json", two)])
     assert [each.id for each in merged.results] == ["a", "b"]
     assert merged.coverage.chosen == {"merged": [{"paths": ["x"]}, {"paths": ["y"]}]}
-    assert render(merge([("1.json", one)]), "x.json") == render(one, "x.json")
+    assert render_report(merge([("1.json", one)]), "x.json") == render_report(one, "x.json")
     with pytest.raises(InvalidInput, match=r"'a' is in 1\.json already"):
         merge([("1.json", one), ("2.json", one)])
 
@@ -186,7 +186,7 @@ def test_a_shard_that_cannot_be_is_told(text: str) -> None:
 
 
 def test_everything_wrong_with_any_file_is_said_at_once(tmp_path: Path) -> None:
-    (tmp_path / "good.json").write_text(render(report(), "x.json"))
+    (tmp_path / "good.json").write_text(render_report(report(), "x.json"))
     (tmp_path / "bad.json").write_text("{")
     (tmp_path / "other.json").write_text('{"format": "junit"}')
     with pytest.raises(InvalidInput) as error:

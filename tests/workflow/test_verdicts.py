@@ -9,7 +9,7 @@ import pytest
 from baselinekit.model.questions import Usage
 from baselinekit.model.results import Outcome, Repeats, Result, Spot
 from baselinekit.model.values import ABSENT
-from baselinekit.report.wording import why
+from baselinekit.report.wording import describe_reason
 from baselinekit.workflow.judging import Tried
 from baselinekit.workflow.verdicts import Pause, Repeating, combined, repeated
 
@@ -142,7 +142,7 @@ def test_what_is_undecided_brings_no_output_to_approve() -> None:
     ],
 )
 def test_the_verdict_in_words(results: list[Result], said: str) -> None:
-    assert why(combined(results)) == said
+    assert describe_reason(combined(results)) == said
 
 
 def tries(results: list[Result], kept: list[int]) -> Callable[[int], Tried]:

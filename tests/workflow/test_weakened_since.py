@@ -143,7 +143,7 @@ def test_in_every_form(here: Checkout) -> None:
     (here.folder / "baselines/b.yaml").unlink()
     said = report(beside(here))
     style = Style()
-    assert terminal.revised(said, style).splitlines()[1:] == [
+    assert terminal.format_weakened(said, style).splitlines()[1:] == [
         "  REMOVED   b   baselines/b.yaml",
         "  LOOSENED  a   baselines/a.yaml:3",
         '            baseline.output.body.name: a value became a placeholder: "Ada" -> "<<any>>|`x`"',

@@ -9,7 +9,7 @@ from baselinekit.model.results import Metric, Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report import earlier, judges
 from baselinekit.report.values import page, present
-from baselinekit.report.wording import renewable, renewal, warnings
+from baselinekit.report.wording import collect_warnings, renewable, renewal
 from baselinekit.tree.paths import render as render_path
 
 # What an eval run comes to, as plain values: the report that people pass on. Counts, metrics, what
@@ -45,7 +45,7 @@ def document(report: Report) -> dict[str, Json]:
             **({"judges": judges.document(suite.judges)} if suite and suite.judges else {}),
             **({"compared_to": earlier.document(report.earlier)} if report.earlier else {}),
             "failures": [failure(result) for result in cases if result.outcome in _FAULTS],
-            **({"warnings": list(said)} if (said := warnings(report)) else {}),
+            **({"warnings": list(said)} if (said := collect_warnings(report)) else {}),
             **_left_out(cases),
             "recommendations": recommendations(report),
         }

@@ -7,9 +7,9 @@ from baselinekit.escape import markdown_block, markdown_code, markdown_text
 from baselinekit.model.results import Metric, Report, Result
 from baselinekit.report import earlier, judges
 from baselinekit.report.evals import evalreport, terms
-from baselinekit.report.evals.terms import evidence, share
+from baselinekit.report.evals.terms import evidence, format_share
 from baselinekit.report.values import cut_line
-from baselinekit.report.wording import headline, warnings
+from baselinekit.report.wording import collect_warnings, headline
 from baselinekit.texts import already_masked, clipped
 
 _MOST_FAILURES = 100
@@ -30,7 +30,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"{report.id}, {report.started}: {headline(report)}"
     if model := report.environment.get("model"):
         yield f"Model: {markdown_text(str(model))}"
-    for warning in warnings(report)[:10]:
+    for warning in collect_warnings(report)[:10]:
         yield ""
         yield f"> {markdown_text(cut_line(warning))}"
     yield from _overview(report, _MOST_CASES, "##")
@@ -61,7 +61,7 @@ def overview(report: Report, most: int, mark: str) -> str:
 
 def _overview(report: Report, most: int, mark: str) -> Iterator[str]:
     yield from _metrics(report.suite.metrics if report.suite else (), mark)
-    for line in judges.lines(report.suite.judges if report.suite else ()):
+    for line in judges.describe_judges(report.suite.judges if report.suite else ()):
         yield from ("", f"> {markdown_text(cut_line(line))}")
     if report.earlier is not None:
         yield earlier.markdown(report.earlier, most, mark).rstrip("\n")
@@ -77,11 +77,11 @@ def _metrics(metrics: Sequence[Metric], mark: str) -> Iterator[str]:
         if metric.value is None:
             value = f"not available: {markdown_text(cut_line(metric.why))}"
         else:
-            value = share(metric.value)
+            value = format_share(metric.value)
         between = (
             "" if metric.low is None or metric.high is None else f"{metric.low:.3f} to {metric.high:.3f}"
         )
-        least = "" if metric.threshold is None else share(metric.threshold)
+        least = "" if metric.threshold is None else format_share(metric.threshold)
         status = {True: "PASS", False: "FAIL", None: ""}[metric.met]
         cells = (markdown_code(cut_line(label)), value, between, least, status)
         yield f"| {' | '.join(cells)} |"
@@ -115,7 +115,7 @@ def _failures(results: Sequence[Result]) -> Iterator[str]:
     for result in results[:_MOST_FAILURES]:
         yield from ("", f"### {markdown_code(result.id)}", "")
         yield markdown_text(cut_line(f"{result.outcome}: {result.reason}".rstrip(": "), 500))
-        for why in terms.others(result):
+        for why in terms.other_reasons(result):
             yield from ("", f"- {markdown_text(cut_line(why, 500))}")
         for label, text in evidence(result):
             yield from (

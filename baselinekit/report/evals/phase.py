@@ -23,7 +23,7 @@ _COLOURS = {"met": "green", "not met": "bold red", "undecided": "bold yellow"}
 _FAULTS = ("failed", "error", "unscored")
 
 
-def markdown(judged: Sequence[Judged]) -> str:
+def format_gates_markdown(judged: Sequence[Judged]) -> str:
     """The part of a phase report that is about evals."""
     lines = ["## Phase Completion Report"] if len(judged) == 1 else []
     for one in judged:
@@ -117,7 +117,7 @@ def _why(result: Result) -> Iterator[tuple[str, str]]:
     yield from ((label, markdown_code(cut_line(text, _LONGEST))) for label, text in told)
 
 
-def lines(judged: Judged, style: Style, verbose: bool = False) -> str:
+def format_gate(judged: Judged, style: Style, verbose: bool = False) -> str:
     """A gate for the terminal: its metrics, why it is not met, and what did not pass."""
     word = "NOT MET" if judged.state == "not met" else judged.state.upper()
     found = [
@@ -149,7 +149,7 @@ def _metric(metric: Metric, widest: int, style: Style) -> str:
     return line
 
 
-def document(judged: Sequence[Judged]) -> str:
+def format_gates_json(judged: Sequence[Judged]) -> str:
     """For programs."""
     gates: list[Json] = [_document(one) for one in judged]
     whole = {"format": FORMAT, "exit_code": worst([one.exit_code for one in judged]), "gates": gates}

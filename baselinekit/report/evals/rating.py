@@ -7,14 +7,14 @@ from baselinekit.escape import log, one_line, visible
 from baselinekit.model.ratings import Sheet, Standing
 from baselinekit.model.values import Json
 from baselinekit.report.style import Style, fitted, wrapped
-from baselinekit.report.values import cut_line, short
+from baselinekit.report.values import cut_line, page, short
 from baselinekit.texts import already_masked, clipped
 
 _LONGEST = 100_000
 _COLOURS = {"pending": "yellow", "disputed": "bold yellow", "passed": "green", "failed": "bold red"}
 
 
-def sheet(shown: Sheet, place: str, style: Style) -> str:
+def format_sheet(shown: Sheet, place: str, style: Style) -> str:
     """All that a rating is made from; it stays on the screen, to be scrolled back to."""
     return log("\n".join(_lines(shown, place, style)) + "\n")
 
@@ -60,7 +60,7 @@ def _cut(text: str) -> str:
     return clipped(text, _LONGEST, already_masked)
 
 
-def question(sheet: Sheet, number: int, typed: str, said: str, style: Style) -> list[str]:
+def format_question(sheet: Sheet, number: int, typed: str, said: str, style: Style) -> list[str]:
     """What is asked now, and the keys. `typed`: what was entered of it so far; `said`: about the last key."""
     columns = max(20, style.width - 1)
     asked = sheet.questions[number]
@@ -91,19 +91,19 @@ def question(sheet: Sheet, number: int, typed: str, said: str, style: Style) -> 
     return [log(fitted(line, columns)) for line in lines]
 
 
-def note(about: str, typed: str, style: Style) -> list[str]:
+def format_note(about: str, typed: str, style: Style) -> list[str]:
     """A note that is being typed, and to what."""
     keys = f"{style.paint('Enter', 'bold')} keep it  {style.paint('Esc', 'bold')} leave it"
     head = f"note to {cut_line(about, 40)}: "
     return ["", keys, log(head + one_line(typed)[-max(20, style.width - len(head) - 1) :])]
 
 
-def rated_by(count: int, least: int) -> str:
+def describe_count(count: int, least: int) -> str:
     """How many have rated, of those who have to; there may be more of them."""
     return f"{count} of {least} have rated" if count <= least else f"{count} have rated"
 
 
-def listing(standings: Sequence[Standing], style: Style) -> str:
+def format_queue(standings: Sequence[Standing], style: Style) -> str:
     """One line an item: how many have rated it, and what that comes to."""
     widest = min(40, max((len(one_line(one.queued.item.case)) for one in standings), default=0))
     lines = []
@@ -111,7 +111,7 @@ def listing(standings: Sequence[Standing], style: Style) -> str:
         item, people = one.queued.item, one.queued.item.method.evaluators
         state = one.grade.verdict or one.grade.outcome
         word = style.paint(f"{state:<8}", _COLOURS.get(state, ""))
-        rated = rated_by(len(one.queued.ratings), people.min_required).replace("have ", "")
+        rated = describe_count(len(one.queued.ratings), people.min_required).replace("have ", "")
         names = (
             "" if item.method.blind_evaluation else ", ".join(one_line(r.rater) for r in one.queued.ratings)
         )
@@ -120,9 +120,12 @@ def listing(standings: Sequence[Standing], style: Style) -> str:
     return log("".join(lines))
 
 
-def document(standings: Sequence[Standing], wanted: Sequence[str]) -> list[dict[str, Json]]:
+def format_queue_json(
+    standings: Sequence[Standing], wanted: Sequence[str], agreements: Sequence[Json]
+) -> str:
     """The same for programs."""
-    return [_entry(one, words) for one, words in zip(standings, wanted, strict=True)]
+    items = [_entry(one, words) for one, words in zip(standings, wanted, strict=True)]
+    return page({"items": items, "agreement": list(agreements)})
 
 
 def _entry(one: Standing, wanted: str) -> dict[str, Json]:

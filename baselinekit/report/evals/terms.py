@@ -24,16 +24,18 @@ _MOST_WORDS = 2_000
 _TONES = {"passed": "green", "failed": "red", "error": "red", "unscored": "yellow", "skipped": "yellow"}
 
 
-def passed(report: Report, style: Style) -> str:
+def format_passed(report: Report, style: Style) -> str:
     """As `terminal.passed`, each with what its graders say."""
-    told = terminal.passed(report, style).splitlines(keepends=True)
+    told = terminal.format_passed(report, style).splitlines(keepends=True)
     done = [result for result in report.results if result.outcome == "passed"]
-    grades = ["".join(f"{line}\n" for line in grade_lines(grades_of(result), style)) for result in done]
+    grades = ["".join(f"{line}\n" for line in format_grades(grades_of(result), style)) for result in done]
     shown = [line + log(below) for line, below in zip(told, grades, strict=False)]
     return "".join(shown) + "".join(told[len(shown) :])
 
 
-def grade_lines(grades: Sequence[Grade], style: Style, brief: bool = False, known: str = "") -> Iterator[str]:
+def format_grades(
+    grades: Sequence[Grade], style: Style, brief: bool = False, known: str = ""
+) -> Iterator[str]:
     """Each grader by its name; `brief` is a line for each of several. `known`: what is said of it already."""
     for grade in grades[:_MOST_GRADES_SHOWN] if len(grades) > 1 or not brief else ():
         yield _headline(grade, style, brief)
@@ -41,7 +43,7 @@ def grade_lines(grades: Sequence[Grade], style: Style, brief: bool = False, know
             yield from _below(grade, style, known)
 
 
-def others(result: Result) -> list[str]:
+def other_reasons(result: Result) -> list[str]:
     """Why attempts did not pass, where it is not the reason that the result gives: each reason once."""
     told = telling(result)
     found: dict[str, str] = {}
@@ -64,22 +66,22 @@ def _headline(grade: Grade, style: Style, brief: bool) -> str:
 def _below(grade: Grade, style: Style, known: str) -> Iterator[str]:
     criteria = grade.details.get("scores")
     if isinstance(criteria, dict) and criteria:
-        yield from _folded([f"{name} {value}" for name, value in criteria.items()], style, "   ")
+        yield from _wrap_words([f"{name} {value}" for name, value in criteria.items()], style, "   ")
     for name, before in _NOTES.items():
         note = grade.details.get(name)
         for each in note if isinstance(note, list) else [note] if note else ():
             if str(each) not in grade.reason:
-                yield from _folded([*before.split(), *str(each).split()], style)
+                yield from _wrap_words([*before.split(), *str(each).split()], style)
     if grade.code and grade.outcome == "error":
-        yield from _folded([grade.code, *grade.reason.split()], style)
+        yield from _wrap_words([grade.code, *grade.reason.split()], style)
     elif grade.reason not in known:
-        yield from _folded(grade.reason.split(), style)
+        yield from _wrap_words(grade.reason.split(), style)
     feedback = grade.details.get("specific_feedback")
     for each in feedback if isinstance(feedback, list) else ():
-        yield from _folded(["-", *str(each).split()], style)
+        yield from _wrap_words(["-", *str(each).split()], style)
 
 
-def _folded(words: Sequence[str], style: Style, gap: str = " ") -> Iterator[str]:
+def _wrap_words(words: Sequence[str], style: Style, gap: str = " ") -> Iterator[str]:
     """Lines that fit, as many as anybody reads."""
     shown = [cut_line(word) for word in words[:_MOST_WORDS]]
     found = list(wrapped(shown, max(20, style.width - 13), gap))
@@ -97,7 +99,7 @@ _LONGEST_VERBOSE = 2_000
 _MOST_GRADES = 10
 
 
-def share(value: float) -> str:
+def format_share(value: float) -> str:
     """Three digits, as rates are usually given."""
     return f"{value:.3f}"
 
@@ -132,25 +134,25 @@ def _text(value: Json) -> str:
     return value if isinstance(value, str) else encode(value, 2)
 
 
-def all_failing(report: Report, style: Style, verbose: bool) -> str:
+def format_failures(report: Report, style: Style, verbose: bool) -> str:
     """All cases that did not pass, for the terminal."""
-    return terminal.not_passed(report, style, verbose, failing)
+    return terminal.format_failures(report, style, verbose, format_failure)
 
 
-def failing(result: Result, style: Style, verbose: bool) -> str:
+def format_failure(result: Result, style: Style, verbose: bool) -> str:
     """One case that did not pass, for the terminal."""
-    told = terminal.failure(replace(result, explanation=()), style, verbose)
+    told = terminal.format_failure(replace(result, explanation=()), style, verbose)
     grades = grades_of(result)
     if result.differences and len(grades) < 2:
         return told
-    lines = list(grade_lines(grades, style, not verbose, result.reason))
+    lines = list(format_grades(grades, style, not verbose, result.reason))
     for label, text in () if result.differences else evidence(result):
         lines += _side(label, text, style, verbose)
     attempts = result.case.attempts if result.case else ()
     if len(attempts) > 1:
         words = ", ".join(attempt.outcome for attempt in attempts)
         lines.append(style.paint(f"    attempts  {words}", "dim"))
-        lines += [f"      {cut_line(why)}" for why in others(result)]
+        lines += [f"      {cut_line(why)}" for why in other_reasons(result)]
     return told + log("".join(f"{line}\n" for line in lines))
 
 
@@ -163,7 +165,7 @@ def _side(label: str, text: str, style: Style, verbose: bool) -> Iterator[str]:
     yield from (style.paint(f"             {line}", "dim") for line in shown[most:])
 
 
-def metric_lines(report: Report, style: Style, verbose: bool) -> str:
+def format_metrics(report: Report, style: Style, verbose: bool) -> str:
     """The metrics that somebody asked for or that say something, with their intervals."""
     metrics = report.suite.metrics if report.suite else ()
     lines = [_metric_line(metric, style) for metric in _worth(metrics, verbose)]
@@ -187,7 +189,7 @@ def _metric_line(metric: Metric, style: Style) -> str:
     if metric.value is None:
         line = f"{label} not available: {metric.why}"
     else:
-        line = f"{label} {share(metric.value)}"
+        line = f"{label} {format_share(metric.value)}"
         if metric.low is not None and metric.high is not None:
             line += f"  ({metric.low:.3f} to {metric.high:.3f}, {metric.view}, n={metric.count:,})"
     if metric.threshold is not None:
@@ -220,7 +222,7 @@ _MOST_REASONS = 5
 _MOST_IDS = 3
 
 
-def skipped(report: Report, style: Style, verbose: bool) -> str:
+def format_skipped(report: Report, style: Style, verbose: bool) -> str:
     """A line for each reason; `verbose`: one for each case."""
     left_out = [one for one in report.results if one.outcome == "skipped" and not one.code and one.reason]
     word = style.paint("skipped", "yellow")
@@ -230,7 +232,7 @@ def skipped(report: Report, style: Style, verbose: bool) -> str:
     for one in left_out:
         by_reason.setdefault(one.reason, []).append(one)
     lines = [
-        f"{word} {len(few):,}: {cut_line(reason)} ({_named(few)})\n"
+        f"{word} {len(few):,}: {cut_line(reason)} ({_name_first(few)})\n"
         for reason, few in list(by_reason.items())[:_MOST_REASONS]
     ]
     if len(by_reason) > _MOST_REASONS:
@@ -238,6 +240,6 @@ def skipped(report: Report, style: Style, verbose: bool) -> str:
     return log("".join(lines))
 
 
-def _named(results: list[Result]) -> str:
+def _name_first(results: list[Result]) -> str:
     names = ", ".join(one_line(one.id) for one in results[:_MOST_IDS])
     return names + (f", and {len(results) - _MOST_IDS:,} more" if len(results) > _MOST_IDS else "")

@@ -13,7 +13,7 @@ from baselinekit.model.results import Report, Result
 from baselinekit.report.differences import Block, blocks, count
 from baselinekit.report.evals.terms import evidence
 from baselinekit.report.values import cut_line
-from baselinekit.report.wording import headline, in_repository, renewable, renewal, why
+from baselinekit.report.wording import describe_reason, headline, in_repository, renewable, renewal
 from baselinekit.texts import already_masked, clipped
 
 MOST = 10
@@ -38,7 +38,7 @@ def render(report: Report) -> str:
     return "".join(f"{command}\n" for command in _commands(report))
 
 
-def complaints(problems: Sequence[Problem], folder: str = "") -> str:
+def format_problems(problems: Sequence[Problem], folder: str = "") -> str:
     """What is wrong with the files themselves, each at its place."""
     remarks = [
         _Remark(
@@ -106,7 +106,10 @@ def _remark(folder: str, level: str, result: Result, block: Block | None) -> _Re
     if block is None:
         sides = evidence(result) if result.case is not None else []
         told = [f"{label.lower()}: {cut_line(text, _LONGEST_SIDE)}" for label, text in sides]
-        text, title = "\n".join([why(result) or result.outcome, *told]), f"{result.id}: {result.outcome}"
+        text, title = (
+            "\n".join([describe_reason(result) or result.outcome, *told]),
+            f"{result.id}: {result.outcome}",
+        )
         return _Remark(level, in_repository(folder, result.file), result.line, title, text)
     lines = [line.text for line in block.lines]
     if renewable([result]):

@@ -11,9 +11,9 @@ from baselinekit.model.results import OUTCOMES, Report, Result, Revised
 from baselinekit.model.values import Json
 from baselinekit.report import differences
 from baselinekit.report.differences import count
-from baselinekit.report.forms import table
+from baselinekit.report.forms import beside
 from baselinekit.report.values import page
-from baselinekit.report.wording import in_repository, why
+from baselinekit.report.wording import describe_reason, in_repository
 from baselinekit.texts import many
 
 _STATUSES = {"passed": "passed", "failed": "failed", "skipped": "skipped"}
@@ -25,8 +25,8 @@ def render(report: Report) -> str:
 
 def document(report: Report) -> dict[str, Json]:
     """The run as CTRF states it; times are milliseconds since 1970."""
-    summary, weakened = report.summary, table.failing(report)
-    verdicts = table.verdicts(report)
+    summary, weakened = report.summary, beside.failing_weakened(report)
+    verdicts = beside.verdicts(report)
     start = _milliseconds(report.started)
     name, _, version = report.tool.partition(" ")
     counted: dict[str, Json] = {
@@ -51,7 +51,7 @@ def document(report: Report) -> dict[str, Json]:
             *(_weakened(report, revised) for revised in weakened),
         ],
     }
-    if further := table.document(report):
+    if further := beside.to_document(report):
         results["extra"] = further
     if report.environment:
         results["environment"] = {"extra": report.environment}
@@ -112,7 +112,7 @@ def _message(result: Result) -> str:
     number = count(result)
     if result.outcome == "failed" and number:
         return many(number, "difference")
-    return why(result)
+    return describe_reason(result)
 
 
 def _trace(result: Result) -> str:

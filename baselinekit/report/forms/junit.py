@@ -11,8 +11,8 @@ from baselinekit.escape import log, one_line, visible, xml
 from baselinekit.model.results import OUTCOMES, Report, Result, Revised
 from baselinekit.report import differences
 from baselinekit.report.differences import blocks, count
-from baselinekit.report.forms import table
-from baselinekit.report.wording import in_repository, place, warnings, why
+from baselinekit.report.forms import beside
+from baselinekit.report.wording import collect_warnings, describe_reason, format_place, in_repository
 
 _ELEMENTS = {"failed": "failure", "error": "error", "unscored": "skipped", "skipped": "skipped"}
 
@@ -21,14 +21,14 @@ def render(report: Report) -> str:
     suites = Element("testsuites")
     suite = SubElement(suites, "testsuite", _counts(report))
     _properties(suite, report)
-    verdicts = table.verdicts(report)
+    verdicts = beside.verdicts(report)
     for result in report.results:
         _testcase(suite, report.folder, result, verdicts.get(result.id))
-    for revised in table.failing(report):
+    for revised in beside.failing_weakened(report):
         _weakened(suite, report, revised)
-    if told := list(table.lines(report)):
+    if told := list(beside.format_lines(report)):
         SubElement(suite, "system-out").text = _clean("\n".join(told))
-    if said := warnings(report):
+    if said := collect_warnings(report):
         SubElement(suite, "system-err").text = _clean("\n".join(said))
     ElementTree.indent(suites)
     return (
@@ -39,7 +39,7 @@ def render(report: Report) -> str:
 def _properties(suite: Element, report: Report) -> None:
     properties = SubElement(suite, "properties")
     named: list[tuple[str, str]] = [(outcome, str(getattr(report.summary, outcome))) for outcome in OUTCOMES]
-    named += [("complete", str(report.summary.complete).lower()), *table.figures(report)]
+    named += [("complete", str(report.summary.complete).lower()), *beside.figures(report)]
     for name, value in named:
         SubElement(properties, "property", {"name": _clean(name), "value": _clean(value)})
 
@@ -62,7 +62,7 @@ def _weakened(suite: Element, report: Report, revised: Revised) -> None:
 
 
 def _counts(report: Report) -> dict[str, str]:
-    summary, weakened = report.summary, len(table.failing(report))
+    summary, weakened = report.summary, len(beside.failing_weakened(report))
     return {
         "name": "baselinekit",
         "tests": str(summary.total + weakened),
@@ -103,7 +103,7 @@ def _classname(file: str) -> str:
 
 def _message(result: Result) -> str:
     if result.outcome != "failed" or not result.differences:
-        return why(result).partition("\n")[0] or result.outcome
+        return describe_reason(result).partition("\n")[0] or result.outcome
     first = blocks(result)[0][0].path
     return (
         f"{count(result):,} differences, the first at {first}" if count(result) > 1 else f"differs at {first}"
@@ -111,7 +111,7 @@ def _message(result: Result) -> str:
 
 
 def _text(result: Result) -> str:
-    lines = [one_line(f"{place(result)}  {result.target}".rstrip()), why(result)]
+    lines = [one_line(f"{format_place(result)}  {result.target}".rstrip()), describe_reason(result)]
     lines += differences.lines(result)
     return "\n".join(line for line in lines if line)
 

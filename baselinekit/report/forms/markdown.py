@@ -13,15 +13,15 @@ from baselinekit.report.evals import markdown as evalmarkdown
 from baselinekit.report.evals.terms import evidence
 from baselinekit.report.values import cut_line, first_lines, short
 from baselinekit.report.wording import (
-    drifts,
+    collect_warnings,
+    describe_drift,
+    describe_reason,
+    describe_unshown,
+    format_place,
     headline,
-    place,
     renewable,
     renewal,
     seeing,
-    unshown,
-    warnings,
-    why,
 )
 from baselinekit.texts import many
 
@@ -39,7 +39,7 @@ def render(report: Report) -> str:
     return _page(report, _Page(LONGEST, len))
 
 
-def summary(report: Report, room: int) -> str:
+def format_step_summary(report: Report, room: int) -> str:
     """For the summary of a step: as much as fits into so many bytes."""
     return _page(report, _Page(room, lambda text: len(text.encode("utf-8", "backslashreplace"))))
 
@@ -69,7 +69,7 @@ class _Page:
 
 def _page(report: Report, page: _Page) -> str:
     page.add(f"## baselinekit: {headline(report)}\n")
-    for warning in warnings(report)[:10]:
+    for warning in collect_warnings(report)[:10]:
         page.add(f"\n> {markdown_text(cut_line(warning))}\n")
     page.add(weakened.markdown(report.against))
     page.add(evalmarkdown.overview(report, _MOST_CASES, "###"))
@@ -112,11 +112,15 @@ def _table(results: list[Result]) -> str:
 
 def _row(result: Result) -> str:
     number = count(result)
-    what = many(number, "difference") if number else markdown_text(cut_line(_first_line(why(result)), 160))
+    what = (
+        many(number, "difference")
+        if number
+        else markdown_text(cut_line(_first_line(describe_reason(result)), 160))
+    )
     baseline = markdown_code(cut_line(result.id, _LONGEST_CELL))
     if result.criticality:
         baseline += f" ({markdown_text(result.criticality)})"
-    where = markdown_code(cut_line(place(result), _LONGEST_CELL))
+    where = markdown_code(cut_line(format_place(result), _LONGEST_CELL))
     return f"| {result.outcome} | {baseline} | {what} | {where} |"
 
 
@@ -128,8 +132,11 @@ def _section(result: Result, page: _Page, opened: bool) -> str:
     head = f"\n<details{' open' * opened}><summary>{title}</summary>\n\n"
     if result.target:
         head += f"{markdown_code(cut_line(result.target))}\n\n"
-    if why(result):
-        head += "  \n".join(markdown_text(cut_line(line)) for line in why(result).splitlines()[:20]) + "\n\n"
+    if describe_reason(result):
+        head += (
+            "  \n".join(markdown_text(cut_line(line)) for line in describe_reason(result).splitlines()[:20])
+            + "\n\n"
+        )
     head += _drift(result)
     tail = "".join(f"\n> {markdown_text(cut_line(note))}\n" for note in result.notes[:5])
     tail += "\n</details>\n"
@@ -146,7 +153,7 @@ def _differences(result: Result, page: _Page, around: str) -> str:
     while True:
         lost = left_out + sum(block.count for block in shown[fitting:])
         text = f"{markdown_block(chr(10).join(texts[:fitting]), 'diff')}\n" if fitting else ""
-        text += f"\n{unshown(lost)}\n" if lost else ""
+        text += f"\n{describe_unshown(lost)}\n" if lost else ""
         if page.fits(around + text):
             return text
         if not fitting:
@@ -179,7 +186,7 @@ def _block_lines(block: Block) -> Iterator[str]:
 
 
 def _drift(result: Result) -> str:
-    changed, commits = drifts(result)
+    changed, commits = describe_drift(result)
     changes = [
         f"{markdown_text(short(name))} {markdown_code(short(captured))} → {markdown_code(short(now))}"
         for name, captured, now in changed[:10]

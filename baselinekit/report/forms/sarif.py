@@ -14,10 +14,10 @@ from baselinekit.model.comparison import Kind
 from baselinekit.model.results import Report, Result, Spot
 from baselinekit.model.values import Json
 from baselinekit.report.differences import count
-from baselinekit.report.forms import table
+from baselinekit.report.forms import beside
 from baselinekit.report.resultfile import counted
 from baselinekit.report.values import cut_line, encode, page, pair
-from baselinekit.report.wording import in_repository, place, why
+from baselinekit.report.wording import describe_reason, format_place, in_repository
 from baselinekit.tree.paths import render as render_path
 
 MOST = 5_000
@@ -84,7 +84,7 @@ def _invocation(report: Report, left_out: int) -> dict[str, Json]:
     if left_out:
         told.append(f"{left_out:,} more differences are not in this file; the result file counts them all")
     notes = [{"level": "warning", "message": _text(text)} for text in told]
-    headlines = [line for line in table.lines(report) if not line.startswith(" ")]
+    headlines = [line for line in beside.format_lines(report) if not line.startswith(" ")]
     notes += [{"level": "note", "message": _text(line)} for line in headlines]
     return {
         "executionSuccessful": not report.interrupted and report.complete,
@@ -106,7 +106,7 @@ def _stated(folder: str, result: Result) -> Iterator[tuple[str, Json]]:
         )
     if not result.differences:
         rule = result.code or result.outcome
-        text = f"{result.id}: {why(result) or result.outcome}"
+        text = f"{result.id}: {describe_reason(result) or result.outcome}"
         yield rule, _result(result, rule, text, _location(folder, result.file, result.line), None)
 
 
@@ -143,7 +143,12 @@ def _result(result: Result, rule: str, text: str, location: Json, spot: Spot | N
         "locations": [location],
         "partialFingerprints": {"baselinekit/v1": known[:32]},
     }
-    said = {"id": result.id, "outcome": result.outcome, "recipe": place(result), "target": result.target}
+    said = {
+        "id": result.id,
+        "outcome": result.outcome,
+        "recipe": format_place(result),
+        "target": result.target,
+    }
     stated["properties"] = said | ({"path": path, "rule": spot.rule} if spot else {})
     return stated
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Result
 from baselinekit.model.values import Json
-from baselinekit.report.differences import DiffLine, Tone, more_of, unified
+from baselinekit.report.differences import DiffLine, Tone, describe_rest, unified
 from baselinekit.report.evals.evalreport import grades_of, telling
-from baselinekit.report.evals.terms import evidence, share
+from baselinekit.report.evals.terms import evidence, format_share
 from baselinekit.report.html import differences
 from baselinekit.report.html.markup import Child, Markup, element, joined
 from baselinekit.report.values import cut_line, first_lines, short
-from baselinekit.report.wording import brief, took
+from baselinekit.report.wording import describe_usage, format_brief
 
 _TONES: dict[str, Tone] = {"-": "gone", "+": "came"}
 _MOST_GRADES = 50
@@ -54,7 +54,7 @@ def marks(result: Result) -> list[str]:
         if result.case.category and result.case.category != result.case.eval_type
         else "",
         " ".join(f"#{tag}" for tag in result.case.tags[:5]),
-        f"score {share(score)}" if score is not None and tells else "",
+        f"score {format_share(score)}" if score is not None and tells else "",
     ]
 
 
@@ -105,7 +105,7 @@ def _lines(expected: str, actual: str) -> Iterator[DiffLine]:
             yield from (
                 DiffLine(_TONES.get(line[0], "dim"), cut_line(line)) for line in changed[:_MOST_LINES]
             )
-            yield from (DiffLine("dim", more) for more in more_of(changed, _MOST_LINES))
+            yield from (DiffLine("dim", more) for more in describe_rest(changed, _MOST_LINES))
             return
     sides: tuple[tuple[Tone, str, str], ...] = (("gone", "-", expected), ("came", "+", actual))
     for tone, sign, text in sides:
@@ -137,7 +137,7 @@ def _grades(grades: Sequence[Grade]) -> Markup:
             element("code", cut_line(grade.grader, 120)),
             grade.kind,
             _outcome(grade.outcome, grade.verdict),
-            "" if grade.score is None else share(grade.score),
+            "" if grade.score is None else format_share(grade.score),
             joined(cut_line(grade.reason) if grade.reason else None, _details(grade)),
         )
         for grade in grades[:_MOST_GRADES]
@@ -177,9 +177,9 @@ def _attempts(attempts: Sequence[Attempt], result: Result) -> Markup:
         (
             str(one.number),
             _outcome(one.outcome, one.verdict),
-            "" if one.score is None else share(one.score),
-            brief(one.seconds),
-            took(one.usage),
+            "" if one.score is None else format_share(one.score),
+            format_brief(one.seconds),
+            describe_usage(one.usage),
             joined(
                 cut_line(one.reason) if last is None or one.reason != last.reason else None,
                 element("span", f" replayed {one.again} more times", class_="dim") if one.again else None,

@@ -9,7 +9,7 @@ from baselinekit.model.results import CaseChange, Earlier, Metric, Report, Resul
 from baselinekit.model.values import Json
 from baselinekit.report import earlier as beside, judges
 from baselinekit.report.evals import evalreport
-from baselinekit.report.evals.terms import share
+from baselinekit.report.evals.terms import format_share
 from baselinekit.report.html import svg
 from baselinekit.report.html.cases import table
 from baselinekit.report.html.markup import Child, Markup, element, joined
@@ -73,11 +73,11 @@ def _metric(metric: Metric) -> list[Child]:
     between = ""
     picture: Markup = Markup("")
     if metric.low is not None and metric.high is not None:
-        between = f"{share(metric.low)} to {share(metric.high)}"
-        label = f"{metric.name} {share(metric.value)}, {between}"
+        between = f"{format_share(metric.low)} to {format_share(metric.high)}"
+        label = f"{metric.name} {format_share(metric.value)}, {between}"
         picture = svg.interval(metric.value, metric.low, metric.high, metric.threshold, label)
     counted = f"{metric.count:,}" if metric.count else ""
-    value = element("b", share(metric.value))
+    value = element("b", format_share(metric.value))
     return [metric.name, metric.view, value, between, picture, counted, _least(metric), _met(metric)]
 
 
@@ -101,10 +101,15 @@ def _groups(report: Report) -> Iterator[Markup]:
     for name, counts in [*found["by_category"].items(), *_categories(report), ("all", whole)]:
         rate = counts["pass_rate_of_decided"]
         figures = [_count(counts[word], word) for word in _COLUMNS]
-        rows.append([name, f"{counts['total']:,}", *figures, "none" if rate is None else share(rate)])
+        rows.append([name, f"{counts['total']:,}", *figures, "none" if rate is None else format_share(rate)])
     by_category = table("By category", heads, rows, "figures")
     graders: list[list[Child]] = [
-        [name, f"{counts['total']:,}", f"{counts['passed']:,}", share(counts["passed"] / counts["total"])]
+        [
+            name,
+            f"{counts['total']:,}",
+            f"{counts['passed']:,}",
+            format_share(counts["passed"] / counts["total"]),
+        ]
         for name, counts in found["by_grader"].items()
     ]
     by_grader = table("By grader", ("", "cases", "passed", "share passed by them"), graders, "figures")
@@ -134,14 +139,14 @@ def _judges(report: Report) -> Iterator[Markup]:
         known = judge.agreement
         named = (element("code", cut_line(judge.model)), element("span", judge.file, class_="place"))
         if known is None:
-            unknown.append(element("p", judges.said(judge), class_="unscored tone"))
+            unknown.append(element("p", judges.describe_judge(judge), class_="unscored tone"))
             continue
         accuracy = kappa = "not available"
         if known.accuracy is not None:
             low, high = wilson(known.accuracy, known.decided)
-            accuracy = f"{share(known.accuracy)} ({share(low)} to {share(high)})"
+            accuracy = f"{format_share(known.accuracy)} ({format_share(low)} to {format_share(high)})"
         if known.kappa is not None:
-            kappa = share(known.kappa)
+            kappa = format_share(known.kappa)
         wrong = (f"{known.only_judge:,}", f"{known.only_human:,}", f"{known.undecided:,}")
         agreed = f"{known.both + known.neither:,} of {known.decided:,}"
         rows.append([*named, agreed, accuracy, kappa, *wrong])
@@ -159,8 +164,8 @@ def _earlier(earlier: Earlier) -> Iterator[Markup]:
         rows: list[list[Child]] = [
             [
                 one.name,
-                share(one.before),
-                share(one.now),
+                format_share(one.before),
+                format_share(one.now),
                 f"{one.lost:,}",
                 f"{one.won:,}",
                 f"{one.pairs:,}",

@@ -8,7 +8,7 @@ from baselinekit.report.html import svg
 from baselinekit.report.html.markup import Markup, element, joined, page
 from baselinekit.report.html.style import STYLE
 from baselinekit.report.values import cut_line
-from baselinekit.report.wording import exact
+from baselinekit.report.wording import format_seconds
 
 MOST_ROWS = 2_000
 
@@ -23,7 +23,7 @@ _COLUMNS = ("Baseline", "Passed", "Flips", "Runs", "Median", "95 % within", "Lat
 _NUMBERS = {"Passed", "Flips", "Runs", "Median", "95 % within"}
 
 
-def render(history: History) -> str:
+def render_history(history: History) -> str:
     trends = sorted(history.trends, key=lambda trend: (_rate(trend), -trend.flips, trend.id))
     shown, cut = trends[:MOST_ROWS], len(trends) - MOST_ROWS
     head = [
@@ -72,8 +72,8 @@ def _row(trend: Trend) -> Markup:
         "–" if trend.pass_rate is None else f"{int(trend.pass_rate * 100)} %",
         f"{trend.flips}",
         f"{len(trend.seen):,}",
-        exact(trend.median),
-        exact(trend.tail),
+        format_seconds(trend.median),
+        format_seconds(trend.tail),
     )
     return element(
         "tr",

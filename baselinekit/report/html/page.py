@@ -9,7 +9,14 @@ from baselinekit.report.html import evals, results, svg
 from baselinekit.report.html.markup import Markup, element, joined, page
 from baselinekit.report.html.style import SCRIPT, STYLE
 from baselinekit.report.values import cut_line, short
-from baselinekit.report.wording import brief, counts, duration, headline, incomplete, warnings
+from baselinekit.report.wording import (
+    collect_warnings,
+    count_outcomes,
+    describe_incomplete,
+    format_brief,
+    format_duration,
+    headline,
+)
 
 MOST_ROWS = 20_000
 LONGEST = 6_000_000
@@ -30,7 +37,7 @@ def render(report: Report) -> str:
         rows.append(results.row(number, result, inside, report.trends.moments.get(result.id, ())))
     body = joined(
         _header(report),
-        _said([*warnings(report)[:_MOST_WARNINGS], *_cut(bare, len(ordered) - len(shown))]),
+        _said([*collect_warnings(report)[:_MOST_WARNINGS], *_cut(bare, len(ordered) - len(shown))]),
         element(
             "main",
             _revised(report.against),
@@ -53,9 +60,9 @@ def _cut(bare: int, rows: int) -> Iterator[str]:
 
 
 def _header(report: Report) -> Markup:
-    tally = [element("li", element("b", text), class_=outcome) for outcome, text in counts(report)] or [
-        element("li", "nothing ran")
-    ]
+    tally = [
+        element("li", element("b", text), class_=outcome) for outcome, text in count_outcomes(report)
+    ] or [element("li", "nothing ran")]
     facts = cut_line(
         " · ".join(part for part in (report.started, report.command, report.commit or "") if part), 300
     )
@@ -81,7 +88,11 @@ def _verdict(report: Report) -> str:
 
 def _but(report: Report) -> Markup | None:
     """Why it is not all, or not enough."""
-    return element("span", f" ({incomplete(report)})", class_="but") if incomplete(report) else None
+    return (
+        element("span", f" ({describe_incomplete(report)})", class_="but")
+        if describe_incomplete(report)
+        else None
+    )
 
 
 def _pictures(report: Report) -> Iterator[Markup]:
@@ -90,7 +101,7 @@ def _pictures(report: Report) -> Iterator[Markup]:
         label = f"The last {len(past[-svg.MOST :]) + 1:,} runs"
         yield _figure(svg.outcomes([*past[1 - svg.MOST :], report.summary], label), label)
     times = [result.seconds for result in report.results if result.seconds]
-    span = f"{brief(min(times))} to {brief(max(times))}" if times else ""
+    span = f"{format_brief(min(times))} to {format_brief(max(times))}" if times else ""
     if picture := svg.spread(times, f"How long each took: {span}"):
         yield _figure(picture, f"{span} each")
 
@@ -124,7 +135,7 @@ def _revised(against: Against | None) -> Iterator[Markup]:
             ),
             element("td", "; ".join(cut_line(way) for way in one.how)),
         )
-        for one in weakened.in_turn(against)[:_MOST_REVISED]
+        for one in weakened.worst_first(against)[:_MOST_REVISED]
     ]
     yield element("table", element("tbody", rows))
     if more := len(against.changes) - len(rows):
@@ -138,7 +149,7 @@ def _tools(report: Report) -> Markup:
             element("input", type="checkbox", value=outcome, checked=True, data_do="outcome"),
             f" {text}",
         )
-        for outcome, text in counts(report)
+        for outcome, text in count_outcomes(report)
     ]
     script = element(
         "div",
@@ -171,7 +182,7 @@ def _tools(report: Report) -> Markup:
 
 
 def _run(report: Report) -> Iterator[Markup]:
-    facts = {"started": report.started, "took": duration(report.seconds), "command": report.command}
+    facts = {"started": report.started, "took": format_duration(report.seconds), "command": report.command}
     facts |= _of_suite(report)
     facts |= {"tool": report.tool, "configuration": report.config or "none", "run": report.id}
     facts |= {short(name): short(value, 200) for name, value in sorted(report.environment.items())}

@@ -6,7 +6,16 @@ from baselinekit.report.differences import Block, Bounds, blocks, count
 from baselinekit.report.html import cases, differences, svg
 from baselinekit.report.html.markup import Markup, element, joined
 from baselinekit.report.values import cut_line, short
-from baselinekit.report.wording import brief, drifts, place, renewable, renewal, took, unshown, why
+from baselinekit.report.wording import (
+    describe_drift,
+    describe_reason,
+    describe_unshown,
+    describe_usage,
+    format_brief,
+    format_place,
+    renewable,
+    renewal,
+)
 from baselinekit.texts import many
 
 MOST_OPEN = 10
@@ -27,7 +36,7 @@ def row(number: int, result: Result, details: Markup | None, moments: tuple[Mome
         element("code", cut_line(result.id, 200), class_="id"),
         element("span", " · ".join(part for part in about if part), class_="name"),
         svg.spark([*moments, now]) or element("span"),
-        element("span", brief(result.seconds), class_="took"),
+        element("span", format_brief(result.seconds), class_="took"),
     )
     named = {"id": f"r{number}", "class_": f"result {result.outcome}", "data_outcome": result.outcome}
     if not details:
@@ -39,25 +48,25 @@ def row(number: int, result: Result, details: Markup | None, moments: tuple[Mome
 
 def inside(result: Result) -> Markup | None:
     """What there is to say of a result; of one that passed only what is noteworthy."""
-    noted = result.notes or result.environment_drift or why(result) or cases.is_noteworthy(result)
+    noted = result.notes or result.environment_drift or describe_reason(result) or cases.is_noteworthy(result)
     if result.outcome == "passed" and not noted:
         return None
     where = element(
         "p",
-        element("span", cut_line(place(result)), class_="place"),
+        element("span", cut_line(format_place(result)), class_="place"),
         element("code", cut_line(result.target)) if result.target else None,
-        element("span", took(result.usage), class_="dim") if took(result.usage) else None,
+        element("span", describe_usage(result.usage), class_="dim") if describe_usage(result.usage) else None,
         element("span", f"{result.attempts} attempts", class_="dim") if result.attempts > 1 else None,
         class_="where",
     )
-    reasons = [element("p", cut_line(line)) for line in why(result).splitlines()[:20]]
+    reasons = [element("p", cut_line(line)) for line in describe_reason(result).splitlines()[:20]]
     shown, left_out = blocks(result, bounds=_BOUNDS)
     return joined(
         where,
         reasons,
         _code(result),
         [_block(block) for block in shown],
-        element("p", unshown(left_out), class_="dim") if left_out else None,
+        element("p", describe_unshown(left_out), class_="dim") if left_out else None,
         cases.behind(result),
         _drift(result),
         [element("p", f"note: {cut_line(note)}", class_="dim") for note in result.notes[:_MOST_NOTES]],
@@ -85,7 +94,7 @@ def _block(block: Block) -> Markup:
 
 
 def _drift(result: Result) -> Markup | None:
-    changed, commits = drifts(result)
+    changed, commits = describe_drift(result)
     if not changed:
         return element("p", f"changed since capture: {commits}", class_="dim") if commits else None
     rows = [

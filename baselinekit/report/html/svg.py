@@ -7,7 +7,7 @@ from math import floor, log10
 
 from baselinekit.model.results import OUTCOMES, Moment, Summary
 from baselinekit.report.html.markup import Markup, element, joined
-from baselinekit.report.wording import brief
+from baselinekit.report.wording import format_brief
 
 MOST = 60
 """Points in a picture, the latest."""
@@ -80,7 +80,8 @@ def spark(moments: Sequence[Moment]) -> Markup:
         if moment.outcome != "passed"
     ]
     bad = len(dots)
-    label = f"{len(shown)} runs, {bad} not passed, {brief(shown[0].seconds)} to {brief(shown[-1].seconds)}"
+    first, last = format_brief(shown[0].seconds), format_brief(shown[-1].seconds)
+    label = f"{len(shown)} runs, {bad} not passed, {first} to {last}"
     return _picture(_WIDE, _LOW, label, joined(line, dots), "spark")
 
 

@@ -8,8 +8,8 @@ from report.reports import FILE, NASTY, report
 
 from baselinekit.model.grades import Attempt, Grade, GraderKind, Outcome
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
-from baselinekit.report.dispatch import eval_metrics, render, without_details
-from baselinekit.report.evals.terms import failing
+from baselinekit.report.evals.terms import format_failure, format_metrics as eval_metrics, without_details
+from baselinekit.report.forms.table import render_report
 from baselinekit.report.style import Style
 
 
@@ -31,7 +31,7 @@ def suite(*results: Result, metrics: tuple[Metric, ...] = (), **more: Any) -> Re
 
 
 def document(run: Report) -> Any:
-    return json.loads(render(run, "x.eval.json"))["eval_report"]
+    return json.loads(render_report(run, "x.eval.json"))["eval_report"]
 
 
 def many() -> Report:
@@ -76,7 +76,7 @@ def test_h66_of_nothing_there_is_no_rate() -> None:
 
 
 def test_h72_the_page_lists_what_passed_and_what_did_not() -> None:
-    page = render(many(), "x.eval.md")
+    page = render_report(many(), "x.eval.md")
     assert "## Capability Evals (13/15 passed)" in page
     assert "## Regression Evals (9/10 passed)" in page
     assert "- [ ] `cap-13` (FAILED)\n  - Expected: `olleh`\n  - Actual: `hello`" in page
@@ -105,7 +105,7 @@ def test_recommendations_follow_from_what_happened_and_name_it() -> None:
 @pytest.mark.parametrize("form", ["x.eval.md", "x.eval.json", "x.html", "x.md", "x.json", "x.junit.xml"])
 def test_h67_what_comes_from_outside_is_escaped(form: str) -> None:
     run = suite(case("a", "failed", name=NASTY, reason=NASTY, output={NASTY: [NASTY]}))
-    page = render(run, form)
+    page = render_report(run, form)
     assert "\x1b" not in page
     assert "\x07" not in page
     if form == "x.eval.md":
@@ -114,9 +114,9 @@ def test_h67_what_comes_from_outside_is_escaped(form: str) -> None:
 
 
 def test_the_terminal_shows_what_was_expected_and_what_came() -> None:
-    shown = failing(case("a", "failed", reason="it differs"), Style(), False)
+    shown = format_failure(case("a", "failed", reason="it differs"), Style(), False)
     assert "    expected olleh\n    actual   hello\n" in shown
-    nasty = failing(case("a", "failed", reason=NASTY, output=NASTY), Style(), True)
+    nasty = format_failure(case("a", "failed", reason=NASTY, output=NASTY), Style(), True)
     assert "\x1b" not in nasty
     assert "\n::error" not in nasty
 
@@ -131,6 +131,6 @@ def test_the_terminal_shows_the_metrics_that_tell_something() -> None:
 def test_h67_a_suite_may_keep_the_details_to_itself() -> None:
     run = without_details(suite(case("a", "failed", output="a secret of the house", reason="it differs")))
     for form in ("x.eval.md", "x.eval.json", "x.json", "x.html"):
-        page = render(run, form)
+        page = render_report(run, form)
         assert "olleh" not in page
         assert "a secret of the house" not in page

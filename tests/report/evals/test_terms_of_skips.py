@@ -6,7 +6,8 @@ from dataclasses import replace
 from report.reports import report, result
 
 from baselinekit.model.results import CaseFacts, Report, Result, SuiteFacts
-from baselinekit.report.dispatch import eval_skipped, render
+from baselinekit.report.evals.terms import format_skipped as eval_skipped
+from baselinekit.report.forms.table import render_report
 from baselinekit.report.style import Style
 
 PLAIN = Style(colour=False, width=80)
@@ -39,13 +40,13 @@ def test_of_many_reasons_some_are_told_and_the_others_counted() -> None:
 def test_every_report_has_the_reason() -> None:
     run = of(left_out("a", "until the key is here"))
     for form in (".md", ".eval.md", ".html", ".xml", ".eval.json", ".json"):
-        assert "until the key is here" in render(run, f"x{form}"), form
-    told = json.loads(render(run, "x.eval.json"))["eval_report"]
+        assert "until the key is here" in render_report(run, f"x{form}"), form
+    told = json.loads(render_report(run, "x.eval.json"))["eval_report"]
     assert told["skipped"] == [{"eval_id": "a", "reason": "until the key is here"}]
 
 
 def test_h66_the_two_pass_rates_say_of_what_they_are() -> None:
     states = [*["passed"] * 13, "failed", "error"]
     cases = [replace(result(f"c{n}", one), case=CaseFacts("capability")) for n, one in enumerate(states)]
-    summary = json.loads(render(of(*cases), "x.eval.json"))["eval_report"]["summary"]
+    summary = json.loads(render_report(of(*cases), "x.eval.json"))["eval_report"]["summary"]
     assert (summary["pass_rate"], summary["pass_rate_of_decided"]) == (0.867, 0.929)

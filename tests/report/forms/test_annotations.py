@@ -8,7 +8,8 @@ from report.reports import FILE, NASTY, report, result, spot
 
 from baselinekit.errors import Place, Problem
 from baselinekit.model.results import Against, Report, Result, Revised
-from baselinekit.report.dispatch import complaints, render
+from baselinekit.report.forms.annotations import format_problems as complaints
+from baselinekit.report.forms.table import render_report
 
 ANY_TEXT = st.text(st.characters(codec=None, categories=None))
 COMMAND = re.compile(r"::(error|warning|notice) ((?:\w+=[^:,\r\n]*)(?:,\w+=[^:,\r\n]*)*)::([^\r\n]*)")
@@ -17,7 +18,7 @@ COMMAND = re.compile(r"::(error|warning|notice) ((?:\w+=[^:,\r\n]*)(?:,\w+=[^:,\
 def said(run: Report) -> list[tuple[str, dict[str, str], str]]:
     """Every line as a runner reads it: what kind, its properties, its text."""
     found = []
-    for line in render(run, "github").splitlines():
+    for line in render_report(run, "github").splitlines():
         match = COMMAND.fullmatch(line)
         assert match, line
         pairs = dict(pair.split("=", 1) for pair in match[2].split(","))
@@ -73,7 +74,7 @@ def test_paths_count_from_the_root_of_the_repository() -> None:
 
 
 def test_all_well_says_nothing() -> None:
-    assert render(report(result("a", "passed")), "github") == ""
+    assert render_report(report(result("a", "passed")), "github") == ""
 
 
 @pytest.mark.parametrize(
@@ -118,7 +119,7 @@ def test_f31_no_text_from_outside_makes_or_changes_a_command(one: str, other: st
     found = said(run)
     assert [level for level, *_ in found] == ["error", "error"]
     assert all(list(properties) == ["file", "line", "title"] for _, properties, _ in found)
-    text = render(run, "github")
+    text = render_report(run, "github")
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
     assert not re.search(r"##(vso|teamcity)?\[", text)
 
@@ -143,7 +144,7 @@ def test_f31_a_baseline_that_the_change_weakens_is_told_at_its_line(strict: bool
 
 def test_a_long_text_is_cut() -> None:
     run = report(result("a", "error", reason="x" * 100_000))
-    assert len(render(run, "github")) < 4_000
+    assert len(render_report(run, "github")) < 4_000
 
 
 def test_f31_what_is_wrong_with_files_is_told_at_its_place() -> None:

@@ -11,17 +11,17 @@ from hypothesis import given, strategies as st
 from report.reports import FILE, NASTY, report, result, spot
 
 from baselinekit.model.results import Report
-from baselinekit.report.dispatch import render
+from baselinekit.report.forms.table import render_report
 
 ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=30)
 
 
 def sarif(run: Report) -> Any:
-    return json.loads(render(run, "x.sarif"))["runs"][0]
+    return json.loads(render_report(run, "x.sarif"))["runs"][0]
 
 
 def ctrf(run: Report) -> Any:
-    return json.loads(render(run, "x.ctrf.json"))
+    return json.loads(render_report(run, "x.ctrf.json"))
 
 
 def a_run(**more: Any) -> Report:

@@ -13,7 +13,8 @@ from report.reports import FILE, NASTY, report, result, spot
 from baselinekit.errors import InvalidInput
 from baselinekit.model.results import Report
 from baselinekit.model.values import ABSENT
-from baselinekit.report.dispatch import form_of, render, step_summary
+from baselinekit.report.forms.markdown import format_step_summary as step_summary
+from baselinekit.report.forms.table import FORMS, form_of, render_report
 
 TEXT = st.text(st.characters(codec=None, categories=None), max_size=30)
 
@@ -45,7 +46,7 @@ def a_run() -> Report:
 
 
 def test_the_result_file() -> None:
-    text = render(a_run(), "out/x.json")
+    text = render_report(a_run(), "out/x.json")
     written = json.loads(text, parse_float=Decimal)
     assert list(written) == ["format", "run", "summary", "results"]
     assert written["format"] == "baselinekit.results/1"
@@ -95,24 +96,24 @@ def test_the_result_file() -> None:
     assert (error["code"], error["reason"], error["attempts"]) == ("BK301", "refused\nsecond line", 3)
     assert "resolved" not in error
     assert "resolved" not in passed
-    assert render(a_run(), "x.json") == text
+    assert render_report(a_run(), "x.json") == text
 
 
 def test_only_an_output_of_up_to_a_megabyte_is_carried_along() -> None:
     fitting, too_long = (report(result("a", resolved="x" * size)) for size in (900_000, 1_000_000))
-    assert "resolved" in json.loads(render(fitting, "x.json"))["results"][0]
-    assert "resolved" not in json.loads(render(too_long, "x.json"))["results"][0]
+    assert "resolved" in json.loads(render_report(fitting, "x.json"))["results"][0]
+    assert "resolved" not in json.loads(render_report(too_long, "x.json"))["results"][0]
 
 
 def test_differences_are_counted_beyond_those_that_are_kept() -> None:
     run = report(result("a", "failed", spot(("k",), "value", 1, 2), count=20_000))
-    assert json.loads(render(run, "x.json"))["results"][0]["difference_count"] == 20_000
-    assert "and 19,999 more differences" in render(run, "x.md")
-    assert "and 19,999 more differences" in render(run, "x.xml")
+    assert json.loads(render_report(run, "x.json"))["results"][0]["difference_count"] == 20_000
+    assert "and 19,999 more differences" in render_report(run, "x.md")
+    assert "and 19,999 more differences" in render_report(run, "x.xml")
 
 
 def test_junit() -> None:
-    suite = ElementTree.fromstring(render(a_run(), "x.junit.xml").encode())[0]
+    suite = ElementTree.fromstring(render_report(a_run(), "x.junit.xml").encode())[0]
     assert suite.attrib == {
         "name": "baselinekit",
         "tests": "5",
@@ -154,7 +155,7 @@ def test_junit() -> None:
 def test_f34_every_character_there_is_survives_in_junit_or_is_shown() -> None:
     for start in range(0, 0x110000, 0x1000):
         text = "".join(map(chr, range(start, start + 0x1000)))
-        written = render(report(result("a", "error", reason=text, name=text)), "x.junit.xml")
+        written = render_report(report(result("a", "error", reason=text, name=text)), "x.junit.xml")
         (error,) = ElementTree.fromstring(written.encode()).iter("error")
         read = error.attrib["message"] + (error.text or "")
         for character in text[:: 0x1F if start else 1]:
@@ -163,7 +164,7 @@ def test_f34_every_character_there_is_survives_in_junit_or_is_shown() -> None:
 
 
 def test_markdown_as_it_is_read() -> None:
-    text = render(a_run(), "x.md")
+    text = render_report(a_run(), "x.md")
     assert text.startswith("## baselinekit: 1 failed, 1 error, 1 unscored, 1 skipped, 1 passed in 0.21s ")
     assert "\n> not recorded: a.yaml: no space left\n" in text
     assert f"| failed | `users-list` (critical) | 4 differences | `{FILE}:3` |" in text
@@ -174,7 +175,7 @@ def test_markdown_as_it_is_read() -> None:
     assert f'@@ body.users[1].email  {FILE}:14 @@\n- <<any_email>>\n+ "nobody"\n' in text
     assert "BK301 refused  \nsecond line\n" in text
     assert "fine" not in text
-    passed = render(report(result("a", "passed")), "x.md")
+    passed = render_report(report(result("a", "passed")), "x.md")
     assert passed == "## baselinekit: 1 passed in 0.21s\n"
 
 
@@ -187,7 +188,7 @@ def test_markdown_stays_within_a_comment_and_counts_what_it_leaves_out() -> None
         )
         for number in range(300)
     ]
-    text = render(report(*many), "x.md")
+    text = render_report(report(*many), "x.md")
     assert len(text) <= 60_000
     assert "and 200 more" in text
     shown = text.count("\n<details><summary>")
@@ -195,7 +196,7 @@ def test_markdown_stays_within_a_comment_and_counts_what_it_leaves_out() -> None
     assert shown > 10
 
     nasty = [spot((f"k{key}",), "value", "\u202e`" * 250, "\x1b" * 500) for key in range(50)]
-    alone = render(report(result("a", "failed", *nasty)), "x.md")
+    alone = render_report(report(result("a", "failed", *nasty)), "x.md")
     assert len(alone) <= 60_000
     told = alone.count("@@ k")
     left = re.search(r"… and (\d+) more differences", alone)
@@ -218,11 +219,11 @@ def test_every_form_survives_every_text(one: str, other: str) -> None:
         resolved={one: other},
     )
     run = report(nasty, result("e", "error", reason=other), warnings=(one,))
-    read = json.loads(render(run, "x.json"))
+    read = json.loads(render_report(run, "x.json"))
     assert read["results"][0]["differences"][0]["kind"] == "value"
-    ElementTree.fromstring(render(run, "x.junit.xml").encode())
+    ElementTree.fromstring(render_report(run, "x.junit.xml").encode())
     for path in ("x.json", "x.junit.xml", "x.md", "x.html", "x.sarif", "x.ctrf.json", "github"):
-        text = render(run, path)
+        text = render_report(run, path)
         text.encode()
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text)
 
@@ -236,7 +237,7 @@ def test_f33_a_folded_part_cannot_be_left() -> None:
     nasty = result(
         BREAKING, "failed", spot((BREAKING,), "value", BREAKING, "x"), name=BREAKING, target=BREAKING
     )
-    text = render(report(nasty, result("b", "error", reason=BREAKING)), "x.md")
+    text = render_report(report(nasty, result("b", "error", reason=BREAKING)), "x.md")
     fence = re.search(r"(?ms)^(`{3,})diff\n.*?^\1$", text)
     assert fence is not None
     assert len(fence[1]) == 5
@@ -260,7 +261,7 @@ def test_f33_a_summary_of_a_step_is_counted_in_bytes() -> None:
 
 def test_markdown_cannot_be_broken_out_of() -> None:
     nasty = result("id", "failed", spot((NASTY,), "value", NASTY, "b\n" + NASTY), name=NASTY, reason=NASTY)
-    text = render(report(nasty, warnings=(NASTY,)), "x.md")
+    text = render_report(report(nasty, warnings=(NASTY,)), "x.md")
     fence = re.search(r"(?ms)^(`{3,})diff\n.*?^\1$", text)
     assert fence is not None
     outside = text.replace(fence[0], "")
@@ -280,13 +281,19 @@ def test_an_unknown_ending_is_refused_with_those_that_are_known(path: str) -> No
 
 def test_endings_are_told_without_their_case() -> None:
     run = dataclasses.replace(a_run(), results=())
-    assert render(run, "A.JSON") == render(run, "dir.md/x.json")
-    assert render(run, "x.xml") == render(run, "x.JUnit.xml")
+    assert render_report(run, "A.JSON") == render_report(run, "dir.md/x.json")
+    assert render_report(run, "x.xml") == render_report(run, "x.JUnit.xml")
 
 
 def test_forms_that_other_programs_read_name_a_file_as_its_repository_does() -> None:
     run = dataclasses.replace(a_run(), folder="services/shop")
     for path in ("x.junit.xml", "x.sarif", "x.ctrf.json", "github"):
-        assert f"services/shop/{FILE}" in render(run, path), path
+        assert f"services/shop/{FILE}" in render_report(run, path), path
     for path in ("x.json", "x.md", "x.html"):  # a command to type is meant for the project's folder
-        assert "services/shop" not in render(run, path), path
+        assert "services/shop" not in render_report(run, path), path
+
+
+def test_a_new_form_is_a_file_and_a_row() -> None:
+    forms = {**FORMS, ".toy.txt": "report.forms.toyform"}
+    assert form_of("out/Run.Toy.txt", forms)(a_run()) == "users-list failed\norders error\n"
+    assert form_of("x.json", forms) is form_of("x.json")

@@ -10,7 +10,7 @@ from report.evalruns import EARLIER, JUDGES, METRICS, case, results
 from report.reports import FILE, NASTY, report, result, spot
 
 from baselinekit.model.results import Against, Metric, MetricChange, Report, Revised, SuiteFacts
-from baselinekit.report.dispatch import render
+from baselinekit.report.forms.table import render_report
 
 REVISED = (
     Revised("users", FILE, 7, "loosened", ("ignore_fields: users.*.name",)),
@@ -30,27 +30,27 @@ def evals(**more: Any) -> Report:
 
 
 def suite_of(run: Report) -> ElementTree.Element:
-    return ElementTree.fromstring(render(run, "x.junit.xml").encode())[0]
+    return ElementTree.fromstring(render_report(run, "x.junit.xml").encode())[0]
 
 
 def ctrf_of(run: Report) -> Any:
-    return json.loads(render(run, "x.ctrf.json"))["results"]
+    return json.loads(render_report(run, "x.ctrf.json"))["results"]
 
 
 def sarif_of(run: Report) -> Any:
-    return json.loads(render(run, "x.sarif"))["runs"][0]
+    return json.loads(render_report(run, "x.sarif"))["runs"][0]
 
 
 @pytest.mark.parametrize("path", ["x.html", "x.md", "x.junit.xml", "x.sarif", "x.ctrf.json", "x.json"])
 def test_every_form_lists_what_was_weakened(path: str) -> None:
-    written = render(weakened(False), path)
+    written = render_report(weakened(False), path)
     for said in ("users", "loosened", "ignore", "gone", "removed", "main"):
         assert said in written, said
 
 
 @pytest.mark.parametrize("path", ["x.html", "x.md", "x.eval.md", "x.junit.xml", "x.ctrf.json", "x.eval.json"])
 def test_every_form_tells_of_the_earlier_run_and_of_the_judges(path: str) -> None:
-    written = render(evals(), path)
+    written = render_report(evals(), path)
     for said in (
         "eval-20240119-143052",
         "regressed",
@@ -114,7 +114,7 @@ def test_sarif_has_a_result_for_each_weakened_baseline(strict: bool, level: str)
 
 def test_where_nothing_was_weakened_the_page_says_that_it_was_asked() -> None:
     run = report(result("a", "passed"), against=Against("main", "96e676b1a2b3"))
-    assert "no baseline added, removed or loosened" in render(run, "x.html")
+    assert "no baseline added, removed or loosened" in render_report(run, "x.html")
 
 
 def test_junit_has_the_metrics_and_the_verdicts_as_properties() -> None:
@@ -143,7 +143,7 @@ def test_ctrf_marks_what_is_flaky_and_what_regressed() -> None:
 
 
 def test_a_comment_shows_what_was_expected_and_what_came() -> None:
-    page = render(evals(), "x.md")
+    page = render_report(evals(), "x.md")
     assert "```diff\n@@ Expected @@\n- ab\n@@ Actual @@\n+ ba\n```" in page
     assert "@@ Actual @@\n+ The parcel\n+ came late.\n" in page
     assert "### Metrics\n" in page
@@ -151,15 +151,15 @@ def test_a_comment_shows_what_was_expected_and_what_came() -> None:
 
 
 def test_an_annotation_says_what_was_expected_and_what_came() -> None:
-    told = render(evals(), "github")
+    told = render_report(evals(), "github")
     assert "title=odd%3A failed::2 of 3 attempts passed; no%0Aexpected: ab%0Aactual: ba\n" in told
     hostile = case("a", "failed", output=NASTY, reason=NASTY)
-    assert len(render(report(hostile), "github").splitlines()) == 1
+    assert len(render_report(report(hostile), "github").splitlines()) == 1
 
 
 def test_a_comment_keeps_its_limit_with_many_cases_and_metrics() -> None:
     cases = tuple(dataclasses.replace(EARLIER.cases[0], id=f"{n}-" + "x" * 400) for n in range(500))
-    page = render(evals(earlier=dataclasses.replace(EARLIER, cases=cases)), "x.md")
+    page = render_report(evals(earlier=dataclasses.replace(EARLIER, cases=cases)), "x.md")
     assert len(page) <= 60_000
     assert "… and 480 more" in page
 
@@ -170,7 +170,7 @@ def test_f33_names_of_metrics_from_a_file_stay_what_they_are() -> None:
     )
     suite = SuiteFacts(NASTY, None, (Metric(NASTY, None, why=NASTY), Metric(NASTY, 0.5, NASTY)))
     for path in ("x.md", "x.eval.md", "x.junit.xml", "x.sarif"):
-        written = render(evals(earlier=earlier, suite=suite), path)
+        written = render_report(evals(earlier=earlier, suite=suite), path)
         assert "\x1b" not in written
         assert "\n::error::" not in written
         assert "not available: \x1b" not in written
@@ -184,7 +184,7 @@ GIT = {"git.commit": ("a1" * 20, "b2" * 20), "git.branch": ("main", "new")}
 def test_what_git_says_takes_one_line(path: str) -> None:
     def told(**more: Any) -> str:
         failed = result("a", "failed", spot(("k",), "value", 1, 2), environment_drift={**GIT, **more})
-        return render(report(failed), path)
+        return render_report(report(failed), path)
 
     alone = told()
     assert "a1a1a1a1a1a1" in alone

@@ -13,7 +13,7 @@ from report.reports import FILE, NASTY, report
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.ratings import Agreement, JudgeFacts
 from baselinekit.model.results import CaseChange, Earlier, Metric, MetricChange, Report, Result, SuiteFacts
-from baselinekit.report.dispatch import render
+from baselinekit.report.forms.table import render_report
 from baselinekit.report.html import svg
 from baselinekit.report.html.style import SCRIPT, STYLE
 
@@ -22,12 +22,12 @@ ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=30)
 
 
 def page_of(run: Report) -> Page:
-    return Page(render(run, "x.html"))
+    return Page(render_report(run, "x.html"))
 
 
 def rows_of(run: Report) -> list[list[str]]:
     """The cells of each row of each table, without markup."""
-    rows = re.findall(r"<tr>(.*?)</tr>", render(run, "x.html"))
+    rows = re.findall(r"<tr>(.*?)</tr>", render_report(run, "x.html"))
     return [
         [re.sub("<[^>]*>", "", cell) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row)]
         for row in rows
@@ -65,7 +65,7 @@ def test_h66_metrics_stand_there_in_both_views_with_their_intervals() -> None:
     assert ["pass@1", "per case", "0.500", "0.200 to 0.800", "", "8", "0.5", "PASS"] in rows
     assert ["pass@1", "pooled attempts", "0.520", "0.300 to 0.700", "", "14", "", ""] in rows
     assert ["pass@3", "per case", "none", "", "", "", "0.9", "FAIL"] in rows
-    assert 'aria-label="pass@1 0.500, 0.200 to 0.800"' in render(a_run(), "x.html")
+    assert 'aria-label="pass@1 0.500, 0.200 to 0.800"' in render_report(a_run(), "x.html")
 
 
 def test_h66_the_counts_are_by_category_and_by_grader() -> None:
@@ -87,7 +87,7 @@ def test_an_earlier_run_and_the_judges_stand_there_in_figures() -> None:
 
 
 def test_expected_and_actual_stand_beside_each_other() -> None:
-    written = render(a_run(), "x.html")
+    written = render_report(a_run(), "x.html")
     assert '<div class="gone"><div>- ab</div></div><div class="came"><div>+ ba</div></div>' in written
     assert '<div class="lines plain"><div>The parcel</div><div>came late.</div></div>' in written
     assert '<div class="said">users[0].name</div><div class="pair">' in written
@@ -97,7 +97,7 @@ def test_expected_and_actual_stand_beside_each_other() -> None:
 def test_texts_of_several_lines_become_a_diff_where_they_share_lines() -> None:
     def lines(expected: str, actual: str) -> str:
         wrong = grade("exact_match", "failed", 0.0, expected=expected, actual=actual)
-        return render(report(case("a", "failed", wrong)), "x.html")
+        return render_report(report(case("a", "failed", wrong)), "x.html")
 
     assert "<div>| b</div>" in lines("a\nb\nc\n", "a\nb\nd\n")
     assert '<div class="gone"><div>- a</div><div>- b</div></div>' in lines("a\nb\n", "c\nd\n")
@@ -108,10 +108,10 @@ def test_only_what_has_a_baseline_can_be_taken_for_right() -> None:
     text = page_of(a_run()).text
     assert text.count("Right as it is now?") == 1
     assert f"Right as it is now? baselinekit refresh {FILE}" in text
-    comment = render(a_run(), "x.md")
+    comment = render_report(a_run(), "x.md")
     assert f"Right as it is now? `baselinekit refresh {FILE}`" in comment
     assert "To see it: `baselinekit run " in comment
-    alone = render(report(case("a b", "failed")), "x.md")
+    alone = render_report(report(case("a b", "failed")), "x.md")
     assert "'a b'" in alone
     assert "refresh" not in alone
 

@@ -13,7 +13,7 @@ from report.pages import BREAKING, Page
 from report.reports import FILE, NASTY, report, result, spot
 
 from baselinekit.model.results import Against, Moment, PastRun, Report, Revised, Summary, Trends
-from baselinekit.report.dispatch import render
+from baselinekit.report.forms.table import render_report
 from baselinekit.report.html.markup import Markup, element, joined, page
 from baselinekit.report.html.style import SCRIPT, STYLE
 
@@ -22,7 +22,7 @@ ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=40)
 
 
 def page_of(run: Report) -> Page:
-    return Page(render(run, "x.html"))
+    return Page(render_report(run, "x.html"))
 
 
 def hostile(one: str, other: str) -> Report:
@@ -59,7 +59,7 @@ def hostile(one: str, other: str) -> Report:
 @example(BREAKING, NASTY)
 @example("</script><script>", "' autofocus onfocus='x")
 def test_f32_whatever_a_text_says_it_is_text(one: str, other: str) -> None:
-    written = render(hostile(one, other), "x.html")
+    written = render_report(hostile(one, other), "x.html")
     parsed = Page(written)
     assert parsed.verbatim == {"script": [SCRIPT], "style": [STYLE]}
     tags = {tag for tag, _ in parsed.elements}
@@ -89,7 +89,7 @@ def test_f32_what_was_hostile_can_still_be_read() -> None:
 
 
 def test_f32_the_page_forbids_itself_everything_but_its_own_style_and_script() -> None:
-    written = render(hostile(BREAKING, NASTY), "x.html")
+    written = render_report(hostile(BREAKING, NASTY), "x.html")
     policy = next(
         attributes["content"] or ""
         for tag, attributes in Page(written).elements
@@ -159,7 +159,7 @@ def test_what_did_not_pass_is_open_and_what_there_is_nothing_to_say_of_does_not_
 
 
 def test_old_and_new_stand_in_a_pair_with_what_differs_marked() -> None:
-    written = render(a_run(), "x.html")
+    written = render_report(a_run(), "x.html")
     assert (
         '<div class="pair"><div class="gone"><div>- &quot;Grace <mark>B. </mark>Hopper&quot;</div></div>'
         '<div class="came"><div>+ &quot;Grace Hopper&quot;</div></div></div>'
@@ -256,7 +256,7 @@ def test_a_long_run_stays_openable_and_counts_what_is_cut() -> None:
     many = [result(f"bad-{n}", "failed", *spots) for n in range(half)]
     many += [result(f"good-{n}", "passed") for n in range(half)]
     began = time.thread_time()
-    written = render(report(*many), "x.html")
+    written = render_report(report(*many), "x.html")
     assert time.thread_time() - began < 40
     assert len(written) < 10_000_000
     assert written.count('data-outcome="') == 2 * half
@@ -267,5 +267,5 @@ def test_a_long_run_stays_openable_and_counts_what_is_cut() -> None:
 
 @pytest.mark.slow
 def test_more_rows_than_a_page_holds_are_counted() -> None:
-    written = render(report(*[result("a", "passed")] * 20_005), "x.html")
+    written = render_report(report(*[result("a", "passed")] * 20_005), "x.html")
     assert "5 more results are not in this page" in written
