@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 MOST_OF_ONE = 3.0
-MOST_OF_ALL = 75.0
+MOST_OF_ALL = 90.0
 """Seconds of a processor like the one that they were measured on."""
 
 _PACE = 0.0125
@@ -22,8 +22,9 @@ _PACE = 0.0125
 class Quickness:
     """A plugin of pytest, in every process of a run."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_of_one: float = MOST_OF_ONE) -> None:
         self.spent: dict[str, float] = {}
+        self._most_of_one = most_of_one
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -50,13 +51,16 @@ class Quickness:
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
             output["spent"] = self.spent
-        elif self.spent and too_dear(self.spent, pace()) and session.exitstatus == pytest.ExitCode.OK:
+        elif self._told() and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"{sum(self.spent.values()):.0f} s of processor time in all")
-        for line in too_dear(self.spent, pace()):
+        for line in self._told():
             terminalreporter.write_line(line)
+
+    def _told(self) -> list[str]:
+        return too_dear(self.spent, pace(), self._most_of_one) if self.spent else []
 
 
 def processor_time() -> float:
@@ -81,16 +85,16 @@ def pace() -> float:
     return max(1.0, min(once() for _ in range(5)) / _PACE)
 
 
-def too_dear(spent: Mapping[str, float], pace: float) -> list[str]:
+def too_dear(spent: Mapping[str, float], pace: float, most_of_one: float = MOST_OF_ONE) -> list[str]:
     """What to tell whoever made the quick tests slow; nothing where they are quick."""
     dearest = sorted(spent.items(), key=lambda one: -one[1])
-    each = [(name, seconds) for name, seconds in dearest if seconds > MOST_OF_ONE * pace]
+    each = [(name, seconds) for name, seconds in dearest if seconds > most_of_one * pace]
     whole = sum(spent.values())
     if whole > MOST_OF_ALL * pace:
         told = [f"The quick tests take {whole:.0f} s of processor time, {MOST_OF_ALL * pace:.0f} s at most."]
         each = each or dearest[:10]
     elif each:
-        told = [f"Too slow for every save: {MOST_OF_ONE * pace:.1f} s of processor time at most."]
+        told = [f"Too slow for every save: {most_of_one * pace:.1f} s of processor time at most."]
     else:
         return []
     return [

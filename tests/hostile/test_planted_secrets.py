@@ -49,6 +49,9 @@ TOLD: dict[str, dict[str, Any]] = {"program": {}, "failing": {}}
 
 KEYED = {"status": 200, "body": {"keys": {"another": "there"}}}
 UNLIKE = {"keys": KEYED, "prompt-program": "as it was", "prompt-failing": "as it was"}
+ONE_OF_EACH = ("sent", "shut", "writes", "skill-answers", "prompt-default", "prompt-broken")
+"""Every kind of recipe, answers and errors, for the ways to run that tell no more of one than of another."""
+
 SECRET = {"secret": True, "hosts": ["127.0.0.1"]}
 SMALL = ["s3same-open", "door-number-17", "8271-4411"]
 
@@ -189,11 +192,12 @@ def test_f07_f49_a_hundred_planted_secrets_are_nowhere(project: Attacked) -> Non
     project.baseline("draft", [], asking("/body"))
     draft = project.folder / "baselines/draft.yaml"
     draft.write_text(draft.read_text().replace("baseline: {output: []}\n", ""))
+    one_of_each = [word for id in ONE_OF_EACH for word in ("--id", id)]
     nothing_is_out(
         project,
         told,
-        run("compare", "--json", "--cache"),
-        run("compare", "--offline", "calls"),
+        run("compare", "--json", "--cache", *one_of_each),
+        run("compare", "--offline", "calls", *one_of_each),
         run("compare", "--id", "prompt-*", "--resume"),
         run("doctor", "--ci"),
         run("doctor", "--ci", "--json"),
