@@ -14,7 +14,7 @@ READY = .venv/ready
 help:
 	@echo "make demo     see it work: a small service, its baselines, and an upgrade that breaks them"
 	@echo "make check    on every save: format, lint, types, laws, unit and golden tests; under a minute"
-	@echo "make test     format, lint, types, tests, our own baselines: all that CI does"
+	@echo "make test     format, lint, types, tests, our own baselines: all that CI does (LONG=1: more of each)"
 	@echo "make anyday   the tests that start commands, on other days and in other zones: ten minutes"
 	@echo "make bench    how fast it is, beside its peers: ten minutes (ONLY=matcher picks, LONG=1 does more)"
 	@echo "make lowest   the tests against the oldest versions that setup.cfg allows (Python 3.11)"
@@ -26,7 +26,7 @@ demo: $(READY)
 	@$(BIN)/python -P -m baselinekit demo
 
 # A process that has nothing left to do takes tests over from one that has.
-PYTEST = $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
+PYTEST = $(if $(LONG),BASELINEKIT_THOROUGH=1) $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 check: static
 	@echo "== the quick tests: laws, units and golden cases"
