@@ -5,17 +5,16 @@ from collections.abc import Hashable, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 
-from baselinekit.compare.explain import Pairs, align, same_rows
 from baselinekit.compare.leaves import Elements, Selected, is_left_out
 from baselinekit.compare.literal import Literal
 from baselinekit.compare.objects import Object
-from baselinekit.compare.pairing import freeze
 from baselinekit.compare.rules import Mode, Side, State
 from baselinekit.compare.walk import Link, Mismatch, Node, Walk
 from baselinekit.model.comparison import Difference
 from baselinekit.model.values import Json
-from baselinekit.placeholders.accepts import is_number
 from baselinekit.placeholders.grammar import escape_value
+from baselinekit.tree.alignment import Alignment, align, same_rows
+from baselinekit.tree.equality import freeze, is_number
 
 # Arrays whose order counts, and templates that describe every element.
 
@@ -119,7 +118,7 @@ class Ordered:
             self.at,
         )
         found = inner.pairs([actual[a] for a in left], walk)
-        whole = Pairs(
+        whole = Alignment(
             [(rest[e], left[a]) for e, a in found.pairs],
             [rest[e] for e in found.missing],
             [left[a] for a in found.extra],
@@ -130,7 +129,7 @@ class Ordered:
         chosen = replace(self, items=tuple(nodes))
         return chosen._walk_pairs(whole, actual, walk, path, 0)
 
-    def _between(self, whole: Pairs, aside: list[int], free: list[int], elements: Elements) -> None:
+    def _between(self, whole: Alignment, aside: list[int], free: list[int], elements: Elements) -> None:
         """Add the elements that are left out, and what is missing of them: between two pairs there must be as
         many as have to be there."""
         begin = (-1, -1)
@@ -145,18 +144,18 @@ class Ordered:
         whole.pairs.extend(found)
         whole.pairs.sort()
 
-    def pairs(self, actual: list[Json], walk: Walk) -> Pairs:
+    def pairs(self, actual: list[Json], walk: Walk) -> Alignment:
         """Which elements belong together, before any of them is told to differ."""
         start = dict(walk.bindings) if walk.bound else walk.bindings
         agreed, _ = self._agreeing(actual, walk, None)
         walk.bindings = dict(start)
         if agreed == len(self.items) == len(actual):
-            return Pairs([(n, n) for n in range(agreed)], [], [])
+            return Alignment([(n, n) for n in range(agreed)], [], [])
         found = self._without_optional(actual, walk) or self._likely(actual, walk, agreed)
         walk.bindings = start
         return found
 
-    def _without_optional(self, actual: list[Json], walk: Walk) -> Pairs | None:
+    def _without_optional(self, actual: list[Json], walk: Walk) -> Alignment | None:
         """The pairs when leaving out optional elements explains everything; None if it does not."""
         items = self.items
         if self.open:
@@ -173,7 +172,7 @@ class Ordered:
                 )
         if not fits[0][0]:
             return None
-        found = Pairs([], [], [])
+        found = Alignment([], [], [])
         a = 0
         for e, node in enumerate(items):
             if a < len(actual) and fits[e + 1][a + 1] and walk.matches(node, actual[a]):
@@ -183,14 +182,16 @@ class Ordered:
                 found.missing.append(e)
         return found
 
-    def _likely(self, actual: list[Json], walk: Walk, head: int) -> Pairs:
+    def _likely(self, actual: list[Json], walk: Walk, head: int) -> Alignment:
         """The pairs that a reader would see: what agrees where it stands, and in between the likeliest. Where
         further elements do not matter the place alone decides, since the verdict would hang on it."""
         rows, columns = len(self.items), len(actual)
         if self.open:
             shared = min(rows, columns)
-            return Pairs([(n, n) for n in range(shared)], [*range(shared, rows)], [*range(shared, columns)])
-        found = Pairs([(n, n) for n in range(head)], [], [])
+            return Alignment(
+                [(n, n) for n in range(shared)], [*range(shared, rows)], [*range(shared, columns)]
+            )
+        found = Alignment([(n, n) for n in range(head)], [], [])
         ident = Ident(self.items)
         for e1, e2, a1, a2 in self._stretches(actual, walk, head, found.pairs):
             inner = align(self.expected[e1:e2], actual[a1:a2], ident)
@@ -228,7 +229,7 @@ class Ordered:
             stretches.append((begin, rows, begin, rows))
         return stretches
 
-    def _walk_pairs(self, whole: Pairs, actual: list[Json], walk: Walk, path: Link, head: int) -> Json:
+    def _walk_pairs(self, whole: Alignment, actual: list[Json], walk: Walk, path: Link, head: int) -> Json:
         resolved: dict[int, Json] = {}
         before = walk.count
         moved = self._moved(whole, actual, walk)
@@ -265,7 +266,7 @@ class Ordered:
         walk.shuffled |= bool(whole.missing or whole.extra)
         return [resolved[a] for a in sorted(resolved)]
 
-    def _moved(self, whole: Pairs, actual: list[Json], walk: Walk) -> dict[int, int]:
+    def _moved(self, whole: Alignment, actual: list[Json], walk: Walk) -> dict[int, int]:
         """Rows that stand elsewhere, as they are. The first fifty of each are looked at."""
         moved: dict[int, int] = {}
         free = whole.extra[:50]

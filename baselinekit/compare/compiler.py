@@ -35,11 +35,10 @@ from baselinekit.compare.walk import Link, Node, unroll
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.baselines import ArrayMode, By, FieldRule
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.accepts import is_number
 from baselinekit.placeholders.grammar import describes_many, has_marker, tokens_in
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import Inline, Placeholder, binds, compile_text
-from baselinekit.tree.equality import bytes_of
+from baselinekit.tree.equality import bytes_of, is_number
 
 # A literal array that is opened since something else than it was met: all that it holds is literal too.
 

@@ -6,9 +6,7 @@ from dataclasses import dataclass, replace
 from baselinekit.compare import limits, outputs, settings
 from baselinekit.compare.arrays import in_document_order
 from baselinekit.compare.compiler import Compiler
-from baselinekit.compare.explain import align as align, pair_leftovers as pair_leftovers
 from baselinekit.compare.objects import missing_keys
-from baselinekit.compare.pairing import freeze as freeze
 from baselinekit.compare.rules import Rule, automaton_of, least_similarity as least_similarity
 from baselinekit.compare.walk import Node, Walk
 from baselinekit.compare.weakened import weakened as weakened

@@ -11,12 +11,13 @@ from baselinekit.compare.rules import Rule, State
 from baselinekit.documents.jsonfile import compact
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.values import Json, Path, json_type
-from baselinekit.placeholders.accepts import Extent, is_number, of_types
+from baselinekit.placeholders.accepts import Extent, of_types
 from baselinekit.placeholders.contained import takes_all, takes_known
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 from baselinekit.texts import already_masked, clipped, many
+from baselinekit.tree.equality import is_number
 
 _LONGEST = 60
 

@@ -10,9 +10,10 @@ from baselinekit.compare.walk import Link, Node, Walk, unroll
 from baselinekit.model.baselines import BOUNDS, Tolerance
 from baselinekit.model.comparison import SimilarityQuestion
 from baselinekit.model.values import Json, json_type
-from baselinekit.placeholders.accepts import EXACT, between, decimal, delta, is_number, same_number
+from baselinekit.placeholders.accepts import between
 from baselinekit.placeholders.grammar import escape, escape_value, has_marker
 from baselinekit.placeholders.template import Inline, Placeholder
+from baselinekit.tree.equality import EXACT, decimal, delta, is_number, same_number
 from baselinekit.tree.paths import render
 
 # Numbers and their tolerances, in decimal arithmetic on the written digits: 4.2 -> 3.9 is -0.3 exactly.
@@ -330,53 +331,3 @@ class Elements:
 def is_left_out(node: Node) -> bool:
     """Whether a rule leaves out an element of the baseline, as it stands there."""
     return isinstance(node.own if isinstance(node, Selected) else node, Ignored)
-
-
-def reach(
-    found: dict[int, int], rows: int, needed: Sequence[int], partners: Callable[[int], Sequence[int]]
-) -> dict[int, int]:
-    """The matching of rows to columns, changed so that as many of the needed columns as can be have a row. No
-    row loses its partner for none."""
-    takers: dict[int, list[int]] = {}
-    for row in range(rows):
-        for column in partners(row):
-            takers.setdefault(column, []).append(row)
-    must, column_of = set(needed), dict(found)
-    taken = set(found.values())
-    for start in needed:
-        if start in taken:
-            continue
-        came_from: dict[int, tuple[int, int] | None] = {start: None}
-        queue = [start]
-        for column in queue:
-            end = _next_columns(column, takers.get(column, ()), column_of, must, came_from, queue)
-            if end is not None:
-                row, step = end, column
-                while True:
-                    column_of[row] = step
-                    origin = came_from[step]
-                    if origin is None:
-                        break
-                    row, step = origin
-                break
-    return column_of
-
-
-def _next_columns(
-    column: int,
-    takers: Sequence[int],
-    column_of: dict[int, int],
-    must: set[int],
-    came_from: dict[int, tuple[int, int] | None],
-    queue: list[int],
-) -> int | None:
-    """A row that can take the column at once: it is free, or what it has need not be taken. Else the columns
-    of those rows are put into the queue."""
-    for row in takers:
-        had = column_of.get(row)
-        if had is None or had not in must:
-            return row
-        if had not in came_from:
-            came_from[had] = (row, column)
-            queue.append(had)
-    return None

@@ -7,14 +7,14 @@ from itertools import chain, compress, count
 from operator import itemgetter, ne
 from typing import Any
 
-from baselinekit.compare.explain import same_rows
 from baselinekit.compare.leaves import Scalar
 from baselinekit.compare.rules import Mode, Rule, State
 from baselinekit.compare.walk import Link, Node, Walk
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.placeholders.template import Inline, Placeholder
-from baselinekit.tree.equality import bytes_of, is_written_as
+from baselinekit.tree.alignment import same_rows
+from baselinekit.tree.equality import bytes_of, identical, is_written_as
 
 # What is literal in a stored output: no placeholder is in it, so bytes can say whether something equals
 # it. They tell the type of every number and the order of every key, where `==` would take true for 1.
@@ -72,18 +72,6 @@ def shows_more(value: Json, names: Container[str]) -> bool:
         else:
             return value.__class__ is str and has_marker(value)
     return False
-
-
-def identical(left: Json, right: Json) -> bool:
-    """Equal with every type, and the keys in the same order. False says nothing yet."""
-    if left.__class__ is not right.__class__:
-        return False
-    if left != right:
-        return False
-    if left.__class__ is dict or left.__class__ is list:
-        data = bytes_of(left)
-        return data is not None and data == bytes_of(right)
-    return True
 
 
 @dataclass(slots=True, eq=False)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from baselinekit.compare.leaves import Ignored, PlaceholderNode, Scalar
-from baselinekit.compare.literal import identical
 from baselinekit.compare.rules import Mode, Rule, State
 from baselinekit.compare.walk import Link, Node, Walk
 from baselinekit.model.comparison import Difference
@@ -13,7 +12,7 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.template import Inline, Placeholder
 from baselinekit.tree.changes import with_new_keys
-from baselinekit.tree.equality import bytes_of
+from baselinekit.tree.equality import bytes_of, identical
 from baselinekit.tree.paths import Key, OneOf, Pattern, Segment, Wild, children, find, fits, leads_somewhere
 
 # Objects, and the response headers among them.

@@ -3,7 +3,7 @@ score counts: no score tells `allowed` from `not allowed`, or user 17 from user 
 
 Where no model reads the texts, a word that carries a fact by itself must not be replaced by another of its
 kind either: a unit, a name, a day, `all` by `some`, `rose` by `fell`. What else changed is not noticed:
-tests/compare/test_fact_pairs.py counts it."""
+tests/compare/test_semantic_fact_pairs.py counts it."""
 
 import re
 from collections import Counter

@@ -9,7 +9,7 @@ from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.model.baselines import BOUNDS, FLAGS, FieldRule, Rules, Tolerance, Type
 from baselinekit.model.comparison import method_problems
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.accepts import is_number
+from baselinekit.tree.equality import is_number
 from baselinekit.tree.paths import Pattern, Wild, parse, roots
 
 _BODY = ("body",)

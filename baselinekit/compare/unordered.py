@@ -6,18 +6,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from baselinekit.compare.explain import pair_leftovers
-from baselinekit.compare.leaves import Elements, Scalar, is_left_out, reach
-from baselinekit.compare.literal import Columns, Literal, identical
+from baselinekit.compare.leaves import Elements, Scalar, is_left_out
+from baselinekit.compare.literal import Columns, Literal
 from baselinekit.compare.objects import Object
-from baselinekit.compare.pairing import Flow, TooManyWays, freeze, in_authors_order, search
+from baselinekit.compare.pairing import in_authors_order
 from baselinekit.compare.rules import Mode
 from baselinekit.compare.walk import Link, Mismatch, Node, Walk, unroll
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.placeholders.accepts import Bindings, is_number
+from baselinekit.placeholders.accepts import Bindings
 from baselinekit.placeholders.grammar import escape_value, tokens_in
-from baselinekit.tree.equality import bytes_of
+from baselinekit.tree.alignment import pair_leftovers
+from baselinekit.tree.equality import bytes_of, freeze, identical, is_number
+from baselinekit.tree.matching import Flow, TooManyWays, reach, search
 from baselinekit.tree.paths import render
 
 # The rows of an array whose order is free, grouped: rows of the baseline that ask for the same, and rows
@@ -345,7 +346,7 @@ class Unordered:
             partners = self._partners(groups, rows, trials)
         except TooManyWays:
             raise trials.limit() from None
-        pairs = reach(pairs, len(rows), needed, partners.__getitem__)
+        pairs = reach(pairs, needed, partners)
         return {rows[n]: column for n, column in pairs.items()}
 
     def _overfull(self, groups: Groups) -> bool:

@@ -15,8 +15,8 @@ from baselinekit.model.graders import (
     RegexMatch,
 )
 from baselinekit.model.values import Json
-from baselinekit.placeholders.accepts import same
 from baselinekit.placeholders.pattern import RegexBudget, compiled, search
+from baselinekit.tree.equality import same_json
 
 Judged = tuple[bool, str, dict[str, Json]]
 """Whether it passes, why not, and what a report shows."""
@@ -43,7 +43,7 @@ def exact_match(look: Callable[[Json], Json], how: ExactMatch, expected: Expecte
         wanted, found = _normalised(choice, how), _normalised(look(choice), how)
         if not isinstance(wanted, str) and isinstance(found, str):
             found = json_in(found)
-        if same(wanted, found):
+        if same_json(wanted, found):
             return True, "", {"expected": wanted, "actual": found, **_which(number)}
     wanted = _normalised(choices[0], how) if choices else None
     return False, "it is not the expected output", {"expected": wanted, "actual": actual}

@@ -13,9 +13,9 @@ from baselinekit.model.graders import (
 )
 from baselinekit.model.observation import Ran, Returned
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.placeholders.accepts import decimal, is_number, same
 from baselinekit.placeholders.pattern import RegexBudget, compiled, full_match
 from baselinekit.texts import Mask, already_masked, beginning_of, clipped, end_of
+from baselinekit.tree.equality import decimal, is_number, same_json
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TOLERANCE = 1e-9
@@ -122,7 +122,7 @@ def equal(call: Call, got: Returned, regex_budget: RegexBudget) -> bool:
         return near(wanted, value, Decimal(str(_TOLERANCE if call.tolerance is None else call.tolerance)))
     if call.comparator == "regex":
         return isinstance(value, str) and full_match(compiled(str(wanted)), value, regex_budget) is not None
-    return same(wanted, value)
+    return same_json(wanted, value)
 
 
 def near(wanted: Json, value: Json, tolerance: Decimal) -> bool:
@@ -137,21 +137,21 @@ def near(wanted: Json, value: Json, tolerance: Decimal) -> bool:
         return len(wanted) == len(value) and all(near(left, right, tolerance) for left, right in pairs)
     if isinstance(wanted, dict) and isinstance(value, dict):
         return wanted.keys() == value.keys() and all(near(wanted[k], value[k], tolerance) for k in wanted)
-    return same(wanted, value)
+    return same_json(wanted, value)
 
 
 def _matched(wanted: list[Json], value: list[Json], once: bool) -> bool:
     """The same elements; `once`: each as often as in the other. Equality has no ties to choose between, so
     the first one that fits will do."""
     if not once:
-        return all(any(same(a, b) for b in value) for a in wanted) and all(
-            any(same(a, b) for a in wanted) for b in value
+        return all(any(same_json(a, b) for b in value) for a in wanted) and all(
+            any(same_json(a, b) for a in wanted) for b in value
         )
     if len(wanted) != len(value):
         return False
     left = list(value)
     for each in wanted:
-        found = next((n for n, other in enumerate(left) if same(each, other)), None)
+        found = next((n for n, other in enumerate(left) if same_json(each, other)), None)
         if found is None:
             return False
         del left[found]

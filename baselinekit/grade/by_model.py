@@ -18,7 +18,7 @@ from baselinekit.model.graders import (
 )
 from baselinekit.model.questions import Ask
 from baselinekit.model.values import Json
-from baselinekit.placeholders.accepts import decimal, is_number
+from baselinekit.tree.equality import decimal, is_number
 
 _PASSING_SHARE = 0.75
 """Of the range, where nobody says otherwise: 4 of 1 to 5."""

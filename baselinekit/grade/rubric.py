@@ -6,7 +6,7 @@ from baselinekit.grade.judging import nonce_of, question, reply, unusable
 from baselinekit.model.questions import Ask
 from baselinekit.model.recipes import Scores
 from baselinekit.model.values import Json
-from baselinekit.placeholders.accepts import is_number
+from baselinekit.tree.equality import is_number
 
 
 def rubric_question(text: str, rubric: Mapping[str, str], scores: Scores) -> Ask:

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.model.graders import HumanRating, Option, RatingScale
 from baselinekit.model.values import Json
-from baselinekit.placeholders.accepts import is_number
-from baselinekit.tree.equality import canonical
+from baselinekit.tree.equality import canonical, is_number
 
 _PASS_FAIL = [Option(True, "Pass"), Option(False, "Fail")]
 _ALSO = {True: ("yes", "y", "pass", "p"), False: ("no", "n", "fail", "f")}

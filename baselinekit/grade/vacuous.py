@@ -20,8 +20,8 @@ from baselinekit.model.graders import (
     StructuralMatch,
 )
 from baselinekit.model.values import Json
-from baselinekit.placeholders.accepts import is_number
 from baselinekit.placeholders.pattern import compiled
+from baselinekit.tree.equality import is_number
 
 _ANYTHING = frozenset(("<<any>>", "<<any?>>", "<<any|null>>", "{{any}}"))
 _LOOKS_AROUND = re.compile(r"\(\?[=!<]|\\[bBAZzGKmMXY]|[\^$]")

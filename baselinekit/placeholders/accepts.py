@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Context, Decimal
-from math import isfinite
+from decimal import Decimal
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import Token
+from baselinekit.tree.equality import decimal, is_number, same_json
 from baselinekit.variables import as_text
 
 # What a placeholder accepts. A kind is a small test, and how it is read inside a longer text.
@@ -16,8 +16,6 @@ from baselinekit.variables import as_text
 
 Args = tuple[Json, ...]
 
-EXACT = Context(prec=3_000, traps=[])
-"""Wide enough for any two numbers that a file or an answer may hold; beyond it lies infinity."""
 
 _MOST_DIGITS = 1_000
 _MOST = 1_000_000_000
@@ -74,25 +72,6 @@ class Kind:
     extent: Extent = UNKNOWN
 
 
-def is_number(value: Json) -> bool:
-    """A JSON number: no boolean, and neither NaN nor infinite."""
-    if isinstance(value, float):
-        return isfinite(value)
-    if isinstance(value, Decimal):
-        return value.is_finite()
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def decimal(value: Json) -> Decimal:
-    """A number on its written digits: 4.2 is 4.2, not 4.2000000000000001776."""
-    return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-
-
-def delta(before: Json, after: Json) -> Decimal:
-    """What must be added to `before` to get `after`, to the last digit."""
-    return EXACT.subtract(decimal(after), decimal(before))
-
-
 def read_number(text: str) -> Json:
     digits = text.removeprefix("-")
     return int(text) if digits.isdecimal() and len(digits) <= _MOST_DIGITS else Decimal(text)
@@ -101,29 +80,6 @@ def read_number(text: str) -> Json:
 def between(number: Json, low: Json, high: Json) -> bool:
     exact = decimal(number)
     return (low is None or exact >= decimal(low)) and (high is None or exact <= decimal(high))
-
-
-def same_number(left: Json, right: Json) -> bool:
-    """Equal by their written digits. Between two types `==` would ask for the binary value instead: for the
-    float 1e23 that is another whole number than the one it is written as."""
-    if left.__class__ is right.__class__:
-        return bool(left == right)
-    return decimal(left) == decimal(right)
-
-
-def same(left: Json, right: Json) -> bool:
-    """Equal as JSON, numbers by their value: true is never 1."""
-    if isinstance(left, dict):
-        return (
-            isinstance(right, dict)
-            and left.keys() == right.keys()
-            and all(same(value, right[key]) for key, value in left.items())
-        )
-    if isinstance(left, list):
-        return isinstance(right, list) and len(left) == len(right) and all(map(same, left, right))
-    if is_number(left) and is_number(right):
-        return same_number(left, right)
-    return left.__class__ is right.__class__ and bool(left == right)
 
 
 def bad_args(name: str, why: str, example: str) -> InvalidInput:
@@ -192,4 +148,4 @@ def bound(token: Token, value: Json, bindings: Bindings) -> bool:
         bindings[token.key] = value  # now it is known what the part of a text was
     if isinstance(known, Piece) or isinstance(value, Piece):
         return as_text(known) == as_text(value)
-    return same(known, value)
+    return same_json(known, value)

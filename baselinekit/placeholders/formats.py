@@ -12,17 +12,8 @@ from functools import cache, partial
 from ipaddress import ip_address
 
 from baselinekit.model.values import Json
-from baselinekit.placeholders.accepts import (
-    Args,
-    Extent,
-    Kind,
-    count,
-    is_number,
-    read_number,
-    seconds,
-    take,
-    whole,
-)
+from baselinekit.placeholders.accepts import Args, Extent, Kind, count, read_number, seconds, take, whole
+from baselinekit.tree.equality import is_number
 
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _MOST_LABELS = 126

@@ -8,7 +8,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from itertools import chain, pairwise
 
 from baselinekit.model.values import Json, json_type
-from baselinekit.placeholders.accepts import EXACT, decimal, is_number, whole
+from baselinekit.placeholders.accepts import whole
 from baselinekit.placeholders.grammar import escape
 from baselinekit.placeholders.proposals import (
     PlaceholderProposal,
@@ -20,6 +20,7 @@ from baselinekit.placeholders.proposals import (
 )
 from baselinekit.placeholders.table import Words
 from baselinekit.texts import many
+from baselinekit.tree.equality import EXACT, decimal, is_number
 
 # Numbers that were seen -> the range that they are likely to stay in, as a placeholder.
 

@@ -9,7 +9,6 @@ from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders import formats
 from baselinekit.placeholders.accepts import (
-    EXACT,
     Args,
     Extent,
     Kind,
@@ -17,16 +16,13 @@ from baselinekit.placeholders.accepts import (
     between,
     bounds,
     count,
-    decimal,
-    delta,
-    is_number,
     of_types,
     read_number,
-    same,
     take,
 )
 from baselinekit.placeholders.grammar import Token
 from baselinekit.placeholders.pattern import RegexBudget
+from baselinekit.tree.equality import EXACT, decimal, delta, is_number, same_json
 from baselinekit.variables import Scope, as_text
 
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?"
@@ -153,7 +149,7 @@ def _one_of(args: Args, words: Words) -> Kind:
     texts = {as_text(arg): arg for arg in args}
 
     def accepts(value: Json) -> bool:
-        return any(same(value, arg) for arg in args)
+        return any(same_json(value, arg) for arg in args)
 
     inline = "|".join(formats.literal(text) for text in sorted(texts, key=len, reverse=True))
     types = {json_type(arg) for arg in args}
@@ -222,7 +218,7 @@ def _variable(token: Token, scope: Scope) -> Kind:
         raise bad_args("var", "takes the name of a variable", "var(base_url)")
     value = scope.lookup(token.args[0])
     return Kind(
-        lambda actual: same(actual, value),
+        lambda actual: same_json(actual, value),
         formats.literal(as_text(value)),
         lambda text: value,
         extent=replace(of_types(json_type(value)), values=(value,)),

@@ -20,9 +20,9 @@ from baselinekit.errors import CannotReplay, Problem, Refused
 from baselinekit.model.graders import FunctionOutput
 from baselinekit.model.observation import ProcessResult, ProcessSpec, Ran, Returned
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.placeholders.accepts import is_number
 from baselinekit.programs.children import said_last
 from baselinekit.texts import already_masked
+from baselinekit.tree.equality import is_number
 
 # Which calls to the system generated code may not make, in the language of the kernel's filters
 # (seccomp, of Linux): what no function needs. Memory that no limit counts, a look into other processes,

@@ -7,12 +7,12 @@ from typing import Literal
 
 from baselinekit.documents.splice import value_at
 from baselinekit.model.values import Json, Path, json_type
-from baselinekit.placeholders.accepts import is_number, same
 from baselinekit.placeholders.grammar import escape, split
 from baselinekit.placeholders.narrowest import is_alone, is_of_our_time, narrowest
 from baselinekit.placeholders.proposals import WIDE, PlaceholderProposal, Write, accepts_all
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.rows import BY, in_one_order, shuffle
+from baselinekit.tree.equality import is_number, same_json
 from baselinekit.tree.paths import Wild, children, of_any_row, render
 
 # Several replays of one recipe -> the places where they do not agree: leaves that take another value
@@ -95,7 +95,7 @@ class _PlacesFound:
             self._objects(path, values)
         elif types == {"array"}:
             self._arrays(path, values)
-        elif not all(same(value, values[0]) for value in values[1:]) and not self._look.agreed(path):
+        elif not all(same_json(value, values[0]) for value in values[1:]) and not self._look.agreed(path):
             self._scalars(path, values, types)
 
     def _objects(self, path: Path, values: Sequence[Json]) -> None:

@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from baselinekit.compare.dispatch import align, freeze, pair_leftovers
 from baselinekit.model.values import ABSENT, Json, json_type
 from baselinekit.placeholders.grammar import has_marker, split
+from baselinekit.tree.alignment import align, pair_leftovers
 from baselinekit.tree.changes import with_new_keys
-from baselinekit.tree.equality import canonical
+from baselinekit.tree.equality import canonical, freeze
 
 # Rows that came in another order: told apart from rows whose values changed, because a placeholder would
 # hide which row is which.

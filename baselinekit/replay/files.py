@@ -9,8 +9,8 @@ from baselinekit.documents import jsonfile, languages
 from baselinekit.errors import BaselinekitError, CannotReplay, cannot
 from baselinekit.model.recipes import Scores, Surroundings
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.accepts import is_number
 from baselinekit.replay.settings import Setting, invalid
+from baselinekit.tree.equality import is_number
 from baselinekit.trust import followed
 
 # Files that a recipe names: inside the project, regular, of a bounded size; read as they are.

@@ -21,7 +21,6 @@ from baselinekit.model.observation import Observation, ProcessResult, ProcessSpe
 from baselinekit.model.questions import Ask, Message, ToolCall, Usage
 from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe, Skill, SkillExecution
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.placeholders.accepts import is_number
 from baselinekit.programs import call
 from baselinekit.programs.children import child_environment, configured_argv, said_last
 from baselinekit.replay.body import text_or_hash
@@ -38,6 +37,7 @@ from baselinekit.replay.http import check_http, replay_http
 from baselinekit.replay.prompt import calls_as_json, flaw_of_calls, problems_of_collect
 from baselinekit.replay.settings import Setting, invalid, undefined_in
 from baselinekit.texts import Mask
+from baselinekit.tree.equality import is_number
 from baselinekit.variables import NAME, unexpanded
 
 # A skill that is a folder: its SKILL.md holds the instructions that a model follows.

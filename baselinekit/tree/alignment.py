@@ -1,19 +1,26 @@
-"""Alignment: which elements of two sequences are the same ones after a change."""
+"""Alignment: which elements of two sequences are the same ones after a change.
+
+`partners` pairs every element that can be recognised, wherever it stands now: as little as possible is to be
+written anew. `align` keeps the order and pairs what a reader would set side by side: by a key that names the
+rows, else equal rows, and in the gaps between them those that are most alike."""
 
 from bisect import bisect_left
 from collections import Counter, defaultdict, deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from baselinekit.model.values import Json
-from baselinekit.tree.equality import canonical
+from baselinekit.tree.equality import canonical, freeze
 
-# Items that two sequences share and that tell a reader where he is: what a diff is best hung on.
-
+Pairs = list[tuple[int, int]]
+"""Positions in the old and in the new sequence."""
 
 Gap = tuple[int, int, int, int]
 """A stretch of one sequence and one of the other: where they begin and end."""
+
+
+# What both kinds of alignment are made of.
 
 
 def gaps(before: Sequence[Hashable], after: Sequence[Hashable]) -> Iterator[Gap]:
@@ -52,8 +59,70 @@ def landmarks(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[tup
     return chain[::-1]
 
 
-# Which elements of an array are the same ones after a change: those with the same key, then equal ones,
-# then those that are most alike. Only what differs between partners needs to be written anew.
+def pair_equal(before: Sequence[Hashable], after: Sequence[Hashable], most: int) -> tuple[Pairs, list[Gap]]:
+    """Equal items in the same order, in rising order, and the stretches that are left between them. A stretch
+    of more than `most` pairs is not searched for equal items."""
+    if before == after:
+        return [(n, n) for n in range(len(before))], []
+    pairs: Pairs = []
+    left: list[Gap] = []
+    b = a = 0
+    for gap in [*gaps(before, after), (len(before), len(before), len(after), len(after))]:
+        b1, b2, a1, a2 = gap
+        pairs += zip(range(b, b1), range(a, a1), strict=True)
+        b, a = b2, a2
+        if (b2 - b1) * (a2 - a1) > most:
+            left.append(gap)
+            continue
+        matcher = SequenceMatcher(None, before[b1:b2], after[a1:a2], autojunk=False)
+        for tag, c1, c2, d1, d2 in matcher.get_opcodes():
+            if tag == "equal":
+                pairs += zip(range(b1 + c1, b1 + c2), range(a1 + d1, a1 + d2), strict=True)
+            else:
+                left.append((b1 + c1, b1 + c2, a1 + d1, a1 + d2))
+    return pairs, left
+
+
+def pair_in_order(likeness: Sequence[Sequence[float]]) -> Pairs:
+    """The pairs of greatest total likeness that keep the order; never a pair without any likeness.
+    `likeness`: of each old element (a row) with each new one."""
+    width = len(likeness[0]) if likeness else 0
+    best = [[0.0] * (width + 1) for _ in range(len(likeness) + 1)]
+    for n in range(len(likeness) - 1, -1, -1):
+        here, below, scores = best[n], best[n + 1], likeness[n]
+        for m in range(width - 1, -1, -1):
+            here[m] = max(below[m], here[m + 1], below[m + 1] + scores[m])
+    pairs: Pairs = []
+    n = m = 0
+    while n < len(likeness) and m < width:
+        if likeness[n][m] > 0 and best[n][m] == best[n + 1][m + 1] + likeness[n][m]:
+            pairs.append((n, m))
+            n, m = n + 1, m + 1
+        elif best[n][m] == best[n + 1][m]:
+            n += 1
+        else:
+            m += 1
+    return pairs
+
+
+def pair_best_first(scored: Iterable[tuple[float, int, int]]) -> Pairs:
+    """Of pairs with a score (the likeness, and the two positions) the best first; each position once."""
+    pairs: Pairs = []
+    taken: tuple[set[int], set[int]] = set(), set()
+    for _, b, a in sorted((-score, b, a) for score, b, a in scored):
+        if b not in taken[0] and a not in taken[1]:
+            taken[0].add(b)
+            taken[1].add(a)
+            pairs.append((b, a))
+    return pairs
+
+
+def _unpaired(pairs: Pairs, old: Iterable[int], new: Iterable[int]) -> tuple[list[int], list[int]]:
+    taken = {b for b, _ in pairs}, {a for _, a in pairs}
+    return [b for b in old if b not in taken[0]], [a for a in new if a not in taken[1]]
+
+
+# `partners`: those with the same key, then equal ones, then those that are most alike.
 
 
 _MOST_COMPARED = 10_000
@@ -65,9 +134,6 @@ _EQUAL = 3.0
 _SAME_FORM = 0.05
 _SAME_KIND = 0.02
 _IN_PLACE = 0.01
-
-Pairs = list[tuple[int, int]]
-"""Places in the old and in the new array."""
 
 
 def partners(old: Sequence[Json], new: Sequence[Json], key: str | None = None) -> list[int | None]:
@@ -81,7 +147,7 @@ def partners(old: Sequence[Json], new: Sequence[Json], key: str | None = None) -
         taken = {*names[0].values()}, {*names[1].values()}
         rest_old = [place for place in rest_old if place not in taken[0]]
         rest_new = [place for place in rest_new if place not in taken[1]]
-    for before, after in _paired([old[place] for place in rest_old], [new[place] for place in rest_new]):
+    for before, after in _pair_by_likeness([old[place] for place in rest_old], [new[n] for n in rest_new]):
         found[rest_new[after]] = rest_old[before]
     return found
 
@@ -98,50 +164,25 @@ def _named(rows: Sequence[Json], key: str) -> dict[Hashable, int]:
     return {name: place for place, name in enumerate(names) if name is not None and times[name] == 1}
 
 
-def _paired(old: Sequence[Json], new: Sequence[Json]) -> Pairs:
+def _pair_by_likeness(old: Sequence[Json], new: Sequence[Json]) -> Pairs:
     before, after = [canonical(row) for row in old], [canonical(row) for row in new]
-    pairs = _equal(before, after)
-    fixed = [*pairs, (len(old), len(new))]
-    pairs += _moved(before, after, pairs)
+    every = range(len(old)), range(len(new))
+    pairs, stretches = pair_equal(before, after, _MOST_COMPARED)
+    places: dict[str, deque[int]] = defaultdict(deque)  # equal elements that stand elsewhere now
+    lone_old, lone_new = _unpaired(pairs, *every)
+    for b in lone_old:
+        places[before[b]].append(b)
+    pairs += [(places[after[a]].popleft(), a) for a in lone_new if places.get(after[a])]
     rows = _Rows(old, new)
-    taken = {b for b, _ in pairs}, {a for _, a in pairs}
     likely: Pairs = []
-    first_old = first_new = 0
-    for b, a in fixed:
-        if b > first_old and a > first_new:
-            left = [place for place in range(first_old, b) if place not in taken[0]]
-            right = [place for place in range(first_new, a) if place not in taken[1]]
-            likely += _alike(rows, left, right)
-        first_old, first_new = b + 1, a + 1
+    for b1, b2, a1, a2 in stretches:
+        likely += _most_alike(rows, *_unpaired(pairs, range(b1, b2), range(a1, a2)))
     pairs += [(b, a) for b, a in likely if rows.likeness(b, a) >= _MOVED]
-    pairs += _alike_elsewhere(rows, pairs)
+    lone_old, lone_new = _unpaired(pairs, *every)  # those that were moved and changed
+    scored = ((rows.likeness(b, a), b, a) for b in lone_old[:_MOST_MOVED] for a in lone_new[:_MOST_MOVED])
+    pairs += pair_best_first(pair for pair in scored if pair[0] >= _MOVED)
     taken = {b for b, _ in pairs}, {a for _, a in pairs}
     return pairs + [(b, a) for b, a in likely if b not in taken[0] and a not in taken[1]]
-
-
-def _equal(before: Sequence[str], after: Sequence[str]) -> Pairs:
-    """Equal elements in the same order, in rising order."""
-    pairs: Pairs = []
-    b = a = 0
-    for b1, b2, a1, a2 in [*gaps(before, after), (len(before), len(before), len(after), len(after))]:
-        pairs += zip(range(b, b1), range(a, a1), strict=True)
-        if 0 < (b2 - b1) * (a2 - a1) <= _MOST_COMPARED:
-            matcher = SequenceMatcher(None, before[b1:b2], after[a1:a2], autojunk=False)
-            for block in matcher.get_matching_blocks():
-                pairs += [(b1 + block.a + n, a1 + block.b + n) for n in range(block.size)]
-        b, a = b2, a2
-    return pairs
-
-
-def _moved(before: Sequence[str], after: Sequence[str], pairs: Pairs) -> Pairs:
-    """Equal elements that stand elsewhere now."""
-    taken = {b for b, _ in pairs}, {a for _, a in pairs}
-    places: dict[str, deque[int]] = defaultdict(deque)
-    for b, row in enumerate(before):
-        if b not in taken[0]:
-            places[row].append(b)
-    lone = [(a, row) for a, row in enumerate(after) if a not in taken[1]]
-    return [(places[row].popleft(), a) for a, row in lone if places.get(row)]
 
 
 class _Looks(NamedTuple):
@@ -191,53 +232,146 @@ def _leaves(value: Json, path: tuple[str | int, ...]) -> Iterator[tuple[Hashable
         yield path, value.__class__, None if isinstance(value, dict | list) else value
 
 
-def _alike(rows: _Rows, left: Sequence[int], right: Sequence[int]) -> Pairs:
-    """Partners in a stretch without equal elements, in the same order, as alike as can be."""
-    if len(left) * len(right) > _MOST_COMPARED:
-        return _by_telling_field(rows, left, right)
-    least = _IN_PLACE if len(left) == len(right) else 0.0  # of another kind altogether: replaced
-    like = [[rows.likeness(b, a) or least for a in right] for b in left]
-    best = [[0.0] * (len(right) + 1) for _ in range(len(left) + 1)]
-    for n in range(len(left) - 1, -1, -1):
-        here, below, scores = best[n], best[n + 1], like[n]
-        for m in range(len(right) - 1, -1, -1):
-            here[m] = max(below[m], here[m + 1], below[m + 1] + scores[m])
-    pairs: Pairs = []
-    n = m = 0
-    while n < len(left) and m < len(right):
-        if like[n][m] > 0 and best[n][m] == best[n + 1][m + 1] + like[n][m]:
-            pairs.append((left[n], right[m]))
-            n, m = n + 1, m + 1
-        elif best[n][m] == best[n + 1][m]:
-            n += 1
-        else:
-            m += 1
-    return pairs
-
-
-def _by_telling_field(rows: _Rows, left: Sequence[int], right: Sequence[int]) -> Pairs:
-    """Of many elements: partners by the field that names most of them on both sides, the others by place."""
-    one, other = [rows.old[b] for b in left], [rows.new[a] for a in right]
-    sample = next((row for row in one if isinstance(row, dict)), {})
-    fields = [(_named(one, key), _named(other, key)) for key in sample]
+def _most_alike(rows: _Rows, left: Sequence[int], right: Sequence[int]) -> Pairs:
+    """Partners in a stretch without equal elements, in the same order. Of many elements those that the most
+    telling field names on both sides, and the others by their place."""
+    if len(left) * len(right) <= _MOST_COMPARED:
+        least = _IN_PLACE if len(left) == len(right) else 0.0  # of another kind altogether: replaced
+        likeness = [[rows.likeness(b, a) or least for a in right] for b in left]
+        return [(left[n], right[m]) for n, m in pair_in_order(likeness)]
+    old, new = [rows.old[b] for b in left], [rows.new[a] for a in right]
+    sample = next((row for row in old if isinstance(row, dict)), {})
+    fields = [(_named(old, key), _named(new, key)) for key in sample]
     names = max(fields, key=lambda both: len(both[0].keys() & both[1].keys()), default=({}, {}))
     pairs = [(left[b], right[names[1][name]]) for name, b in names[0].items() if name in names[1]]
-    taken = {b for b, _ in pairs}, {a for _, a in pairs}
-    lone_old = [b for b in left if b not in taken[0]]
-    lone_new = [a for a in right if a not in taken[1]]
-    return pairs + [(b, a) for b, a in zip(lone_old, lone_new, strict=False) if rows.likeness(b, a) > 0]
+    rest = zip(*_unpaired(pairs, left, right), strict=False)
+    return pairs + [(b, a) for b, a in rest if rows.likeness(b, a) > 0]
 
 
-def _alike_elsewhere(rows: _Rows, pairs: Pairs) -> Pairs:
-    """Elements that were moved and changed."""
-    taken = {b for b, _ in pairs}, {a for _, a in pairs}
-    lone_old = [b for b in range(len(rows.old)) if b not in taken[0]][:_MOST_MOVED]
-    lone_new = [a for a in range(len(rows.new)) if a not in taken[1]][:_MOST_MOVED]
-    scored = sorted((-rows.likeness(b, a), b, a) for b in lone_old for a in lone_new)
-    found: Pairs = []
-    for score, b, a in scored:
-        if -score >= _MOVED and b not in taken[0] and a not in taken[1]:
-            taken[0].add(b)
-            taken[1].add(a)
-            found.append((b, a))
-    return found
+# `align`: rows whose order counts, as a reader would set them side by side.
+
+
+_MOST_ALIGNED = 40_000
+_MOST_SCORED = 50
+_LIKELY_KEYS = ("id", "uuid", "key", "code", "sku", "slug", "name", "email", "number", "url", "path", "title")
+
+
+class Alignment(NamedTuple):
+    """Pairs of (expected, actual) positions, and the positions that have no partner."""
+
+    pairs: Pairs
+    missing: list[int]
+    extra: list[int]
+
+    def add(self, gap: Gap, pairs: Pairs) -> None:
+        """Take over the pairs of a gap, which are counted from its beginning."""
+        e1, e2, a1, a2 = gap
+        pairs = [(e1 + e, a1 + a) for e, a in pairs]
+        missing, extra = _unpaired(pairs, range(e1, e2), range(a1, a2))
+        self.pairs.extend(pairs)
+        self.missing.extend(missing)
+        self.extra.extend(extra)
+
+
+def likeness(expected: Json, actual: Json) -> float:
+    """From 0 to 1, how much two rows look like the same one: by their scalar values, above all those under a
+    key that may name the row."""
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        weight = score = 0.0
+        for key, value in expected.items():
+            heavy = 4.0 if key in _LIKELY_KEYS and not isinstance(value, dict | list) else 1.0
+            weight += heavy
+            if key in actual:
+                other = actual[key]
+                score += heavy if value == other else heavy * 0.1 * (value.__class__ is other.__class__)
+        weight += sum(key not in expected for key in actual)
+        return score / weight if weight else 1.0
+    if isinstance(expected, list) and isinstance(actual, list):
+        longest = max(len(expected), len(actual))
+        return sum(a == b for a, b in zip(expected, actual, strict=False)) / longest if longest else 1.0
+    return float(expected == actual)
+
+
+def align(expected: Sequence[Json], actual: Sequence[Json], ident: Callable[[Json], Hashable]) -> Alignment:
+    """Pair rows whose order counts: by a key that names them, else equal ones first (by `ident`), and the
+    rest of each gap by its key, by place or by likeness."""
+    result = Alignment([], [], [])
+    if not _align_by_key(expected, actual, (0, len(expected), 0, len(actual)), result):
+        pairs, left = pair_equal([*map(ident, expected)], [*map(ident, actual)], _MOST_ALIGNED)
+        result.pairs.extend(pairs)
+        for gap in left:
+            if not _align_by_key(expected, actual, gap, result):
+                _align_gap(expected, actual, gap, result)
+    result.pairs.sort()
+    return result
+
+
+def same_rows(expected: Sequence[Json], actual: Sequence[Json]) -> bool:
+    """Whether each row stands where it stood, as some key that names the rows tells."""
+    first = expected[0] if expected else None
+    if not isinstance(first, dict) or {*map(type, expected), *map(type, actual)} != {dict}:
+        return False
+    for key in _LIKELY_KEYS:
+        if isinstance(first.get(key), str | int):
+            names = [row.get(key) for row in expected]
+            kinds = {*map(type, names)}
+            if kinds <= {str, int} and names == [row.get(key) for row in actual]:
+                return len({*names} if kinds == {str} else {*map(freeze, names)}) == len(names)
+    return False
+
+
+def _names(rows: Sequence[Json], key: str) -> list[Hashable]:
+    return [freeze(row[key]) for row in rows]
+
+
+def _identifying_key(expected: Sequence[Json], actual: Sequence[Json]) -> str | None:
+    """A key that names each row on both sides and that most of them have in common."""
+    rows = [*expected, *actual]
+    if not expected or not actual or {*map(type, rows)} != {dict}:
+        return None
+    for key in _LIKELY_KEYS:
+        if key in rows[0] and {type(row.get(key)) for row in rows} <= {str, int}:
+            before, after = {*_names(expected, key)}, {*_names(actual, key)}
+            distinct = len(before) == len(expected) and len(after) == len(actual)
+            if distinct and 2 * len(before & after) >= min(len(before), len(after)):
+                return key
+    return None
+
+
+def _align_by_key(expected: Sequence[Json], actual: Sequence[Json], gap: Gap, result: Alignment) -> bool:
+    """Rows that go by another name now may still have an address in common: by the next key, then."""
+    e1, e2, a1, a2 = gap
+    key = _identifying_key(expected[e1:e2], actual[a1:a2])
+    if key is None:
+        return False
+    pairs, left = pair_equal(_names(expected[e1:e2], key), _names(actual[a1:a2], key), _MOST_ALIGNED)
+    for f1, f2, b1, b2 in left:
+        inside = (e1 + f1, e1 + f2, a1 + b1, a1 + b2)
+        if not _align_by_key(expected, actual, inside, result):
+            result.add(inside, [])
+    result.pairs.extend((e1 + e, a1 + a) for e, a in pairs)
+    return True
+
+
+def _align_gap(expected: Sequence[Json], actual: Sequence[Json], gap: Gap, result: Alignment) -> None:
+    e1, e2, a1, a2 = gap
+    rows, columns = e2 - e1, a2 - a1
+    if rows == columns or rows * columns > _MOST_ALIGNED:
+        result.add(gap, [(n, n) for n in range(min(rows, columns))])
+    else:
+        scores = [[likeness(expected[e], actual[a]) for a in range(a1, a2)] for e in range(e1, e2)]
+        result.add(gap, pair_in_order(scores))
+
+
+def pair_leftovers(expected: Sequence[Json], actual: Sequence[Json]) -> Pairs:
+    """Pairs among rows that found no partner: by a key that names them, else the likeliest first."""
+    key = _identifying_key(expected, actual)
+    if key is not None:
+        places = {name: a for a, name in enumerate(_names(actual, key))}
+        return [(e, places[name]) for e, name in enumerate(_names(expected, key)) if name in places]
+    scored = (
+        (likeness(row, other), e, a)
+        for e, row in enumerate(expected[:_MOST_SCORED])
+        for a, other in enumerate(actual[:_MOST_SCORED])
+    )
+    return pair_best_first(pair for pair in scored if pair[0] > 0)

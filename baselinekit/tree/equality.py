@@ -1,13 +1,100 @@
-"""Equality of JSON values, types included: by their bytes, or by a text in which key order does not count."""
+"""Equality of JSON values: numbers by their written digits, whole values by a key, a text or their bytes."""
 
 import json
+from collections.abc import Hashable
+from decimal import Context, Decimal
+from math import isfinite
 from pickle import HIGHEST_PROTOCOL, Pickler
 
 from baselinekit.model.values import Json
 
-# A value written out as bytes: equal bytes mean equal values, types included. pickle writes them,
-# without its memo: then it does not matter which objects a value shares with itself. That is twice as
-# fast as marshal, which would encode every text first.
+EXACT = Context(prec=3_000, traps=[])
+"""Wide enough for any two numbers that a file or an answer may hold; beyond it lies infinity."""
+
+_WHOLE = 2**53
+"""Below it a float is the number that it is written as, if that is a whole one, and no hashes collide."""
+_MOST_DIGITS = 2_000
+
+
+def is_number(value: Json) -> bool:
+    """A JSON number: no boolean, and neither NaN nor infinite."""
+    if isinstance(value, float):
+        return isfinite(value)
+    if isinstance(value, Decimal):
+        return value.is_finite()
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def decimal(value: Json) -> Decimal:
+    """A number on its written digits: 4.2 is 4.2, not 4.2000000000000001776."""
+    return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+
+
+def delta(before: Json, after: Json) -> Decimal:
+    """What must be added to `before` to get `after`, to the last digit."""
+    return EXACT.subtract(decimal(after), decimal(before))
+
+
+def same_number(left: Json, right: Json) -> bool:
+    """Equal by their written digits. Between two types `==` would ask for the binary value instead: for the
+    float 1e23 that is another whole number than the one it is written as."""
+    if left.__class__ is right.__class__:
+        return bool(left == right)
+    return decimal(left) == decimal(right)
+
+
+def same_json(left: Json, right: Json) -> bool:
+    """Equal as JSON, numbers by their value: true is never 1."""
+    if isinstance(left, dict):
+        return (
+            isinstance(right, dict)
+            and left.keys() == right.keys()
+            and all(same_json(value, right[key]) for key, value in left.items())
+        )
+    if isinstance(left, list):
+        return isinstance(right, list) and len(left) == len(right) and all(map(same_json, left, right))
+    if is_number(left) and is_number(right):
+        return same_number(left, right)
+    return left.__class__ is right.__class__ and bool(left == right)
+
+
+def freeze(value: Json) -> Hashable:
+    """A value as a key: values that are equal as JSON have equal keys; 1 and 1.0 the same, true and 1 not."""
+    key: Hashable = value
+    kind = value.__class__
+    if kind is str or value is None:
+        return key
+    if kind is bool:
+        return (bool, value)
+    if kind is dict:
+        return (dict, frozenset((key, freeze(item)) for key, item in value.items()))
+    if kind is list:
+        return (list, *map(freeze, value))
+    if (kind is int or kind is float) and -_WHOLE < value < _WHOLE:
+        return key
+    return _freeze_number(value)
+
+
+def _freeze_number(number: int | float | Decimal) -> Hashable:
+    """By the digits, as `==` between types asks for the binary value, and the hashes of long numbers can be
+    made to collide."""
+    exact = decimal(number)
+    if not exact.is_finite() or exact.adjusted() > _MOST_DIGITS:
+        return Decimal, str(exact)
+    if exact == exact.to_integral_value():
+        whole = int(exact)
+        return whole if -_WHOLE < whole < _WHOLE else (int, str(whole))
+    return float(exact) if decimal(float(exact)) == exact else (Decimal, str(exact.normalize(EXACT)))
+
+
+def canonical(value: Json) -> str:
+    """A text that two values share only when they are the same, types included; key order does not count."""
+    return json.dumps(value, sort_keys=True, default=repr)
+
+
+# By their bytes: equal bytes mean equal values, types and the order of keys included. pickle writes them
+# without its memo, so that it does not matter which objects a value shares with itself. That is twice as fast
+# as marshal, which would encode every text first.
 
 
 class _Pieces(list[bytes]):
@@ -80,9 +167,11 @@ def is_written_as(value: Json, data: bytes) -> bool:
     return True
 
 
-# Equality of values by a text.
-
-
-def canonical(value: Json) -> str:
-    """A text that two values share only when they are the same, types included; key order does not count."""
-    return json.dumps(value, sort_keys=True, default=repr)
+def identical(left: Json, right: Json) -> bool:
+    """Equal with every type, and the keys in the same order."""
+    if left.__class__ is not right.__class__ or left != right:
+        return False
+    if left.__class__ is dict or left.__class__ is list:
+        data = bytes_of(left)
+        return data is not None and data == bytes_of(right)
+    return True

@@ -13,6 +13,7 @@ from operator import ge, gt, le, lt
 
 from baselinekit.model.values import Json
 from baselinekit.texts import already_masked, clipped
+from baselinekit.tree.equality import decimal, same_json
 from baselinekit.tree.segments import FilterSegment, Key, OneOf, Segment, Slice, Wild, fits
 
 MOST_INDEX = 2**53 - 1
@@ -139,36 +140,19 @@ def _selected(segments: tuple[Segment, ...], value: Json) -> Iterator[tuple[Json
 def _compares(sign: str, left: list[Json], right: list[Json]) -> bool:
     """Nothing equals nothing and no value; only numbers and texts have an order, each among themselves."""
     if sign in ("==", "!="):
-        return _equal(left, right) == (sign == "==")
+        return same_json(left, right) == (sign == "==")
     if left and right:
         one, other = left[0], right[0]
         ordered = {"<": lt, "<=": le, ">": gt, ">=": ge}[sign]
         if isinstance(one, str) and isinstance(other, str):
             return bool(ordered(one, other))
         if _is_number(one) and _is_number(other):
-            return bool(ordered(_exact(one), _exact(other)))
-    return sign in ("<=", ">=") and _equal(left, right)
-
-
-def _equal(left: Json, right: Json) -> bool:
-    if _is_number(left) and _is_number(right):
-        return _exact(left) == _exact(right)
-    if left.__class__ is not right.__class__:
-        return False
-    if isinstance(left, list):
-        return len(left) == len(right) and all(map(_equal, left, right))
-    if isinstance(left, dict):
-        return left.keys() == right.keys() and all(_equal(item, right[key]) for key, item in left.items())
-    return bool(left == right)
+            return bool(ordered(decimal(one), decimal(other)))
+    return sign in ("<=", ">=") and same_json(left, right)
 
 
 def _is_number(value: Json) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-
-
-def _exact(number: int | float | Decimal) -> int | Decimal:
-    """The number that its digits say."""
-    return Decimal(repr(number)) if isinstance(number, float) else number
 
 
 class NotJsonPath(ValueError):

@@ -26,11 +26,11 @@ from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import HttpRequest, Recipe, Scores
 from baselinekit.model.results import Result, Spot
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.placeholders.accepts import is_number
 from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import Setting
 from baselinekit.store import pending
 from baselinekit.texts import already_masked, clipped, many, shown
+from baselinekit.tree.equality import is_number
 from baselinekit.variables import Redactor, Scope, as_text
 from baselinekit.workflow.environment import CaptureEnvironment, drift_of
 from baselinekit.workflow.project import Project

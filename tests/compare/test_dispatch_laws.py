@@ -9,11 +9,9 @@ import pytest
 import ruled
 from hypothesis import given, settings, strategies as st
 
-from baselinekit.compare.literal import identical
 from baselinekit.model.values import Json
-from baselinekit.placeholders.accepts import same
 from baselinekit.placeholders.grammar import escape_value
-from baselinekit.tree.equality import bytes_of
+from baselinekit.tree.equality import bytes_of, identical, same_json
 
 pytestmark = pytest.mark.slow
 
@@ -66,7 +64,7 @@ def test_nothing_differs_from_itself(way: dict[str, Any], value: Json) -> None:
 @settings(max_examples=500)
 def test_two_values_differ_unless_they_are_the_same(left: Json, right: Json) -> None:
     before = copy.deepcopy((left, right))
-    assert ruled.compare(escape_value(left), right).passed == same(left, right)
+    assert ruled.compare(escape_value(left), right).passed == same_json(left, right)
     found = ruled.compare(escape_value(left), right)
     again = ruled.compare(found.resolved, right)
     assert again.passed
@@ -80,7 +78,7 @@ def test_equal_bytes_are_equal_values(left: Json, right: Json) -> None:
         bytes_of(left) is not None or not isinstance(left, dict | list)
     )
     if identical(left, right):
-        assert same(left, right)
+        assert same_json(left, right)
         assert repr(left) == repr(right) or left == 0  # -0.0 is 0.0
 
 

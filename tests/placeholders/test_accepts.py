@@ -6,9 +6,9 @@ import pytest
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json
-from baselinekit.placeholders.accepts import same
 from baselinekit.placeholders.table import Words, names
 from baselinekit.placeholders.template import compile_text
+from baselinekit.tree.equality import same_json
 from baselinekit.variables import Scope
 
 NOW = 1_705_314_600.0  # 2024-01-15T10:30:00Z
@@ -279,5 +279,5 @@ def test_the_nearest_name_is_suggested() -> None:
     ],
 )
 def test_same(left: Json, right: Json, equal: bool) -> None:
-    assert same(left, right) is equal
-    assert same(right, left) is equal
+    assert same_json(left, right) is equal
+    assert same_json(right, left) is equal

@@ -12,10 +12,10 @@ import pytest
 from test_formats import FORMATS
 
 from baselinekit.model.values import Json, json_type
-from baselinekit.placeholders.accepts import decimal, is_number
 from baselinekit.placeholders.contained import takes_all
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
+from baselinekit.tree.equality import decimal, is_number
 from baselinekit.variables import Scope
 
 NOW = 1_700_000_000.0

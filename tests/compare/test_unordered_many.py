@@ -7,7 +7,6 @@ import pytest
 import ruled
 from hypothesis import given, strategies as st
 
-from baselinekit.compare.pairing import Flow
 from baselinekit.model.values import Json
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import compile_text
@@ -106,46 +105,3 @@ def test_as_trying_every_order_would_say(
 ) -> None:
     actual = [data.draw(st.sampled_from(values)) for _ in stored] if values else []
     assert ruled.compare([*stored], [*actual], FREE).passed is some_order(stored, actual)
-
-
-@given(
-    st.lists(st.integers(1, 3), max_size=4),
-    st.lists(st.integers(1, 3), max_size=4),
-    st.sets(st.tuples(st.integers(0, 3), st.integers(0, 3))),
-)
-def test_groups_find_as_many_partners_as_their_rows_would(
-    supply: list[int], room: list[int], edges: set[tuple[int, int]]
-) -> None:
-    every = range(len(room))
-    flow = Flow(supply, room, lambda row: every, lambda row, column: (row, column) in edges)
-    for row in range(len(supply)):
-        flow.send(row)
-    singles = [row for row, count in enumerate(supply) for _ in range(count)]
-    places = [column for column, count in enumerate(room) for _ in range(count)]
-    alone = Flow(
-        [1] * len(singles),
-        [1] * len(places),
-        lambda row: range(len(places)),
-        lambda row, place: (singles[row], places[place]) in edges,
-    )
-    for row in range(len(singles)):
-        alone.send(row)
-    assert sum(flow.left) == sum(alone.left) == len(singles) - _most(singles, places, edges)
-    assert all(count >= 0 for count in flow.free)
-    assert all(
-        (row, column) in edges and count > 0
-        for row, sent in enumerate(flow.sent)
-        for column, count in sent.items()
-    )
-
-
-def _most(rows: list[int], places: list[int], edges: set[tuple[int, int]]) -> int:
-    """By trying every set of places: one bit for each."""
-    reached = {0: 0}
-    for row in rows:
-        for taken, count in list(reached.items()):
-            for place, column in enumerate(places):
-                if (row, column) in edges and not taken >> place & 1:
-                    after = taken | 1 << place
-                    reached[after] = max(reached.get(after, 0), count + 1)
-    return max(reached.values())

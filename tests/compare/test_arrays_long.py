@@ -2,7 +2,6 @@
 differences are counted."""
 
 import os
-import random
 import time
 from collections.abc import Callable
 from typing import Any
@@ -10,8 +9,6 @@ from typing import Any
 import pytest
 import ruled
 
-from baselinekit.compare.explain import align
-from baselinekit.compare.pairing import freeze, match
 from baselinekit.compare.walk import MOST_KEPT, Walk
 from baselinekit.errors import CannotReplay
 from baselinekit.model.values import Json
@@ -65,37 +62,6 @@ def test_a_row_that_goes_by_another_name_is_known_by_its_address() -> None:
     before = [{"name": name, "email": f"{name}@x", "n": 1} for name in ("ada", "grace", "alan")]
     after = [row | ({"name": "grace b."} if row["name"] == "grace" else {}) for row in before]
     assert ruled.shown(ruled.compare(before, after)) == [["[1].name", "value"]]
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "pairs"),
-    [
-        ("abcd", "abcd", "aa bb cc dd"),
-        ("abcd", "bcd", "bb cc dd"),
-        ("abab", "baba", "aa bb aa"),
-        ("aaab", "aab", "aa aa bb"),
-        ("abc", "xbz", "ax bb cz"),
-        ("", "abc", ""),
-        ("abc", "", ""),
-    ],
-)
-def test_align(before: str, after: str, pairs: str) -> None:
-    found = align(before, after, freeze)
-    assert " ".join(before[e] + after[a] for e, a in found.pairs) == pairs
-    assert sorted([e for e, _ in found.pairs] + found.missing) == list(range(len(before)))
-    assert sorted([a for _, a in found.pairs] + found.extra) == list(range(len(after)))
-
-
-def test_an_alignment_is_one_of_each_row_in_order() -> None:
-    chance = random.Random(5)
-    for _ in range(300):
-        before = [chance.randint(0, 9) for _ in range(chance.randint(0, 30))]
-        after = [row for row in before if chance.random() < 0.8] + [chance.randint(0, 9)]
-        found = align(before, after, freeze)
-        assert found.pairs == sorted(found.pairs)
-        assert [a for _, a in found.pairs] == sorted(a for _, a in found.pairs)
-        assert sorted([e for e, _ in found.pairs] + found.missing) == list(range(len(before)))
-        assert sorted([a for _, a in found.pairs] + found.extra) == list(range(len(after)))
 
 
 HOSTILE: list[tuple[str, list[Json], list[Json], dict[str, Any]]] = [
@@ -215,21 +181,3 @@ def test_what_moved_keeps_its_bindings() -> None:
     before = [{"a": "x"}, "<<any as m>>", {"c": 1}, "<<any as m>>"]
     after = [1, {"c": 1}, 1, {"a": "x"}]
     assert ruled.compare(ruled.compare(before, after).resolved, after).passed
-
-
-def test_a_matching_is_as_large_as_can_be() -> None:
-    chance = random.Random(7)
-    for _ in range(200):
-        size = chance.randint(1, 6)
-        edges = {row: [c for c in range(size) if chance.random() < 0.4] for row in range(size)}
-        found = match(size, size, edges.__getitem__)
-        assert all(column in edges[row] for row, column in found.items())
-        assert len(set(found.values())) == len(found)
-        assert len(found) == _largest(edges, 0, frozenset())
-
-
-def _largest(edges: dict[int, list[int]], row: int, taken: frozenset[int]) -> int:
-    if row == len(edges):
-        return 0
-    without = _largest(edges, row + 1, taken)
-    return max([without, *(1 + _largest(edges, row + 1, taken | {c}) for c in edges[row] if c not in taken)])
