@@ -50,7 +50,6 @@ LAYERS = {
 }
 WITHIN = {
     "report": {
-        "fields": 0,
         "values": 0,
         "style": 0,
         "judges": 1,
@@ -65,7 +64,6 @@ WITHIN = {
         "resultfile": 4,
         "terminal": 4,
         "evals": 5,
-        "resultreader": 5,
         "reviewing": 5,
         "html": 6,
         "forms": 7,
@@ -172,8 +170,8 @@ CUT_ELSEWHERE = {
 """Who cuts a text besides them, and why half a secret cannot come of it."""
 
 MASKED_ALREADY = {
-    "report.fields": "a field of a report that was masked when it was made",
-    "report.resultreader": "a path in a result file, which is written masked",
+    "schema.records": "a field of a report that was masked when it was made",
+    "report.resultfile": "a path in a result file, which is written masked",
     "report.evals.rating": "a note and an output that the queue holds masked",
     "report.evals.markdown": "what a masked report shows of a failure",
     "report.forms.annotations": "a remark of a masked report",

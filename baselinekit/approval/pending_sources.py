@@ -59,10 +59,10 @@ def in_results(
 ) -> Pairs:
     """What another machine has seen, by the name and the text of its result file. Of that only the outputs of
     failed results are taken, and what is noted beside them."""
-    from baselinekit.report import resultreader
+    from baselinekit.report import resultfile
 
     name, text = results
-    report = resultreader.read(text, name)
+    report = resultfile.read(text, name)
     here = {baseline.id: baseline for baseline in chosen}
     pairs: Pairs = []
     for result in report.results:

@@ -28,7 +28,7 @@ from baselinekit.evals.measuring import RATE
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Gate, Judged, Suite, worst
 from baselinekit.model.results import Report
-from baselinekit.report import resultreader
+from baselinekit.report import resultfile
 from baselinekit.report.evals.phase import format_gate, format_gates_json, format_gates_markdown
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.style import Style
@@ -260,7 +260,7 @@ def _loaded(files: Sequence[str], root: str) -> Report:
     parts = resultfiles.load([path for path in files if path != "-"], os.getcwd(), root)
     if "-" in files:
         given = b"" if sys.stdin is None else sys.stdin.buffer.read()
-        parts.append(("-", resultreader.read(given.decode("utf-8", "replace"), "-")))
+        parts.append(("-", resultfile.read(given.decode("utf-8", "replace"), "-")))
     report = resultfiles.merge(parts)
     narrowed = gating.since(report)
     return replace(report, warnings=(*report.warnings, narrowed)) if narrowed else report

@@ -15,7 +15,7 @@ from baselinekit.evals import rating as ratingfiles
 from baselinekit.evals.finishing import finish
 from baselinekit.evals.rating import Queue, check_rater, in_words, rated_by, typed, wanted
 from baselinekit.model.ratings import Rating, Standing
-from baselinekit.report import resultreader
+from baselinekit.report import resultfile
 from baselinekit.report.evals.rating import format_queue, format_queue_json
 from baselinekit.report.forms.table import render_report
 from baselinekit.store.results import write_text
@@ -189,7 +189,7 @@ class _Grading:
         name = self.given["finish"]
         delivery.check(self.given["outputs"])
         text = pending_options.read_text("--finish", name, "what baselinekit run -o results.json wrote")
-        done = finish(resultreader.read(text, name), self.queue)
+        done = finish(resultfile.read(text, name), self.queue)
         root = self.queue.project.root
         report = done.report
         if self.given["outputs"]:

@@ -16,7 +16,7 @@ from baselinekit.model.graders import BaselineMatch
 from baselinekit.model.results import Spot
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.report import attempts
-from baselinekit.report.fields import Reader
+from baselinekit.schema.records import RecordReader
 from baselinekit.store import pending
 from baselinekit.suites.journal import Journal, name_of
 from baselinekit.workflow.context import RunContext
@@ -124,7 +124,7 @@ class Lasting:
 
 
 def _entry(case: Case, told: Told) -> dict[str, Json]:
-    entry: dict[str, Json] = {"id": case.id, "attempt": attempts.attempt_document(told.attempt)}
+    entry: dict[str, Json] = {"id": case.id, "attempt": attempts.ATTEMPT.write(told.attempt)}
     if case.baseline is not None:
         entry["failures"] = case.baseline.metadata.failure_count
     if told.spots:
@@ -137,8 +137,8 @@ def _entry(case: Case, told: Told) -> dict[str, Json]:
 def _told(entry: dict[str, Json]) -> Told:
     spots = tuple(_read_spot(one) for one in entry.get("spots", ()))
     drift = {name: (was, now) for name, (was, now) in entry.get("drift", {}).items()}
-    reader = Reader()
-    attempt = attempts.read_attempt(entry["attempt"], (), reader)
+    reader = RecordReader()
+    attempt = attempts.ATTEMPT.read(entry["attempt"], (), reader)
     if attempt is None or reader.problems:
         raise InvalidInput(*reader.problems)
     return Told(attempt, spots, entry.get("count", 0), drift)

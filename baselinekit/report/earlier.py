@@ -4,50 +4,13 @@ from collections.abc import Iterator
 
 from baselinekit.escape import markdown_code, markdown_text, one_line
 from baselinekit.model.results import VERDICTS, CaseChange, Earlier, MetricChange, Share
-from baselinekit.model.values import Json
-from baselinekit.report.fields import Field, Reader, one_of
 from baselinekit.report.values import cut_line
 
-_AT = ("run", "earlier")
 _MOST = 100
 _FEW = 20
 _WIDEST = 50
 _TOLD = ("regressed", "improved", "insufficient evidence")
 _COLOURS = {"regressed": "bold red", "improved": "green", "insufficient evidence": "yellow"}
-
-_COUNT = Field(int, least=0)
-_SHARE = Field(int, float, least=0)
-_VERDICT = Field(str, test=one_of(VERDICTS))
-_EARLIER = {
-    "run": Field(str),
-    "started": Field(str),
-    "strict": Field(bool),
-    "across": Field(list),
-    "cases": Field(list),
-    "metrics": Field(list),
-    "added": Field(list),
-    "gone": Field(list),
-}
-_CASE = {
-    "id": Field(str),
-    "verdict": _VERDICT,
-    "before": Field(dict),
-    "now": Field(dict),
-    "p": Field(int, float, type(None)),
-    "why": Field(str, optional=True),
-}
-_SIDE = {"passed": _COUNT, "attempts": _COUNT}
-_METRIC = {
-    "name": Field(str),
-    "verdict": _VERDICT,
-    "before": _SHARE,
-    "now": _SHARE,
-    "pairs": _COUNT,
-    "lost": _COUNT,
-    "won": _COUNT,
-    "p": _SHARE,
-    "p_holm": _SHARE,
-}
 
 
 def headline(earlier: Earlier) -> str:
@@ -164,68 +127,3 @@ def markdown(earlier: Earlier | None, most: int = _MOST, mark: str = "##") -> st
         f"\n{number:,} not comparable: {markdown_text(why)}" for why, number in incomparable(earlier).items()
     ]
     return "\n".join(rows) + "\n"
-
-
-def document(earlier: Earlier) -> dict[str, Json]:
-    return {
-        "run": earlier.run,
-        "started": earlier.started,
-        "strict": earlier.strict,
-        "across": list(earlier.across),
-        "cases": [
-            {
-                "id": case.id,
-                "verdict": case.verdict,
-                "before": {"passed": case.before[0], "attempts": case.before[1]},
-                "now": {"passed": case.now[0], "attempts": case.now[1]},
-                "p": case.chance,
-                **({"why": case.why} if case.why else {}),
-            }
-            for case in earlier.cases
-        ],
-        "metrics": [
-            {
-                "name": one.name,
-                "verdict": one.verdict,
-                "before": one.before,
-                "now": one.now,
-                "pairs": one.pairs,
-                "lost": one.lost,
-                "won": one.won,
-                "p": one.chance,
-                "p_holm": one.adjusted,
-            }
-            for one in earlier.metrics
-        ],
-        "added": list(earlier.added),
-        "gone": list(earlier.gone),
-    }
-
-
-def read(run: dict[str, Json], wants: Reader) -> Earlier | None:
-    raw = run.get("earlier")
-    if raw is None or not wants.mapping(raw, _EARLIER, _AT):
-        return None
-    cases = []
-    for number, one in enumerate(raw["cases"]):
-        at = (*_AT, "cases", number)
-        if wants.mapping(one, _CASE, at) and all(
-            wants.mapping(one[side], _SIDE, (*at, side)) for side in ("before", "now")
-        ):
-            before, now = ((one[side]["passed"], one[side]["attempts"]) for side in ("before", "now"))
-            cases.append(CaseChange(one["id"], one["verdict"], before, now, one["p"], one.get("why", "")))
-    metrics = [
-        MetricChange(*(one[key] for key in _METRIC))
-        for number, one in enumerate(raw["metrics"])
-        if wants.mapping(one, _METRIC, (*_AT, "metrics", number))
-    ]
-    return Earlier(
-        raw["run"],
-        raw["started"],
-        tuple(cases),
-        tuple(metrics),
-        wants.texts(raw, "added", _AT),
-        wants.texts(raw, "gone", _AT),
-        wants.texts(raw, "across", _AT),
-        raw["strict"],
-    )

@@ -5,32 +5,12 @@ from collections.abc import Iterator, Sequence
 from baselinekit.escape import one_line
 from baselinekit.metrics import wilson
 from baselinekit.model.ratings import Agreement, JudgeFacts
-from baselinekit.model.values import Json, Path
-from baselinekit.report.fields import Field, Reader, one_of
 
 _STATES = {
     "not calibrated": "nobody has measured it",
     "another judge": "it was measured for another judge",
     "another rubric": "it was measured for another judge or rubric",
     "other labels": "its labels have changed since it was measured",
-}
-_COUNT = Field(int, least=0)
-JUDGE = {
-    "model": Field(str),
-    "file": Field(str),
-    "state": Field(str, test=one_of(("calibrated", *_STATES))),
-    "agreement": Field(dict, type(None)),
-}
-AGREEMENT = {
-    "rubric": Field(str),
-    "labels": Field(str),
-    "both_passed": _COUNT,
-    "only_judge_passed": _COUNT,
-    "only_people_passed": _COUNT,
-    "both_failed": _COUNT,
-    "undecided": _COUNT,
-    "accuracy": Field(int, float, type(None)),
-    "kappa": Field(int, float, type(None)),
 }
 
 
@@ -57,45 +37,3 @@ def describe_agreement(one: Agreement) -> str:
 
 def describe_judges(judges: Sequence[JudgeFacts]) -> Iterator[str]:
     yield from (f"judge {describe_judge(judge)}" for judge in judges)
-
-
-def document(judges: Sequence[JudgeFacts]) -> list[Json]:
-    return [
-        {
-            "model": judge.model,
-            "file": judge.file,
-            "state": judge.state,
-            "agreement": None if judge.agreement is None else _agreement(judge.agreement),
-        }
-        for judge in judges
-    ]
-
-
-def _agreement(one: Agreement) -> dict[str, Json]:
-    return {
-        "rubric": one.rubric,
-        "labels": one.labels,
-        "both_passed": one.both,
-        "only_judge_passed": one.only_judge,
-        "only_people_passed": one.only_human,
-        "both_failed": one.neither,
-        "undecided": one.undecided,
-        "accuracy": one.accuracy,
-        "kappa": one.kappa,
-    }
-
-
-def read(raw: Json, at: Path, wants: Reader) -> tuple[JudgeFacts, ...]:
-    found = []
-    for number, one in enumerate(raw or ()):
-        here = (*at, number)
-        if not wants.mapping(one, JUDGE, here):
-            continue
-        known, agreement = one["agreement"], None
-        if known is not None and wants.mapping(known, AGREEMENT, (*here, "agreement")):
-            keys = ("both_passed", "only_judge_passed", "only_people_passed", "both_failed", "undecided")
-            both, judge, people, neither, undecided = (known[key] for key in keys)
-            named = one["model"], known["rubric"], known["labels"]
-            agreement = Agreement(*named, both, judge, people, neither, undecided, known["kappa"])
-        found.append(JudgeFacts(one["model"], one["file"], one["state"], agreement))
-    return tuple(found)

@@ -1,24 +1,259 @@
-"""The result file (`baselinekit.results/1`): what every other form could be made from again.
+"""The result file (`baselinekit.results/1`): what every other form could be made from again, and read back.
 
-Keys beyond those that every result has (`name`, `criticality`, `target`, `notes`, `explanation`) are written
-only when they say something. A side of a difference that is not there has no key: null is a value.
-Whatever is written here has a row in keys.py or beside its reader. What few runs have is imported when one
-has it."""
+Keys that few results have are written only when they say something. A side of a difference that is not there
+has no key: null is a value. What is read renders to the same bytes again."""
 
+import json
+import re
 from dataclasses import replace
 
-from baselinekit.documents import jsontext
+from baselinekit.documents import jsonfile, jsontext
+from baselinekit.documents.languages import JSON
+from baselinekit.errors import InvalidInput
 from baselinekit.model.questions import Spent
-from baselinekit.model.results import Report, Result, Spot
-from baselinekit.model.values import ABSENT, Json
-from baselinekit.report import attempts as usage
+from baselinekit.model.results import (
+    OUTCOMES,
+    VERDICTS,
+    Against,
+    CaseChange,
+    Coverage,
+    Earlier,
+    MetricChange,
+    Repeats,
+    Report,
+    Result,
+    Revised,
+    Shard,
+    Spot,
+)
+from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.report.attempts import CASE, SUITE, USAGE
 from baselinekit.report.differences import count
-from baselinekit.report.values import page, pieces, present
+from baselinekit.report.values import page, pieces
+from baselinekit.schema.places import place_problems
+from baselinekit.schema.records import (
+    COUNT,
+    LINE,
+    NULLABLE_TEXT,
+    OPTIONAL_TEXT,
+    SECONDS,
+    TEXT,
+    Field,
+    Form,
+    RecordReader,
+    Row,
+    dollars,
+    named,
+    of_form,
+    one_of,
+    record,
+    records,
+    texts,
+    view,
+)
+from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.paths import render as render_path
 
 FORMAT = "baselinekit.results/1"
 MOST_RESOLVED = 1_000_000
 """Bytes of an output that a failed result carries along."""
+
+_DEEPER = 16
+"""Levels of nesting around an output, which may itself be as deep as any."""
+
+_HINT = "write it anew: baselinekit compare -o results.json, or run -o results.json"
+_LONGEST_PATH = 80
+_STEP = re.compile(r'\[(\d{1,18})\]|(?:\A|(?!\A)\.)(?:("(?:[^"\\]|\\.)*")|([^\W\d][\w-]*))')
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,511}")
+_KINDS = ("missing", "extra", "value", "type", "order", "count", "tolerance", "similarity")
+
+
+def path_of(text: str) -> Path | None:
+    """The steps of a path as `tree.paths.render` writes it: to one place, so without wildcards."""
+    steps: list[str | int] = []
+    position = 0
+    while position < len(text) and text != "$":
+        match = _STEP.match(text, position)
+        if match is None:
+            return None
+        index, quoted, plain = match.groups()
+        try:
+            steps.append(
+                int(index) if index else plain if plain is not None else json.loads(quoted, strict=False)
+            )
+        except ValueError:
+            return None
+        position = match.end()
+    return tuple(steps) if text else None
+
+
+def _read_path(text: str, at: Path, reader: RecordReader) -> Path:
+    path = path_of(text)
+    if path is None:
+        shown = clipped(text, _LONGEST_PATH, already_masked, counted=False)
+        reader.complain(at, f"{shown!r} is no path to one place", "as in body.users[1].id")
+    return path or ()
+
+
+def _resolved(result: Result) -> Json:
+    """What a failed result carries along: looked at no further than it takes to know that it is too long."""
+    size = 0
+    for piece in (
+        pieces(result.resolved) if result.outcome == "failed" and result.resolved is not ABSENT else ()
+    ):
+        size += len(piece.encode())
+        if size > MOST_RESOLVED:
+            return ABSENT
+    return result.resolved if result.outcome == "failed" else ABSENT
+
+
+# What stands under each key, in the order in which it is written.
+
+_SIDE = Field(optional=True, missing=ABSENT)
+_SHARE = Row(passed=COUNT, attempts=COUNT)
+_RATE = Field(int, float, least=0)
+_VERDICT = Field(str, test=one_of(VERDICTS))
+
+AGAINST = Form(
+    Against,
+    ref=TEXT,
+    commit=TEXT,
+    strict=Field(bool),
+    notes=texts(optional=True),
+    changes=records(
+        Form(
+            Revised,
+            id=TEXT,
+            change=Field(str, test=one_of(("removed", "loosened", "added"))),
+            file=TEXT,
+            line=LINE,
+            how=texts(optional=True),
+        )
+    ),
+)
+EARLIER = Form(
+    Earlier,
+    run=TEXT,
+    started=TEXT,
+    strict=Field(bool),
+    across=texts(),
+    cases=records(
+        Form(
+            CaseChange,
+            id=TEXT,
+            verdict=_VERDICT,
+            before=record(_SHARE),
+            now=record(_SHARE),
+            p=Field(int, float, type(None), name="chance"),
+            why=OPTIONAL_TEXT,
+        )
+    ),
+    metrics=records(
+        Form(
+            MetricChange,
+            name=TEXT,
+            verdict=_VERDICT,
+            before=_RATE,
+            now=_RATE,
+            pairs=COUNT,
+            lost=COUNT,
+            won=COUNT,
+            p=Field(int, float, least=0, name="chance"),
+            p_holm=Field(int, float, least=0, name="adjusted"),
+        )
+    ),
+    added=texts(),
+    gone=texts(),
+)
+_UNANSWERED = Form(
+    Spent,
+    calls=Field(int, least=0, name="unanswered"),
+    tokens=Field(int, least=0, name="may_tokens"),
+    cost_usd=dollars("may_usd"),
+)
+_SPENT = Form(
+    Spent,
+    calls=COUNT,
+    tokens=COUNT,
+    cost_usd=dollars("usd"),
+    unanswered=view(_UNANSWERED, of=lambda spent: spent if spent.unanswered else None),
+)
+_SHARD = Form(
+    Shard,
+    number=Field(int, least=1),
+    of=Field(int, least=1),
+    total=COUNT,
+    target=OPTIONAL_TEXT,
+    configuration=OPTIONAL_TEXT,
+    content=OPTIONAL_TEXT,
+)
+_RUN = Form(
+    Report,
+    id=TEXT,
+    started=Field(str, test=of_form(_TIME, "a time such as 2024-01-20T14:00:00Z")),
+    seconds=SECONDS,
+    tool=TEXT,
+    command=TEXT,
+    config=NULLABLE_TEXT,
+    environment=Field(dict),
+    shard=record(_SHARD, nullable=True),
+    commit=OPTIONAL_TEXT,
+    coverage=record(
+        Form(Coverage, chosen=Field(dict), left_out=COUNT),
+        optional=True,
+        of=lambda report: report.coverage if report.coverage.chosen else None,
+    ),
+    against=record(AGAINST, optional=True),
+    interrupted=Field(bool, optional=True),
+    spent=record(_SPENT, optional=True),
+    suite=record(SUITE, optional=True),
+    earlier=record(EARLIER, optional=True),
+    warnings=texts(optional=True),
+    not_recorded=texts(optional=True),
+)
+_SPOT = Form(
+    Spot,
+    path=Field(str, read=_read_path, write=render_path),
+    kind=Field(str, test=one_of(_KINDS)),
+    expected=_SIDE,
+    actual=_SIDE,
+    file=TEXT,
+    line=LINE,
+    rule=NULLABLE_TEXT,
+    note=OPTIONAL_TEXT,
+)
+_RESULT = Form(
+    Result,
+    id=Field(str, test=of_form(_ID, "letters, digits, `.`, `_`, `-` and `/`")),
+    file=TEXT,
+    line=LINE,
+    kind=TEXT,
+    outcome=Field(str, test=one_of(OUTCOMES)),
+    verdict=NULLABLE_TEXT,
+    reason=TEXT,
+    code=NULLABLE_TEXT,
+    difference_count=Field(int, least=0, of=count),
+    differences=records(_SPOT),
+    attempts=COUNT,
+    observed=view(Form(Result, {"usage": USAGE}, seconds=SECONDS, scores=named(int, float, optional=True))),
+    environment_drift=named(
+        form=Row(captured=_SIDE, now=_SIDE),
+        of=lambda result: dict(sorted(result.environment_drift.items())),
+    ),
+    recipe_hash=TEXT,
+    name=OPTIONAL_TEXT,
+    criticality=OPTIONAL_TEXT,
+    target=OPTIONAL_TEXT,
+    notes=texts(optional=True),
+    explanation=texts(optional=True),
+    repeats=record(Form(Repeats, replays=Field(int, least=1), passed=COUNT, errors=COUNT), optional=True),
+    case=record(CASE, optional=True),
+    position=Field(int, least=0, optional=True),
+    resolved=Field(optional=True, missing=ABSENT, of=_resolved),
+)
+_FILE = {"format": TEXT, "run": Field(dict), "summary": Field(dict), "results": Field(list)}
+_SUMMARY: dict[str, Field] = {**dict.fromkeys(OUTCOMES, COUNT), "complete": Field(bool)}
 
 
 def render(report: Report) -> str:
@@ -36,147 +271,76 @@ def compact(report: Report) -> bytes:
 
 def document(report: Report) -> dict[str, Json]:
     """The result file as plain values, its keys in their order."""
-    run: dict[str, Json] = {
-        "id": report.id,
-        "started": report.started,
-        "seconds": round(report.seconds, 6),
-        "tool": report.tool,
-        "command": report.command,
-        "config": report.config,
-        "environment": report.environment,
-        "shard": None,
-    }
-    if report.shard is not None:
-        shard = report.shard
-        same = {"target": shard.target, "configuration": shard.configuration, "content": shard.content}
-        stated = {name: value for name, value in same.items() if value}
-        run["shard"] = {"number": shard.number, "of": shard.of, "total": shard.total, **stated}
-    if report.commit is not None:
-        run["commit"] = report.commit
-    if report.coverage.chosen:
-        run["coverage"] = {"chosen": report.coverage.chosen, "left_out": report.coverage.left_out}
-    if report.against is not None:
-        from baselinekit.report import weakened
-
-        run["against"] = weakened.document(report.against)
-    if report.interrupted:
-        run["interrupted"] = True
-    if report.spent is not None:
-        run["spent"] = _spent(report.spent)
-    if report.suite is not None:
-        from baselinekit.report import attempts
-
-        run["suite"] = attempts.suite_document(report.suite)
-    if report.earlier is not None:
-        from baselinekit.report import earlier
-
-        run["earlier"] = earlier.document(report.earlier)
-    if report.warnings:
-        run["warnings"] = list(report.warnings)
-    if report.not_recorded:
-        run["not_recorded"] = list(report.not_recorded)
     return {
         "format": FORMAT,
-        "run": run,
+        "run": _RUN.write(report),
         "summary": counted(report),
-        "results": [_result(result) for result in report.results],
+        "results": [_RESULT.write(result) for result in report.results],
     }
 
 
 def counted(report: Report) -> dict[str, Json]:
     """How many came out how, and whether that is all of them."""
     summary = report.summary
-    return {
-        "passed": summary.passed,
-        "failed": summary.failed,
-        "error": summary.error,
-        "unscored": summary.unscored,
-        "skipped": summary.skipped,
-        "complete": summary.complete,
-    }
+    counts = ("passed", "failed", "error", "unscored", "skipped", "complete")
+    return {name: getattr(summary, name) for name in counts}
 
 
-def _result(result: Result) -> dict[str, Json]:
-    written: dict[str, Json] = {
-        "id": result.id,
-        "file": result.file,
-        "line": result.line,
-        "kind": result.kind,
-        "outcome": result.outcome,
-        "verdict": result.verdict,
-        "reason": result.reason,
-        "code": result.code,
-        "difference_count": count(result),
-        "differences": [_difference(spot) for spot in result.differences],
-        "attempts": result.attempts,
-        "observed": _observed(result),
-        "environment_drift": _drift(result),
-        "recipe_hash": result.recipe_hash,
-    }
-    further = {
-        "name": result.name,
-        "criticality": result.criticality,
-        "target": result.target,
-        "notes": list(result.notes),
-        "explanation": list(result.explanation),
-    }
-    written |= {key: value for key, value in further.items() if value}
-    if result.repeats is not None:
-        told = result.repeats
-        written["repeats"] = {"replays": told.replays, "passed": told.passed, "errors": told.errors}
-    if result.case is not None:
-        from baselinekit.report import attempts
-
-        written["case"] = attempts.case_document(result.case)
-    if result.position is not None:
-        written["position"] = result.position
-    if result.outcome == "failed" and _fits(result.resolved):
-        written["resolved"] = result.resolved
-    return written
+def read(text: str, file: str) -> Report:
+    """The report of a result file's text; or everything that is wrong with it (the first of it, at least)."""
+    raw = jsonfile.load(text, file, _DEEPER)
+    reader = RecordReader()
+    report = _report(raw, reader)
+    if report is None or reader.problems:
+        problems = [replace(problem, hint=problem.hint or _HINT) for problem in reader.problems]
+        raise InvalidInput(*place_problems(text, file, {0: problems}, JSON))
+    return report
 
 
-def _observed(result: Result) -> dict[str, Json]:
-    observed = {"seconds": round(result.seconds, 6), **usage.document(result.usage)}
-    return observed | ({"scores": result.scores} if result.scores else {})
+def _report(raw: Json, reader: RecordReader) -> Report | None:
+    form = raw.get("format") if isinstance(raw, dict) else None
+    if form != FORMAT:
+        what, hint = f"is no result file: its `format` is not {FORMAT!r}", _HINT
+        if isinstance(form, str) and form.startswith("baselinekit.results/"):
+            what, hint = (
+                f"is of the form {form!r}, and this version reads {FORMAT!r}",
+                "use the version that wrote it",
+            )
+        reader.complain(("format",) if form is not None else (), what, hint)
+        return None
+    if not reader.mapping(raw, _FILE, ()):
+        return None
+    summary = raw["summary"]
+    run, whole = _RUN.values(raw["run"], ("run",), reader), reader.mapping(summary, _SUMMARY, ("summary",))
+    results = [_RESULT.read(one, ("results", number), reader) for number, one in enumerate(raw["results"])]
+    kept = tuple(result for result in results if result is not None)
+    if run is None or not whole or len(kept) < len(results):
+        return None
+    report = Report(**run, results=kept, complete=summary["complete"])
+    _check(report, summary, reader)
+    return report
 
 
-def _spent(spent: Spent) -> dict[str, Json]:
-    written: dict[str, Json] = {
-        "calls": spent.calls,
-        "tokens": spent.tokens,
-        "cost_usd": usage.exact(spent.usd),
-    }
-    if spent.unanswered:
-        may = {
-            "calls": spent.unanswered,
-            "tokens": spent.may_tokens,
-            "cost_usd": usage.exact(spent.may_usd),
-        }
-        written["unanswered"] = may
-    return written
-
-
-def _difference(spot: Spot) -> dict[str, Json]:
-    written: dict[str, Json] = {"path": render_path(spot.path), "kind": spot.kind}
-    written |= present({"expected": spot.expected, "actual": spot.actual})
-    written |= {"file": spot.file, "line": spot.line, "rule": spot.rule}
-    if spot.note:
-        written["note"] = spot.note
-    return written
-
-
-def _drift(result: Result) -> dict[str, Json]:
-    return {
-        name: present({"captured": captured, "now": now})
-        for name, (captured, now) in sorted(result.environment_drift.items())
-    }
-
-
-def _fits(resolved: Json) -> bool:
-    """Whether it is short enough to be kept, looked at no further than that takes."""
-    size = 0
-    for piece in pieces(resolved) if resolved is not ABSENT else ():
-        size += len(piece.encode())
-        if size > MOST_RESOLVED:
-            return False
-    return resolved is not ABSENT
+def _check(report: Report, summary: dict[str, Json], reader: RecordReader) -> None:
+    """What is wrong beyond the single values: an id that is there twice, numbers that do not add up."""
+    shard = report.shard
+    if shard is not None and shard.number > shard.of:
+        what = f"is {shard.number}, and there are {shard.of} shards"
+        reader.complain(("run", "shard", "number"), what)
+    first: dict[str, int] = {}
+    for number, result in enumerate(report.results):
+        at: Path = ("results", number)
+        if first.setdefault(result.id, number) != number:
+            what = f"{result.id!r} is there twice: results[{first[result.id]}] has it too"
+            reader.complain((*at, "id"), what)
+        if result.difference_count < len(result.differences):
+            what = f"is {result.difference_count}, and there are {len(result.differences)} differences"
+            reader.complain((*at, "difference_count"), what)
+        if result.resolved is not ABSENT and result.outcome != "failed":
+            what = f"belongs to a failed result only, and this one is {result.outcome}"
+            reader.complain((*at, "resolved"), what)
+    counts = report.summary
+    for outcome in OUTCOMES:
+        if summary[outcome] != getattr(counts, outcome):
+            what = f"says {summary[outcome]:,} {outcome}, and the results are {getattr(counts, outcome):,}"
+            reader.complain(("summary", outcome), what)

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 
 from baselinekit.escape import markdown_code, markdown_text, one_line
 from baselinekit.model.results import Against, Revised
-from baselinekit.model.values import Json
-from baselinekit.report.fields import Field, Reader, one_of
 from baselinekit.report.values import cut_line
 
 _MOST = 100
@@ -13,22 +11,6 @@ _SHORT = 12
 _WIDEST = 50
 _CHANGES = ("removed", "loosened", "added")
 _COLOURS = {"removed": "red", "loosened": "yellow", "added": "green"}
-_AT = ("run", "against")
-
-_AGAINST = {
-    "ref": Field(str),
-    "commit": Field(str),
-    "strict": Field(bool),
-    "notes": Field(list, optional=True),
-    "changes": Field(list),
-}
-_REVISED = {
-    "id": Field(str),
-    "change": Field(str, test=one_of(_CHANGES)),
-    "file": Field(str),
-    "line": Field(int, type(None), least=1),
-    "how": Field(list, optional=True),
-}
 
 
 def headline(against: Against) -> str:
@@ -81,48 +63,6 @@ def markdown(against: Against | None) -> str:
     if len(shown) > _MOST:
         rows.append(f"| | | and {len(shown) - _MOST:,} more |")
     return "\n".join(rows) + "\n"
-
-
-def document(against: Against) -> Json:
-    """As the result file states it."""
-    notes = {"notes": list(against.notes)} if against.notes else {}
-    return {
-        "ref": against.ref,
-        "commit": against.commit,
-        "strict": against.strict,
-        **notes,
-        "changes": [
-            {
-                "id": one.id,
-                "change": one.change,
-                "file": one.file,
-                "line": one.line,
-                **({"how": list(one.how)} if one.how else {}),
-            }
-            for one in against.changes
-        ],
-    }
-
-
-def read(run: dict[str, Json], wants: Reader) -> Against | None:
-    """What a result file states of it."""
-    raw = run.get("against")
-    if raw is None or not wants.mapping(raw, _AGAINST, _AT):
-        return None
-    changes = [
-        Revised(
-            one["id"],
-            one["file"],
-            one["line"],
-            one["change"],
-            tuple(wants.texts(one, "how", (*_AT, "changes", number))),
-        )
-        for number, one in enumerate(raw["changes"])
-        if wants.mapping(one, _REVISED, (*_AT, "changes", number))
-    ]
-    return Against(
-        raw["ref"], raw["commit"], tuple(changes), tuple(wants.texts(raw, "notes", _AT)), raw["strict"]
-    )
 
 
 def worst_first(against: Against) -> list[Revised]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from baselinekit.documents.languages import language
+from baselinekit.documents.languages import Language, language
 from baselinekit.documents.marks import MAPPING, SEQUENCE, MarkedNode, Marks, mark_each
 from baselinekit.documents.text import place
 from baselinekit.errors import FirstOfEach, Problem
@@ -21,13 +21,15 @@ def named_at(problem: Problem, at: Path) -> Problem:
     return replace(problem, message=what, place=None, at=at)
 
 
-def place_problems(body: str, file: str, problems: Mapping[int, Sequence[Problem]]) -> list[Problem]:
+def place_problems(
+    body: str, file: str, problems: Mapping[int, Sequence[Problem]], written_in: Language | None = None
+) -> list[Problem]:
     """Problems with paths into the documents of a text, by document, as problems with places: the first of
     them, and how many more there are. An unknown key is at the key itself."""
     first = FirstOfEach()
     told = {n: [problem for problem in few if first.takes(file, problem)] for n, few in problems.items()}
     ways = {n: [problem.at or () for problem in few] for n, few in told.items() if few}
-    found = mark_each(language(file).events(body), ways)
+    found = mark_each((written_in or language(file)).events(body), ways)
     placed: list[tuple[int, Problem]] = []
     for document, few in told.items():
         marks = found.get(document, Marks())

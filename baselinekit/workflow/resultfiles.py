@@ -75,14 +75,14 @@ _LONGEST_SHOWN = 60
 def load(paths: Sequence[str], cwd: str, root: str | None = None) -> list[Part]:
     """The reports of these files; everything that is wrong with any of them is one error. `root`: of the
     project whose last run is named to who asks for `latest`."""
-    from baselinekit.report import resultreader
+    from baselinekit.report import resultfile
 
     parts: list[Part] = []
     problems: list[Problem] = []
     for path in paths:
         try:
             data = read(cwd, os.path.abspath(os.path.join(cwd, path)), MAX_OUTPUT_BYTES)
-            parts.append((path, resultreader.read(decode(data, path).body, path)))
+            parts.append((path, resultfile.read(decode(data, path).body, path)))
         except BaselinekitError as error:
             near = meant(path, cwd, root)
             problems.extend(_as_named(problem, path, near) for problem in error.problems)

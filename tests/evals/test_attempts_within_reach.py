@@ -9,7 +9,7 @@ from evalcases import World, case, suite
 from baselinekit.evals.attempts import Outside
 from baselinekit.model.graders import Call, FunctionOutput, Grader
 from baselinekit.model.observation import Ran, Returned
-from baselinekit.report import resultreader
+from baselinekit.report import resultfile
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.style import Style
 from baselinekit.report.terminal import format_warnings
@@ -32,7 +32,7 @@ def test_f39_every_report_says_what_generated_code_could_have_reached(tmp_path: 
     if form == ".json":  # which keeps it with each grade, so that it can be told again
         details = json.loads(text)["results"][0]["case"]["attempts"][0]["grades"][0]["details"]
         assert details["not_contained"] == ["files", "processes"]
-        text = format_warnings(resultreader.read(text, "x.json"), Style())
+        text = format_warnings(resultfile.read(text, "x.json"), Style())
     assert TOLD in text.replace("\\", "")
     walled = World(tmp_path, program).run(
         cases, outside=Outside(run=lambda *given: Ran((Returned(4),), ("time",)))

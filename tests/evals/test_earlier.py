@@ -12,7 +12,7 @@ from baselinekit.errors import InvalidInput
 from baselinekit.evals.earlier import check_parts, compared, load_earlier
 from baselinekit.model.questions import Usage
 from baselinekit.model.results import Coverage, Earlier, Metric, Report, SuiteFacts
-from baselinekit.report import resultreader, terminal as terminal
+from baselinekit.report import resultfile, terminal as terminal
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.style import Style
 from baselinekit.report.wording import headline
@@ -172,13 +172,13 @@ def test_what_was_compared_is_in_the_result_file_and_comes_back_from_it() -> Non
     before = report(result("a", "++++"), result("b", "+", fingerprint={"case": "x"}), result("old", "+"))
     now = strict(report(result("a", "----"), result("b", "+"), result("new", "+")), before)
     text = render_report(now, "x.json")
-    again = resultreader.read(text, "x.json")
+    again = resultfile.read(text, "x.json")
     assert again.earlier == now.earlier
     assert render_report(again, "x.json") == text
     raw = json.loads(text)
     raw["run"]["earlier"]["cases"][0]["verdict"] = "worse"
     with pytest.raises(InvalidInput, match="one of regressed, improved"):
-        resultreader.read(json.dumps(raw), "x.json")
+        resultfile.read(json.dumps(raw), "x.json")
     page = render_report(now, "x.eval.md")
     assert "| `a` | 4/4 | 0/4 | 0.0286 | regressed |" in page
 

@@ -20,7 +20,7 @@ from baselinekit.model.ratings import Rating
 from baselinekit.model.recipes import PromptExecution, PromptInput, Recipe
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
 from baselinekit.report.forms.table import render_report
-from baselinekit.report.resultreader import read
+from baselinekit.report.resultfile import read
 from baselinekit.suites.dialects.graders import Given, read as read_grader
 from baselinekit.suites.loading import load_cases
 from baselinekit.suites.ratings import FILE, Ratings

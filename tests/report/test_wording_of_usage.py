@@ -11,7 +11,7 @@ from baselinekit.model.questions import Spent, Usage
 from baselinekit.model.results import Report
 from baselinekit.report import terminal as terminal, wording
 from baselinekit.report.forms.table import render_report
-from baselinekit.report.resultreader import read
+from baselinekit.report.resultfile import read
 from baselinekit.report.style import Style
 
 

@@ -7,7 +7,7 @@ from checkouts import Checkout
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.results import Against, Report
-from baselinekit.report import resultfile as result_file, resultreader, terminal as terminal
+from baselinekit.report import resultfile as result_file, terminal as terminal
 from baselinekit.report.forms.markdown import render
 from baselinekit.report.style import Style
 from baselinekit.report.wording import headline
@@ -152,8 +152,8 @@ def test_in_every_form(here: Checkout) -> None:
     assert "| `b` | removed | `baselines/b.yaml` |" in render(said)
     assert "\\<\\<any\\>\\>\\|\\`x\\`" in render(said)
     written = result_file.render(said)
-    assert result_file.render(resultreader.read(written, "x.json")) == written
-    assert resultreader.read(written, "x.json").against == said.against
+    assert result_file.render(result_file.read(written, "x.json")) == written
+    assert result_file.read(written, "x.json").against == said.against
 
 
 def test_config_from_is_the_configuration_of_that_commit(here: Checkout) -> None:

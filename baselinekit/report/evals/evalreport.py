@@ -7,7 +7,8 @@ from baselinekit.metrics import metric_name
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Metric, Report, Result
 from baselinekit.model.values import Json
-from baselinekit.report import earlier, judges
+from baselinekit.report.attempts import JUDGE
+from baselinekit.report.resultfile import EARLIER
 from baselinekit.report.values import page, present
 from baselinekit.report.wording import collect_warnings, renewable, renewal
 from baselinekit.tree.paths import render as render_path
@@ -42,8 +43,8 @@ def document(report: Report) -> dict[str, Json]:
             "summary": summary(report),
             "metrics": {key_of(metric): metric.value for metric in named_metrics(report)},
             "metrics_in_full": [metric_document(metric) for metric in suite.metrics] if suite else [],
-            **({"judges": judges.document(suite.judges)} if suite and suite.judges else {}),
-            **({"compared_to": earlier.document(report.earlier)} if report.earlier else {}),
+            **({"judges": [JUDGE.write(judge) for judge in suite.judges]} if suite and suite.judges else {}),
+            **({"compared_to": EARLIER.write(report.earlier)} if report.earlier else {}),
             "failures": [failure(result) for result in cases if result.outcome in _FAULTS],
             **({"warnings": list(said)} if (said := collect_warnings(report)) else {}),
             **_left_out(cases),

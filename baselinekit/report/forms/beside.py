@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from baselinekit.model.results import Metric, Report, Revised
 from baselinekit.model.values import Json
 from baselinekit.report import earlier, judges, weakened
+from baselinekit.report.attempts import JUDGE
 from baselinekit.report.evals import evalreport
+from baselinekit.report.resultfile import AGAINST, EARLIER
 
 
 def format_lines(report: Report) -> Iterator[str]:
@@ -25,11 +27,12 @@ def to_document(report: Report) -> dict[str, Json]:
     if report.suite is not None:
         found["suite"] = report.suite.name
         found["metrics"] = [evalreport.metric_document(metric) for metric in report.suite.metrics]
-        found |= {"judges": judges.document(report.suite.judges)} if report.suite.judges else {}
+        if report.suite.judges:
+            found["judges"] = [JUDGE.write(judge) for judge in report.suite.judges]
     if report.earlier is not None:
-        found["compared_to"] = earlier.document(report.earlier)
+        found["compared_to"] = EARLIER.write(report.earlier)
     if report.against is not None:
-        found["against"] = weakened.document(report.against)
+        found["against"] = AGAINST.write(report.against)
     return found
 
 

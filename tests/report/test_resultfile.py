@@ -25,8 +25,7 @@ from baselinekit.model.results import (
 )
 from baselinekit.model.values import ABSENT
 from baselinekit.report.forms.table import render_report
-from baselinekit.report.resultfile import compact
-from baselinekit.report.resultreader import path_of, read
+from baselinekit.report.resultfile import compact, path_of, read
 from baselinekit.tree.paths import render as render_path
 
 TEXT = st.text(max_size=12)
