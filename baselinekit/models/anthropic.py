@@ -9,7 +9,7 @@ from baselinekit.model.questions import Answer, Model, ToolCall, Usage
 from baselinekit.model.values import Json
 from baselinekit.models.budget import count
 from baselinekit.models.post import AT_ONCE, USES, check_wire, key_of, post, split_system
-from baselinekit.models.setting import Form, ModelRequest, Reply, World
+from baselinekit.models.setting import Form, Question, Reply, World
 
 _PATH = "/messages"
 _DEFAULT = "https://api.anthropic.com"
@@ -20,7 +20,7 @@ _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens
 _WHOLE = ("end_turn", "stop_sequence", "tool_use", None)
 
 
-def ask(question: ModelRequest) -> Reply:
+def ask(question: Question) -> Reply:
     key = key_of(question)
     headers = {"anthropic-version": _VERSION} | ({"x-api-key": key} if key else {})
     body, seconds = post(question, _PATH, _DEFAULT, headers, _body(question))
@@ -41,7 +41,7 @@ def check(model: Model, world: World) -> Iterator[Problem]:
 FORM = Form(ask, USES, AT_ONCE, check)
 
 
-def _body(question: ModelRequest) -> dict[str, Json]:
+def _body(question: Question) -> dict[str, Json]:
     """A setting replaces what else would be sent; null leaves it out."""
     ask, model = question.ask, question.model
     system, messages = split_system(ask.messages)
@@ -69,7 +69,7 @@ def _body(question: ModelRequest) -> dict[str, Json]:
     return {**body, **model.settings}
 
 
-def _reply(question: ModelRequest, body: Any, seconds: float) -> Reply:
+def _reply(question: Question, body: Any, seconds: float) -> Reply:
     blocks, ended = body["content"], body.get("stop_reason")
     usage = body.get("usage") or {}
     read = [count(usage.get(name)) for name in _READ]

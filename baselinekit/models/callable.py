@@ -20,10 +20,10 @@ from baselinekit.models.command import (
     text_of,
 )
 from baselinekit.models.post import as_prompt
-from baselinekit.models.setting import Form, ModelRequest, Reply, World
+from baselinekit.models.setting import Form, Question, Reply, World
 
 
-def ask(question: ModelRequest) -> Reply:
+def ask(question: Question) -> Reply:
     refuse_tools(question)
     # -P: the child's own folder holds modules with the names of standard ones
     argv = [sys.executable, "-P", CALL, question.world.root, question.model.python or ""]

@@ -12,7 +12,7 @@ from baselinekit.model.questions import Answer, Model, ToolCall, Usage
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.models.budget import count, dollars
 from baselinekit.models.post import as_prompt
-from baselinekit.models.setting import Form, ModelRequest, Reply, World
+from baselinekit.models.setting import Form, Question, Reply, World
 from baselinekit.programs import call
 from baselinekit.programs.children import child_environment, configured_argv, said_last
 
@@ -22,7 +22,7 @@ from baselinekit.programs.children import child_environment, configured_argv, sa
 CALL = os.path.abspath(call.__file__)
 
 
-def run_of(question: ModelRequest, argv: list[str], stdin: bytes | None = None) -> ProcessSpec:
+def run_of(question: Question, argv: list[str], stdin: bytes | None = None) -> ProcessSpec:
     """The program, with the question as one text on its standard input."""
     return ProcessSpec(
         tuple(argv),
@@ -34,19 +34,19 @@ def run_of(question: ModelRequest, argv: list[str], stdin: bytes | None = None) 
     )
 
 
-def succeed(question: ModelRequest, finished: ProcessResult) -> None:
+def succeed(question: Question, finished: ProcessResult) -> None:
     if finished.exit_code:
         what = f"{question.name} ended with exit code {finished.exit_code}"
         raise cannot("BK615", what + said_last(finished.stderr, question.world.mask))
 
 
-def refuse_tools(question: ModelRequest) -> None:
+def refuse_tools(question: Question) -> None:
     if question.ask.tools:
         hint = "ask one of the form `openai` or `anthropic`"
         raise cannot("BK616", f"{question.name} is a program, which cannot be handed tools", hint)
 
 
-def text_of(question: ModelRequest, raw: bytes) -> str:
+def text_of(question: Question, raw: bytes) -> str:
     try:
         return raw.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
@@ -65,7 +65,7 @@ def is_answer(value: Json) -> bool:
     return isinstance(value, dict) and ("text" in value or "tool_calls" in value)
 
 
-def answer_of(question: ModelRequest, value: Json, seconds: float) -> Answer:
+def answer_of(question: Question, value: Json, seconds: float) -> Answer:
     """`{text, tool_calls: [{name, input, output}], usage: {tokens_in, tokens_out, cost_usd}, model}`: all but
     one of the first two may be missing."""
     problems = list(_faults(value))
@@ -119,7 +119,7 @@ _CUT = ("max_tokens", "model_context_window_exceeded", "pause_turn")
 _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-def ask(question: ModelRequest) -> Reply:
+def ask(question: Question) -> Reply:
     refuse_tools(question)
     model = question.model
     hint = f"correct `models: {question.ask.model}:` in baselinekit.yaml, or install it"
@@ -149,7 +149,7 @@ def _tells_cost(model: Model) -> bool:
 FORM = Form(ask, frozenset(("env", "output")), check=check, tells_cost=_tells_cost)
 
 
-def _claude(question: ModelRequest, finished: ProcessResult) -> Reply:
+def _claude(question: Question, finished: ProcessResult) -> Reply:
     said: Any = json_in(text_of(question, finished.stdout))
     known = isinstance(said, dict)
     if known and said.get("is_error"):  # it may also end with an exit code then, and says less
@@ -178,7 +178,7 @@ def _claude(question: ModelRequest, finished: ProcessResult) -> Reply:
     return Reply(answer, _fault(question, said.get("stop_reason")))
 
 
-def _fault(question: ModelRequest, ended: object) -> Problem | None:
+def _fault(question: Question, ended: object) -> Problem | None:
     """Why it is no whole answer, where it says so."""
     if ended == "refusal":
         return Problem("BK614", f"{question.name} declined to answer", "change the question")

@@ -13,7 +13,7 @@ from baselinekit.models.embedding import Embedding, find_folder
 from baselinekit.models.entry import entry, filled, form_of, kind_of, problems_of
 from baselinekit.models.recording import AnswerSource, Mode, Recording, Shelf, parts_of
 from baselinekit.models.retries import DEFAULT_RETRIES, Lane, persist
-from baselinekit.models.setting import Again, Form, ModelRequest, Reply, World
+from baselinekit.models.setting import Again, Form, Question, Reply, World
 from baselinekit.texts import shown
 from baselinekit.variables import Redactor, Secret
 
@@ -23,8 +23,8 @@ __all__ = [
     "Embedding",
     "Form",
     "Mode",
-    "ModelRequest",
     "Models",
+    "Question",
     "Recording",
     "Reply",
     "Shelf",
@@ -124,7 +124,7 @@ class Models:
         cost = price(model.prices, tokens_in, tokens_out)
         held = self._budget.reserve(ask.model, tokens_in + tokens_out, cost)
         try:
-            reply = form.ask(ModelRequest(ask, model, self._world, left()))
+            reply = form.ask(Question(ask, model, self._world, left()))
         except BaseException as error:
             if isinstance(error, NeverSent) or (isinstance(error, Again) and error.unheard):
                 self._budget.release(held)

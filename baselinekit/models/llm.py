@@ -12,13 +12,13 @@ from baselinekit.model.observation import ProcessResult
 from baselinekit.model.questions import Answer, Model, Usage
 from baselinekit.models.command import not_installed, refuse_tools, run_of, succeed, text_of
 from baselinekit.models.post import as_prompt, split_system
-from baselinekit.models.setting import Form, ModelRequest, Reply, World
+from baselinekit.models.setting import Form, Question, Reply, World
 from baselinekit.variables import as_text
 
 _USAGE = re.compile(rb"(?m)^Token usage: ([\d,]+) input, ([\d,]+) output")
 
 
-def ask(question: ModelRequest) -> Reply:
+def ask(question: Question) -> Reply:
     refuse_tools(question)
     asked, model = question.ask, question.model
     system, messages = split_system(asked.messages)

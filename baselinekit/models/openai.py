@@ -9,7 +9,7 @@ from baselinekit.model.questions import Answer, Message, Model, Tool, ToolCall, 
 from baselinekit.model.values import Json
 from baselinekit.models.budget import count
 from baselinekit.models.post import AT_ONCE, USES, check_wire, key_of, message_in, post
-from baselinekit.models.setting import Form, ModelRequest, Reply, World
+from baselinekit.models.setting import Form, Question, Reply, World
 
 _PATH = "/chat/completions"
 _DEFAULT = "https://api.openai.com"
@@ -20,7 +20,7 @@ _BROKEN_OFF = ("error", "time_limit", "cancelled", "abort", "insufficient_system
 anything: `stop`, `tool_calls`, `eos_token`, nothing."""
 
 
-def ask(question: ModelRequest) -> Reply:
+def ask(question: Question) -> Reply:
     key = key_of(question)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     body, seconds = post(question, _PATH, _DEFAULT, headers, _body(question))
@@ -41,7 +41,7 @@ def check(model: Model, world: World) -> Iterator[Problem]:
 FORM = Form(ask, USES, AT_ONCE, check)
 
 
-def _body(question: ModelRequest) -> dict[str, Json]:
+def _body(question: Question) -> dict[str, Json]:
     """A setting replaces what else would be sent; null leaves it out. Newer models know the limit by another
     name, and refuse both."""
     ask, model = question.ask, question.model
@@ -75,7 +75,7 @@ def _tools(tools: Sequence[Tool]) -> list[Json]:
     ]
 
 
-def _reply(question: ModelRequest, body: Any, seconds: float) -> Reply:
+def _reply(question: Question, body: Any, seconds: float) -> Reply:
     choice = body["choices"][0]
     message, ended = choice["message"], choice.get("finish_reason")
     usage = body.get("usage") or {}

@@ -15,7 +15,7 @@ from baselinekit.model.observation import Request, Response
 from baselinekit.model.questions import Message, Model
 from baselinekit.model.values import Json
 from baselinekit.models.retries import asked_wait
-from baselinekit.models.setting import Again, ModelRequest, World
+from baselinekit.models.setting import Again, Question, World
 from baselinekit.trust import origins_in
 
 # One question over HTTP: the request of both wire forms, and what an answer other than success means.
@@ -37,9 +37,7 @@ _FRAMING = re.compile(r"(?i)host|content-length|transfer-encoding|connection|exp
 _BAD_VALUE = re.compile(r"[^\t\x20-\x7e\x80-\xff]")
 
 
-def post(
-    question: ModelRequest, path: str, default: str, own: dict[str, str], body: Json
-) -> tuple[Json, float]:
+def post(question: Question, path: str, default: str, own: dict[str, str], body: Json) -> tuple[Json, float]:
     """The body of a successful answer, and the seconds that it took. Again or CannotReplay for any other."""
     model = question.model
     headers = {
@@ -105,7 +103,7 @@ def url_of(model: Model, path: str, default: str) -> str:
     return urlunsplit(parts._replace(path=base))
 
 
-def key_of(question: ModelRequest) -> str | None:
+def key_of(question: Question) -> str | None:
     key = question.model.key
     return question.world.secret(key) if key else None
 
@@ -136,7 +134,7 @@ def check_wire(model: Model, world: World, path: str, default: str) -> Iterator[
                 yield Problem("BK603", what, "correct its value", at=("key",))
 
 
-def _failure(question: ModelRequest, status: int, said: str, response: Response) -> Exception:
+def _failure(question: Question, status: int, said: str, response: Response) -> Exception:
     model = question.model
     what = f"{question.name}: status {status}{f': {said}' if said else ''}".rstrip(".")
     if status in _WORTH_ANOTHER and "insufficient_quota" not in said:

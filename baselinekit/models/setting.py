@@ -34,7 +34,7 @@ class World:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelRequest:
+class Question:
     """One try to ask one thing: nothing in `ask` is left to decide, and the answer is due in `seconds`."""
 
     ask: Ask
@@ -83,7 +83,7 @@ class Form:
     An installed package can bring one along: an entry point of the group `baselinekit.models` that names a
     Form, and whose own name stands in the entry under `form`."""
 
-    ask: Callable[[ModelRequest], Reply]
+    ask: Callable[[Question], Reply]
     uses: frozenset[str] = frozenset()
     at_once: int = 4
     check: Callable[[Model, World], Iterator[Problem]] = _nothing

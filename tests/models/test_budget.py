@@ -176,7 +176,7 @@ def test_a_question_that_is_turned_down_takes_a_call_and_no_token() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limits", "mend"),
+    ("limits", "hint"),
     [
         (Limits(calls=0), "raise `limits: calls`, or pass --max-calls"),
         (Limits(tokens=1), "raise `limits: tokens`, or pass --max-tokens"),

@@ -169,7 +169,7 @@ def test_real_servers_that_are_busy_are_asked_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "url", "retries", "waits", "mend"),
+    ("said", "url", "retries", "waits", "hint"),
     [
         ("Connection refused", "http://10.0.0.1:9", None, 4, "start the service, or correct its base_url"),
         ("Connection refused", "http://127.0.0.1:9", None, 0, "start the model's server"),
@@ -202,7 +202,7 @@ def test_who_asks_the_demo_is_told_how_to_start_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "mend"),
+    ("status", "hint"),
     [(500, "ask again later"), (502, "ask again later"), (429, "ask less"), (529, "ask less")],
 )
 def test_the_mend_fits_the_status(status: int, hint: str) -> None:
