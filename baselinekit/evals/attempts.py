@@ -8,10 +8,12 @@ from typing import TypeVar
 
 from baselinekit.errors import BaselinekitError, CannotReplay, OutOfBudget, Refused, cannot, fault_of_ours
 from baselinekit.evals.checks import Prepared
-from baselinekit.grade import dispatch as grading
+from baselinekit.grade import graders
+from baselinekit.grade.by_matcher import StructuralMatch
+from baselinekit.grade.task import GradeClients, keys_of, parsed
 from baselinekit.model.comparison import Comparison
 from baselinekit.model.evals import Case
-from baselinekit.model.graders import FunctionOutput, Grader, StructuralMatch
+from baselinekit.model.graders import FunctionOutput, Grader
 from baselinekit.model.grades import Attempt, Grade, Outcome
 from baselinekit.model.observation import Observation, ProcessResult, ProcessSpec, Ran, Request, Response
 from baselinekit.model.questions import Answer, Ask, Usage
@@ -185,8 +187,8 @@ class Examiner:
         grades = []
         for position, grader in enumerate(case.graders):
             clients = self._clients(prepared, position, bench, found)
-            grades.append(grading.grade(grader, shown, observation, clients))
-        outcome, score, reason, verdict = grading.combined(grades)
+            grades.append(graders.grade(grader, shown, observation, clients))
+        outcome, score, reason, verdict = graders.combined(grades)
         telling = next((grade.code for grade in grades if grade.required and grade.outcome == outcome), None)
         if outcome == "passed" and observation.flaw is not None:  # nobody knows what the whole would be
             outcome, score, reason, telling = "error", None, observation.flaw, "BK613"
@@ -223,7 +225,7 @@ class Examiner:
 
     def _clients(
         self, prepared: Prepared, position: int, bench: "_Bench", found: list[Comparison]
-    ) -> grading.GradeClients:
+    ) -> GradeClients:
         def ask(asked: Ask) -> Answer:
             turn = asked.turn + bench.setting.turn * _TURNS
             return bench.ask(replace(asked, turn=turn, asker=bench.setting.asker))
@@ -233,7 +235,7 @@ class Examiner:
             found.append(comparison)
             return comparison, alternative
 
-        return grading.GradeClients(
+        return GradeClients(
             ask=ask,
             run=lambda method, code: self.outside.run(method, code, bench.setting.clients.execute),
             compare=compare,
@@ -275,9 +277,9 @@ def _nearest(
     for matcher in prepared.matchers[position]:
         seen, wanted = observation, matcher.known.output
         if isinstance(grader.method, StructuralMatch) and case.expected is not None:
-            seen = seen.with_output(grading.seen(seen.output, grader, case, grading.keys_of(wanted)))
+            seen = seen.with_output(graders.task_of(grader, case).look(seen.output, keys_of(wanted)))
         if isinstance(seen.output, str) and not isinstance(wanted, str):
-            value = grading.parsed(seen.output)
+            value = parsed(seen.output)
             seen = seen if value is ABSENT else seen.with_output(value)
         found.append(settled(matcher, seen, setting))
     nearest = min(range(len(found)), key=lambda number: found[number].count)

@@ -10,17 +10,13 @@ from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, FirstOfEach, InvalidInput, Place, Problem, Refused
 from baselinekit.evals.measuring import asked_for
-from baselinekit.grade import dispatch as grading
+from baselinekit.grade import graders
+from baselinekit.grade.by_matcher import BaselineMatch, StructuralMatch
+from baselinekit.grade.by_schema import JsonSchema
+from baselinekit.grade.task import keys_of
 from baselinekit.model.baselines import Baseline, Known, Options, Rules, Source
 from baselinekit.model.evals import Case, Suite
-from baselinekit.model.graders import (
-    BaselineMatch,
-    FunctionOutput,
-    Grader,
-    JsonSchema,
-    ModelJudge,
-    StructuralMatch,
-)
+from baselinekit.model.graders import FunctionOutput, Grader
 from baselinekit.model.recipes import Recipe, SkillExecution
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replay import dispatch as replaying
@@ -167,14 +163,15 @@ def _of_grader(
     prepared: Prepared, number: int, grader: Grader, here: CaptureEnvironment
 ) -> Iterator[Problem]:
     method = grader.method
-    for problem in grading.problems_of(grader, prepared.case):
+    for problem in graders.problems_of(grader, prepared.case):
         yield replace(problem, at=(*grader.at, *(problem.at or ())))
-    if isinstance(method, ModelJudge):
-        here.clients.models.check(method.model)
-    elif isinstance(method, JsonSchema) and method.schema_file is not None:
+    asked = graders.asks(grader)
+    if asked is not None:
+        here.clients.models.check(asked[0])
+    if isinstance(method, JsonSchema) and method.schema_file is not None:
         schema = _schema(prepared.case, method.schema_file, here.project.root)
         stated = replace(grader, method=JsonSchema(schema))
-        yield from grading.problems_of(stated, prepared.case)
+        yield from graders.problems_of(stated, prepared.case)
         prepared.schemas[number] = schema
     elif isinstance(method, BaselineMatch | StructuralMatch):
         words = here.project.words
@@ -202,7 +199,7 @@ def _compared(
         yield replace(own, comparison=rules)
     elif case.expected is not None:
         for value in (case.expected.value, *case.expected.alternatives):
-            whole = grading.looks_at_whole(grader, case, grading.keys_of(value))
+            whole = graders.task_of(grader, case).looks_at_whole(keys_of(value))
             recipe = case.recipe if whole else _ANYTHING
             yield Baseline(case.id, recipe, baseline=Known(value), comparison=rules, source=case.source)
 

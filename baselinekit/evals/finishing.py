@@ -7,7 +7,7 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.evals.caseresults import outcome_of
 from baselinekit.evals.measuring import measured
 from baselinekit.evals.rating import Queue
-from baselinekit.grade import dispatch as grading
+from baselinekit.grade import by_human, graders
 from baselinekit.model.evals import Suite
 from baselinekit.model.graders import Grader
 from baselinekit.model.grades import Attempt, Grade
@@ -43,13 +43,13 @@ def finish(report: Report, queue: Queue) -> FinishedReport:
         if grade.kind != "human" or grade.outcome != "unscored" or queued is None:
             return grade
         grader = Grader(grade.grader, "human", queued.item.method, grade.weight, grade.required)
-        return grading.human_grade(grader, queued.item, queued.ratings)
+        return by_human.human_grade(grader, queued.item, queued.ratings)
 
     def again(attempt: Attempt) -> Attempt:
         grades = tuple(map(regraded, attempt.grades))
         if grades == attempt.grades or attempt.code == _CUT_SHORT:
             return replace(attempt, grades=grades)
-        outcome, score, reason, verdict = grading.combined(grades)
+        outcome, score, reason, verdict = graders.combined(grades)
         code = next((grade.code for grade in grades if grade.required and grade.outcome == outcome), None)
         return replace(
             attempt, grades=grades, outcome=outcome, score=score, reason=reason, verdict=verdict, code=code

@@ -11,8 +11,8 @@ from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded
 from baselinekit.evals.attempts import AttemptResult, Examiner
 from baselinekit.evals.caseresults import Told, fingerprint, spots_of
 from baselinekit.evals.checks import Prepared
+from baselinekit.grade.by_matcher import BaselineMatch
 from baselinekit.model.evals import Case
-from baselinekit.model.graders import BaselineMatch
 from baselinekit.model.results import Spot
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.report import attempts

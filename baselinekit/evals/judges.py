@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
 from baselinekit.evals import selection
-from baselinekit.grade import dispatch as grading
+from baselinekit.grade import calibration, graders
+from baselinekit.grade.by_model import ModelJudge
+from baselinekit.grade.task import GradeClients
 from baselinekit.model.evals import Case
-from baselinekit.model.graders import Grader, ModelJudge
+from baselinekit.model.graders import Grader
 from baselinekit.model.grades import Grade
 from baselinekit.model.observation import Observation
 from baselinekit.model.questions import Answer, Ask
@@ -37,7 +39,7 @@ def judges_of(root: str, cases: Sequence[Case]) -> list[LabelledJudge]:
             how = grader.method
             if isinstance(how, ModelJudge) and how.calibration is not None:
                 file = named(root, case.source.file, how.calibration)
-                found.setdefault((how.model, grading.rubric_hash(how), file), LabelledJudge(how, file))
+                found.setdefault((how.model, calibration.rubric_hash(how), file), LabelledJudge(how, file))
     return list(found.values())
 
 
@@ -53,7 +55,7 @@ def calibrate(
         replace(problem, message=f"{judge.file}: label {number}: {problem.message}", at=None)
         for judge, labels in labelled
         for number, label in enumerate(labels, 1)
-        if (problem := grading.label_problem(label, judge.how)) is not None
+        if (problem := calibration.label_problem(label, judge.how)) is not None
     ]
     if wrong:
         raise InvalidInput(*wrong)
@@ -64,13 +66,13 @@ def calibrate(
 
 
 def _measured(how: ModelJudge, labels: Sequence[Label], ask: Callable[[Ask], Answer]) -> Agreement:
-    grader, clients = Grader("judge", "model", how), grading.GradeClients(ask=ask)
+    grader, clients = Grader("judge", "model", how), GradeClients(ask=ask)
     verdicts: list[bool | None] = []
     for number, label in enumerate(labels, 1):
-        case = grading.case_of_label(label, number)
-        grade = grading.grade(grader, case, Observation(label.output, 0.0), clients)
+        case = calibration.case_of_label(label, number)
+        grade = graders.grade(grader, case, Observation(label.output, 0.0), clients)
         verdicts.append({"passed": True, "failed": False}.get(grade.outcome))
-    return grading.agreement(how, labels, verdicts)
+    return calibration.agreement(how, labels, verdicts)
 
 
 def facts_of(root: str, cases: Sequence[Case]) -> tuple[JudgeFacts, ...]:
@@ -79,9 +81,9 @@ def facts_of(root: str, cases: Sequence[Case]) -> tuple[JudgeFacts, ...]:
 
 
 def _facts(root: str, judge: LabelledJudge) -> JudgeFacts:
-    labels = grading.labels_hash(ratingfile.load_labels(root, judge.file))
+    labels = calibration.labels_hash(ratingfile.load_labels(root, judge.file))
     known = ratingfile.load_measured(root, judge.file)
-    rubric = grading.rubric_hash(judge.how)
+    rubric = calibration.rubric_hash(judge.how)
     fitting = [one for one in known if (one.model, one.rubric) == (judge.how.model, rubric)]
     for one in fitting:
         if one.labels == labels:
@@ -118,7 +120,7 @@ def judges_to_probe(project: Project, paths: Sequence[str]) -> list[str]:
     named = {USUAL} & project.config.models.keys()
     with suppress(NothingSelected):
         for case in selection.load(project, paths, None).cases:
-            named |= {one.method.model for one in case.graders if isinstance(one.method, ModelJudge)}
+            named |= {asked[0] for asked in map(graders.asks, case.graders) if asked}
     if not named:
         hint = "declare one in baselinekit.yaml: models: {judge: {openai: MODEL}}"
         raise NothingSelected(Problem("BK509", "there is no judge to probe", hint))
@@ -127,13 +129,15 @@ def judges_to_probe(project: Project, paths: Sequence[str]) -> list[str]:
 
 def probe(judges: Sequence[str], ask: Callable[[Ask], Answer]) -> list[Probed]:
     """Each judge with each probe, in their order."""
-    clients = grading.GradeClients(ask=ask)
+    clients = GradeClients(ask=ask)
     found = []
     for judge in judges:
-        for one in grading.PROBES:
+        for one in calibration.PROBES:
             observation = Observation(one.output, 0.0)
             try:
-                grade = grading.grade(grading.grader_of(judge), grading.case_of(one), observation, clients)
+                grade = graders.grade(
+                    calibration.grader_of(judge), calibration.case_of(one), observation, clients
+                )
             except BaselinekitError as error:  # the budget, which ends a run, ends this as well
                 reason = error.problems[0].message
                 grade = Grade(judge, "model", "error", None, reason, code=error.problems[0].code)
@@ -141,7 +145,7 @@ def probe(judges: Sequence[str], ask: Callable[[Ask], Answer]) -> list[Probed]:
     return found
 
 
-def _holds(one: grading.Probe, grade: Grade) -> bool:
+def _holds(one: calibration.Probe, grade: Grade) -> bool:
     """Who could not be asked has withstood nothing."""
     unread = grade.outcome == "error" and grade.code != "BK640"
     return not unread and one.holds(grade)

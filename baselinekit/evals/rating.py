@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from math import inf
 
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, NotRecorded, Problem, nearest
-from baselinekit.grade import dispatch as grading
+from baselinekit.grade import agreement, by_human, scales
 from baselinekit.model.evals import Case
 from baselinekit.model.graders import Grader, HumanRating
 from baselinekit.model.grades import Grade
@@ -49,19 +49,19 @@ class Queue:
         assert isinstance(grader.method, HumanRating)
         how = _without_secrets(grader.method, redactor)
         grader = replace(grader, method=how)
-        shown, claims = grading.briefing(case, grader, output, observation.environment)
-        key = grading.item_key(case, grader, output)
+        shown, claims = by_human.briefing(case, grader, output, observation.environment)
+        key = by_human.item_key(case, grader, output)
         item = RatingItem(key, case.id, grader.name, how, _masked(shown, redactor), self.stamp(), claims)
         try:
             queued = self.ratings.enqueue(item)
         except NotRecorded as error:
-            grade = grading.human_grade(grader, item, ())
+            grade = by_human.human_grade(grader, item, ())
             return replace(
                 grade, reason=f"{grade.reason} (it could not be queued: {error.problems[0].message})"
             )
         for rating in queued.ratings:  # an import could have brought anything
-            grading.checked(rating.value, how.rating_scale, len(shown.items))
-        return grading.human_grade(grader, item, queued.ratings)
+            scales.checked(rating.value, how.rating_scale, len(shown.items))
+        return by_human.human_grade(grader, item, queued.ratings)
 
     def standings(self, wanted: Sequence[str] = ()) -> list[Standing]:
         """What is in the queue: all of it, or the cases and keys that are named."""
@@ -79,11 +79,11 @@ class Queue:
         return [one for one in self.standings(wanted) if one.wants(rater) and not rated_by(one, rater)]
 
     def standing(self, queued: Queued) -> Standing:
-        return Standing(queued, grading.human_grade(grader_of(queued.item), queued.item, queued.ratings))
+        return Standing(queued, by_human.human_grade(grader_of(queued.item), queued.item, queued.ratings))
 
     def rate(self, item: RatingItem, rating: Rating, again: bool = False) -> Standing:
         """Enter what somebody said, and tell what it comes to."""
-        value = grading.checked(rating.value, item.method.rating_scale, len(item.shown.items))
+        value = scales.checked(rating.value, item.method.rating_scale, len(item.shown.items))
         rating = replace(rating, value=value)
         return self.standing(self.ratings.rate(item.key, self.fit(rating), again))
 
@@ -129,7 +129,7 @@ def sheet(standing: Standing) -> Sheet:
     item, how = standing.queued.item, standing.queued.item.method
     scale, blind = how.rating_scale, how.blind_evaluation
     if scale.type == "binary":
-        options = grading.options_of(scale)
+        options = scales.options_of(scale)
         about = [
             f"{one.label or one.value}" + (f": {one.description}" if one.description else "")
             for one in options
@@ -142,7 +142,7 @@ def sheet(standing: Standing) -> Sheet:
     else:
         choices = [(str(number), "") for number in range(1, len(item.shown.items) + 1)]
     said = [
-        f"{one.rater}: {grading.words_for(one.value, scale)}" + (f" ({one.note})" if one.note else "")
+        f"{one.rater}: {scales.words_for(one.value, scale)}" + (f" ({one.note})" if one.note else "")
         for one in standing.queued.ratings
     ]
     return Sheet(
@@ -157,26 +157,26 @@ def sheet(standing: Standing) -> Sheet:
 
 def typed(item: RatingItem, text: str) -> Json:
     """A value as somebody typed it."""
-    return grading.value_of(text, item.method.rating_scale, len(item.shown.items))
+    return scales.value_of(text, item.method.rating_scale, len(item.shown.items))
 
 
 def in_words(item: RatingItem, value: Json) -> str:
     """A value as people read it."""
-    return grading.words_for(value, item.method.rating_scale)
+    return scales.words_for(value, item.method.rating_scale)
 
 
 def wanted(item: RatingItem) -> str:
     """What can be said of an item, in words."""
-    return grading.wanted(item.method.rating_scale, len(item.shown.items))
+    return scales.wanted(item.method.rating_scale, len(item.shown.items))
 
 
 def is_late(item: RatingItem, rating: Rating) -> bool:
-    return grading.is_late(rating, item.method)
+    return by_human.is_late(rating, item.method)
 
 
 def option_value(item: RatingItem, number: int) -> Json:
     """The value of the option with this number, from 1."""
-    return grading.options_of(item.method.rating_scale)[number - 1].value
+    return scales.options_of(item.method.rating_scale)[number - 1].value
 
 
 def check_rater(name: str) -> str:
@@ -232,10 +232,10 @@ def _agreement(grader: str, scale: str, queued: Sequence[Queued]) -> dict[str, J
         units += [[said[who][n] if who in said else None for who in raters] for n in range(width)]
     level = "nominal" if scale == "binary" else "ordinal"
     found: dict[str, Json] = {"grader": grader, "items": len(queued), "raters": len(raters)}
-    alpha = grading.krippendorff(units, "nominal" if scale == "binary" else "ordinal")
+    alpha = agreement.krippendorff(units, "nominal" if scale == "binary" else "ordinal")
     found[f"Krippendorff's alpha ({level})"] = None if alpha is None else round(alpha, 4)
     if len(raters) == 2:
-        kappa = grading.cohen_kappa([unit[0] for unit in units], [unit[1] for unit in units])
+        kappa = agreement.cohen_kappa([unit[0] for unit in units], [unit[1] for unit in units])
         found["Cohen's kappa"] = None if kappa is None else round(kappa, 4)
     return found
 
@@ -262,8 +262,7 @@ def form_for(standings: Sequence[Standing], rater: str, name: str) -> str:
     """What one person is to fill in."""
     queued = [one.queued for one in standings]
     wanted = {
-        one.item.key: grading.wanted(one.item.method.rating_scale, len(one.item.shown.items))
-        for one in queued
+        one.item.key: scales.wanted(one.item.method.rating_scale, len(one.item.shown.items)) for one in queued
     }
     return ratingfile.form(queued, rater, wanted, name)
 
@@ -321,7 +320,7 @@ class _RatingReader:
         return replace(problem, at=self.places.get((int(number), int(place)), ()))
 
     def _rating(self, item: RatingItem, stated: StatedRating) -> Rating:
-        value = grading.checked(stated.value, item.method.rating_scale, len(item.shown.items))
+        value = scales.checked(stated.value, item.method.rating_scale, len(item.shown.items))
         seconds = None if stated.seconds is None else float(stated.seconds)
         if seconds is not None and not 0 <= seconds < inf:
             raise InvalidInput(Problem("BK746", f"{seconds} seconds are no time", "leave `seconds` out"))
@@ -348,7 +347,7 @@ class _RatingReader:
         )
         wrong = [
             replace(problem, at=(*at, "grading", *(problem.at or ())[1:]))
-            for problem in grading.scale_problems(method)
+            for problem in scales.scale_problems(method)
         ]
         numbers = range(1, len(shown.items) + 1)
         if method.rating_scale.type == "ranking" and not (

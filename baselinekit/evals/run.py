@@ -16,9 +16,10 @@ from baselinekit.evals.judges import facts_of
 from baselinekit.evals.measuring import measured
 from baselinekit.evals.notifying import unheard
 from baselinekit.evals.selection import Choice, choose
-from baselinekit.grade import dispatch as grading
+from baselinekit.grade import graders
+from baselinekit.grade.by_model import ModelJudge, describe_criteria
 from baselinekit.model.evals import Case, Suite
-from baselinekit.model.graders import Grader, ModelJudge
+from baselinekit.model.graders import Grader
 from baselinekit.model.recipes import SkillExecution
 from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.replay.dispatch import Clients
@@ -322,7 +323,7 @@ def planned(
         made = 0 if case.skip is not None else attempts
         each = int(_is_asked_of_a_model(case, project)) + sum(map(_questions, case.graders))
         criteria = {
-            grader.name: grading.in_words(grader.method)
+            grader.name: describe_criteria(grader.method)
             for grader in case.graders
             if isinstance(grader.method, ModelJudge)
         }
@@ -332,7 +333,8 @@ def planned(
 
 def _questions(grader: Grader) -> int:
     """How often a judge is asked about one output."""
-    return max(1, grader.method.samples) if isinstance(grader.method, ModelJudge) else 0
+    asked = graders.asks(grader)
+    return asked[1] if asked else 0
 
 
 def _is_asked_of_a_model(case: Case, project: Project) -> bool:

@@ -1,4 +1,5 @@
-"""Generated programs: the code in what a model wrote, and what its function gave beside what it should."""
+"""Grader of a generated program: its code is taken from the reply and run, and what its function gave is set
+beside what it should give."""
 
 import re
 from collections.abc import Iterator
@@ -7,11 +8,12 @@ from decimal import Decimal
 
 from baselinekit.documents.jsontext import encode
 from baselinekit.errors import Problem, nearest
-from baselinekit.model.graders import (
-    Call,
-    FunctionOutput,
-)
-from baselinekit.model.observation import Ran, Returned
+from baselinekit.grade.by_text import matches_everything
+from baselinekit.grade.reply_code import code_in
+from baselinekit.grade.task import GradeClients, GraderType, Task, never_fails, text_of
+from baselinekit.model.graders import Call, FunctionOutput
+from baselinekit.model.grades import Grade, Outcome
+from baselinekit.model.observation import Observation, Ran, Returned
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.pattern import RegexBudget, compiled, full_match
 from baselinekit.texts import Mask, already_masked, beginning_of, clipped, end_of
@@ -26,7 +28,29 @@ _LONGEST_LINE = 300
 COMPARATORS = ("equals", "approx", "unordered", "set", "regex")
 
 
-def problems_of(method: FunctionOutput) -> Iterator[Problem]:
+def _function_output(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    method: FunctionOutput = task.method
+    taken = code_in(text_of(task.look(observation.output)), method.function_name)
+    if taken.problem:
+        reason = f"no program can be taken from the reply: {taken.problem}"
+        return task.grader.graded("failed", 0.0, reason, details={"taken": "nothing"})
+    verdict = judged(method, clients.run(method, taken.code), clients.regex_budget(), clients.mask)
+    details = {"taken": taken.about, **verdict.details}
+    if verdict.flaw:
+        return task.grader.graded("error", None, verdict.flaw, details=details)
+    reason = verdict.reason
+    reason += f" (taken from the reply: {taken.about})" if reason and taken.partly else ""
+    outcome: Outcome = "passed" if verdict.passed else "failed"
+    return task.grader.graded(outcome, verdict.score, reason, details=details)
+
+
+def _problems(task: Task) -> Iterator[Problem]:
+    method: FunctionOutput = task.method
+    for number, call in enumerate(method.test_cases):
+        wanted = call.expected if call.comparator == "regex" else None
+        if isinstance(wanted, str) and matches_everything(f"^{wanted}$", ("dotall",)):
+            what = f"call {number} gives whatever fits {wanted!r}, and every text does"
+            yield never_fails(what, "say what it has to give")
     if not method.test_cases:
         hint = "add `test_cases: [{args: [1], expected: 2}]`"
         yield Problem("BK706", "a function_output grader without a test case", hint)
@@ -38,6 +62,16 @@ def problems_of(method: FunctionOutput) -> Iterator[Problem]:
         if call.comparator not in COMPARATORS:
             hint = nearest(call.comparator, COMPARATORS) or f"one of {', '.join(COMPARATORS)}"
             yield Problem("BK706", f"there is no comparator {call.comparator!r}", hint)
+
+
+FUNCTION_OUTPUT = GraderType(
+    FunctionOutput,
+    _function_output,
+    "function_output",
+    expectation="functional",
+    problems=_problems,
+    goes_by_expectation=lambda config: True,
+)
 
 
 @dataclass(frozen=True, slots=True)

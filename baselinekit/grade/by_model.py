@@ -1,29 +1,52 @@
-"""Graders that ask a model: a rubric, the text between marks, and a reply that is checked and computed again.
+"""Grader that asks a model: a rubric, the text between marks, and a reply that is checked and computed again.
 
 What the judge says of the sum is not believed: the overall score is made of its scores and the weights of the
 rubric, and whether that is a pass is decided here. A judge that contradicts itself is reported."""
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
-from baselinekit.grade.by_code import text_of, values_of
-from baselinekit.grade.criteria import criteria_of, scale_of
-from baselinekit.grade.judging import contradiction, nonce_of, question, reply, unusable
-from baselinekit.model.evals import Case
-from baselinekit.model.graders import (
-    Criterion,
-    ModelJudge,
+from baselinekit.errors import Problem
+from baselinekit.grade import criteria as rubrics
+from baselinekit.grade.criteria import Criterion
+from baselinekit.grade.judging import (
+    UnreadableReply,
+    contradiction,
+    nonce_of,
+    question,
+    question_again,
+    reply,
+    unusable,
 )
-from baselinekit.model.questions import Ask
-from baselinekit.model.values import Json
+from baselinekit.grade.task import (
+    GradeClients,
+    GraderType,
+    Task,
+    input_of,
+    never_fails,
+    text_of,
+    threshold_problems,
+    values_of,
+)
+from baselinekit.model.baselines import Number
+from baselinekit.model.evals import Case
+from baselinekit.model.grades import Grade, Outcome
+from baselinekit.model.observation import Observation
+from baselinekit.model.questions import Ask, Usage
+from baselinekit.model.values import STRICT, Json
 from baselinekit.tree.equality import decimal, is_number
+
+OVERALL = "overall"
+"""The one criterion of a rubric that names none."""
 
 _PASSING_SHARE = 0.75
 """Of the range, where nobody says otherwise: 4 of 1 to 5."""
 
 _SLACK = 1e-9
+_MOST_RETRIES = 5
 _SLOT = re.compile(r"\{(rubric|input|output|expected)\}")
 _PROMPT = """\
 You are an expert evaluator. Grade the output by the rubric.
@@ -32,6 +55,65 @@ You are an expert evaluator. Grade the output by the rubric.
 
 Compare the output with the expected one where there is one, apply each criterion, justify each score, and be
 consistent: the same output deserves the same score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """How a judge scores: on a range, by a word of several, or yes and no. `threshold`: from which overall
+    score, category or share of the range on it is a pass."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    type: Literal["numeric", "categorical", "boolean"] = "numeric"
+    range: list[Number] = field(default_factory=lambda: [1, 5])
+    categories: list[str] = field(default_factory=list)
+    passing: list[str] = field(default_factory=list)
+    threshold: Number | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A judgement that was right: the judge sees it beforehand."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    output: Json
+    score: Json
+    input: Json = None
+    justification: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelJudge:
+    """A model that judges by a rubric: a text with numbered criteria, or the criteria themselves.
+    `samples` of its judgement are taken, and the middle one counts."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    rubric: str | list[Criterion] = ""
+    model: str = "judge"
+    temperature: Number = 0.0
+    max_tokens: int = 1000
+    scoring: Scoring = field(default_factory=Scoring)
+    examples: list[Sample] = field(default_factory=list)
+    samples: int = 1
+    prompt: str | None = None
+    calibration: str | None = None
+    retries_on_unreadable: int = 1
+
+    @property
+    def criteria(self) -> list[Criterion]:
+        """What the judge is asked to score. Weights and ranges that a text states count."""
+        if not isinstance(self.rubric, str):
+            return list(self.rubric)
+        return list(rubrics.read(self.rubric).criteria) or [Criterion(OVERALL)]
+
+    @property
+    def passing_share(self) -> float:
+        """From which share of its range on a score passes."""
+        low, high = map(float, self.scoring.range)
+        stated = self.scoring.threshold
+        return _PASSING_SHARE if stated is None else (float(stated) - low) / (high - low)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +141,7 @@ def judge_question(how: ModelJudge, case: Case, output: Json, turn: int = 0) -> 
 
 
 def _texts(how: ModelJudge, case: Case, output: Json) -> dict[str, str]:
-    texts = {"input": text_of(asked_of(case)), "output": text_of(output)}
+    texts = {"input": text_of(input_of(case)), "output": text_of(output)}
     if case.context is not None:
         texts["context"] = text_of(case.context)
     for number, value in enumerate(values_of(case.expected)):
@@ -67,19 +149,10 @@ def _texts(how: ModelJudge, case: Case, output: Json) -> dict[str, str]:
     return texts
 
 
-def asked_of(case: Case) -> Json:
-    asked = case.recipe.input
-    for name in ("text", "messages", "argv"):
-        value = getattr(asked, name, None)
-        if value is not None:
-            return [message.content for message in value] if name == "messages" else value
-    return asked if isinstance(asked, str | dict | list) else str(getattr(asked, "prompt", "") or "")
-
-
 def _task(how: ModelJudge) -> str:
     """The rubric in words. A template of the user's gets it for {rubric}; {input}, {output} and {expected} in
     it name the texts between the marks, and nothing is filled in twice."""
-    criteria = criteria_of(how)
+    criteria = how.criteria
     rubric = how.rubric if isinstance(how.rubric, str) else "\n".join(map(_in_words, criteria))
     slots = {"rubric": rubric, **{name: f"the {name} below" for name in ("input", "output", "expected")}}
     parts = [_filled(how.prompt or _PROMPT, slots)]
@@ -112,7 +185,7 @@ def _asked_for(criterion: Criterion, how: ModelJudge) -> str:
 def _what_passes(criteria: Sequence[Criterion], how: ModelJudge) -> str:
     """When `passed` is true: who is not told can only guess, and would contradict the scores."""
     low, high = (float(bound) for bound in how.scoring.range)
-    least = low + passing_share(how) * (high - low)
+    least = low + how.passing_share * (high - low)
     mean = "weighted mean" if len({criterion.weight for criterion in criteria}) > 1 else "mean"
     told = f"`overall_score` is the {mean} of the scores, and `passed` is true if it is {least:g} or more"
     must = [criterion.name for criterion in criteria if criterion.required]
@@ -130,7 +203,7 @@ def _form(how: ModelJudge) -> dict[str, Json]:
         return {"category": f"<one of: {', '.join(how.scoring.categories)}>", "justification": "…"}
     if how.scoring.type == "boolean":
         return {"passed": "<true or false>", "justification": "…"}
-    ranges = {criterion.name: scale_of(criterion, how) for criterion in criteria_of(how)}
+    ranges = {criterion.name: scale_of(criterion, how) for criterion in how.criteria}
     low, high = how.scoring.range
     return {
         "scores": {name: f"<{low:g} to {high:g}>" for name, (low, high) in ranges.items()},
@@ -167,7 +240,7 @@ def _by_category(given: Mapping[str, Json], how: ModelJudge, answer: str) -> Jud
 
 
 def _by_scores(given: Mapping[str, Json], how: ModelJudge, answer: str) -> Judgement:
-    criteria, scores = criteria_of(how), given["scores"]
+    criteria, scores = how.criteria, given["scores"]
     if not isinstance(scores, dict) or scores.keys() != {criterion.name for criterion in criteria}:
         raise unusable(f"does not score {', '.join(c.name for c in criteria)} and nothing else", answer)
     weighed = total = 0.0
@@ -179,12 +252,12 @@ def _by_scores(given: Mapping[str, Json], how: ModelJudge, answer: str) -> Judge
             raise unusable(f"scores {shown}", answer)
         share = float((decimal(value) - decimal(low)) / (decimal(high) - decimal(low)))
         weighed, total = weighed + share * criterion.weight, total + criterion.weight
-        if criterion.required and share + _SLACK < passing_share(how):
+        if criterion.required and share + _SLACK < how.passing_share:
             unmet.append(criterion.name)
     share = weighed / total
     low, high = (float(bound) for bound in how.scoring.range)
     overall = low + share * (high - low)
-    passed = not unmet and share + _SLACK >= passing_share(how)
+    passed = not unmet and share + _SLACK >= how.passing_share
     feedback = given["specific_feedback"]
     details: dict[str, Json] = {
         "scores": dict(scores),
@@ -195,19 +268,13 @@ def _by_scores(given: Mapping[str, Json], how: ModelJudge, answer: str) -> Judge
     if unmet:
         details["unmet"] = list(unmet)
     if given["passed"] is not passed:
-        least = low + passing_share(how) * (high - low)
+        least = low + how.passing_share * (high - low)
         scored = f"its scores make {overall:.3g} of {high:g}, and {least:g} passes"
         scored += f", with {', '.join(unmet)} too low" if unmet else ""
         raise contradiction(f"says passed: {json.dumps(given['passed'])}, but {scored}")
     disagrees = _disagreement(given, overall, (high - low) / 20)
     reason = given["justification"] if passed else f"{overall:.3g} of {high:g}: {given['justification']}"
     return Judgement(passed, share, reason, details, disagrees)
-
-
-def passing_share(how: ModelJudge) -> float:
-    low, high = (float(bound) for bound in how.scoring.range)
-    stated = how.scoring.threshold
-    return _PASSING_SHARE if stated is None else (float(stated) - low) / (high - low)
 
 
 def _disagreement(given: Mapping[str, Json], overall: float, slack: float) -> str:
@@ -218,10 +285,119 @@ def _disagreement(given: Mapping[str, Json], overall: float, slack: float) -> st
     return ""
 
 
-def middle(judgements: Sequence[Judgement]) -> tuple[Judgement, float]:
+def _middle(judgements: Sequence[Judgement]) -> tuple[Judgement, float]:
     """The judgement that counts of several, the middle one by its score and its verdict, and the share of
     the others that came to another one."""
     ordered = sorted(judgements, key=lambda judgement: (judgement.score, judgement.passed))
     chosen = ordered[(len(ordered) - 1) // 2]
     flipped = sum(judgement.passed != chosen.passed for judgement in judgements)
     return chosen, flipped / len(judgements)
+
+
+def scale_of(criterion: Criterion, how: ModelJudge) -> tuple[float, float]:
+    low, high = criterion.range or how.scoring.range
+    return float(low), float(high)
+
+
+def describe_criteria(how: ModelJudge) -> list[str]:
+    """The criteria as they are read, a line each: the name, its share of the score, its scale."""
+    if how.scoring.type != "numeric":
+        return [how.scoring.type]
+    criteria = how.criteria
+    total = sum(criterion.weight for criterion in criteria) or 1
+    lines = []
+    for criterion in criteria:
+        low, high = scale_of(criterion, how)
+        weight = (
+            f"weight {criterion.weight:g} ({criterion.weight / total:.0%})"
+            if len(criteria) > 1
+            else "all of it"
+        )
+        lines.append(
+            f"{criterion.name}: {weight}, {low:g} to {high:g}{', required' if criterion.required else ''}"
+        )
+    return lines
+
+
+def _model_judge(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    """As many samples as are wanted; the middle one counts, and how often the others differ is told."""
+    method: ModelJudge = task.method
+    output = observation.output
+    usage, judgements = Usage(), []
+    complaints: list[Json] = []
+    for turn in range(method.samples):
+        asked = first = judge_question(method, task.case, output, turn)
+        for left in range(method.retries_on_unreadable, -1, -1):
+            answer = clients.ask(asked)
+            usage = usage + answer.usage
+            try:
+                judgements.append(read_judgement(answer.text, method, task.case, output))
+                break
+            except UnreadableReply as error:
+                problem = error.problems[0]
+                complaints.append(problem.message)
+                if not left:
+                    details: dict[str, Json] = {"replies_that_could_not_be_read": complaints}
+                    reason = f"{problem.message}: {problem.hint}"
+                    return task.grader.graded(
+                        "error", None, reason, code=problem.code, details=details, usage=usage
+                    )
+                asked = question_again(first, error.why, clients.mask)
+    chosen, flips = _middle(judgements)
+    details = dict(chosen.details)
+    if complaints:
+        details["replies_that_could_not_be_read"] = complaints
+    if method.samples > 1:
+        details["samples"] = {
+            "scores": [round(judgement.score, 6) for judgement in judgements],
+            "flip_rate": flips,
+        }
+    if chosen.disagrees:
+        details["disagrees"] = chosen.disagrees
+    reason = "" if chosen.passed else chosen.reason
+    outcome: Outcome = "passed" if chosen.passed else "failed"
+    return task.grader.graded(outcome, chosen.score, reason, details=details, usage=usage)
+
+
+def _problems(task: Task) -> Iterator[Problem]:
+    how: ModelJudge = task.method
+    scoring = how.scoring
+    if scoring.type == "categorical" and {*scoring.categories} <= {*scoring.passing}:
+        hint = "leave at least one out of `passing`"
+        yield never_fails("every category passes", hint, "config", "scoring", "passing")
+    elif scoring.type == "numeric" and len(scoring.range) == 2:
+        yield from threshold_problems(scoring.threshold, scoring.range, ("config", "scoring", "threshold"))
+    if not (how.rubric.strip() if isinstance(how.rubric, str) else how.rubric):
+        yield Problem("BK702", "a model grader without a rubric", "say by what it is to judge: `rubric: |`")
+    if scoring.type == "categorical":
+        if len(scoring.categories) < 2 or not scoring.passing:
+            hint = "state `categories: [good, poor]` and which of them pass: `passing: [good]`"
+            yield Problem("BK702", "categorical scoring says too little", hint)
+        for unknown in sorted({*scoring.passing} - {*scoring.categories}):
+            hint = f"one of {', '.join(scoring.categories)}"
+            yield Problem("BK702", f"`passing` names {unknown!r}, which is no category", hint)
+    for criterion in how.criteria:
+        bounds = criterion.range or scoring.range
+        if len(bounds) != 2 or bounds[0] >= bounds[1]:
+            yield Problem("BK702", f"{bounds} is no range", "the least and the greatest score: [1, 5]")
+        if criterion.weight < 0:
+            yield Problem("BK702", f"{criterion.name} has a negative weight", "0 or more")
+    if isinstance(how.rubric, str):
+        yield from rubrics.read(how.rubric).problems
+    if not any(criterion.weight for criterion in how.criteria):
+        yield Problem("BK702", "no criterion has any weight", "leave `weight` out, or state one above 0")
+    if how.samples < 1:
+        yield Problem("BK702", f"{how.samples} samples of a judgement", "1 or more; an odd number decides")
+    if not 0 <= how.retries_on_unreadable <= _MOST_RETRIES:
+        what = f"`retries_on_unreadable` is {how.retries_on_unreadable}"
+        yield Problem("BK702", what, f"from 0 to {_MOST_RETRIES}")
+
+
+MODEL_JUDGE = GraderType(
+    ModelJudge,
+    _model_judge,
+    kind="model",
+    problems=_problems,
+    files=lambda config: {"calibration": config.calibration},
+    asks=lambda config: (config.model, max(1, config.samples)),
+)

@@ -1,19 +1,67 @@
-"""JSON Schema, asked of the `jsonschema` package. What a `$ref` names elsewhere is never fetched, and
+"""Grader of a shape: JSON that a JSON Schema allows. What a `$ref` names elsewhere is never fetched, and
 patterns have a time limit that holds."""
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 from baselinekit.errors import InvalidInput, Problem, cannot, nearest
-from baselinekit.model.values import Json
+from baselinekit.grade.task import GradeClients, GraderType, Task, keys_of, parsed, text_of
+from baselinekit.model.grades import Grade
+from baselinekit.model.observation import Observation
+from baselinekit.model.values import ABSENT, STRICT, Json
 from baselinekit.placeholders.pattern import RegexBudget, compiled, search
+from baselinekit.texts import clipped
 from baselinekit.tree.paths import render
 
 _MOST_SHOWN = 20
+_LONGEST_SHOWN = 200
 
 
-def violations(value: Json, schema: Json, regex_budget: RegexBudget) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class JsonSchema:
+    """The output is JSON that a schema allows: the schema in place, or the path of its file."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    schema: Json = None
+    schema_file: str | None = None
+    of: str | None = None
+
+
+def _json_schema(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    how: JsonSchema = task.method
+    schema = how.schema if how.schema_file is None else clients.schema(task.case, how.schema_file)
+    stated = schema if isinstance(schema, dict) else {}
+    keys = {*keys_of(stated.get("properties")), *(stated.get("required") or ())}
+    output, part = task.look(observation.output, keys), task.part(observation.output, keys)
+    value = parsed(output)
+    if value is ABSENT:
+        shown = clipped(text_of(output), _LONGEST_SHOWN, clients.mask)
+        return task.decide((False, "it is no JSON", {"actual": shown}), part)
+    found = _violations(value, schema, clients.regex_budget())
+    return task.decide((not found, "; ".join(found), {"violations": found} if found else {}), part)
+
+
+def _problems(task: Task) -> Iterator[Problem]:
+    how: JsonSchema = task.method
+    if (how.schema is None) == (how.schema_file is None):
+        yield Problem("BK703", "a json_schema grader has one schema", "state `schema` or `schema_file`")
+    elif how.schema is not None:
+        yield from _schema_problems(how.schema)
+
+
+JSON_SCHEMA = GraderType(
+    JsonSchema,
+    _json_schema,
+    "json_schema",
+    problems=_problems,
+    files=lambda config: {"schema_file": config.schema_file},
+)
+
+
+def _violations(value: Json, schema: Json, regex_budget: RegexBudget) -> list[str]:
     """What the schema does not allow, one sentence each, the first ones."""
     from referencing.exceptions import Unresolvable
 
@@ -28,7 +76,7 @@ def violations(value: Json, schema: Json, regex_budget: RegexBudget) -> list[str
     return [f"{render(tuple(error.absolute_path)) or 'the output'}: {error.message}" for error in found]
 
 
-def schema_problems(schema: Json) -> Iterator[Problem]:
+def _schema_problems(schema: Json) -> Iterator[Problem]:
     """What is wrong with the schema itself."""
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import validator_for

@@ -1,4 +1,4 @@
-"""The criteria of a rubric: stated one by one, or read from a text.
+"""The criteria of a rubric, read from a text.
 
 A text states them as a numbered list, a table, headings, bullets or lines with a weight each. The form counts
 that states weights; without any, a numbered list. What looks like a weight and was not read is a problem: a
@@ -8,12 +8,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, ClassVar
 
 from baselinekit.errors import Problem
-from baselinekit.model.graders import (
-    Criterion,
-    ModelJudge,
-)
+from baselinekit.model.baselines import Number
+from baselinekit.model.values import STRICT
 from baselinekit.texts import already_masked, clipped
 
 _NUMBER = r"\d+(?:\.\d+)?|\.\d+"
@@ -58,8 +57,18 @@ _SCALE_WORDS = re.compile(
 _LONGEST_NAME = 60
 _KINDS = ("numbered heading", "number", "table", "heading", "bullet", "line")
 
-OVERALL = "overall"
-"""The one criterion of a rubric that names none."""
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One line of a rubric. Weights count among those that are stated; a `required` one must be met."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    name: str
+    description: str = ""
+    weight: Number = 1
+    range: list[Number] | None = None
+    required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +85,16 @@ class _Item:
 
 
 @dataclass(frozen=True, slots=True)
-class _ParsedCriteria:
+class RubricText:
     """What a text amounts to: its criteria, and what is wrong with them."""
 
     criteria: tuple[Criterion, ...]
     problems: tuple[Problem, ...]
 
 
-def criteria_of(how: ModelJudge) -> list[Criterion]:
-    """What a judge is asked to score. Weights and ranges that a text states count."""
-    if not isinstance(how.rubric, str):
-        return list(how.rubric)
-    return list(_read(how.rubric).criteria) or [Criterion(OVERALL)]
-
-
 @lru_cache(maxsize=256)
-def _read(text: str) -> _ParsedCriteria:
-    """Criteria are asked for with each reply, and the text is the same."""
+def read(text: str) -> RubricText:
+    """The criteria of a text. They are asked for with each reply, and the text is the same."""
     lines = text.splitlines()
     items = _chosen(_table(lines) + [item for row, line in enumerate(lines) for item in _items(row, line)])
     read = {item.row for item in items}
@@ -100,7 +102,7 @@ def _read(text: str) -> _ParsedCriteria:
     problems = [*_unread(lines, read | below), *_flaws(items)]
     weighted = any(item.weights for item in items)
     if not weighted and (not all(map(_is_named, items)) or _repeated(items)):
-        return _ParsedCriteria((), tuple(problems))  # numbered lines that are no criteria
+        return RubricText((), tuple(problems))  # numbered lines that are no criteria
     criteria = tuple(
         Criterion(
             _key(item.name),
@@ -109,7 +111,7 @@ def _read(text: str) -> _ParsedCriteria:
         )
         for item in items
     )
-    return _ParsedCriteria(criteria, tuple(problems))
+    return RubricText(criteria, tuple(problems))
 
 
 def _items(row: int, line: str) -> Iterator[_Item]:
@@ -284,60 +286,3 @@ def _flaws(items: Sequence[_Item]) -> Iterator[Problem]:
 def _key(name: str) -> str:
     """A name that a judge can repeat as a key of JSON."""
     return re.sub(r"\W+", "_", name.strip().lower()).strip("_")
-
-
-def scale_of(criterion: Criterion, how: ModelJudge) -> tuple[float, float]:
-    low, high = criterion.range or how.scoring.range
-    return float(low), float(high)
-
-
-def in_words(how: ModelJudge) -> list[str]:
-    """The criteria as they are read, a line each: the name, its share of the score, its scale."""
-    if how.scoring.type != "numeric":
-        return [how.scoring.type]
-    criteria = criteria_of(how)
-    total = sum(criterion.weight for criterion in criteria) or 1
-    lines = []
-    for criterion in criteria:
-        low, high = scale_of(criterion, how)
-        weight = (
-            f"weight {criterion.weight:g} ({criterion.weight / total:.0%})"
-            if len(criteria) > 1
-            else "all of it"
-        )
-        lines.append(
-            f"{criterion.name}: {weight}, {low:g} to {high:g}{', required' if criterion.required else ''}"
-        )
-    return lines
-
-
-def problems_of(how: ModelJudge) -> Iterator[Problem]:
-    """What is wrong with a judge before anybody is asked."""
-    scoring = how.scoring
-    if not (how.rubric.strip() if isinstance(how.rubric, str) else how.rubric):
-        yield Problem("BK702", "a model grader without a rubric", "say by what it is to judge: `rubric: |`")
-    if scoring.type == "categorical":
-        if len(scoring.categories) < 2 or not scoring.passing:
-            hint = "state `categories: [good, poor]` and which of them pass: `passing: [good]`"
-            yield Problem("BK702", "categorical scoring says too little", hint)
-        for unknown in sorted({*scoring.passing} - {*scoring.categories}):
-            hint = f"one of {', '.join(scoring.categories)}"
-            yield Problem("BK702", f"`passing` names {unknown!r}, which is no category", hint)
-    for criterion in criteria_of(how):
-        bounds = criterion.range or scoring.range
-        if len(bounds) != 2 or bounds[0] >= bounds[1]:
-            yield Problem("BK702", f"{bounds} is no range", "the least and the greatest score: [1, 5]")
-        if criterion.weight < 0:
-            yield Problem("BK702", f"{criterion.name} has a negative weight", "0 or more")
-    if isinstance(how.rubric, str):
-        yield from _read(how.rubric).problems
-    if not any(criterion.weight for criterion in criteria_of(how)):
-        yield Problem("BK702", "no criterion has any weight", "leave `weight` out, or state one above 0")
-    if how.samples < 1:
-        yield Problem("BK702", f"{how.samples} samples of a judgement", "1 or more; an odd number decides")
-    if not 0 <= how.retries_on_unreadable <= _MOST_RETRIES:
-        what = f"`retries_on_unreadable` is {how.retries_on_unreadable}"
-        yield Problem("BK702", what, f"from 0 to {_MOST_RETRIES}")
-
-
-_MOST_RETRIES = 5

@@ -2,14 +2,16 @@
 guess, the reply must repeat them, and what it says is checked and never guessed at."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from hashlib import sha256
 
 from baselinekit.documents.jsontext import json_in
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.questions import Ask, Message
+from baselinekit.model.recipes import Scores
 from baselinekit.model.values import ABSENT, Json
+from baselinekit.tree.equality import is_number
 from baselinekit.texts import Mask, clipped
 
 _LONGEST_COMPLAINT = 300
@@ -56,7 +58,7 @@ def reply(text: str, keys: Iterable[str], nonce: str) -> dict[str, Json]:
     return found
 
 
-class Unreadable(CannotReplay):
+class UnreadableReply(CannotReplay):
     """A reply that is no verdict. `why`: what is wrong with it, as the judge may be told."""
 
     def __init__(self, why: str, problem: Problem):
@@ -64,7 +66,7 @@ class Unreadable(CannotReplay):
         self.why = why
 
 
-def asked_again(asked: Ask, why: str, mask: Mask) -> Ask:
+def question_again(asked: Ask, why: str, mask: Mask) -> Ask:
     """The same question once more, with what was wrong with the reply to it. The reply is not repeated: it
     may hold what the text under judgement wants to say."""
     complaint = clipped(why, _LONGEST_COMPLAINT, mask, counted=False)
@@ -73,14 +75,87 @@ def asked_again(asked: Ask, why: str, mask: Mask) -> Ask:
     return replace(asked, messages=(*before, replace(last, content=f"{last.content}\n\n{wish}")))
 
 
-def contradiction(how: str) -> Unreadable:
+def contradiction(how: str) -> UnreadableReply:
     hint = "ask a stronger model, or a rubric that leaves less open"
-    return Unreadable(how, Problem("BK641", f"the judge contradicts itself: it {how}", hint))
+    return UnreadableReply(how, Problem("BK641", f"the judge contradicts itself: it {how}", hint))
 
 
-def unusable(why: str, text: str) -> Unreadable:
+def unusable(why: str, text: str) -> UnreadableReply:
     shown = " ".join(text.split())
-    return Unreadable(
+    return UnreadableReply(
         why,
         Problem("BK640", f"the judge's reply {why}: {shown!r}", "ask again, or ask a stronger model"),
     )
+
+
+# `scores:` of a recipe: one number for each criterion, all of them asked for and all of them checked.
+
+
+def rubric_question(text: str, rubric: Mapping[str, str], scores: Scores) -> Ask:
+    low, high = scores.scale
+    criteria = "\n".join(f"- {name}: {meaning}" for name, meaning in rubric.items())
+    task = (
+        f"Grade the text by each criterion, from {low} (worst) to {high} (best); "
+        f"fractions are allowed.\n\n{criteria}"
+    )
+    form: dict[str, Json] = {"scores": dict.fromkeys(rubric, f"<{low} to {high}>"), "justification": "…"}
+    return question(scores.model, task, {"text": text}, form)
+
+
+def read_scores(answer: str, text: str, rubric: Mapping[str, str], scores: Scores) -> dict[str, Json]:
+    """The scores in the order of the rubric. One that is missing or out of range is an error, never a 0."""
+    given = reply(answer, ("scores", "justification"), nonce_of(text))["scores"]
+    low, high = scores.scale
+    if not isinstance(given, dict) or given.keys() != rubric.keys():
+        raise unusable(f"does not score {', '.join(rubric)} and nothing else", answer)
+    for name, value in given.items():
+        if not is_number(value) or not low <= value <= high:
+            raise unusable(f"scores {name} with {value!r}, which is not between {low} and {high}", answer)
+    return {name: given[name] for name in rubric}
+
+
+# Whether two texts tell the same facts: of each fact of either text, what became of it in the other.
+
+
+_VERDICTS = ("kept", "changed", "missing")
+_MOST_FACTS = 3
+_TASK = (
+    "Do both texts tell a reader the same facts? List every fact of the first text, and say of each what "
+    "became of it in the second: `kept` if it is told there in whatever words, `changed` if another "
+    "number, unit, name, date, direction, scope or negation stands there, `missing` if it is not told. "
+    "Then list every fact of the second text, and say the same of it in the first. A text that tells "
+    "nothing else has one fact: what it is for. Wording, order, tone and layout are no facts."
+)
+
+
+def meaning_question(expected: str, actual: str, model: str) -> Ask:
+    texts = {"first text": expected, "second text": actual}
+    shown: list[Json] = [{"fact": "…", "verdict": "kept, changed or missing"}]
+    return question(model, _TASK, texts, {"first_in_second": shown, "second_in_first": shown, "reason": "…"})
+
+
+def read_similarity(answer: str, expected: str, actual: str) -> tuple[float, str]:
+    """How much of either text the other keeps, the worse direction of the two, and why. No number of kept
+    facts makes up for one that is another now."""
+    keys = ("first_in_second", "second_in_first")
+    given = reply(answer, (*keys, "reason"), nonce_of(expected, actual))
+    facts = [list(_facts(given[key], key, answer)) for key in keys]
+    verdicts = [[verdict for _, verdict in side] for side in facts]
+    share = min(side.count("kept") / len(side) for side in verdicts)
+    score = 0.0 if any("changed" in side for side in verdicts) else share
+    lost = [f"{verdict}: {fact}" for side in facts for fact, verdict in side if verdict != "kept"]
+    return score, "; ".join([*lost[:_MOST_FACTS], str(given["reason"])])
+
+
+def _facts(value: Json, key: str, answer: str) -> Iterator[tuple[str, str]]:
+    """Each fact with its verdict. A list of none would be a pass without a word."""
+    if not isinstance(value, list) or not value:
+        raise unusable(f"lists no facts under {key}", answer)
+    for one in value:
+        if not isinstance(one, dict) or one.keys() != {"fact", "verdict"} or not isinstance(one["fact"], str):
+            raise unusable(f"has something under {key} that is no {{fact, verdict}}", answer)
+        if one["verdict"] not in _VERDICTS:
+            raise unusable(
+                f"says {one['verdict']!r} of a fact, which is none of {', '.join(_VERDICTS)}", answer
+            )
+        yield one["fact"], one["verdict"]

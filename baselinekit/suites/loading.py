@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, nearest
+from baselinekit.grade.by_matcher import BaselineMatch
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.evals import Case, Suite
-from baselinekit.model.graders import BaselineMatch, Grader
+from baselinekit.model.graders import Grader
 from baselinekit.model.recipes import Execution
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.schema.places import below, named_at, place_problems

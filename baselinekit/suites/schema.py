@@ -4,7 +4,7 @@ from the classes that read them."""
 from collections.abc import Mapping
 from typing import Any
 
-from baselinekit.model import graders
+from baselinekit.grade.graders import GRADERS, Graders
 from baselinekit.model.evals import Expected
 from baselinekit.schema.validate import schema_of
 from baselinekit.store.checks import ID
@@ -23,9 +23,13 @@ _THRESHOLD: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 
 def json_schema() -> Schema:
     """The schema of a whole file."""
+    return schema_with(GRADERS)
+
+
+def schema_with(graders: Graders) -> Schema:
     parts: dict[str, Schema] = dict(baseline_schema()["$defs"])
     _recipes(parts)
-    _graders(parts)
+    _graders(parts, graders)
     _expected(parts)
     _cases(parts)
     _suites(parts)
@@ -79,23 +83,25 @@ def _recipes(parts: dict[str, Schema]) -> None:
     parts["Input"] = {"oneOf": kinds}
 
 
-def _graders(parts: dict[str, Schema]) -> None:
+def _graders(parts: dict[str, Schema], graders: Graders) -> None:
     """By its name, or with a config by its type and method. Who leaves the method out is understood by what
     else is said."""
     methods = []
     every: dict[str, Schema] = {}
-    for name, kind in expecting.METHODS.items():
-        part = f"{kind.__name__}Config"
-        _part(parts, part, kind)
+    for row in graders.values():
+        if row.kind != "code":
+            _part(parts, f"{row.kind.title()}Config", row.config)
+        if not row.method:
+            continue
+        part = f"{row.config.__name__}Config"
+        _part(parts, part, row.config)
         stated = parts[part]
         every |= stated["properties"]
-        stated["properties"] = {"method": {"const": name}, **stated["properties"]}
+        stated["properties"] = {"method": {"const": row.method}, **stated["properties"]}
         required = [key for key in stated.get("required", ()) if key != "function_name"]
         parts[part] = {**stated, "required": ["method", *required]}
         methods.append(_ref(part))
     parts["CodeConfig"] = {"anyOf": [*methods, _closed(every)]}
-    _part(parts, "ModelConfig", graders.ModelJudge)
-    _part(parts, "HumanConfig", graders.HumanRating)
     kinds = []
     for name in ("code", "model", "human"):
         part = f"{name.title()}Grader"

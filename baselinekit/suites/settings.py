@@ -2,15 +2,17 @@
 
 import os
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from baselinekit.documents.languages import SUFFIXES, language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, nearest
+from baselinekit.grade.by_text import ExactMatch
+from baselinekit.grade.graders import files_of
 from baselinekit.metrics import PRESETS, metric_name
 from baselinekit.model.evals import Case
-from baselinekit.model.graders import ExactMatch, Grader, JsonSchema, ModelJudge
+from baselinekit.model.graders import Grader
 from baselinekit.model.values import Json
 from baselinekit.schema.complaints import found
 from baselinekit.schema.places import below, named_at, place_problems
@@ -170,17 +172,10 @@ def wrong_paths(root: str, case: Case) -> list[Problem]:
     return [
         named_at(problem, (*grader.at, "config", key))
         for grader in case.graders
-        for key, name in _named_by(grader)
+        for key, name in files_of(grader).items()
+        if name is not None
         for problem in _wrong(root, case.source.file, name)
     ]
-
-
-def _named_by(grader: Grader) -> Iterator[tuple[str, str]]:
-    method = grader.method
-    if isinstance(method, JsonSchema) and method.schema_file is not None:
-        yield "schema_file", method.schema_file
-    if isinstance(method, ModelJudge) and method.calibration is not None:
-        yield "calibration", method.calibration
 
 
 def results_of(root: str, suite: str, stated: str | None) -> str:

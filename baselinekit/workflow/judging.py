@@ -63,7 +63,7 @@ def observe(recipe: Recipe, setting: Setting) -> Observation:
 
 
 def _graded(observation: Observation, scores: Scores, setting: Setting) -> Observation:
-    from baselinekit.grade.dispatch import read_scores, rubric_question  # only who asks a judge waits for it
+    from baselinekit.grade.judging import read_scores, rubric_question
 
     output = observation.output
     text = _text_of(output)
@@ -114,7 +114,7 @@ def _answers(questions: list[SimilarityQuestion], setting: Setting) -> Answers:
 
 
 def _judged(questions: list[SimilarityQuestion], setting: Setting) -> list[tuple[float, str]]:
-    from baselinekit.grade.dispatch import meaning_question, read_similarity
+    from baselinekit.grade.judging import meaning_question, read_similarity
 
     ask = setting.clients.models.ask
     asks = [

@@ -9,8 +9,9 @@ from typing import Any
 from baselinekit.evals.attempts import Outside
 from baselinekit.evals.run import RunPolicy, run
 from baselinekit.evals.selection import Choice
+from baselinekit.grade.by_text import ExactMatch
 from baselinekit.model.evals import Case, Expected, Suite, SuiteConfig
-from baselinekit.model.graders import ExactMatch, Grader
+from baselinekit.model.graders import Grader
 from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.model.questions import Answer, Ask, Usage
 from baselinekit.model.recipes import Recipe, SkillExecution

@@ -10,8 +10,9 @@ from evalcases import CONFIG, EXACT, World, case, suite
 
 from baselinekit.errors import Refused, cannot
 from baselinekit.evals.attempts import Outside, Time
+from baselinekit.grade.by_model import ModelJudge, Scoring
 from baselinekit.model.evals import Case
-from baselinekit.model.graders import Call, FunctionOutput, Grader, ModelJudge, Scoring
+from baselinekit.model.graders import Call, FunctionOutput, Grader
 from baselinekit.model.observation import ProcessResult, ProcessSpec, Ran, Request, Response
 from baselinekit.model.questions import Answer, Ask
 from baselinekit.model.recipes import HttpExecution, HttpFlow, HttpRequest, Recipe

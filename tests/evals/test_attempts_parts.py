@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from evalcases import World
 
+from baselinekit.grade.by_matcher import StructuralMatch
 from baselinekit.model.evals import Case, Expected
-from baselinekit.model.graders import Grader, StructuralMatch
+from baselinekit.model.graders import Grader
 from baselinekit.model.observation import Request, Response
 from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe
 

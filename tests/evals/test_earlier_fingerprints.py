@@ -13,9 +13,12 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.evals.checks import prepare_cases
 from baselinekit.evals.earlier import compared
 from baselinekit.evals.journalling import key_of
+from baselinekit.grade.by_matcher import BaselineMatch
+from baselinekit.grade.by_model import ModelJudge, Scoring
+from baselinekit.grade.by_schema import JsonSchema
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.evals import Case
-from baselinekit.model.graders import BaselineMatch, Grader, JsonSchema, ModelJudge, Scoring
+from baselinekit.model.graders import Grader
 from baselinekit.model.questions import Answer, Ask
 from baselinekit.model.recipes import (
     HttpExecution,

@@ -10,9 +10,10 @@ from evalcases import CONFIG, EXACT, case
 from baselinekit.evals.caseresults import Told
 from baselinekit.evals.checks import Prepared
 from baselinekit.evals.journalling import Memory, key_of
+from baselinekit.grade.by_text import ExactMatch
 from baselinekit.model.baselines import Baseline, Known, Metadata
 from baselinekit.model.evals import Case, Expected
-from baselinekit.model.graders import ExactMatch, Grader
+from baselinekit.model.graders import Grader
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Spot
 from baselinekit.model.values import ABSENT

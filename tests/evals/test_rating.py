@@ -11,7 +11,7 @@ from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.evals import rating
 from baselinekit.evals.finishing import finish
 from baselinekit.evals.rating import Queue, sheet
-from baselinekit.grade.dispatch import problems_of
+from baselinekit.grade.graders import problems_of
 from baselinekit.model.evals import Case
 from baselinekit.model.graders import Evaluators, Grader, HumanRating, RatingScale
 from baselinekit.model.grades import Attempt, Grade

@@ -15,18 +15,12 @@ from baselinekit.evals.attempts import Outside
 from baselinekit.evals.measuring import RATE
 from baselinekit.evals.run import RunPolicy, planned
 from baselinekit.evals.selection import Choice
+from baselinekit.grade.by_matcher import StructuralMatch
+from baselinekit.grade.by_model import ModelJudge
+from baselinekit.grade.by_schema import JsonSchema
+from baselinekit.grade.by_text import Contains, RegexMatch
 from baselinekit.model.evals import Expected
-from baselinekit.model.graders import (
-    Call,
-    Contains,
-    FunctionOutput,
-    Grader,
-    HumanRating,
-    JsonSchema,
-    ModelJudge,
-    RegexMatch,
-    StructuralMatch,
-)
+from baselinekit.model.graders import Call, FunctionOutput, Grader, HumanRating
 from baselinekit.model.observation import Ran, Returned
 from baselinekit.model.recipes import PromptExecution, PromptInput, Recipe, SkillExecution
 

@@ -12,17 +12,11 @@ from storehelp import EXAMPLES, write
 
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.evals import gating
-from baselinekit.grade.dispatch import combined
+from baselinekit.grade.by_model import ModelJudge, Scoring
+from baselinekit.grade.by_schema import JsonSchema
+from baselinekit.grade.graders import combined
 from baselinekit.model.evals import Case, Expected, Gate
-from baselinekit.model.graders import (
-    Evaluators,
-    FunctionOutput,
-    Grader,
-    HumanRating,
-    JsonSchema,
-    ModelJudge,
-    Scoring,
-)
+from baselinekit.model.graders import Evaluators, FunctionOutput, Grader, HumanRating
 from baselinekit.model.grades import Grade
 from baselinekit.model.questions import Answer, Ask
 from baselinekit.model.results import Metric, SuiteFacts

@@ -4,13 +4,11 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from baselinekit.grade.dispatch import GradeClients, grade
+from baselinekit.grade.graders import grade
 from baselinekit.grade.judging import nonce_of
+from baselinekit.grade.task import GradeClients
 from baselinekit.model.evals import Case, Expected
-from baselinekit.model.graders import (
-    Grader,
-    Method,
-)
+from baselinekit.model.graders import Grader, Method
 from baselinekit.model.grades import Grade
 from baselinekit.model.observation import Observation
 from baselinekit.model.questions import Answer, Ask, Usage

@@ -7,12 +7,9 @@ import pytest
 from cases import case, graded
 
 from baselinekit.grade.by_function import COMPARATORS
-from baselinekit.grade.dispatch import GradeClients, problems_of
-from baselinekit.model.graders import (
-    Call,
-    FunctionOutput,
-    Grader,
-)
+from baselinekit.grade.graders import problems_of
+from baselinekit.grade.task import GradeClients
+from baselinekit.model.graders import Call, FunctionOutput, Grader
 from baselinekit.model.observation import Ran, Returned
 from baselinekit.placeholders.pattern import RegexBudget
 

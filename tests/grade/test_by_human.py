@@ -7,9 +7,8 @@ from cases import RECIPE, case
 from hypothesis import given, strategies as st
 
 from baselinekit.errors import BaselinekitError, InvalidInput
-from baselinekit.grade.briefing import briefing, filled_rubric, item_key
-from baselinekit.grade.by_human import human_grade
-from baselinekit.grade.dispatch import problems_of
+from baselinekit.grade.by_human import briefing, filled_rubric, human_grade, item_key
+from baselinekit.grade.graders import problems_of
 from baselinekit.grade.scales import checked, value_of, words_for
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.graders import Evaluators, Grader, HumanRating, Option, RatingScale

@@ -7,16 +7,10 @@ import pytest
 from cases import case, exactly, graded, judge
 from hypothesis import given, settings, strategies as st
 
-from baselinekit.grade.by_model import judge_question
-from baselinekit.grade.criteria import criteria_of
-from baselinekit.grade.dispatch import problems_of
-from baselinekit.model.graders import (
-    Criterion,
-    Grader,
-    ModelJudge,
-    Sample,
-    Scoring,
-)
+from baselinekit.grade.by_model import ModelJudge, Sample, Scoring, judge_question
+from baselinekit.grade.criteria import Criterion
+from baselinekit.grade.graders import problems_of
+from baselinekit.model.graders import Grader
 from baselinekit.model.questions import Ask
 
 CODE = """\
@@ -70,7 +64,7 @@ def asked(how: ModelJudge, output: Any = "out", **more: Any) -> str:
     ],
 )
 def test_h33_criteria_are_read_from_a_numbered_text(rubric: Any, criteria: list[Any]) -> None:
-    found = [(one.name, one.weight, one.range) for one in criteria_of(ModelJudge(rubric))]
+    found = [(one.name, one.weight, one.range) for one in ModelJudge(rubric).criteria]
     assert found[: len(criteria)] == criteria
 
 

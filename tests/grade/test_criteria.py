@@ -5,17 +5,25 @@ from pathlib import Path
 from time import perf_counter
 
 import pytest
+from cases import case
 from rubrics import KNOWN_WRONG, REFUSED, RUBRICS
 
-from baselinekit.grade.criteria import criteria_of, in_words, problems_of
-from baselinekit.model.graders import Criterion, ModelJudge, Scoring
+from baselinekit.errors import Problem
+from baselinekit.grade.by_model import ModelJudge, Scoring, describe_criteria
+from baselinekit.grade.criteria import Criterion
+from baselinekit.grade.graders import problems_of
+from baselinekit.model.graders import Grader
+
+
+def problems(how: ModelJudge) -> list[Problem]:
+    return list(problems_of(Grader("g", "model", how), case()))
 
 
 def read(text: str) -> object:
     how = ModelJudge(text)
-    if list(problems_of(how)):
+    if problems(how):
         return REFUSED
-    return [(one.name, pytest.approx(one.weight)) for one in criteria_of(how)]
+    return [(one.name, pytest.approx(one.weight)) for one in how.criteria]
 
 
 def test_the_error_rate_is_what_the_docs_say() -> None:
@@ -31,25 +39,25 @@ def test_the_error_rate_is_what_the_docs_say() -> None:
     ("name", "text"), [(name, text) for name, text, found in RUBRICS if found == REFUSED]
 )
 def test_what_is_refused_is_told_with_its_line_and_a_hint(name: str, text: str) -> None:
-    for problem in problems_of(ModelJudge(text)):
+    for problem in problems(ModelJudge(text)):
         assert problem.code == "BK702"
         assert problem.hint
 
 
 def test_a_weight_that_is_not_read_is_told_with_its_words() -> None:
-    (problem,) = problems_of(ModelJudge("Criteria:\n1. Accuracy (weight: high)\n2. Tone"))
+    (problem,) = problems(ModelJudge("Criteria:\n1. Accuracy (weight: high)\n2. Tone"))
     assert problem.message == "line 2 of the rubric: '(weight: high)' looks like a weight and is not read"
 
 
 def test_criteria_are_told_as_they_are_read() -> None:
     how = ModelJudge("1. Accuracy (weight: 3) (0-10)\n2. Tone (weight: 1)")
-    assert in_words(how) == ["accuracy: weight 3 (75%), 0 to 10", "tone: weight 1 (25%), 1 to 5"]
-    assert in_words(ModelJudge("Is it right?")) == ["overall: all of it, 1 to 5"]
-    assert in_words(ModelJudge([Criterion("a", required=True), Criterion("b")])) == [
+    assert describe_criteria(how) == ["accuracy: weight 3 (75%), 0 to 10", "tone: weight 1 (25%), 1 to 5"]
+    assert describe_criteria(ModelJudge("Is it right?")) == ["overall: all of it, 1 to 5"]
+    assert describe_criteria(ModelJudge([Criterion("a", required=True), Criterion("b")])) == [
         "a: weight 1 (50%), 1 to 5, required",
         "b: weight 1 (50%), 1 to 5",
     ]
-    assert in_words(ModelJudge("ok?", scoring=Scoring("boolean"))) == ["boolean"]
+    assert describe_criteria(ModelJudge("ok?", scoring=Scoring("boolean"))) == ["boolean"]
 
 
 @pytest.mark.slow

@@ -7,9 +7,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.errors import CannotReplay
-from baselinekit.grade.judging import nonce_of, question
-from baselinekit.grade.meaning import meaning_question, read_similarity
-from baselinekit.grade.rubric import read_scores, rubric_question
+from baselinekit.grade.judging import (
+    meaning_question,
+    nonce_of,
+    question,
+    read_scores,
+    read_similarity,
+    rubric_question,
+)
 from baselinekit.model.questions import Ask
 from baselinekit.model.recipes import Scores
 

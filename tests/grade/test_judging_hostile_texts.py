@@ -9,10 +9,10 @@ from cases import case, exactly, graded, judge
 from hostile_texts import GULLIBLE, TEXTS, output_in
 
 from baselinekit.errors import CannotReplay
-from baselinekit.grade.by_model import judge_question
-from baselinekit.grade.meaning import meaning_question, read_similarity
-from baselinekit.grade.rubric import read_scores, rubric_question
-from baselinekit.model.graders import Criterion, Grader, ModelJudge
+from baselinekit.grade.by_model import ModelJudge, judge_question
+from baselinekit.grade.criteria import Criterion
+from baselinekit.grade.judging import meaning_question, read_scores, read_similarity, rubric_question
+from baselinekit.model.graders import Grader
 from baselinekit.model.questions import Ask
 from baselinekit.model.recipes import Scores
 

@@ -12,8 +12,8 @@ import pytest
 from cases import graded
 from replies import BAD, KNOWN_WRONG, NOTHING, OLD, REPLIES, F, block
 
-from baselinekit.grade.dispatch import GradeClients
 from baselinekit.grade.reply_code import code_in
+from baselinekit.grade.task import GradeClients
 from baselinekit.model.graders import Call, FunctionOutput
 from baselinekit.model.observation import Ran, Returned
 

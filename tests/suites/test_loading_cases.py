@@ -7,21 +7,12 @@ from typing import Any
 import pytest
 from storehelp import EXAMPLES, write
 
+from baselinekit.grade.by_matcher import BaselineMatch, StructuralMatch
+from baselinekit.grade.by_model import ModelJudge
+from baselinekit.grade.by_schema import JsonSchema
+from baselinekit.grade.by_text import Contains, ExactMatch, MustInclude, RegexMatch
 from baselinekit.model.evals import Case
-from baselinekit.model.graders import (
-    BaselineMatch,
-    Call,
-    Contains,
-    ExactMatch,
-    FunctionOutput,
-    Grader,
-    HumanRating,
-    JsonSchema,
-    ModelJudge,
-    MustInclude,
-    RegexMatch,
-    StructuralMatch,
-)
+from baselinekit.model.graders import Call, FunctionOutput, Grader, HumanRating
 from baselinekit.model.recipes import (
     CommandInput,
     HttpExecution,

@@ -8,8 +8,9 @@ import pytest
 from storehelp import BASELINE, EXAMPLES, write
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Refused
+from baselinekit.grade.by_model import ModelJudge
 from baselinekit.model.evals import Reporting, Suite, SuiteConfig
-from baselinekit.model.graders import Call, FunctionOutput, ModelJudge
+from baselinekit.model.graders import Call, FunctionOutput
 from baselinekit.model.recipes import PromptExecution, SkillExecution
 from baselinekit.suites.loading import load_cases, load_evals, load_suite
 

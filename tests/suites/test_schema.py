@@ -13,8 +13,10 @@ from test_loading_errors import ONE_LINE
 
 from baselinekit.documents.languages import language
 from baselinekit.errors import BaselinekitError
-from baselinekit.model import graders
+from baselinekit.grade.by_model import ModelJudge
+from baselinekit.grade.by_text import ExactMatch
 from baselinekit.model.evals import Expected, Reporting
+from baselinekit.model.graders import FunctionOutput, HumanRating
 from baselinekit.suites.dialects import capability, suite, testcases
 from baselinekit.suites.files import NUMBERED
 from baselinekit.suites.scaffold import FILES
@@ -106,10 +108,10 @@ def test_most_of_what_is_refused_is_refused_by_its_shape() -> None:
         ("SuiteConfig", suite.SuiteFileConfig, set()),
         ("Reporting", Reporting, set()),
         ("Expected_semantic", Expected, set()),
-        ("ModelConfig", graders.ModelJudge, set()),
-        ("HumanConfig", graders.HumanRating, set()),
-        ("FunctionOutputConfig", graders.FunctionOutput, {"method"}),
-        ("ExactMatchConfig", graders.ExactMatch, {"method"}),
+        ("ModelConfig", ModelJudge, set()),
+        ("HumanConfig", HumanRating, set()),
+        ("FunctionOutputConfig", FunctionOutput, {"method"}),
+        ("ExactMatchConfig", ExactMatch, {"method"}),
     ],
 )
 def test_it_has_every_key_of_the_model(part: str, kind: Any, renamed: set[str]) -> None:

@@ -5,37 +5,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from baselinekit.errors import Problem
+from baselinekit.grade.by_text import MustInclude
+from baselinekit.grade.graders import GRADERS, Graders
+from baselinekit.grade.task import GraderType
 from baselinekit.model.evals import Expected
-from baselinekit.model.graders import (
-    Call,
-    Contains,
-    ExactMatch,
-    FunctionOutput,
-    Grader,
-    JsonSchema,
-    Method,
-    MustInclude,
-    RegexMatch,
-    StructuralMatch,
-)
+from baselinekit.model.graders import Call, FunctionOutput, Grader, Method
 from baselinekit.model.values import STRICT, Json, Path
 from baselinekit.schema.places import below
 from baselinekit.schema.validate import check
 
-METHODS: dict[str, Any] = {
-    "exact_match": ExactMatch,
-    "regex": RegexMatch,
-    "contains": Contains,
-    "json_schema": JsonSchema,
-    "structural_match": StructuralMatch,
-    "function_output": FunctionOutput,
-}
-BY_EXPECTATION = {
-    "exact": "exact_match",
-    "contains": "contains",
-    "pattern": "regex",
-    "functional": "function_output",
-}
 OF_CALLS = ("test_cases", "function_name")
 TWICE = Problem("BK714", "test cases stand here and in what is expected", "keep one of the two lists")
 _AS_CALLS_SAY = {"input": "args", "output": "expected"}
@@ -63,11 +41,24 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a grader may build on: what the case expects, where that stands, and what graders have names."""
+    """What a grader may build on: what the case expects, where that stands, and what graders have names.
+    `graders`: all that there are."""
 
     expected: Expected | None = None
     at: Path = ()
     named: Mapping[str, Grader] = field(default_factory=dict)
+    graders: Graders = field(default_factory=lambda: GRADERS)
+
+    @property
+    def methods(self) -> dict[str, GraderType]:
+        """The code graders by the method that files name."""
+        return {row.method: row for row in self.graders.values() if row.method}
+
+    @property
+    def method_expected(self) -> GraderType | None:
+        """The grader that the type of the expectation asks for."""
+        kind = self.expected.type if self.expected else None
+        return next((row for row in self.methods.values() if row.expectation == kind), None)
 
 
 def derived(given: Given, stated: bool) -> tuple[list[Grader], list[Problem]]:
@@ -95,8 +86,9 @@ def derived(given: Given, stated: bool) -> tuple[list[Grader], list[Problem]]:
         return _listed(given, expected, stated)
     if stated:
         return [], []
-    name = BY_EXPECTATION[expected.type]
-    return [Grader(name, "code", METHODS[name](), at=given.at)], []
+    row = given.method_expected
+    assert row is not None  # every other type of expectation has its grader
+    return [Grader(row.method, "code", row.config(), at=given.at)], []
 
 
 def _listed(given: Given, expected: Expected, stated: bool) -> tuple[list[Grader], list[Problem]]:

@@ -7,13 +7,11 @@ from typing import Any, ClassVar, Literal
 
 from baselinekit.errors import Problem, nearest
 from baselinekit.model.baselines import Number
-from baselinekit.model.graders import FunctionOutput, Grader, HumanRating, Method, ModelJudge
+from baselinekit.model.graders import FunctionOutput, Grader, HumanRating, Method
 from baselinekit.model.values import STRICT, Json, Path
 from baselinekit.schema.places import below
 from baselinekit.schema.validate import check
 from baselinekit.suites.dialects.expecting import (
-    BY_EXPECTATION,
-    METHODS,
     OF_CALLS,
     TWICE,
     Given,
@@ -79,27 +77,28 @@ def read(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Problem
     """One grader. None without a problem: the expectation says all of it."""
     if isinstance(raw, str) or (isinstance(raw, dict) and "ref" in raw):
         return _by_name({"ref": raw} if isinstance(raw, str) else raw, at, given)
-    raw, misplaced = _in_its_place(raw)
+    raw, misplaced = _in_its_place(raw, given)
     stated, problems = check(InlineGrader, raw)
     if stated is None:
-        problems = [_by_its_method(problem, raw) for problem in problems]
+        problems = [_by_its_method(problem, raw, given) for problem in problems]
         return None, below([*misplaced, *problems, *_in_config(raw, given)], at)
     problems = [*misplaced, *weight_problems(stated.weight)]
-    method, more = _KINDS[stated.type](stated.config, given)
+    method, more = _config(stated.type, stated.config, given)
     problems = below([*problems, *below(more, ("config",))], at)
     if problems or method is None:
         return None, problems
-    name = stated.name or (_name_of(method) if stated.type == "code" else stated.type)
+    name = stated.name or given.graders[type(method)].method or stated.type
     return Grader(name, stated.type, method, float(stated.weight), stated.required, at), []
 
 
-def _in_its_place(raw: Json) -> tuple[Json, list[Problem]]:
+def _in_its_place(raw: Json, given: Given) -> tuple[Json, list[Problem]]:
     """The grader with what stands beside its config moved into it, and what is to be said of that."""
     config = raw.get("config", {}) if isinstance(raw, dict) else None
     if not isinstance(config, dict):
         return raw, []
-    kinds = _CONFIGS.get(str(raw.get("type")), sum(_CONFIGS.values(), ()))
-    known = {"method", *(one.name for kind in kinds for one in fields(kind))}
+    rows = [row for row in given.graders.values() if row.method or row.kind != "code"]
+    rows = [row for row in rows if row.kind == raw.get("type")] or rows
+    known = {"method", *(key.name for row in rows for key in fields(row.config))}
     moved = {key: value for key, value in raw.items() if key in known and key not in _OWN}
     problems = [
         Problem(
@@ -114,10 +113,10 @@ def _in_its_place(raw: Json) -> tuple[Json, list[Problem]]:
     return ({**rest, "config": {**moved, **config}} if moved else raw), problems
 
 
-def _by_its_method(problem: Problem, raw: Json) -> Problem:
+def _by_its_method(problem: Problem, raw: Json, given: Given) -> Problem:
     """Who names a method as the type is told how it is written."""
     meant = raw.get("type") if isinstance(raw, dict) and problem.at == ("type",) else None
-    if not isinstance(meant, str) or meant not in METHODS:
+    if not isinstance(meant, str) or meant not in given.methods:
         return problem
     return replace(problem, hint=_AS_METHOD % meant)
 
@@ -125,9 +124,9 @@ def _by_its_method(problem: Problem, raw: Json) -> Problem:
 def _in_config(raw: Json, given: Given) -> list[Problem]:
     """What else is wrong, where only the mapping around the config could not be read."""
     kind, config = (raw.get("type"), raw.get("config")) if isinstance(raw, dict) else (None, None)
-    if not isinstance(kind, str) or kind not in _KINDS or not isinstance(config, dict):
+    if kind not in ("code", "model", "human") or not isinstance(config, dict):
         return []
-    return below(_KINDS[kind](config, given)[1], ("config",))
+    return below(_config(kind, config, given)[1], ("config",))
 
 
 def _by_name(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Problem]]:
@@ -136,7 +135,7 @@ def _by_name(raw: Json, at: Path, given: Given) -> tuple[Grader | None, list[Pro
         return None, below(problems, at)
     if stated.ref not in given.named:
         known = sorted(given.named)
-        hint = _AS_METHOD % stated.ref if stated.ref in METHODS else nearest(stated.ref, known)
+        hint = _AS_METHOD % stated.ref if stated.ref in given.methods else nearest(stated.ref, known)
         hint = hint or (f"there are {', '.join(known)}" if known else "")
         hint = hint or "describe it in config/graders.yaml, beside the suite"
         return None, [Problem("BK713", f"there is no grader {stated.ref!r}", hint, at=at)]
@@ -159,33 +158,34 @@ def weight_problems(weight: Number | None) -> list[Problem]:
     return [Problem("BK108", f"the weight is {shown}", f"a number from 0 to {_HEAVIEST:,}", at=("weight",))]
 
 
-def _by_code(config: dict[str, Json], given: Given) -> tuple[Method | None, list[Problem]]:
+def _config(kind: str, config: dict[str, Json], given: Given) -> tuple[Method | None, list[Problem]]:
+    if kind == "code":
+        return _by_method(config, given)
+    row = next(row for row in given.graders.values() if row.kind == kind)
+    return _with_labels(config) if row.config is HumanRating else check(row.config, config)
+
+
+def _by_method(config: dict[str, Json], given: Given) -> tuple[Method | None, list[Problem]]:
     """By the method that is stated, else by what the config or the expectation speaks of."""
-    config = dict(config)
+    config, methods, expected = dict(config), given.methods, given.expected
     method = config.pop("method", None)
-    expected = given.expected
     if method is None and (expected is None or any(key in config for key in OF_CALLS)):
         method = "function_output" if any(key in config for key in OF_CALLS) else None
     elif method is None and expected is not None:
         if expected.type == "semantic" and not config:
             return None, []
-        method = BY_EXPECTATION.get(expected.type)
+        method = given.method_expected.method if given.method_expected else None
     if method is None:
-        return None, [Problem("BK712", "the grader has no method", f"one of {', '.join(METHODS)}", at=())]
-    if not isinstance(method, str) or method not in METHODS:
-        hint = nearest(str(method), METHODS) or f"one of {', '.join(METHODS)}"
+        return None, [Problem("BK712", "the grader has no method", f"one of {', '.join(methods)}", at=())]
+    if not isinstance(method, str) or method not in methods:
+        hint = nearest(str(method), methods) or f"one of {', '.join(methods)}"
         return None, [Problem("BK712", f"there is no method {method!r}", hint, at=("method",))]
     if method == "function_output":
         return function_output(config, given)
-    found, problems = check(METHODS[method], config)
-    return found, problems
+    return check(methods[method].config, config)
 
 
-def _by_model(config: dict[str, Json], given: Given) -> tuple[Method | None, list[Problem]]:
-    return check(ModelJudge, config)
-
-
-def _by_people(config: dict[str, Json], given: Given) -> tuple[Method | None, list[Problem]]:
+def _with_labels(config: dict[str, Json]) -> tuple[Method | None, list[Problem]]:
     """Labels have numbers for names, which a file may also write as texts."""
     scale = config.get("rating_scale")
     labels = scale.get("labels") if isinstance(scale, dict) else None
@@ -208,17 +208,7 @@ def _as_written(at: Path) -> Path:
     return (*at[:2], str(at[2]), *at[3:]) if inside else at
 
 
-_KINDS = {"code": _by_code, "model": _by_model, "human": _by_people}
-_CONFIGS: dict[str, tuple[Any, ...]] = {
-    "code": tuple(METHODS.values()),
-    "model": (ModelJudge,),
-    "human": (HumanRating,),
-}
 _OWN = frozenset(one.name for one in fields(InlineGrader))
-
-
-def _name_of(method: Method) -> str:
-    return next(name for name, kind in METHODS.items() if isinstance(method, kind))
 
 
 def _each_with_its_name(graders: Sequence[Grader]) -> tuple[Grader, ...]:

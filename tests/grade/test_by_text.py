@@ -5,15 +5,11 @@ from typing import Any
 import pytest
 from cases import case, exactly, graded
 
-from baselinekit.grade.dispatch import GradeClients, problems_of
-from baselinekit.model.graders import (
-    Contains,
-    ExactMatch,
-    Grader,
-    JsonSchema,
-    MustInclude,
-    RegexMatch,
-)
+from baselinekit.grade.by_schema import JsonSchema
+from baselinekit.grade.by_text import Contains, ExactMatch, MustInclude, RegexMatch
+from baselinekit.grade.graders import problems_of
+from baselinekit.grade.task import GradeClients
+from baselinekit.model.graders import Grader
 from baselinekit.placeholders.pattern import RegexBudget
 
 PATIENT = GradeClients(regex_budget=RegexBudget)

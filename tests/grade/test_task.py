@@ -4,19 +4,12 @@ from typing import Any
 
 import pytest
 
-from baselinekit.grade.dispatch import GradeClients, grade, problems_of
+from baselinekit.grade.by_schema import JsonSchema
+from baselinekit.grade.by_text import Contains, ExactMatch, MustInclude, RegexMatch
+from baselinekit.grade.graders import grade, problems_of
+from baselinekit.grade.task import GradeClients
 from baselinekit.model.evals import Case, Expected
-from baselinekit.model.graders import (
-    Call,
-    Contains,
-    ExactMatch,
-    FunctionOutput,
-    Grader,
-    JsonSchema,
-    Method,
-    MustInclude,
-    RegexMatch,
-)
+from baselinekit.model.graders import Call, FunctionOutput, Grader, Method
 from baselinekit.model.observation import Observation, Ran, Returned
 from baselinekit.model.recipes import (
     CommandExecution,

@@ -8,24 +8,13 @@ import regex
 from cases import case, exactly
 from hypothesis import given, strategies as st
 
-from baselinekit.grade.dispatch import problems_of
-from baselinekit.grade.vacuous import matches_everything
-from baselinekit.model.graders import (
-    Call,
-    Contains,
-    Criterion,
-    FunctionOutput,
-    Grader,
-    HumanRating,
-    JsonSchema,
-    Method,
-    ModelJudge,
-    MustInclude,
-    RatingScale,
-    RegexMatch,
-    Scoring,
-    StructuralMatch,
-)
+from baselinekit.grade.by_matcher import StructuralMatch
+from baselinekit.grade.by_model import ModelJudge, Scoring
+from baselinekit.grade.by_schema import JsonSchema
+from baselinekit.grade.by_text import Contains, MustInclude, RegexMatch, matches_everything
+from baselinekit.grade.criteria import Criterion
+from baselinekit.grade.graders import problems_of
+from baselinekit.model.graders import Call, FunctionOutput, Grader, HumanRating, Method, RatingScale
 
 EMPTY = MustInclude(("",))
 ANY = exactly("<<any>>")

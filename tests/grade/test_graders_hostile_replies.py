@@ -10,7 +10,8 @@ from hostile_replies import BAD_SCORES, DRESSED, NO_REPLY, NONCES, RAW_SCORES, S
 from hypothesis import given, settings, strategies as st
 
 from baselinekit.documents.jsontext import json_in
-from baselinekit.model.graders import Criterion, ModelJudge, Scoring
+from baselinekit.grade.by_model import ModelJudge, Scoring
+from baselinekit.grade.criteria import Criterion
 
 WORDS = {"justification": "because", "specific_feedback": ["so"]}
 NUMERIC = ModelJudge([Criterion("right", weight=3), Criterion("kind", weight=1)])

@@ -1,0 +1,67 @@
+"""Graders that are the matcher of compare: an expected value with its placeholders, or a stored baseline."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from baselinekit.errors import Problem
+from baselinekit.grade.by_text import nothing_to_compare
+from baselinekit.grade.task import GradeClients, GraderType, Task, never_fails
+from baselinekit.model.baselines import Options, Type
+from baselinekit.model.grades import Grade
+from baselinekit.model.observation import Observation
+from baselinekit.model.values import ABSENT, STRICT, Json
+from baselinekit.texts import many
+from baselinekit.tree.paths import render
+
+_ANYTHING = frozenset(("<<any>>", "<<any?>>", "<<any|null>>", "{{any}}"))
+_MOST_DIFFERENCES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class StructuralMatch:
+    """The matcher of compare: the expected value with its placeholders, or the record's baseline.
+    `strict: false` allows further keys."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    strict: bool | None = None
+    type: Type = "structural"
+    options: Options | None = None
+    ignore_fields: list[str] = field(default_factory=list)
+    of: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineMatch:
+    """A regression record: the output is compared with its baseline, as `compare` does."""
+
+
+def _matched(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    comparison, alternative = clients.compare(task.case, task.grader, observation)
+    differences: list[Json] = []
+    for difference in comparison.differences[:_MOST_DIFFERENCES]:
+        sides = {"expected": difference.expected, "actual": difference.actual}
+        present = {name: side for name, side in sides.items() if side is not ABSENT}
+        differences.append({"path": render(difference.path), "kind": difference.kind, **present})
+    details: dict[str, Json] = {"differences": differences} if differences else {}
+    if comparison.passed and alternative:
+        details["alternative"] = alternative
+    reason = "" if comparison.passed else many(comparison.count, "difference")
+    return task.decide((comparison.passed, reason, details))
+
+
+def _structural_problems(task: Task) -> Iterator[Problem]:
+    if any(value in _ANYTHING for value in task.expected if isinstance(value, str)):
+        yield never_fails("anything at all fits <<any>>", "state at least its type: <<any_string>>")
+    yield from nothing_to_compare(task)
+
+
+STRUCTURAL_MATCH = GraderType(
+    StructuralMatch,
+    _matched,
+    "structural_match",
+    problems=_structural_problems,
+    goes_by_expectation=lambda config: True,
+)
+BASELINE_MATCH = GraderType(BaselineMatch, _matched)

@@ -1,0 +1,324 @@
+"""Graders of a text: it is the expected one, a pattern is found in it, or texts stand in it."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from baselinekit.documents.jsontext import encode, json_in
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.grade.task import (
+    GradeClients,
+    GraderType,
+    Judged,
+    Task,
+    keys_of,
+    never_fails,
+    never_passes,
+    text_of,
+)
+from baselinekit.model.grades import Grade
+from baselinekit.model.observation import Observation
+from baselinekit.model.values import STRICT, Json
+from baselinekit.tree.equality import is_number, same_json
+from baselinekit.placeholders.pattern import compiled, search
+
+_EMPTY = "the empty text is in every text"
+_SAY_WORDS = "say what has to be in the output"
+
+
+def _which(number: int) -> dict[str, Json]:
+    return {"alternative": number} if number else {}
+
+
+# exact_match
+
+
+@dataclass(frozen=True, slots=True)
+class ExactMatch:
+    """The output is the expected text, or the expected JSON. `of`, here and below: the part of the output
+    that is looked at, `stderr` or `body.users[0]`; `$` is all of it."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    case_sensitive: bool = True
+    trim_whitespace: bool = True
+    normalize_newlines: bool = True
+    of: str | None = None
+
+    def normalize(self, value: Json) -> Json:
+        if not isinstance(value, str):
+            return value
+        if self.trim_whitespace:
+            value = value.strip()
+        if self.normalize_newlines:
+            value = value.replace("\r\n", "\n")
+        return value if self.case_sensitive else value.lower()
+
+
+def _exact_match(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    """The expected text after the same trimming of both, or the expected JSON."""
+    normalize, output = task.method.normalize, observation.output
+    for number, choice in enumerate(task.expected):
+        wanted, actual = normalize(choice), normalize(task.look(output, keys_of(choice)))
+        if not isinstance(wanted, str) and isinstance(actual, str):
+            actual = json_in(actual)
+        if same_json(wanted, actual):
+            return task.decide((True, "", {"expected": wanted, "actual": actual, **_which(number)}))
+    first = task.expected[0] if task.expected else None
+    keys = keys_of(first)
+    details = {"expected": normalize(first), "actual": normalize(task.look(output, keys))}
+    return task.decide((False, "it is not the expected output", details), task.part(output, keys))
+
+
+def nothing_to_compare(task: Task) -> Iterator[Problem]:
+    if task.case.expected is None and not task.case.baseline:
+        what = f"{task.grader.name} has nothing to compare with"
+        yield Problem("BK705", what, "add `expected: {value: …}`")
+
+
+EXACT_MATCH = GraderType(
+    ExactMatch,
+    _exact_match,
+    "exact_match",
+    expectation="exact",
+    problems=nothing_to_compare,
+    goes_by_expectation=lambda config: True,
+)
+
+
+# regex
+
+
+@dataclass(frozen=True, slots=True)
+class RegexMatch:
+    """A pattern is found in the output, or (`must_match: false`) is not. Named groups, else groups by their
+    number, are kept under the names of `capture_groups`. Without a pattern the expected value is one."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    pattern: str | None = None
+    flags: list[Literal["multiline", "ignorecase", "dotall"]] = field(default_factory=list)
+    must_match: bool = True
+    capture_groups: list[str] = field(default_factory=list)
+    of: str | None = None
+
+
+def _regex_match(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    """Found, or with `must_match: false` not found. Of several patterns any one will do."""
+    how, text, budget = task.method, text_of(task.look(observation.output)), clients.regex_budget()
+    patterns = [how.pattern] if how.pattern is not None else list(map(str, task.expected))
+    details: dict[str, Json] = {"pattern": patterns[0] if patterns else "", "matched": False}
+    for number, pattern in enumerate(patterns):
+        match = search(compiled(pattern, flags=tuple(how.flags)), text, budget)
+        if match is not None:
+            details |= {"pattern": pattern, "matched": True, **_which(number)}
+            if how.capture_groups:
+                details["captures"] = {
+                    name: match[name if name in match.re.groupindex else group]
+                    for group, name in enumerate(how.capture_groups, 1)
+                }
+            break
+    passed = details["matched"] == how.must_match
+    why = "the pattern is not found" if how.must_match else "the pattern is found"
+    reason = "" if passed else f"{why}: {details['pattern']}"
+    return task.decide((passed, reason, details), task.part(observation.output))
+
+
+def _regex_problems(task: Task) -> Iterator[Problem]:
+    how: RegexMatch = task.method
+    patterns = [how.pattern] if how.pattern is not None else task.expected
+    at = task.at_expected if how.pattern is None else ("config", "pattern")
+    for pattern in patterns:
+        empty = isinstance(pattern, str) and matches_everything(pattern, how.flags)
+        why = f"{pattern!r} is found in every text"
+        if empty and how.must_match:
+            yield never_fails(why, "say what has to be there; for anything but nothing write .+", *at)
+        elif empty:
+            yield never_passes(why, "say what must not be there", *at)
+    if not patterns:
+        hint = "add `pattern` to the grader's config, or `expected: {type: pattern}`"
+        yield Problem("BK701", "a regex grader without a pattern", hint)
+    for pattern in patterns:
+        if not isinstance(pattern, str):
+            yield Problem("BK701", f"{pattern!r} is no regular expression", "write a text")
+            continue
+        try:
+            expression = compiled(pattern, flags=tuple(how.flags))
+        except InvalidInput as error:
+            yield from error.problems
+            continue
+        for name in how.capture_groups[expression.groups :]:
+            if name not in expression.groupindex:
+                what = f"the pattern has no group for {name!r}: it has {expression.groups}"
+                yield Problem("BK701", what, f"name one: (?P<{name}>…), or take it out of `capture_groups`")
+
+
+_LOOKS_AROUND = re.compile(r"\(\?[=!<]|\\[bBAZzGKmMXY]|[\^$]")
+_FIRST = re.compile(r"(?:\^|\\A)+")
+_LAST = re.compile(r"(?<!\\)(?:\$|\\Z)+$")
+_LINE = re.compile(r"\.\*[?+]?|\(\.\*\)|\(\?:\.\*\)")
+_WHOLE = re.compile(
+    r"\[(?:\\s\\S|\\S\\s|\\w\\W|\\W\\w|\\d\\D|\\D\\d)\]\*[?+]?|\(\.\|\\n\)\*|\(\?:\.\|\\n\)\*"
+)
+
+
+def matches_everything(pattern: str, flags: Sequence[str]) -> bool:
+    """Whether a search for it succeeds in every text: it may be empty, and looks at nothing around it. What
+    has an anchor at both ends has to take all of the text. Only what is so for certain counts."""
+    inner = _FIRST.sub("", pattern, count=1) if _FIRST.match(pattern) else pattern
+    if inner != pattern and _LAST.search(inner):
+        inner = _LAST.sub("", inner)
+        return _WHOLE.fullmatch(inner) is not None or ("dotall" in flags and bool(_LINE.fullmatch(inner)))
+    inner = inner if inner != pattern else _LAST.sub("", pattern)
+    if _LOOKS_AROUND.search(inner.replace("[^", "[")):
+        return False
+    try:
+        return compiled(inner, flags=tuple(flags)).fullmatch("", timeout=1) is not None
+    except InvalidInput:  # no pattern: that is another problem
+        return False
+
+
+REGEX = GraderType(
+    RegexMatch,
+    _regex_match,
+    "regex",
+    expectation="pattern",
+    problems=_regex_problems,
+    goes_by_expectation=lambda config: config.pattern is None,
+)
+
+
+# contains, and the lists of a `semantic` expectation
+
+
+@dataclass(frozen=True, slots=True)
+class Contains:
+    """Texts that stand in the output, or do not. Without any, the expected value must."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    all: list[str] = field(default_factory=list)
+    any: list[str] = field(default_factory=list)
+    none: list[str] = field(default_factory=list)
+    case_sensitive: bool = True
+    of: str | None = None
+
+    @property
+    def states_texts(self) -> bool:
+        return bool(self.all or self.any or self.none)
+
+
+@dataclass(frozen=True, slots=True)
+class MustInclude:
+    """What a `semantic` expectation lists: told apart by name, without a model. `alternatives`: other lists,
+    any of which is enough."""
+
+    must_include: tuple[str, ...] = ()
+    must_not_include: tuple[str, ...] = ()
+    alternatives: "tuple[MustInclude, ...]" = ()
+
+
+def _contains(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    """All of `all`, one of `any`, none of `none`; without any of these the expected text, or every one of
+    them where they are a list, or an alternative to it."""
+    how, text = task.method, text_of(task.look(observation.output))
+    text = text if how.case_sensitive else text.lower()
+
+    def is_there(wanted: str) -> bool:
+        return (wanted if how.case_sensitive else wanted.lower()) in text
+
+    def judged() -> Judged:
+        if how.states_texts or not task.expected:
+            return _by_lists(is_there, how.all, how.any, how.none)
+        choices = [
+            list(map(str, value)) if isinstance(value, list) else [str(value)] for value in task.expected
+        ]
+        for number, wanted in enumerate(choices):
+            if all(map(is_there, wanted)):
+                return True, "", {"found": wanted, **_which(number)}
+        if all(len(wanted) == 1 for wanted in choices):
+            return _by_lists(is_there, some=[wanted[0] for wanted in choices])
+        return _by_lists(is_there, choices[0])
+
+    return task.decide(judged(), task.part(observation.output))
+
+
+def _must_include(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+    """What has to be in it is, and what must not be is not; or the same of an alternative."""
+    text = text_of(task.look(observation.output))
+    results = [
+        _by_lists(text.__contains__, lists.must_include, unwanted=lists.must_not_include)
+        for lists in (task.method, *task.method.alternatives)
+    ]
+    number = next((number for number, (passed, _, _) in enumerate(results) if passed), 0)
+    passed, reason, details = results[number]
+    return task.decide((passed, reason, {**details, **_which(number)}), task.part(observation.output))
+
+
+def _by_lists(
+    is_there: Callable[[str], bool],
+    every: Sequence[str] = (),
+    some: Sequence[str] = (),
+    unwanted: Sequence[str] = (),
+) -> Judged:
+    missing = [wanted for wanted in every if not is_there(wanted)]
+    none_of = [*some] if some and not any(map(is_there, some)) else []
+    met = [text for text in unwanted if is_there(text)]
+    reasons = [
+        *(f"{wanted!r} is not in it" for wanted in missing),
+        *([f"none of {', '.join(map(repr, none_of))} is in it"] if none_of else []),
+        *(f"{text!r} is in it" for text in met),
+    ]
+    lists = {
+        "found": [wanted for wanted in (*every, *some) if is_there(wanted)],
+        "missing": [*missing, *none_of],
+        "unwanted": met,
+    }
+    return not reasons, "; ".join(reasons), {name: texts for name, texts in lists.items() if texts}
+
+
+def _contains_problems(task: Task) -> Iterator[Problem]:
+    how: Contains = task.method
+    if how.states_texts:
+        for name in ("all", "any"):
+            if "" in getattr(how, name):
+                yield never_fails(_EMPTY, _SAY_WORDS, "config", name)
+        if "" in how.none:
+            yield never_passes(_EMPTY, "take it out", "config", "none")
+        return
+    if task.case.expected is None:
+        what = f"{task.grader.name} looks for nothing"
+        yield Problem("BK705", what, "state `all`, `any` or `none`, or `expected`")
+    for value in task.expected:
+        texts = value if isinstance(value, list) else [value]
+        no_texts = [item for item in texts if not (isinstance(item, str) or is_number(item))]
+        if not texts:
+            yield never_fails("the list of texts is empty", _SAY_WORDS, *task.at_expected)
+        elif no_texts:
+            what = f"{encode(no_texts[0])} is no text that could be in the output"
+            hint = "such as value: total, or value: [total, sum]"
+            yield Problem("BK705", what, hint, at=task.at_expected)
+        elif "" in texts:
+            yield never_fails(_EMPTY, _SAY_WORDS, *task.at_expected)
+
+
+def _must_include_problems(task: Task) -> Iterator[Problem]:
+    for lists in (task.method, *task.method.alternatives):
+        if "" in lists.must_include:
+            yield never_fails(_EMPTY, _SAY_WORDS, "value", "must_include")
+        if "" in lists.must_not_include:
+            yield never_passes(_EMPTY, "take it out", "value", "must_not_include")
+
+
+CONTAINS = GraderType(
+    Contains,
+    _contains,
+    "contains",
+    expectation="contains",
+    problems=_contains_problems,
+    goes_by_expectation=lambda config: not config.states_texts,
+)
+MUST_INCLUDE = GraderType(
+    MustInclude, _must_include, problems=_must_include_problems, goes_by_expectation=lambda config: True
+)

@@ -1,0 +1,94 @@
+"""All graders by their rows, and what they make of an output: a grade each, and one verdict together.
+
+A new grader is one file (its config, its checks, its judging) and one row here."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from baselinekit.errors import BaselinekitError, OutOfBudget, Problem
+from baselinekit.grade import by_function, by_human, by_matcher, by_model, by_schema, by_text
+from baselinekit.grade.task import GradeClients, GraderType, Task
+from baselinekit.model.evals import Case
+from baselinekit.model.graders import Grader
+from baselinekit.model.grades import OUTCOMES, Grade, Outcome
+from baselinekit.model.observation import Observation
+from baselinekit.model.values import ABSENT
+
+Graders = Mapping[type, GraderType]
+
+
+def by_config(*rows: GraderType) -> Graders:
+    return {row.config: row for row in rows}
+
+
+GRADERS = by_config(
+    by_text.EXACT_MATCH,
+    by_text.REGEX,
+    by_text.CONTAINS,
+    by_text.MUST_INCLUDE,
+    by_schema.JSON_SCHEMA,
+    by_matcher.STRUCTURAL_MATCH,
+    by_matcher.BASELINE_MATCH,
+    by_function.FUNCTION_OUTPUT,
+    by_model.MODEL_JUDGE,
+    by_human.HUMAN_RATING,
+)
+
+
+def task_of(grader: Grader, case: Case, graders: Graders = GRADERS) -> Task:
+    return graders[type(grader.method)].task(grader, case)
+
+
+def grade(
+    grader: Grader, case: Case, observation: Observation, clients: GradeClients, graders: Graders = GRADERS
+) -> Grade:
+    """What a grader makes of an output. Whatever keeps it from judging is an error, never a verdict."""
+    try:
+        task = task_of(grader, case, graders)
+        if task.look(observation.output) is ABSENT:
+            return task.decide((False, f"the output has no {task.of}", {}))
+        return graders[type(grader.method)].judge(task, observation, clients)
+    except OutOfBudget:
+        raise
+    except BaselinekitError as error:
+        problem = error.problems[0]
+        reason = problem.message + (f": {problem.hint}" if problem.hint else "")
+        return grader.graded("error", None, reason, code=problem.code)
+
+
+def problems_of(grader: Grader, case: Case, graders: Graders = GRADERS) -> Iterator[Problem]:
+    """What is wrong with a grader before anything is asked, checks that cannot fail or cannot pass included,
+    with paths below the grader."""
+    task = task_of(grader, case, graders)
+    yield from task.part_problems()
+    yield from graders[type(grader.method)].problems(task)
+
+
+def files_of(grader: Grader, graders: Graders = GRADERS) -> Mapping[str, str | None]:
+    """The paths that a grader's config names, by their keys."""
+    return graders[type(grader.method)].files(grader.method)
+
+
+def asks(grader: Grader, graders: Graders = GRADERS) -> tuple[str, int] | None:
+    """The model that a grader asks about one output, and how often."""
+    return graders[type(grader.method)].asks(grader.method)
+
+
+def combined(grades: Sequence[Grade]) -> tuple[Outcome, float | None, str, str | None]:
+    """The outcome, the score, the reason and the verdict: passed when every required grader passes. A grader
+    that could not judge makes it an error, unless another one has found it wrong already. The score is the
+    mean by weight, and there is none while a grader that counts has not decided."""
+    counting = [grade for grade in grades if grade.required] or list(grades)
+    outcomes = {grade.outcome for grade in counting}
+    outcome: Outcome = next((outcome for outcome in OUTCOMES if outcome in outcomes), "unscored")
+    telling = [grade for grade in counting if grade.outcome == outcome]
+    reason = "; ".join(
+        f"{grade.grader}: {grade.reason}" if len(grades) > 1 else grade.reason
+        for grade in telling
+        if grade.reason and outcome != "passed"
+    )
+    verdict = next((grade.verdict for grade in telling if grade.verdict), None)
+    weight = sum(grade.weight for grade in grades)
+    if not weight or any(grade.score is None for grade in grades):
+        return outcome, None, reason, verdict
+    score = sum((grade.score or 0.0) * grade.weight for grade in grades) / weight
+    return outcome, score, reason, verdict

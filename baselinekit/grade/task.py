@@ -1,0 +1,221 @@
+"""What every grader is made of: its row, the part of an output that it looks at, and what it needs of the
+world."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from baselinekit.documents.jsonfile import pretty
+from baselinekit.documents.jsontext import json_in
+from baselinekit.errors import CannotReplay, InvalidInput, Problem, nearest
+from baselinekit.model.comparison import Comparison
+from baselinekit.model.evals import Case, Expected
+from baselinekit.model.graders import FunctionOutput, Grader
+from baselinekit.model.grades import Grade, GraderKind, Outcome
+from baselinekit.model.observation import Observation, Ran
+from baselinekit.model.questions import Answer, Ask
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.placeholders.pattern import RegexBudget
+from baselinekit.texts import Mask, already_masked
+from baselinekit.tree.paths import Pattern, find, parse
+
+Judged = tuple[bool, str, Mapping[str, Json]]
+"""Whether it passes, why not, and what a report shows."""
+
+_PARTS = {
+    "http": ("body", frozenset(("status", "headers", "body"))),
+    "command": ("stdout", frozenset(("exit_code", "stdout", "stderr", "files"))),
+}
+"""By the kind of recipe: the part that answers, and all parts that there are."""
+
+
+def _nobody(*_: object) -> Any:
+    raise CannotReplay(Problem("BK704", "nobody was given to ask", "please report it"))
+
+
+@dataclass(frozen=True, slots=True)
+class GradeClients:
+    """What grading needs of the world: a model to ask, a place to run a program in, the comparison of a
+    case's output by the matcher (and with which alternative, from 0), schemas from files, what people have
+    said so far, and how what is quoted is shown without secrets."""
+
+    ask: Callable[[Ask], Answer] = _nobody
+    run: Callable[[FunctionOutput, str], Ran] = _nobody
+    compare: Callable[[Case, Grader, Observation], tuple[Comparison, int]] = _nobody
+    schema: Callable[[Case, str], Json] = _nobody
+    rated: Callable[[Case, Grader, Observation], Grade] = _nobody
+    regex_budget: Callable[[], RegexBudget] = field(default=RegexBudget)
+    mask: Mask = already_masked
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A grader and the case that it grades. `of`: the part of the output that it looks at, where the grader
+    or what is expected names one."""
+
+    grader: Grader
+    case: Case
+    of: str | None = None
+
+    @property
+    def method(self) -> Any:
+        return self.grader.method
+
+    @property
+    def expected(self) -> list[Json]:
+        return values_of(self.case.expected)
+
+    @property
+    def at_expected(self) -> tuple[str, ...]:
+        """Where a problem of the expected value stands, below the grader: there, if the expectation is all
+        that asks for this grader."""
+        return ("value",) if self._is_derived else ()
+
+    @property
+    def _is_derived(self) -> bool:
+        return self.grader.at[-1:] in (("expected",), ("expected_output",))
+
+    def look(self, output: Json, keys: Collection[str] = ()) -> Json:
+        """What the grader looks at of this output; ABSENT where there is no such part. `keys`: those that it
+        asks for, which may be those of the whole."""
+        if self.of is not None:
+            return _pick(_pattern(self.of), output, self.case.recipe.kind)
+        part = self.part(output, keys)
+        return output.get(part, "") if part else output
+
+    def part(self, output: Json, keys: Collection[str] = ()) -> str:
+        """The name of the part that the grader looks at; "" for the whole."""
+        if self.of is not None:
+            return "" if self.of == "$" else self.of
+        if not isinstance(output, dict) or self.looks_at_whole(keys):
+            return ""
+        answer, parts = _PARTS[self.case.recipe.kind]
+        return answer if output.keys() <= parts else ""
+
+    def looks_at_whole(self, keys: Collection[str]) -> bool:
+        """Whether a grader that asks for these keys means those of the whole output."""
+        if self.of is not None:
+            return False
+        _, parts = _PARTS.get(self.case.recipe.kind, ("", None))
+        return parts is None or (bool(keys) and {*keys} <= parts)
+
+    def decide(self, judged: Judged, part: str = "") -> Grade:
+        """The grade by rules alone: the score follows the verdict. `part`: what was looked at, where that is
+        not all of the output."""
+        passed, reason, details = judged
+        reason = f"{part}: {reason}" if part and reason else reason
+        outcome: Outcome = "passed" if passed else "failed"
+        return self.grader.graded(outcome, float(passed), reason, details=dict(details))
+
+    def part_problems(self) -> Iterator[Problem]:
+        """What is wrong with the part that is named, with paths below the grader."""
+        if self.of is None:
+            return
+        own = getattr(self.method, "of", None) is not None
+        at = ("config", "of") if own else ("of",) if self._is_derived else ()
+        try:
+            first = _pattern(self.of).segments[:1]
+        except InvalidInput as error:
+            yield from (replace(problem, place=None, at=at) for problem in error.problems)
+            return
+        known = _PARTS["command"][1]
+        if self.case.recipe.kind == "command" and not {*first} <= known:
+            hint = nearest(str(first[0]), known) or f"one of {', '.join(sorted(known))}, or $ for all of it"
+            yield Problem("BK709", f"a command gives no {self.of!r}", hint, at=at)
+
+
+def _no_problems(task: Task) -> Iterator[Problem]:
+    return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class GraderType:
+    """A grader as one row. `config`: its class, which is also the schema of `config:`; `judge` makes the
+    grade, and `problems` says what is wrong before anything is asked, with paths below the grader. `method`:
+    its name in files ("": no file names it); `expectation`: the type of `expected` that asks for it.
+    `goes_by_expectation`: whether a grader of this config looks at the part that the expectation names.
+    `files`: the paths that a config names, by their keys. `asks`: which model is asked about one output, and
+    how often."""
+
+    config: type[Any]
+    judge: Callable[[Task, Observation, GradeClients], Grade]
+    method: str = ""
+    kind: GraderKind = "code"
+    expectation: str = ""
+    problems: Callable[[Task], Iterator[Problem]] = _no_problems
+    goes_by_expectation: Callable[[Any], bool] = lambda config: False
+    files: Callable[[Any], Mapping[str, str | None]] = lambda config: {}
+    asks: Callable[[Any], tuple[str, int] | None] = lambda config: None
+
+    def task(self, grader: Grader, case: Case) -> Task:
+        own: str | None = getattr(grader.method, "of", None)
+        if own is None and case.expected is not None and self.goes_by_expectation(grader.method):
+            own = case.expected.of
+        return Task(grader, case, own)
+
+
+def values_of(expected: Expected | None) -> list[Json]:
+    """What would be right, the first choice first."""
+    return [] if expected is None else [expected.value, *expected.alternatives]
+
+
+def input_of(case: Case) -> Json:
+    """What a case asks for."""
+    asked = case.recipe.input
+    for name in ("text", "messages", "argv"):
+        value = getattr(asked, name, None)
+        if value is not None:
+            return [message.content for message in value] if name == "messages" else value
+    return asked if isinstance(asked, str | dict | list) else str(getattr(asked, "prompt", "") or "")
+
+
+def keys_of(value: Json) -> Collection[str]:
+    return value.keys() if isinstance(value, dict) else ()
+
+
+def text_of(output: Json) -> str:
+    """An output as a text: its `text`, where it is what a prompt that collects more gave."""
+    if isinstance(output, dict) and isinstance(output.get("text"), str):
+        output = output["text"]
+    return output if isinstance(output, str) else pretty(output, "  ")
+
+
+def parsed(output: Json) -> Json:
+    """The JSON of an output: a text that is JSON, or that holds one block of it; ABSENT if it is none."""
+    return json_in(output) if isinstance(output, str) else output
+
+
+def never_fails(why: str, hint: str, *at: str) -> Problem:
+    return Problem("BK708", f"this cannot fail: {why}", hint, at=at)
+
+
+def never_passes(why: str, hint: str, *at: str) -> Problem:
+    return Problem("BK708", f"this cannot pass: {why}", hint, at=at)
+
+
+def threshold_problems(stated: Json, bounds: Collection[Json], at: tuple[str, ...]) -> Iterator[Problem]:
+    """A threshold that every score reaches, or none."""
+    low, high = bounds
+    hint = f"a threshold above {low}, up to {high}"
+    if stated is not None and stated <= low:
+        yield never_fails(f"every score reaches {stated}", hint, *at)
+    elif stated is not None and stated > high:
+        yield never_passes(f"no score reaches {stated}", hint, *at)
+
+
+def _pattern(of: str) -> Pattern:
+    return Pattern("$", (), True) if of == "$" else parse(of)
+
+
+def _pick(pattern: Pattern, output: Json, kind: str) -> Json:
+    """What is there: the one value, or the list of those that a wildcard leads to."""
+    if not pattern.segments:
+        return output
+    output, first = parsed(output), pattern.segments[0]
+    in_body = kind == "http" and not pattern.absolute and first not in _PARTS["http"][1]
+    if in_body and isinstance(output, dict):
+        output = output.get("body")
+    found = [value for _, value in find(pattern, output)]
+    if all(isinstance(step, str | int) for step in pattern.segments):
+        return found[0] if found else ABSENT
+    return found or ABSENT
