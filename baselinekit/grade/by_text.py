@@ -20,8 +20,8 @@ from baselinekit.grade.task import (
 from baselinekit.model.grades import Grade
 from baselinekit.model.observation import Observation
 from baselinekit.model.values import STRICT, Json
-from baselinekit.tree.equality import is_number, same_json
 from baselinekit.placeholders.pattern import compiled, search
+from baselinekit.tree.equality import is_number, same_json
 
 _EMPTY = "the empty text is in every text"
 _SAY_WORDS = "say what has to be in the output"

@@ -11,8 +11,8 @@ from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.questions import Ask, Message
 from baselinekit.model.recipes import Scores
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.tree.equality import is_number
 from baselinekit.texts import Mask, clipped
+from baselinekit.tree.equality import is_number
 
 _LONGEST_COMPLAINT = 300
 _SYSTEM = (
