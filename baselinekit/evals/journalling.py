@@ -1,22 +1,22 @@
 """The work on one case, and what of it goes into the journal so that a later run can continue."""
 
-import dataclasses
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from baselinekit import __version__
-from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded
+from baselinekit.errors import BaselinekitError, NotRecorded
 from baselinekit.evals.attempts import AttemptResult, Examiner
 from baselinekit.evals.caseresults import Told, fingerprint, spots_of
 from baselinekit.evals.checks import Prepared
 from baselinekit.grade.by_matcher import BaselineMatch
 from baselinekit.model.evals import Case
 from baselinekit.model.results import Spot
-from baselinekit.model.values import ABSENT, Json
-from baselinekit.report import attempts
-from baselinekit.schema.records import RecordReader
+from baselinekit.model.values import Json
+from baselinekit.report.attempts import ATTEMPT
+from baselinekit.report.resultfile import DRIFT, SPOT
+from baselinekit.schema.records import Field, Form, RecordReader, named, record, records
 from baselinekit.store import pending
 from baselinekit.suites.journal import Journal, name_of
 from baselinekit.workflow.context import RunContext
@@ -30,8 +30,15 @@ from baselinekit.workflow.project import Project
 Key = tuple[str, int]
 """A case by its id, and the number of the attempt."""
 
-_SIDES = ("expected", "actual")
 _FINISHED = {"finished": True}
+_STEPS = Field(list, read=lambda value, at, reader: tuple(value), write=list)
+_ENTRY = Form(
+    Told,
+    attempt=record(ATTEMPT),
+    spots=records(Form(Spot, **SPOT.keys, at=_STEPS), optional=True),
+    count=Field(int, optional=True),
+    drift=named(form=DRIFT, optional=True),
+)
 
 
 def key_of(
@@ -63,9 +70,10 @@ class Memory:
             if entry == _FINISHED:
                 self.was_finished = True
                 continue
-            with suppress(InvalidInput, KeyError, TypeError, ValueError):  # not ours: then it is made again
-                key = (entry["id"], entry["attempt"]["number"])
-                self._known[key] = (_told(entry), entry.get("failures"))
+            reader = RecordReader()
+            told = _ENTRY.read(entry["told"], (), reader) if _is_attempt(entry) else None
+            if told is not None and not reader.problems:  # else it is not ours, and is made again
+                self._known[entry["id"], told.attempt.number] = (told, entry["failures"])
 
     def __len__(self) -> int:
         return len(self._known)
@@ -82,8 +90,9 @@ class Memory:
         return found is not None and known is not None and known.metadata.failure_count != found[1]
 
     def add(self, case: Case, told: Told) -> None:
+        failures = None if case.baseline is None else case.baseline.metadata.failure_count
         if self._journal is not None:
-            self._journal.add(_entry(case, told))
+            self._journal.add({"id": case.id, "failures": failures, "told": _ENTRY.write(told)})
 
     def finish(self) -> None:
         """The run is done, and what it belongs to is not: whoever goes on with that has it from here."""
@@ -98,6 +107,10 @@ class Memory:
     def close(self) -> None:
         if self._journal is not None:
             self._journal.close()
+
+
+def _is_attempt(entry: Json) -> bool:
+    return isinstance(entry, dict) and entry.keys() == {"id", "failures", "told"}
 
 
 class Lasting:
@@ -121,38 +134,6 @@ class Lasting:
         """All of the plan is done."""
         for memory in self._finished:
             memory.forget()
-
-
-def _entry(case: Case, told: Told) -> dict[str, Json]:
-    entry: dict[str, Json] = {"id": case.id, "attempt": attempts.ATTEMPT.write(told.attempt)}
-    if case.baseline is not None:
-        entry["failures"] = case.baseline.metadata.failure_count
-    if told.spots:
-        entry |= {"spots": [_spot(spot) for spot in told.spots], "count": told.count}
-    if told.drift:
-        entry["drift"] = {name: list(sides) for name, sides in told.drift.items()}
-    return entry
-
-
-def _told(entry: dict[str, Json]) -> Told:
-    spots = tuple(_read_spot(one) for one in entry.get("spots", ()))
-    drift = {name: (was, now) for name, (was, now) in entry.get("drift", {}).items()}
-    reader = RecordReader()
-    attempt = attempts.ATTEMPT.read(entry["attempt"], (), reader)
-    if attempt is None or reader.problems:
-        raise InvalidInput(*reader.problems)
-    return Told(attempt, spots, entry.get("count", 0), drift)
-
-
-def _spot(spot: Spot) -> dict[str, Json]:
-    raw = {field.name: getattr(spot, field.name) for field in dataclasses.fields(spot)}
-    raw |= {"path": list(spot.path), "at": list(spot.at)}
-    return {name: value for name, value in raw.items() if value is not ABSENT}
-
-
-def _read_spot(raw: dict[str, Json]) -> Spot:
-    sides = {side: raw.get(side, ABSENT) for side in _SIDES}
-    return Spot(**{**raw, **sides, "path": tuple(raw["path"]), "at": tuple(raw["at"])})
 
 
 # The work on one case: attempts until one passes or no more are allowed, each written down when it is

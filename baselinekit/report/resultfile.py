@@ -111,6 +111,7 @@ def _resolved(result: Result) -> Json:
 # What stands under each key, in the order in which it is written.
 
 _SIDE = Field(optional=True, missing=ABSENT)
+DRIFT = Row(captured=_SIDE, now=_SIDE)
 _SHARE = Row(passed=COUNT, attempts=COUNT)
 _RATE = Field(int, float, least=0)
 _VERDICT = Field(str, test=one_of(VERDICTS))
@@ -212,7 +213,7 @@ _RUN = Form(
     warnings=texts(optional=True),
     not_recorded=texts(optional=True),
 )
-_SPOT = Form(
+SPOT = Form(
     Spot,
     path=Field(str, read=_read_path, write=render_path),
     kind=Field(str, test=one_of(_KINDS)),
@@ -234,11 +235,11 @@ _RESULT = Form(
     reason=TEXT,
     code=NULLABLE_TEXT,
     difference_count=Field(int, least=0, of=count),
-    differences=records(_SPOT),
+    differences=records(SPOT),
     attempts=COUNT,
     observed=view(Form(Result, {"usage": USAGE}, seconds=SECONDS, scores=named(int, float, optional=True))),
     environment_drift=named(
-        form=Row(captured=_SIDE, now=_SIDE),
+        form=DRIFT,
         of=lambda result: dict(sorted(result.environment_drift.items())),
     ),
     recipe_hash=TEXT,

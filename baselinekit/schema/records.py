@@ -123,9 +123,12 @@ class Field:
 class Form(Generic[T]):
     """The keys of a class in their order. `inline`: parts of it whose keys stand among its own."""
 
-    def __init__(self, cls: Callable[..., T], inline: "Mapping[str, Form[Any]] | None" = None, **keys: Field):
+    def __init__(
+        self, cls: Callable[..., T], inline: "Mapping[str, Form[Any]] | None" = None, /, **keys: Field
+    ):
         self.cls = cls
         self.inline = inline or {}
+        self.keys = keys
         defaults: dict[str, Any] = {}
         for stated in fields(cls) if is_dataclass(cls) else ():
             factory = stated.default_factory
@@ -229,6 +232,19 @@ def texts(optional: bool = False) -> Field:
         return tuple(value)
 
     return Field(list, optional=optional, read=read, write=list)
+
+
+def paths() -> Field:
+    """Paths into a document, each a list of keys and indexes."""
+
+    def read(value: Json, at: Path, reader: RecordReader) -> tuple[Path, ...]:
+        for number, path in enumerate(value):
+            if path.__class__ is not list:
+                reader.mismatch((*at, number), path, _NAMES[list])
+                return ()
+        return tuple(map(tuple, value))
+
+    return Field(list, read=read, write=lambda value: list(map(list, value)))
 
 
 def named(*classes: type[Any], form: "Form[Any] | None" = None, **more: Any) -> Field:
