@@ -13,7 +13,7 @@ import yaml
 
 from baselinekit.documents import yamlwrite
 from baselinekit.model.baselines import Baseline
-from baselinekit.store.baselines import discover, load
+from baselinekit.store.reading import discover, load
 from baselinekit.workflow.recording import Recorder
 from benchmarks import data
 from benchmarks.measure import Engine, Say, about, in_turn, inside

@@ -11,7 +11,9 @@ from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, 
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import Lost, RefreshPlan, RefreshProposal, RefreshRefusal
 from baselinekit.refresh.risk import grouped
-from baselinekit.store import baselines as store, pending
+from baselinekit.store import pending
+from baselinekit.store.locating import locate_each
+from baselinekit.store.reading import without_collector
 from baselinekit.tree.paths import parse, render
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import CaptureEnvironment
@@ -49,7 +51,7 @@ def propose(project: Project, wanted: Wanted, context: RunContext) -> RefreshPro
         which = f" ({few(sorted(here))})" if here else ""
         what = f"refresh what? {number} kept from failing compares{which}"
         raise InvalidInput(Problem("BK508", what, "name ids or paths, or pass --all-failed"))
-    with store.without_collector():
+    with without_collector():
         chosen = select(_found(project, wanted.words), wanted.selection)
         refusals: list[RefreshRefusal] = []
         passing: list[str] = []
@@ -127,7 +129,7 @@ def _with_lines(plans: Sequence[RefreshPlan], root: str) -> list[RefreshPlan]:
         )
         for plan in losing
     ]
-    placed = {id(plan): iter(few) for plan, few in zip(losing, store.locate_each(wanted, root), strict=True)}
+    placed = {id(plan): iter(few) for plan, few in zip(losing, locate_each(wanted, root), strict=True)}
 
     def lined(plan: RefreshPlan) -> RefreshPlan:
         if id(plan) not in placed:

@@ -38,7 +38,8 @@ from baselinekit.refresh.decisions import Ledger, Settled, settled
 from baselinekit.refresh.reviewing import Knowing, Review, questions_of
 from baselinekit.refresh.risk import compared_with
 from baselinekit.report.reviewing import format_pending_json
-from baselinekit.store import baselines as store, pending
+from baselinekit.store import pending
+from baselinekit.store.locating import locate
 from baselinekit.variables import MASK, as_text
 from baselinekit.workflow.environment import flat
 from baselinekit.workflow.judging import target_of
@@ -103,7 +104,7 @@ class Knows:
     def _looked_up(self, plan: RefreshPlan, change: Change) -> ChangeContext:
         baseline, seen, mask = plan.baseline, plan.seen, self._project.redactor.mask_value
         path = (*baseline.output_path, *change.at) if change.part == "output" else ("baseline", *change.at)
-        place = store.locate(baseline.source, path, self._project.root)
+        place = locate(baseline.source, path, self._project.root)
         where = place.file if place.line is None else f"{place.file}:{place.line}"
         known = baseline.baseline
         before, now = flat(known.environment if known else {}), flat(seen.environment)

@@ -20,9 +20,8 @@ from baselinekit.model.graders import FunctionOutput, Grader
 from baselinekit.model.recipes import Recipe, SkillExecution
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replay import dispatch as replaying
-from baselinekit.store import baselines as store
-from baselinekit.store.baselines import locate
 from baselinekit.store.files import read
+from baselinekit.store.locating import locate, locate_each
 from baselinekit.suites.settings import named
 from baselinekit.texts import many
 from baselinekit.workflow.environment import CaptureEnvironment
@@ -87,7 +86,7 @@ def _placed(wrong: Sequence[tuple[Case, Sequence[Problem]]], root: str) -> Itera
     wrong = [(case, few) for case, few in wrong if few]
     listed = [(case.source, [problem.at or () for problem in problems]) for case, problems in wrong]
     known = all(case.source.file for case, _ in wrong)
-    places = store.locate_each(listed, root) if known else [[Place(case.id)] * len(p) for case, p in wrong]
+    places = locate_each(listed, root) if known else [[Place(case.id)] * len(p) for case, p in wrong]
     for (_, problems), where in zip(wrong, places, strict=True):
         for problem, place in zip(problems, where, strict=True):
             yield problem.placed(place)

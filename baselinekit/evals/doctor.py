@@ -11,7 +11,7 @@ from baselinekit.evals.judges import facts_of
 from baselinekit.evals.selection import folders
 from baselinekit.model.graders import FunctionOutput
 from baselinekit.replay.dispatch import Clients
-from baselinekit.store.baselines import discover
+from baselinekit.store.reading import discover
 from baselinekit.suites.files import BESIDE, forms_in
 from baselinekit.suites.gatefiles import load_gates
 from baselinekit.suites.loading import load_partly

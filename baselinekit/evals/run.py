@@ -23,8 +23,8 @@ from baselinekit.model.graders import Grader
 from baselinekit.model.recipes import SkillExecution
 from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.replay.dispatch import Clients
-from baselinekit.store.baselines import locate_each
 from baselinekit.store.gitfiles import head
+from baselinekit.store.locating import locate_each
 from baselinekit.suites.journal import Journal
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import CaptureEnvironment

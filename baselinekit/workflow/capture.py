@@ -28,8 +28,11 @@ from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import compile_text
 from baselinekit.refresh.learning import UnlearnablePlace, Volatile
 from baselinekit.replay import dispatch as replaying
-from baselinekit.store import baselines as store, writing
+from baselinekit.store import writing
+from baselinekit.store.locating import locate_each
+from baselinekit.store.reading import parse_record
 from baselinekit.store.state import cannot_write
+from baselinekit.store.writing import add_baseline, check_folder, check_names, refuse_taken, write_new
 from baselinekit.tree.paths import find, parse, render, roots, suggest
 from baselinekit.trust import check_inside, origin
 from baselinekit.workflow.context import RunContext
@@ -121,7 +124,7 @@ def _places(project: Project, id: str, file: str, paths: Sequence[Path]) -> list
         return []
     written = next(one for one in load(project, [f"{project.root}/{file}"]) if one.id == id)
     wanted: list[Path] = [("baseline", "output", *path) for path in paths]
-    return list(store.locate_each([(written.source, wanted)], project.root)[0])
+    return list(locate_each([(written.source, wanted)], project.root)[0])
 
 
 # capture: replay a recipe, once or several times, and write down what came back as the known-good
@@ -154,15 +157,15 @@ class Wishes:
 def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, context: RunContext) -> Captured:
     """A new file. `record` holds everything but the output: id, current, comparison, metadata."""
     record = {**record, "current": with_names(record["current"], project.scope)}
-    draft = store.parse_record(record, project.root)
+    draft = parse_record(record, project.root)
     _refuse_in_recipe(project, record["current"], wishes)
-    store.refuse_taken(draft.id, project.root, project.folders)
+    refuse_taken(draft.id, project.root, project.folders)
     group = wishes.group or group_of(draft, project)
     folder = os.path.join(project.folders[0], group)
     check_inside(project.root, os.path.realpath(os.path.join(project.root, folder)), f"--group {group}")
-    store.check_names(draft.id, group)
+    check_names(draft.id, group)
     with _standing(project.root, folder):
-        store.check_folder(project.root, folder)
+        check_folder(project.root, folder)
         check(draft, project.setting(folder, context.clients))
         found = _observed(project, draft, wishes, context, folder)
         comparison = {"type": default_type(found.output, draft.current.kind)} | record.get("comparison", {})
@@ -178,7 +181,7 @@ def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, contex
             "metadata": {**record.get("metadata", {}), "last_passed": None, "failure_count": 0},
         }
         schema = writing.reference(project.root, folder)
-        file = store.write_new(
+        file = write_new(
             ordered, group, project.root, project.folders[0], project.config.inline_limit, schema
         )
     notes = [
@@ -221,7 +224,7 @@ def capture_into(project: Project, draft: Baseline, wishes: Wishes, context: Run
             )
         )
     found = _observed(project, draft, wishes, context, os.path.dirname(draft.source.file))
-    store.add_baseline(draft.source, found.mapping, project.root, project.config.inline_limit)
+    add_baseline(draft.source, found.mapping, project.root, project.config.inline_limit)
     return captured(project, draft.id, draft.source.file, found)
 
 

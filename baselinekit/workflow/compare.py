@@ -10,8 +10,8 @@ from baselinekit.errors import NothingSelected
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.results import Coverage, Report, Result
 from baselinekit.programs.git import Git
-from baselinekit.store import baselines as store
 from baselinekit.store.gitfiles import head
+from baselinekit.store.reading import without_collector
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.judging import OUT_OF_BUDGET, BaselineRunner
@@ -61,7 +61,7 @@ def compare(
     started, began = context.clock.timestamp(), context.clock.seconds()
     at_once = AtOnce(context.clients, policy.jobs)
     environment = CaptureEnvironment(project, at_once.clients)
-    with store.without_collector():
+    with without_collector():
         plan = make_plan(environment, paths, selection, policy, context)
         gc.freeze()  # all that was made stays until the end: there is no use in looking through it
     with context.stop.heard(), at_once:

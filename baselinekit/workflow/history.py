@@ -10,7 +10,7 @@ from baselinekit.model.results import OUTCOMES, Moment, PastRun, Report, Summary
 from baselinekit.model.values import Json
 from baselinekit.report.resultfile import compact
 from baselinekit.store import results
-from baselinekit.store.baselines import without_collector
+from baselinekit.store.reading import without_collector
 from baselinekit.workflow import history
 from baselinekit.workflow.selection import few
 

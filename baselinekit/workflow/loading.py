@@ -10,7 +10,9 @@ from baselinekit.errors import BaselinekitError, FirstOfEach, InvalidInput, Prob
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.results import Result
 from baselinekit.model.values import ABSENT
-from baselinekit.store import baselines as store
+from baselinekit.store import reading
+from baselinekit.store.atomic import sweep
+from baselinekit.store.locating import locate_each
 from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.judging import check
 from baselinekit.workflow.project import Project
@@ -37,9 +39,9 @@ def load_partly(project: Project, paths: Sequence[str]) -> tuple[list[Baseline],
     named = [folder for folder in project.folders if os.path.isdir(os.path.join(project.root, folder))]
     if paths:
         named = [from_root(os.path.join(project.cwd, path), project.root) for path in paths]
-    files = store.discover(named, project.root)
-    store.sweep(project.root, {os.path.dirname(file) for file in files})
-    return store.load_partly(files, project.root)
+    files = reading.discover(named, project.root)
+    sweep(project.root, {os.path.dirname(file) for file in files})
+    return reading.load_partly(files, project.root)
 
 
 def from_root(path: str, root: str) -> str:
@@ -121,7 +123,7 @@ def located(baseline: Baseline, problems: Iterable[Problem], root: str) -> list[
 def located_each(wrong: Sequence[tuple[Baseline, Iterable[Problem]]], root: str) -> list[list[Problem]]:
     """The same for many baselines: each file is looked into once, however many of them it holds."""
     listed = [(baseline.source, list(problems)) for baseline, problems in wrong]
-    places = store.locate_each([(source, [p.at or () for p in few]) for source, few in listed], root)
+    places = locate_each([(source, [p.at or () for p in few]) for source, few in listed], root)
     return [
         [problem.placed(place) for problem, place in zip(few, where, strict=True)]
         for (_, few), where in zip(listed, places, strict=True)
@@ -140,7 +142,7 @@ def with_lines(
         spots = result.differences[:_MOST_LOCATED] if result else ()
         wanted.append((prepared[n][0].source, [result.at if result else (), *(spot.at for spot in spots)]))
     placed = list(results)
-    for n, (own, *places) in zip(told, store.locate_each(wanted, root), strict=True):
+    for n, (own, *places) in zip(told, locate_each(wanted, root), strict=True):
         result = results[n]
         if result is not None:
             spots = tuple(

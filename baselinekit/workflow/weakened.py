@@ -11,7 +11,8 @@ from baselinekit.model.config import Config
 from baselinekit.model.results import Against, Revised
 from baselinekit.model.values import Path
 from baselinekit.programs.git import Git
-from baselinekit.store import at_revision, baselines as store, config as configuration
+from baselinekit.store import at_revision, config as configuration
+from baselinekit.store.locating import locate
 from baselinekit.workflow.loading import load_partly
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.since import request_files
@@ -87,13 +88,13 @@ def _revised(
         if other is None and one is not None:
             yield Revised(id, one.source.file, None, "removed")
         elif other is not None and one is None:
-            line = store.locate(other.source, ("id",), project.root).line
+            line = locate(other.source, ("id",), project.root).line
             yield Revised(id, other.source.file, line, "added")
         elif one is not None and other is not None:
             ways = [(way.at, way.what) for way in weakened(one, other, words_then, project.words)]
             ways += _other_files(other, project, changed)
             if ways:
-                where = store.locate(other.source, ways[0][0], project.root)
+                where = locate(other.source, ways[0][0], project.root)
                 told = [_shown(at, what) for at, what in ways[:_MOST_TOLD]]
                 more = len(ways) - len(told)
                 told += [f"and {more:,} more"] if more else []

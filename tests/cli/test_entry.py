@@ -61,7 +61,7 @@ def shell(line: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     )
 
 
-@pytest.mark.parametrize("name", ["click", "baselinekit.cli.compare", "baselinekit.store.baselines"])
+@pytest.mark.parametrize("name", ["click", "baselinekit.cli.compare", "baselinekit.store.reading"])
 def test_a_ctrl_c_while_it_is_still_being_imported_is_told_in_one_word(name: str, tmp_path: Path) -> None:
     assert python(INTERRUPTED.format(name=name), tmp_path) == (130, "interrupted\n")
 

@@ -12,7 +12,7 @@ from baselinekit.documents import languages
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.observation import Observation
 from baselinekit.placeholders.table import Words
-from baselinekit.store.baselines import parse_record
+from baselinekit.store.reading import parse_record
 from baselinekit.tree.paths import parse
 
 WORDS = Words({"order_no": r"ORD-\d+"})

@@ -15,7 +15,7 @@ from baselinekit.model.baselines import Baseline
 from baselinekit.model.observation import Observation
 from baselinekit.model.values import Json
 from baselinekit.placeholders.table import Words
-from baselinekit.store.baselines import parse_record
+from baselinekit.store.reading import parse_record
 
 WORDS = Words()
 OUTPUT: Json = {"rows": [{"id": 1, "n": 2.5}, {"id": 2, "n": 3}], "name": "Ada", "price": 9.5, "at": "now"}

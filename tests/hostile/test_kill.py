@@ -17,8 +17,9 @@ from warm import Warm
 
 from baselinekit.errors import NotRecorded
 from baselinekit.store import atomic
-from baselinekit.store.baselines import Mark, load, record as note
 from baselinekit.store.lock import lock
+from baselinekit.store.reading import load
+from baselinekit.store.record import Mark, record as note
 
 pytestmark = pytest.mark.slow
 

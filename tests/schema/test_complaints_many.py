@@ -10,8 +10,7 @@ from console import console
 
 from baselinekit.documents import languages
 from baselinekit.errors import BaselinekitError, FirstOfEach, Problem, count_of, nearest
-from baselinekit.store.baselines import parse_record
-from baselinekit.store.reading import load_partly
+from baselinekit.store.reading import load_partly, parse_record
 
 pytestmark = pytest.mark.slow
 

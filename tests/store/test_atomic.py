@@ -19,7 +19,8 @@ from storehelp import write, write_baseline
 from baselinekit.errors import InvalidInput, NotRecorded, Refused
 from baselinekit.store import state
 from baselinekit.store.atomic import _name, replace_file, sweep
-from baselinekit.store.baselines import Mark, load, record
+from baselinekit.store.reading import load
+from baselinekit.store.record import Mark, record
 
 PROJECT = Path(__file__).parent.parent.parent
 NOW = "2024-02-01T00:00:00Z"
@@ -80,8 +81,11 @@ def test_the_state_folder_is_no_way_out(tmp_path: Path) -> None:
     assert litter(root) == []
 
 
+IMPORTS = "from baselinekit.store.reading import load\nfrom baselinekit.store.record import Mark, record\n"
+
+
 def run(code: str, root: Path, before: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
-    head = "from baselinekit.store.baselines import *\nfrom baselinekit.store.atomic import *\n"
+    head = f"{IMPORTS}from baselinekit.store.atomic import *\n"
     command = [sys.executable, "-B", "-c", f"import sys; root = sys.argv[1]\n{head}{code}", str(root)]
     return subprocess.run(
         command, cwd=PROJECT, capture_output=True, text=True, timeout=60, preexec_fn=before, check=False
@@ -184,7 +188,7 @@ while True:
     for baseline in load(["b.yaml"], root):
         record([Mark(baseline.source, False)], root, "2024-02-01T00:00:00Z")
 """
-    head = "import sys; root = sys.argv[1]\nfrom baselinekit.store.baselines import *\n"
+    head = f"import sys; root = sys.argv[1]\n{IMPORTS}"
     count = 0
     for round_ in range(12):
         process = subprocess.Popen(

@@ -13,15 +13,9 @@ from baselinekit.errors import InvalidInput, Place, Refused
 from baselinekit.model.baselines import Options, Tolerance
 from baselinekit.model.recipes import CommandInput, HttpFlow, HttpRequest, SkillExecution
 from baselinekit.model.values import ABSENT
-from baselinekit.store.baselines import (
-    discover,
-    load,
-    locate,
-    locate_all,
-    parse_record,
-    read_record,
-    refuse_taken,
-)
+from baselinekit.store.locating import locate, locate_all
+from baselinekit.store.reading import discover, load, parse_record, read_record
+from baselinekit.store.writing import refuse_taken
 
 CURRENT = "current: {input: {endpoint: /x}, execution: {type: http}}"
 

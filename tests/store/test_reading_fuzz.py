@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from baselinekit.errors import InvalidInput, Refused
-from baselinekit.store.baselines import load
+from baselinekit.store.reading import load
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,8 @@ import pytest
 from storehelp import EXAMPLES, write, write_baseline
 
 from baselinekit.errors import NotRecorded
-from baselinekit.store.baselines import Mark, load, record
+from baselinekit.store.reading import load
+from baselinekit.store.record import Mark, record
 
 NOW = "2024-02-01T00:00:00Z"
 CURRENT = "current: {input: {endpoint: /x}, execution: {type: http}}"

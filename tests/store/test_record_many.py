@@ -14,8 +14,9 @@ from hypothesis import given, settings, strategies as st
 from storehelp import Hand, write, write_baseline
 
 from baselinekit.store.atomic import replace_files
-from baselinekit.store.baselines import Mark, load, record, record_all
 from baselinekit.store.lock import lock
+from baselinekit.store.reading import load
+from baselinekit.store.record import Mark, record, record_all
 
 NOW = "2024-02-01T00:00:00Z"
 OUTPUT: dict[str, Any] = {"a": ["metadata:", "last_passed: null", {"failure_count": 0}], "b": "x: 1 # no"}

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from baselinekit.errors import InvalidInput, NotRecorded
-from baselinekit.store.baselines import check_folder
 from baselinekit.store.results import check_place
+from baselinekit.store.writing import check_folder
 
 
 def tree(folder: Path) -> list[str]:

@@ -9,7 +9,8 @@ from storehelp import EXAMPLES, same, values, write, write_baseline
 
 from baselinekit.documents import jsonfile
 from baselinekit.errors import InvalidInput, NotRecorded, Refused
-from baselinekit.store.baselines import add_baseline, load, write_new
+from baselinekit.store.reading import load
+from baselinekit.store.writing import add_baseline, write_new
 
 RECORD: dict[str, Any] = {
     "id": "users-list",

@@ -21,7 +21,7 @@ from baselinekit.model.recipes import (
     PromptInput,
     SkillExecution,
 )
-from baselinekit.store.baselines import locate
+from baselinekit.store.locating import locate
 from baselinekit.suites.loading import load_cases
 
 SKILL = SkillExecution("skill", "reverse")

@@ -11,7 +11,7 @@ from baselinekit.errors import InvalidInput
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.observation import Request, Response
 from baselinekit.replay.dispatch import Clients
-from baselinekit.store.baselines import load
+from baselinekit.store.reading import load
 from baselinekit.workflow.compare import ComparePolicy, compare
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import CaptureEnvironment

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from baselinekit.model.questions import Answer
 from baselinekit.model.observation import Request
 from baselinekit.replay.client import Client
-from baselinekit.store.baselines import load
+from baselinekit.store.reading import load
 from baselinekit.workflow.pool import AtOnce
-from baselinekit.workflow.pool import Pool, Stop
+from baselinekit.workflow.pool import Stop, ThreadPool
 from baselinekit.workflow.recording import Recorder
 from nobody import NOBODY, become_nobody
 @dataclass
-class NoDoors:
+class NoClients:
     models: object = None
     together: object = None
 def work(folder):
@@ -33,9 +33,9 @@ def work(folder):
     client = Client(proxies={})
     ask = lambda path: client.send(Request("GET", sys.argv[1] + path)).status
     for go_on in (lambda status: True, lambda status: status < 300):
-        print(Pool(4, ask, client.cancel, Stop()).run(["/health", "/nowhere", "/health"], go_on))
+        print(ThreadPool(4, ask, client.cancel, Stop()).run(["/health", "/nowhere", "/health"], go_on))
     client.close()
-    with AtOnce(NoDoors(), 4) as at_once:
+    with AtOnce(NoClients(), 4) as at_once:
         print([answer.text for answer in at_once.together([lambda: Answer("a"), lambda: Answer("b")])])
     recorder = Recorder(folder, lambda: "2024-02-01T00:00:00Z", False, [baseline.source])
     recorder.add(baseline.source, False)

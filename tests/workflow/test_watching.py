@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.store import baselines as store
-from baselinekit.store.baselines import Mark
+from baselinekit.store.record import Mark, record
 from baselinekit.workflow.loading import load
 from baselinekit.workflow.project import Operator, Project, open_project
 from baselinekit.workflow.watching import changed, look, names
@@ -83,7 +82,7 @@ def test_a_change_touches_what_leads_to_it(project: Project, file: str, text: st
 def test_a_verdict_that_was_recorded_is_no_change(project: Project) -> None:
     before = look(project, ())
     for baseline in load(project, ()):
-        store.record([Mark(baseline.source, baseline.id != "a")], project.root, "2024-01-20T14:00:00Z")
+        record([Mark(baseline.source, baseline.id != "a")], project.root, "2024-01-20T14:00:00Z")
     now = look(project, ())
     assert before.is_stale()
     assert names(before, now)
