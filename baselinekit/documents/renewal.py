@@ -10,7 +10,7 @@ from baselinekit.documents.entries import Lines, block_entry, flow_entry, line_s
 from baselinekit.documents.languages import Language
 from baselinekit.documents.layout import Layout, Splice, Unplannable
 from baselinekit.documents.marks import MAPPING, SEQUENCE, MarkedNode, mark
-from baselinekit.documents.splice import Shared, apply, parted, shared, spliced, value_at
+from baselinekit.documents.splice import Shared, apply, parted, shared, spliced
 from baselinekit.errors import BaselinekitError, NotRecorded, Problem
 from baselinekit.model.comparison import Edit
 from baselinekit.model.values import Json, Path
@@ -24,9 +24,10 @@ from baselinekit.tree.changes import (
     only,
     plainer,
     rooted,
-    same,
     sites,
 )
+from baselinekit.tree.equality import identical
+from baselinekit.tree.paths import value_at
 
 # A tree of changes as splices of the text: what is equal keeps its bytes, and moves with them.
 
@@ -244,7 +245,7 @@ class _RenewalJob:
         except (BaselinekitError, Unplannable):
             return None
         wanted = [*self.documents[: self.document], whole.value, *self.documents[self.document + 1 :]]
-        return text if same(after, wanted, self.ordered) else None
+        return text if identical(after, wanted, self.ordered) else None
 
     def text(self, whole: Rewrite) -> str:
         """The same change as a text, read back by nobody yet."""

@@ -21,7 +21,8 @@ from baselinekit.errors import BaselinekitError, NotRecorded, Problem
 from baselinekit.model.comparison import Edit
 from baselinekit.model.values import Json, Path
 from baselinekit.tree.changes import GONE, Rewrite, at_place, looked_up
-from baselinekit.tree.equality import canonical
+from baselinekit.tree.equality import identical
+from baselinekit.tree.paths import value_at, with_values
 
 # Edits, applied to the text of a file: only what changes is rewritten, every other byte stays. The plain
 # case, one scalar for another, is exact by itself. Whatever is harder is read again and compared with
@@ -82,15 +83,16 @@ def _attempt(
     edits: Sequence[Edit], documents: Sequence[Json], document: int, marks: Marks, layout: Layout
 ) -> str | None:
     """The edited text, if it reads back as the file with exactly these edits."""
-    wanted = list(documents)
     try:
+        wanted = documents[document]
         for edit in edits:
-            wanted[document] = with_value(wanted[document], edit.path, edit.value)
+            wanted = with_values(wanted, {edit.path: edit.value})
         text = spliced(layout.body, _plan(marks, edits, documents[document], layout))
         after = layout.language.load(text, "")
-    except (BaselinekitError, Unplannable):
+    except (BaselinekitError, LookupError, Unplannable):
         return None
-    return text if canonical(after) == canonical(wanted) else None
+    expected = [*documents[:document], wanted, *documents[document + 1 :]]
+    return text if identical(after, expected, ordered=False) else None
 
 
 @dataclass(slots=True)
@@ -113,7 +115,7 @@ def _plan(marks: Marks, edits: Sequence[Edit], value: Json, layout: Layout) -> l
             continue
         path = edit.path[: len(edit.path) - len(rest)]
         growth = grown.setdefault(id(chain[-1]), _Growth(chain, path))
-        growth.value = with_value(growth.value, rest, edit.value)
+        growth.value = with_values(growth.value, {rest: edit.value})
     for growth in grown.values():
         node = growth.chain[-1]
         if node.kind == MAPPING:
@@ -152,24 +154,6 @@ def spliced(body: str, splices: Sequence[Splice]) -> str:
         parts += [body[splice.end : end], splice.text]
         end = splice.start
     return body[:end] + "".join(reversed(parts))
-
-
-def value_at(value: Json, path: Path) -> Json:
-    for step in path:
-        value = value[step]
-    return value
-
-
-def with_value(value: Json, path: Path, new: Json) -> Json:
-    """A copy of a value with another one at a path; mappings on the way are made."""
-    if not path:
-        return new
-    step, rest = path[0], path[1:]
-    if isinstance(value, list) and isinstance(step, int):
-        return [*value[:step], with_value(value[step], rest, new), *value[step + 1 :]]
-    if not isinstance(value, dict | None):
-        raise Unplannable
-    return {**(value or {}), step: with_value((value or {}).get(step), rest, new)}
 
 
 # Anchors, and who else means them: a change below one of several names of a value must not be seen by

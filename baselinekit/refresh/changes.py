@@ -17,7 +17,8 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many
 from baselinekit.refresh.alternatives import lost_in
 from baselinekit.refresh.risk import is_retyped, risk_of
-from baselinekit.refresh.rows import Accepts, aligned, alike as alike, folded
+from baselinekit.refresh.rows import Accepts, aligned, folded
+from baselinekit.tree.equality import identical
 
 # The changes that lead from the output on file to the one that came back, and how they are put together.
 # The new output is the old one as far as it still matches, so equal parts are found by being equal. Rows
@@ -57,7 +58,7 @@ class _ChangesFound:
     changes: list[Change] = field(default_factory=list)
 
     def part(self, old: Json, new: Json, at: Path, path: Path) -> Part:
-        if alike(old, new):
+        if identical(old, new):
             return UnchangedPart(old)
         if isinstance(old, dict) and isinstance(new, dict):
             return self._members(old, new, at, path)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from baselinekit.documents.splice import value_at
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import escape, split
 from baselinekit.placeholders.narrowest import is_alone, is_of_our_time, narrowest
@@ -13,7 +12,7 @@ from baselinekit.placeholders.proposals import WIDE, PlaceholderProposal, Write,
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.rows import BY, in_one_order, shuffle
 from baselinekit.tree.equality import is_number, same_json
-from baselinekit.tree.paths import Wild, children, of_any_row, render
+from baselinekit.tree.paths import Wild, children, of_any_row, render, value_at
 
 # Several replays of one recipe -> the places where they do not agree: leaves that take another value
 # each time, and what no placeholder may hide. The replays are set beside each other by their places.
@@ -206,24 +205,6 @@ def learnt(outputs: Sequence[Json], look: ReplayView) -> Lesson:
             else:
                 refusals.append(refusal)
     return Lesson(tuple(volatile), tuple(refusals))
-
-
-def with_placeholders(output: Json, placeholders: Mapping[Path, str], path: Path = ()) -> Json:
-    """The output with a text of its own at each of the places."""
-    ways = {place[: end + 1] for place in placeholders for end in range(-1, len(place))}
-    return _with(output, placeholders, ways, path)
-
-
-def _with(output: Json, placeholders: Mapping[Path, str], ways: set[Path], path: Path) -> Json:
-    if path in placeholders:
-        return placeholders[path]
-    if path not in ways:
-        return output
-    if isinstance(output, dict):
-        return {key: _with(value, placeholders, ways, (*path, key)) for key, value in output.items()}
-    if isinstance(output, list):
-        return [_with(value, placeholders, ways, (*path, index)) for index, value in enumerate(output)]
-    return output
 
 
 def _rows(output: Json, shapes: set[Shape]) -> dict[Shape, list[Path]]:

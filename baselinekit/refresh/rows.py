@@ -1,6 +1,5 @@
 """Which rows of an array on file are which of those that came back."""
 
-import marshal
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +8,7 @@ from baselinekit.model.values import ABSENT, Json, json_type
 from baselinekit.placeholders.grammar import has_marker, split
 from baselinekit.tree.alignment import align, pair_leftovers
 from baselinekit.tree.changes import with_new_keys
-from baselinekit.tree.equality import canonical, freeze
+from baselinekit.tree.equality import canonical, freeze, identical
 
 # Rows that came in another order: told apart from rows whose values changed, because a placeholder would
 # hide which row is which.
@@ -91,11 +90,13 @@ def folded(template: Json, rows: Sequence[Json], accepts: Accepts) -> Json | Non
 
 def _one(template: Json, values: Sequence[Json], accepts: Accepts) -> Json:
     first = values[0]
-    if all(_same(value, first) for value in values):
+    if all(identical(value, first, ordered=False) for value in values):
         return first
     if all(isinstance(value, dict) for value in values):
         return _members(template if isinstance(template, dict) else {}, values, accepts)
-    if any(_same(value, template) for value in values):  # some are as before, and others are not
+    if any(
+        identical(value, template, ordered=False) for value in values
+    ):  # some are as before, and others are not
         raise _Unlike
     return _placeholder(values, accepts)
 
@@ -147,10 +148,6 @@ def _unescaped(value: Json) -> Json:
     return parts[0]
 
 
-def _same(one: Json, other: Json) -> bool:
-    return type(one) is type(other) and bool(one == other)
-
-
 # Which rows of an array on file are which of those that came back, before any of them is looked into: by
 # the key that the rules declare, by what is equal, by a key that names rows, and at last by likeness.
 
@@ -177,8 +174,8 @@ def aligned(old: Sequence[Json], new: Sequence[Json], by: str | None, accepts: A
     tail = _alike(old[head:][::-1], new[head:][::-1])
     e2, a2 = len(old) - tail, len(new) - tail
     if head in (e2, a2):  # rows have come, or gone, and nothing else
-        same = [(n, n) for n in range(head)] + [(e2 + n, a2 + n) for n in range(tail)]
-        return Beside(same, [*range(head, e2)], [*range(head, a2)])
+        ends = [(n, n) for n in range(head)] + [(e2 + n, a2 + n) for n in range(tail)]
+        return Beside(ends, [*range(head, e2)], [*range(head, a2)])
     if by is not None:
         found = Beside([], [*range(len(old))], [*range(len(new))])
         _take(found, _same_name(found, old, new, by))
@@ -195,7 +192,7 @@ def aligned(old: Sequence[Json], new: Sequence[Json], by: str | None, accepts: A
         _take(found, named)
     _rescue(found, old, new, accepts)
     for e, a in found.pairs:
-        if not alike(old[e], new[a]):
+        if not identical(old[e], new[a]):
             found.rescued[a] = _given_back(old[e], new[a], accepts)[0]
     return found
 
@@ -203,17 +200,9 @@ def aligned(old: Sequence[Json], new: Sequence[Json], by: str | None, accepts: A
 def _alike(old: Sequence[Json], new: Sequence[Json]) -> int:
     """How many rows are the same from the head on."""
     for n, (one, other) in enumerate(zip(old, new, strict=False)):
-        if not alike(one, other):
+        if not identical(one, other):
             return n
     return min(len(old), len(new))
-
-
-def alike(one: Json, other: Json) -> bool:
-    """Whether two values are the same, types and the order of keys included."""
-    try:
-        return marshal.dumps(one, 2) == marshal.dumps(other, 2)
-    except ValueError:  # a number that only a Decimal holds
-        return repr(one) == repr(other)
 
 
 def _take(found: Beside, pairs: Sequence[tuple[int, int]]) -> None:

@@ -6,11 +6,11 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from baselinekit.documents.splice import value_at
 from baselinekit.errors import Problem, nearest
 from baselinekit.model.values import Json, Path
 from baselinekit.secrets.shapes import is_secret_header
 from baselinekit.texts import already_masked, clipped
+from baselinekit.tree.paths import value_at
 
 # The JSON Schema of a baseline file: what editors complete and check with, and where we look up which
 # keys a mapping may have.

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from baselinekit.documents.languages import SUFFIXES, language
-from baselinekit.documents.splice import value_at
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, nearest
 from baselinekit.model.baselines import Baseline, Source
@@ -18,6 +17,7 @@ from baselinekit.store.config import NAME as CONFIG
 from baselinekit.store.files import read, shown
 from baselinekit.store.locating import locate, locate_each, same_ids
 from baselinekit.store.records import MARK
+from baselinekit.tree.paths import value_at
 
 # Files to baselines: all of them, or everything that is wrong in any of them, with file, line and
 # column.

@@ -14,7 +14,7 @@ from baselinekit.documents import yamlwrite
 from baselinekit.documents.languages import Language, language
 from baselinekit.documents.layout import Splice
 from baselinekit.documents.marks import MAPPING, SCALAR, Marks, mark
-from baselinekit.documents.splice import apply, spliced, value_at
+from baselinekit.documents.splice import apply, spliced
 from baselinekit.documents.text import decode, encode
 from baselinekit.documents.yamllines import scalar
 from baselinekit.errors import InvalidInput, NotRecorded, Place, Refused
@@ -25,6 +25,7 @@ from baselinekit.store import atomic, records
 from baselinekit.store.files import read
 from baselinekit.store.lock import Hurry, lock, lock_free
 from baselinekit.store.verdictlog import LoggedVerdict, VerdictLog, of_the_dead
+from baselinekit.tree.paths import value_at
 
 
 @dataclass(frozen=True, slots=True)

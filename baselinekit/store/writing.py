@@ -10,7 +10,7 @@ from typing import Any
 from baselinekit.documents import yamlwrite
 from baselinekit.documents.languages import JSON, language
 from baselinekit.documents.renewal import renewed
-from baselinekit.documents.splice import apply, value_at
+from baselinekit.documents.splice import apply
 from baselinekit.documents.text import decode, encode
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
 from baselinekit.model.baselines import Source, known_path
@@ -27,7 +27,8 @@ from baselinekit.store.lock import lock, lock_free
 from baselinekit.store.reading import discover
 from baselinekit.store.state import cannot_write
 from baselinekit.tree.changes import Hints as Hints
-from baselinekit.tree.equality import canonical
+from baselinekit.tree.equality import identical
+from baselinekit.tree.paths import value_at
 
 # New baselines: a file of their own, or a `baseline:` in a file that has only the recipe so far.
 
@@ -338,7 +339,7 @@ def _differing(old: Json, new: Json, path: Path = ()) -> Iterator[tuple[Path, Js
     if isinstance(old, dict) and isinstance(new, dict) and old.keys() <= new.keys():
         for name, value in new.items():
             yield from _differing(old.get(name, ABSENT), value, (*path, name))
-    elif old is ABSENT or canonical(old) != canonical(new):
+    elif old is ABSENT or not identical(old, new, ordered=False):
         yield path, new
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from baselinekit.model.values import Json, Path
 from baselinekit.tree.alignment import partners
+from baselinekit.tree.equality import identical
+from baselinekit.tree.paths import with_values
 
 # Where a key that is new goes among those that are there: behind the one that it follows elsewhere.
 
@@ -77,26 +79,13 @@ GONE = Rewrite(None)
 
 def change(old: Json, new: Json, hints: Hints, path: Path = ()) -> Rewrite | None:
     """None: they are equal."""
-    if same(old, new, hints.ordered):
+    if identical(old, new, hints.ordered):
         return None
     if isinstance(old, dict) and isinstance(new, dict):
         return _of_mapping(old, new, hints, path)
     if isinstance(old, list) and isinstance(new, list):
         return _of_array(old, new, hints, path)
     return Rewrite(new)
-
-
-def same(one: Json, other: Json, ordered: bool = False) -> bool:
-    """Equal in types too. The order of keys counts only where it is said to."""
-    if one.__class__ is not other.__class__:
-        return False
-    if isinstance(one, dict):
-        if len(one) != len(other) or (ordered and list(one) != list(other)):
-            return False
-        return all(key in other and same(item, other[key], ordered) for key, item in one.items())
-    if isinstance(one, list):
-        return len(one) == len(other) and all(same(a, b, ordered) for a, b in zip(one, other, strict=True))
-    return bool(one == other) and (not isinstance(one, float) or repr(one) == repr(other))
 
 
 def _of_mapping(old: dict[str, Json], new: dict[str, Json], hints: Hints, path: Path) -> Rewrite:
@@ -131,12 +120,7 @@ def rooted(inner: Rewrite, root: Json, path: Path) -> Rewrite:
         return inner
     step, rest = path[0], path[1:]
     below = rooted(inner, root[step], rest)
-    value = {**root, step: below.value} if isinstance(root, dict) else _with(root, int(step), below.value)
-    return Rewrite(value, (RewrittenEntry(step, step, below.value, below),))
-
-
-def _with(rows: list[Json], place: int, value: Json) -> list[Json]:
-    return [*rows[:place], value, *rows[place + 1 :]]
+    return Rewrite(with_values(root, {path: inner.value}), (RewrittenEntry(step, step, below.value, below),))
 
 
 def plainer(whole: Rewrite) -> Rewrite:

@@ -1,4 +1,9 @@
-"""Equality of JSON values: numbers by their written digits, whole values by a key, a text or their bytes."""
+"""Equality of JSON values, of two kinds.
+
+- `identical` tells every type and every digit: 1, 1.0 and true differ. Its key is `bytes_of` where the order
+  of keys counts, `canonical` where it does not.
+- `same_json` compares as JSON does: numbers by their written value, so 1 is 1.0; true is never 1. Its key is
+  `freeze`."""
 
 import json
 from collections.abc import Hashable
@@ -89,7 +94,13 @@ def _freeze_number(number: int | float | Decimal) -> Hashable:
 
 def canonical(value: Json) -> str:
     """A text that two values share only when they are the same, types included; key order does not count."""
-    return json.dumps(value, sort_keys=True, default=repr)
+    try:
+        return json.dumps(value, sort_keys=True)
+    except TypeError:  # a number that only a Decimal holds
+        if isinstance(value, dict):
+            members = (f"{json.dumps(key)}: {canonical(value[key])}" for key in sorted(value))
+            return f"{{{', '.join(members)}}}"
+        return f"[{', '.join(map(canonical, value))}]" if isinstance(value, list | tuple) else repr(value)
 
 
 # By their bytes: equal bytes mean equal values, types and the order of keys included. pickle writes them
@@ -167,11 +178,25 @@ def is_written_as(value: Json, data: bytes) -> bool:
     return True
 
 
-def identical(left: Json, right: Json) -> bool:
-    """Equal with every type, and the keys in the same order."""
+def identical(left: Json, right: Json, ordered: bool = True) -> bool:
+    """Equal with every type, and with the keys in the same order unless that does not count (not `ordered`).
+    Of what is nested too deeply to be written, nothing is."""
     if left.__class__ is not right.__class__ or left != right:
         return False
     if left.__class__ is dict or left.__class__ is list:
         data = bytes_of(left)
-        return data is not None and data == bytes_of(right)
-    return True
+        if data is None or is_written_as(right, data):
+            return data is not None
+        return not ordered and _same_types(left, right)
+    return _same_types(left, right)
+
+
+def _same_types(left: Json, right: Json) -> bool:
+    """Whether two values that `==` takes for equal have the same types and digits, at every depth."""
+    if left.__class__ is not right.__class__:
+        return False
+    if isinstance(left, dict):
+        return all(_same_types(item, right[key]) for key, item in left.items())
+    if isinstance(left, list):
+        return all(map(_same_types, left, right))
+    return not isinstance(left, float | Decimal) or repr(left) == repr(right)

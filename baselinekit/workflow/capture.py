@@ -33,7 +33,7 @@ from baselinekit.store.locating import locate_each
 from baselinekit.store.reading import parse_record
 from baselinekit.store.state import cannot_write
 from baselinekit.store.writing import add_baseline, check_folder, check_names, refuse_taken, write_new
-from baselinekit.tree.paths import find, parse, render, roots, suggest
+from baselinekit.tree.paths import find, parse, render, roots, suggest, with_values
 from baselinekit.trust import check_inside, origin
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import environment_of, observed_for
@@ -384,18 +384,7 @@ def _placed(output: Json, text: str, placeholder: str, kind: str) -> Json:
         raise InvalidInput(
             Problem("BK523", f"the path {text!r} leads nowhere in the output", suggest(pattern, whole))
         )
-    for path in places:
-        output = _set(output, (*start[0], *path), placeholder)
-    return output
-
-
-def _set(value: Json, path: tuple[str | int, ...], new: Json) -> Json:
-    if not path:
-        return new
-    first, rest = path[0], path[1:]
-    if isinstance(value, list):
-        return [_set(item, rest, new) if index == first else item for index, item in enumerate(value)]
-    return {key: _set(item, rest, new) if key == first else item for key, item in value.items()}
+    return with_values(output, {(*start[0], *path): placeholder for path in places})
 
 
 def _must_pass(candidate: Baseline, observation: Observation, project: Project) -> list[str]:

@@ -22,11 +22,10 @@ from baselinekit.refresh.learning import (
     Volatile,
     learnt,
     tells_time,
-    with_placeholders,
 )
 from baselinekit.replay.dispatch import Setting
 from baselinekit.secrets.finding import BY_NAME, likeness
-from baselinekit.tree.paths import children, render
+from baselinekit.tree.paths import children, render, with_values
 from baselinekit.variables import Redactor, Scope, names_in
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.judging import observe
@@ -204,7 +203,7 @@ def taught(
         words=project.words_of(draft),
     )
     lesson = learnt([observation.output for observation in observations], look)
-    output = with_placeholders(_stored(draft), lesson.placeholders)
+    output = with_values(_stored(draft), lesson.placeholders)
     refusals = list(lesson.refusals)
     matcher = _compiled(project, draft, output, is_new)
     if not is_new:

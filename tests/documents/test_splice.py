@@ -8,9 +8,10 @@ from storehelp import Hand, same, scalars, texts, values
 
 from baselinekit.documents import jsonfile
 from baselinekit.documents.languages import JSON, YAML
-from baselinekit.documents.splice import apply, with_value
+from baselinekit.documents.splice import apply
 from baselinekit.errors import NotRecorded
 from baselinekit.model.comparison import Edit
+from baselinekit.tree.paths import with_values
 
 LAST, COUNT = ("metadata", "last_passed"), ("metadata", "failure_count")
 
@@ -71,7 +72,7 @@ CASES = [
 @pytest.mark.parametrize(("old", "path", "value", "new"), CASES)
 def test_an_edit_in_yaml(old: str, path: tuple[Any, ...], value: Any, new: str) -> None:
     assert apply(old, [Edit(path, value)], 0, YAML) == new
-    assert same(YAML.load(new, "")[0], with_value(YAML.load(old, "")[0], path, value)) or "b: 2\na" in new
+    assert same(YAML.load(new, "")[0], with_values(YAML.load(old, "")[0], {path: value})) or "b: 2\na" in new
 
 
 JSON_CASES = [
@@ -167,7 +168,7 @@ def test_a_scalar_changes_alone_in_anybodys_style(record: dict[str, Any], new: A
     path = data.draw(st.sampled_from([LAST, COUNT, ("metadata", "tags", 0)]))
     before = YAML.load(text, "")[0]
     edited = apply(text, [Edit(path, new)], 0, YAML)
-    assert same(YAML.load(edited, "")[0], with_value(before, path, new))
+    assert same(YAML.load(edited, "")[0], with_values(before, {path: new}))
     assert kept(text, edited) >= len(text) - len(OLD) - 3
 
 
@@ -187,7 +188,7 @@ def test_a_key_is_added_in_anybodys_style(record: dict[str, Any], data: Any) -> 
     edited = apply(text, edits, 0, YAML)
     wanted = before = YAML.load(text, "")[0]
     for edit in edits:
-        wanted = with_value(wanted, edit.path, edit.value)
+        wanted = with_values(wanted, {edit.path: edit.value})
     found = YAML.load(edited, "")[0]
     assert found == wanted
     assert same(found[1], before[1])

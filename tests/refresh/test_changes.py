@@ -12,7 +12,8 @@ from baselinekit.model.changes import Change
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import compile_text
-from baselinekit.refresh.changes import NOT_ONE_ROW, Ways, alike, changes_of, merged
+from baselinekit.refresh.changes import NOT_ONE_ROW, Ways, changes_of, merged
+from baselinekit.tree.equality import identical
 from baselinekit.tree.paths import render
 
 UUID = "0190163d-8694-739b-aea5-966c26f8ad91"
@@ -25,7 +26,7 @@ def accepts(text: str, value: Json) -> bool:
 
 def found(old: Json, new: Json, arrays: dict[Path, str] | None = None) -> list[Change]:
     shape, changes = changes_of(old, new, Ways(arrays or {}, accepts, outcomes=OUTCOMES))
-    assert alike(merged(shape, changes, ()), old)
+    assert identical(merged(shape, changes, ()), old)
     return list(changes)
 
 
@@ -217,12 +218,12 @@ def test_none_is_the_old_output_all_is_the_new_one_and_a_part_then_the_rest_too(
 ) -> None:
     shape, changes = changes_of(old, new, Ways())
     assert [change.number for change in changes] == list(range(len(changes)))
-    assert alike(merged(shape, changes, ()), old)
-    assert alike(merged(shape, changes, range(len(changes))), new)
+    assert identical(merged(shape, changes, ()), old)
+    assert identical(merged(shape, changes, range(len(changes))), new)
     part = data.draw(st.sets(st.sampled_from(range(len(changes)))) if changes else st.just(set()))
     halfway = merged(shape, changes, part)
     shape, rest = changes_of(halfway, new, Ways())
-    assert alike(merged(shape, rest, range(len(rest))), new)
+    assert identical(merged(shape, rest, range(len(rest))), new)
 
 
 @pytest.mark.slow

@@ -13,8 +13,8 @@ from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import Recipe, SkillExecution
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.table import Words
-from baselinekit.refresh.learning import Lesson, ReplayView, learnt, with_placeholders
-from baselinekit.tree.paths import render
+from baselinekit.refresh.learning import Lesson, ReplayView, learnt
+from baselinekit.tree.paths import render, with_values
 
 U = [str(uuid.UUID(int=n, version=4)) for n in range(1, 9)]
 
@@ -213,7 +213,7 @@ def test_what_is_learnt_is_accepted_in_every_replay(first: Any, seed: int, times
     dice = random.Random(seed)
     outputs = [first, *({"steady": 1, "x": shaken(first["x"], dice)} for _ in range(times - 1))]
     found = lesson(*outputs)
-    stored = with_placeholders(escape_value(first), found.placeholders)
+    stored = with_values(escape_value(first), found.placeholders)
     rules = Rules(arrays={render(path): "ordered" for path in singles(stored)})
     known = Baseline(
         "b", Recipe(None, SkillExecution("skill", "x")), baseline=Known(output=stored), comparison=rules

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from baselinekit.documents.languages import language
-from baselinekit.documents.splice import apply, value_at
+from baselinekit.documents.splice import apply
 from baselinekit.documents.text import decode, encode
 from baselinekit.model.comparison import Edit
 from baselinekit.model.values import Json, Path
+from baselinekit.tree.paths import value_at
 
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
 KEYS = ("last_passed", "failure_count")
