@@ -120,6 +120,7 @@ ROOMS = {
         (laws.sizes, "store.utils", ""),
         (laws.sizes, "store.x", "x = 1\n" * 501),
         (laws.sizes, "store.x", "def f():\n" + "    x = 1\n" * 60),
+        (laws.sizes, "store.x", "class X:\n" + "    x = 1\n" * 300),
     ],
 )
 def test_each_law_can_be_broken(law: Law, module: str, source: str) -> None:

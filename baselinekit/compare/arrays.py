@@ -47,7 +47,7 @@ class Ordered:
         agreed, bindings = self._agreeing(actual, walk, path)
         if agreed == len(self.items) == len(actual):
             return self.expected
-        if walk.halting and not self._flexible():
+        if walk.fail_fast and not self._flexible():
             raise Mismatch
         walk.bindings = start
         if self.elements is not None and self.state.tells_apart and not self.open:
@@ -57,7 +57,7 @@ class Ordered:
         pairs = self._without_optional(actual, walk)
         if pairs is not None:
             return self._walk_pairs(pairs, actual, walk, path, 0)
-        if walk.halting and not self.open and self.state.dead:
+        if walk.fail_fast and not self.open and self.state.dead:
             raise Mismatch
         walk.bindings = bindings
         return self._walk_pairs(self._likely(actual, walk, agreed), actual, walk, path, agreed)
@@ -78,7 +78,7 @@ class Ordered:
     def _agreeing(self, actual: list[Json], walk: Walk, path: Link) -> tuple[int, dict[str, Json]]:
         """How many rows agree from the head on, and the bindings after them. The first that does not is not
         looked at any closer: it may get another partner."""
-        outer, walk.halting = walk.halting, True
+        outer, walk.fail_fast = walk.fail_fast, True
         agreed, bindings, asked = 0, walk.bindings, len(walk.questions)
         try:
             for node, value in zip(self.items, actual, strict=False):
@@ -91,7 +91,7 @@ class Ordered:
             walk.take_back(asked)
             return agreed, bindings
         finally:
-            walk.halting = outer
+            walk.fail_fast = outer
         return agreed, walk.bindings
 
     def _flexible(self) -> bool:

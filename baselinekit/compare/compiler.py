@@ -2,9 +2,7 @@
 most of a document costs little to compile and next to nothing to walk."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from baselinekit.compare.arrays import ElementTemplate, Ordered
 from baselinekit.compare.leaves import (
@@ -18,7 +16,7 @@ from baselinekit.compare.leaves import (
     Uncompared,
 )
 from baselinekit.compare.literal import (
-    Alike,
+    ColumnarArray,
     Columns,
     Literal,
     columns_of,
@@ -40,38 +38,6 @@ from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import Inline, Placeholder, binds, compile_text
 from baselinekit.tree.equality import bytes_of, is_number
 
-# A literal array that is opened since something else than it was met: all that it holds is literal too.
-
-
-NodeOf = Callable[[Json, Mode, State, Link], Node]
-
-
-def opened_array(value: list[Json], mode: Mode, state: State, at: Link, node_of: NodeOf) -> Node:
-    """Its node: by its columns if its rows are all alike, else row by row."""
-    make = partial(_row_by_row, value, mode, state, at, node_of)
-    below = state.same_below
-    if below is None or mode.type == "numeric" or not mode.allow_field_reordering:
-        return make()
-    columns = literal_columns(value, below)
-    return make() if columns is None else Alike(value, columns, mode, True, make, at)
-
-
-def _row_by_row(value: list[Json], mode: Mode, state: State, at: Link, node_of: NodeOf) -> Node:
-    size = len(value)
-    items: list[Node] = []
-    for n, item in enumerate(value):
-        below, place = state.step(n, item, size), (at, n)
-        if item.__class__ is dict or item.__class__ is list:
-            items.append(Literal(item, None, mode, below, place))
-        else:
-            items.append(node_of(item, mode, below, place))
-    return Ordered(value, tuple(items), mode, state, at)
-
-
-# The expected output, compiled to nodes in one pass. What is literal and no rule touches stays as it is:
-# most of a document costs little to compile and next to nothing to walk.
-
-
 _MOST_SHAPES = 8
 
 
@@ -89,6 +55,8 @@ class Compiler:
     checked: int = 0
     uncompared: int = 0
     templates: dict[str, str | Placeholder | Inline] = field(default_factory=dict)
+    invalid: dict[str, InvalidInput] = field(default_factory=dict)
+    """Why a text with placeholders cannot be read."""
     shapes: dict[tuple[int, int], list[ObjectShape]] = field(default_factory=dict)
 
     @property
@@ -98,16 +66,16 @@ class Compiler:
 
     def node(self, value: Json, mode: Mode, state: State, at: Link) -> Node:
         """The node of a value, by the rules that apply right here."""
-        applied = self.applied(value, mode, state, at)
+        applied = self.apply_rules(value, mode, state, at)
         if not isinstance(applied, Mode):
             return applied
-        found = self._by_kind(value, applied, state, at, False)
-        if isinstance(found, Uncompared) and mode.type != "numeric":
-            found.optional = False  # around it, what the baseline states has to be there
-        return found
+        node = self.node_by_type(value, applied, state, at)
+        if isinstance(node, Uncompared) and mode.type != "numeric":
+            node.optional = False  # around it, what the baseline states has to be there
+        return node
 
-    def applied(self, value: Json, mode: Mode, state: State, at: Link) -> Mode | Ignored:
-        """The mode in which a value is compared, or the end of the matter."""
+    def apply_rules(self, value: Json, mode: Mode, state: State, at: Link) -> Mode | Ignored:
+        """The mode in which a value is compared, or that it is not."""
         here = state.here
         if here is None:
             return mode
@@ -139,90 +107,88 @@ class Compiler:
 
     def open(self, value: Json, mode: Mode, state: State, at: Link) -> Node:
         """The node that looks into a value, however literal it is."""
-        return self._by_kind(value, mode, state, at, True)
+        return self.node_by_type(value, mode, state, at, whole=True)
 
-    def _by_kind(self, value: Json, mode: Mode, state: State, at: Link, whole: bool) -> Node:
+    def node_by_type(self, value: Json, mode: Mode, state: State, at: Link, whole: bool = False) -> Node:
         kind = value.__class__
         if kind is dict:
             return self._object(value, mode, state, at, whole)
         if kind is list:
             return self._array(value, mode, state, at, whole)
-        if kind is str:
-            return self._text(value, mode, at)
+        literal = value
+        if kind is str and has_marker(value):
+            literal = self._template(value, at)
+            if not isinstance(literal, str):
+                self.checked += 1
+                return PlaceholderNode(value, literal, at)
+        return self._scalar(value, literal, mode, at)
+
+    def _scalar(self, value: Json, literal: Json, mode: Mode, at: Link) -> Node:
+        """`literal`: what a text says once its escapes are read."""
         if mode.type == "numeric" and not is_number(value):
-            return self._uncompared(value, at)
+            self.uncompared += 1
+            return Uncompared(value, at)
         self.checked += 1
-        return Scalar(value, value, mode, at)
+        if mode.type == "semantic" and isinstance(value, str):
+            return SemanticText(value, literal, mode, at)
+        return Scalar(value, literal, mode, at)
 
-    def _text(self, value: str, mode: Mode, at: Link) -> Node:
-        literal = self._template(value, at) if has_marker(value) else value
-        if isinstance(literal, str):
-            return self._literal_text(value, literal, mode, at)
-        self.checked += 1
-        return PlaceholderNode(value, literal, at)
-
-    def _literal_text(self, value: str, literal: str, mode: Mode, at: Link) -> Node:
-        if mode.type == "numeric":
-            return self._uncompared(value, at)
-        self.checked += 1
-        return (SemanticText if mode.type == "semantic" else Scalar)(value, literal, mode, at)
-
-    def _template(self, text: str, at: Link) -> str | Placeholder | Inline:
+    def template(self, text: str) -> str | Placeholder | Inline:
+        """What a text stands for; itself when that cannot be said, which is reported where its node is
+        made."""
         if text not in self.templates:
             try:
                 self.templates[text] = compile_text(text, self.words)
             except InvalidInput as error:
-                self._problem(error, at)
-                return text
+                self.templates[text], self.invalid[text] = text, error
         return self.templates[text]
 
-    def _uncompared(self, value: Json, at: Link) -> Node:
-        self.uncompared += 1
-        return Uncompared(value, at)
+    def _template(self, text: str, at: Link) -> str | Placeholder | Inline:
+        template = self.template(text)
+        if text in self.invalid:
+            self.report(at, *self.invalid[text].problems)
+        return template
+
+    def report(self, at: Link, *problems: Problem) -> None:
+        path = ("baseline", "output", *unroll(at))
+        self.problems += [replace(problem, at=path) for problem in problems]
 
     def _object(self, value: dict[str, Json], mode: Mode, state: State, at: Link, whole: bool) -> Node:
         """The shape of an earlier row, if it fits; else nodes where they are needed."""
         if mode.type == "numeric":
             return self._numbers(value, mode, state, at)
         if state.names is None or mode.asks_for_change:  # any key may matter
-            shape, nodes, rest, data = self._shape(value, mode, state, at)
-            return Object(value, shape, nodes, data, at, stated=rest)
+            return self._shaped(value, mode, state, at)
         if whole:
             return Object(value, ObjectShape(mode, state), (), None, at, stated=value)
         shapes = self.shapes.setdefault((id(mode), id(state)), [])
         for shape in shapes:
-            row = self._alike(value, shape, at)
-            if row is not None:
-                return row
+            rest = shape.literal_part(value)
+            if rest is None or (data := untouched_bytes(rest, shape.state)) is None:
+                continue
+            self.checked += 1
+            nodes = tuple(
+                [
+                    (key, self.below(value[key], mode, state, key, len(value), (at, key)))
+                    for key in shape.deeper
+                ]
+            )
+            return Object(value, shape, nodes, data, at)
         if not shows_more(value, state.names):
             data = untouched_bytes(value, state)
             if data is not None:
                 self.checked += 1
                 return Literal(value, data, mode, state, at)
-        shape, nodes, rest, data = self._shape(value, mode, state, at)
-        self.checked += bool(rest) or not value
-        if data is not None and len(rest) < len(value):
+        row = self._shaped(value, mode, state, at)
+        self.checked += bool(row.rest) or not value
+        if row.data is not None and len(row.rest) < len(value):
             shapes[_MOST_SHAPES - 1 :] = []
-            shapes.insert(0, shape)
-        return Object(value, shape, nodes, data, at, stated=rest)
+            shapes.insert(0, row.shape)
+        return row
 
-    def _alike(self, value: dict[str, Json], shape: ObjectShape, at: Link) -> Object | None:
-        rest = shape.literal_part(value)
-        if rest is None or (data := untouched_bytes(rest, shape.state)) is None:
-            return None
-        self.checked += 1
-        if not shape.deeper:
-            return Object(value, shape, (), data, at)
-        mode, state, size = shape.mode, shape.state, len(value)
-        nodes = tuple(
-            (key, self.below(value[key], mode, state, key, size, (at, key))) for key in shape.deeper
-        )
-        return Object(value, shape, nodes, data, at)
-
-    def _shape(
-        self, value: dict[str, Json], mode: Mode, state: State, at: Link
-    ) -> tuple[ObjectShape, tuple[tuple[str, Node], ...], dict[str, Json], bytes | None]:
-        """The shape of an object, the nodes below it, and what is literal with its bytes."""
+    def _shaped(self, value: dict[str, Json], mode: Mode, state: State, at: Link) -> Object:
+        """An object with a shape of its own: nodes where they are needed, and what is literal by its
+        bytes."""
         size, below = len(value), state.otherwise()
         names = value.keys() if state.names is None or mode.asks_for_change else state.names
         texts, ignored, nodes = [], [], {}
@@ -232,7 +198,7 @@ class Compiler:
                 del rest[key]
                 template = self._template(item, (at, key))
                 if isinstance(template, str):
-                    nodes[key] = self._literal_text(item, template, mode, (at, key))
+                    nodes[key] = self._scalar(item, template, mode, (at, key))
                 else:
                     self.checked += 1
                     texts.append((key, item, template.alone, template))
@@ -253,7 +219,8 @@ class Compiler:
                     del rest[key]
         taken = frozenset(value.keys() - rest.keys())
         shape = ObjectShape(mode, state, False, tuple(texts), tuple(ignored), tuple(nodes), taken)
-        return shape, tuple(nodes.items()), rest, bytes_of(rest) if data is None else data
+        data = bytes_of(rest) if data is None else data
+        return Object(value, shape, tuple(nodes.items()), data, at, stated=rest)
 
     def _numbers(self, value: dict[str, Json], mode: Mode, state: State, at: Link) -> Node:
         """An object of which only the numbers are compared."""
@@ -278,107 +245,110 @@ class Compiler:
             self.hits.update(every.rules)
             self.checked += 1
             return AnyElements(value, every.ignore, at)
-        here = state.here
-        how = here.arrays.arrays if here is not None and here.arrays is not None else None
+        how = state.here.arrays.arrays if state.here is not None and state.here.arrays is not None else None
         if whole:
-            return opened_array(value, mode, state, at, self.open)
-        below = state.otherwise().names or ()
+            return _Array(self, value, how, mode, state, at).opened()
         by_bytes = how is None and mode.type != "numeric" and not mode.asks_for_change
-        if by_bytes and not shows_more(value, below):
+        if by_bytes and not shows_more(value, state.otherwise().names or ()):
             data = literal_bytes(value)
             if data is not None and state.asleep(data):
                 self.checked += 1
                 return Literal(value, data, mode, state, at)
-        if how is not None and how != "ordered" and mode.type == "exact":
-            what = f"an exact comparison keeps the order of arrays, {str(how)!r} has no meaning in it"
-            self._problem(InvalidInput(Problem("BK222", what, "use type: structural")), at)
-        if how is None and mode.type in ("structural", "semantic") and len(value) == 1:
-            how = "each" if describes_many(value[0]) else None
-        if how is not None:
-            self.arrays[unroll(at)] = str(how)
-        if isinstance(how, By) and (why := no_key(self._compared_rows(value, state), how.by)):
-            self._problem(InvalidInput(Problem("BK221", why, "use unordered, or another key")), at)
-        self.checked += not value
-        return self._alike_rows(value, how, mode, state, at) or self._rows(value, how, mode, state, at)
+        return _Array(self, value, how, mode, state, at).node()
 
-    def _compared_rows(self, value: list[Json], state: State) -> list[Json]:
-        """The rows that no rule leaves out."""
-        if not state.tells_apart:
-            return value
-        heres = [state.step(n, row, len(value)).here for n, row in enumerate(value)]
-        return [row for row, here in zip(value, heres, strict=True) if here is None or here.ignore is None]
 
-    def _alike_rows(
-        self, value: list[Json], how: ArrayMode | None, mode: Mode, state: State, at: Link
-    ) -> Node | None:
+@dataclass(slots=True)
+class _Array:
+    """An array that is being compiled. `how`: as its rules say that it is compared."""
+
+    compiler: Compiler
+    value: list[Json]
+    how: ArrayMode | None
+    mode: Mode
+    state: State
+    at: Link
+    columns: Columns | None = None
+
+    def node(self) -> Node:
+        """By the columns of its rows if they are all alike, else with a node for each row."""
+        value, mode, state, compiler = self.value, self.mode, self.state, self.compiler
+        if self.how is not None and self.how != "ordered" and mode.type == "exact":
+            what = f"an exact comparison keeps the order of arrays, {str(self.how)!r} has no meaning in it"
+            compiler.report(self.at, Problem("BK222", what, "use type: structural"))
+        if self.how is None and mode.type in ("structural", "semantic") and len(value) == 1:
+            self.how = "each" if describes_many(value[0]) else None
+        if self.how is not None:
+            compiler.arrays[unroll(self.at)] = str(self.how)
+        if isinstance(self.how, By) and (why := no_key(self._compared_rows(), self.how.by)):
+            compiler.report(self.at, Problem("BK221", why, "use unordered, or another key"))
+        compiler.checked += not value
         below = state.same_below
-        if below is None or how == "each" or not mode.allow_field_reordering:
-            return None
-        if mode.type == "numeric" or mode.asks_for_change:
-            return None
-        columns = columns_of(value, below, self._known)
+        by_columns = mode.type != "numeric" and not mode.asks_for_change and mode.allow_field_reordering
+        if by_columns and below is not None and self.how != "each":
+            self.columns = columns_of(value, below, compiler.template)
+        if self.columns is None:
+            return self.rows()
+        compiler.hits |= self.columns.rules
+        compiler.checked += 1
+        ordered = self.how in (None, "ordered")
+        return ColumnarArray(value, self.columns, mode, ordered, self.rows, self.at)
+
+    def opened(self) -> Node:
+        """The node of a literal array, of which something else was met: all that it holds is literal too."""
+        below = self.state.same_below
+        columns = None
+        if below is not None and self.mode.type != "numeric" and self.mode.allow_field_reordering:
+            columns = literal_columns(self.value, below)
         if columns is None:
-            return None
-        self.hits |= columns.rules
-        self.checked += 1
-        make = partial(self._rows, value, how, mode, state, at, columns)
-        return Alike(value, columns, mode, how in (None, "ordered"), make, at)
+            return self._literal_rows()
+        return ColumnarArray(self.value, columns, self.mode, True, self._literal_rows, self.at)
 
-    def _known(self, text: str) -> str | Placeholder | Inline:
-        """What a text stands for; itself when that cannot be said, which is told where its node is made."""
-        if text not in self.templates:
-            with suppress(InvalidInput):
-                self.templates[text] = compile_text(text, self.words)
-        return self.templates.get(text, text)
+    def _literal_rows(self) -> Node:
+        items: list[Node] = []
+        for n, item in enumerate(self.value):
+            below, place = self.state.step(n, item, len(self.value)), (self.at, n)
+            if item.__class__ is dict or item.__class__ is list:
+                items.append(Literal(item, None, self.mode, below, place))
+            else:
+                items.append(self.compiler.open(item, self.mode, below, place))
+        return Ordered(self.value, tuple(items), self.mode, self.state, self.at)
 
-    def _item(self, value: list[Json], mode: Mode, state: State, at: Link) -> Callable[[int], Node]:
-        """Makes the node of an element."""
-        below, size = state.same_below, len(value)
-        if below is not None and below.here is None:
-            return lambda n: self._by_kind(value[n], mode, below, (at, n), False)
-        return lambda n: self.below(value[n], mode, state, n, size, (at, n))
+    def _compared_rows(self) -> list[Json]:
+        """The rows that no rule leaves out."""
+        if not self.state.tells_apart:
+            return self.value
+        rows = [(row, self.state.step(n, row, len(self.value)).here) for n, row in enumerate(self.value)]
+        return [row for row, here in rows if here is None or here.ignore is None]
 
-    def _rows(
-        self,
-        value: list[Json],
-        how: ArrayMode | None,
-        mode: Mode,
-        state: State,
-        at: Link,
-        columns: Columns | None = None,
-    ) -> Node:
-        """An array with a node for each of its rows; for those that are all alike, when it is asked for."""
-        item = self._item(value, mode, state, at)
-        if columns is not None and how in ("unordered", "subset"):
-            rows = LazyNodes(item, len(value))
-            return Unordered(value, rows, mode, at, subset=how == "subset", columns=columns, uniform=True)
-        items = tuple(map(item, range(len(value))))
-        whole = (
-            state.tells_apart and (every := state.otherwise().here) is not None and every.ignore is not None
-        )
-        elements = Elements(
-            value, state, lambda n, own: self.again().node(value[n], mode, own, (at, n)), whole
-        )
+    def rows(self) -> Node:
+        """With a node for each of its rows; for those that are all alike, when it is looked at."""
+        value, mode, state, at, compiler = self.value, self.mode, self.state, self.at, self.compiler
+        below, size, subset = state.same_below, len(value), self.how == "subset"
+
+        def item(n: int) -> Node:
+            if below is not None and below.here is None:
+                return compiler.node_by_type(value[n], mode, below, (at, n))
+            return compiler.below(value[n], mode, state, n, size, (at, n))
+
+        if self.columns is not None and self.how in ("unordered", "subset"):
+            lazy = LazyNodes(item, size)
+            return Unordered(value, lazy, mode, at, subset=subset, columns=self.columns, uniform=True)
+        items = tuple(map(item, range(size)))
         if mode.type == "numeric" and at is not None and all(isinstance(node, Uncompared) for node in items):
             return Uncompared(value, at)
-        if how == "each" and items:
+        every = state.otherwise().here if state.tells_apart else None
+        elements = Elements(
+            value,
+            state,
+            lambda n, own: compiler.again().node(value[n], mode, own, (at, n)),
+            every is not None and every.ignore is not None,
+        )
+        if self.how == "each" and items:
             return ElementTemplate(value, items, mode, at, elements)
-        if isinstance(how, By):
-            return Keyed(value, items, how.by, mode, at, elements)
-        if how in ("unordered", "subset"):
-            bindings = self.bound and any(token.key for token in tokens_in(value))
-            return Unordered(
-                value,
-                items,
-                mode,
-                at,
-                subset=how == "subset",
-                bindings=bindings,
-                uniform=state.same_below is not None,
-                elements=elements,
-            )
+        if isinstance(self.how, By):
+            return Keyed(value, items, self.how.by, mode, at, elements)
+        if self.how in ("unordered", "subset"):
+            bindings = compiler.bound and any(token.key for token in tokens_in(value))
+            uniform = below is not None
+            return Unordered(value, items, mode, at, subset, bindings, uniform=uniform, elements=elements)
         return Ordered(value, items, mode, state, at, open=mode.type == "numeric", elements=elements)
-
-    def _problem(self, error: InvalidInput, at: Link) -> None:
-        path = ("baseline", "output", *unroll(at))
-        self.problems += [Problem(p.code, p.message, p.hint, p.place, path) for p in error.problems]

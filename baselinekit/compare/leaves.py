@@ -125,8 +125,8 @@ class SemanticText:
         if question in walk.answers:
             score, why = walk.answers[question]
             return score, f" ({self.mode.method}: {why})" if why else f" ({self.mode.method})"
-        if not walk.asking:
-            walk.unsure += 1
+        if not walk.collecting_questions:
+            walk.deferred += 1
             return 0.0, ""
         walk.questions[question] = None
         return None
@@ -175,7 +175,7 @@ class Ignored:
 
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         walk.hits.add(self.rule)
-        if actual.__class__ is not self.expected.__class__ and not walk.trial:
+        if actual.__class__ is not self.expected.__class__ and not walk.probing:
             self._look(actual, walk, path)
         return self.expected
 

@@ -355,7 +355,7 @@ _PLAIN_ROWS = {str, int, float, bool}
 
 
 @dataclass(slots=True, eq=False)
-class Alike:
+class ColumnarArray:
     """`make` gives the node that looks into each row; `ordered`: the rows stay where they are."""
 
     expected: list[Json]

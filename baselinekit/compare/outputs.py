@@ -86,7 +86,7 @@ def node_of(value: Json, form: Form, mode: Mode, state: State, at: Link, compile
     kind = form.get(path)
     if kind is None or not isinstance(value, dict):
         return compiler.node(value, mode, state, at)
-    applied = compiler.applied(value, mode, state, at)
+    applied = compiler.apply_rules(value, mode, state, at)
     if not isinstance(applied, Mode):
         return applied
     size = len(value)

@@ -1,5 +1,5 @@
-"""Arrays whose order is free: rows are sorted into buckets by what is literal in them, then matched
-optimally within a bucket. Each row has one partner, so multiplicity counts."""
+"""Arrays whose order is free. Rows that are literal find equal ones by a key; the others are sorted by what
+is literal in them and matched optimally. Each row has one partner, so multiplicity counts."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from contextlib import suppress
@@ -21,140 +21,14 @@ from baselinekit.tree.equality import bytes_of, freeze, identical, is_number
 from baselinekit.tree.matching import Flow, TooManyWays, reach, search
 from baselinekit.tree.paths import render
 
-# The rows of an array whose order is free, grouped: rows of the baseline that ask for the same, and rows
-# of the answer that are the same. A thousand like rows are one group, and each pair of groups is tried
-# once.
-
-
-Attempt = Callable[[int, int, Bindings], Bindings | None]
-"""Which row of the baseline with which row of the answer, and the bindings before: those after, or None."""
-
-_MOST_KEYS = 200
-
-
-class Groups:
-    """`rows` and `columns` are the positions that are to be paired. With `alike` equal rows of the baseline
-    ask for the same. `free`: columns that need no partner; they are tried last."""
-
-    def __init__(
-        self,
-        rows: Sequence[int],
-        columns: Sequence[int],
-        expected: Sequence[Json],
-        actual: Sequence[Json],
-        alike: bool,
-        free: Set[int] = frozenset(),
-    ):
-        self.rows = _grouped(rows, expected if alike else None)
-        needed = _grouped([column for column in columns if column not in free], actual)
-        self.columns = needed + _grouped([column for column in columns if column in free], actual)
-        self._actual = [actual[group[0]] for group in self.columns]
-        self.candidates: list[Sequence[int]] = []
-
-    def sort_out(self, literals: Callable[[int], Mapping[str, Json]]) -> None:
-        """For each group of rows the groups of columns that could match it. `literals`: the values of a row
-        that any partner has as they are."""
-        every = range(len(self.columns))
-        by_keys: dict[tuple[str, ...], dict[Hashable, list[int]]] = {}
-        for group in self.rows:
-            stated = literals(group[0])
-            keys = tuple(stated)
-            if not keys:
-                self.candidates.append(every)
-                continue
-            if keys not in by_keys:
-                places = by_keys[keys] = {}
-                for number, row in enumerate(self._actual):
-                    if isinstance(row, dict):
-                        places.setdefault(_values(row, keys), []).append(number)
-            self.candidates.append(by_keys[keys].get(_values(stated, keys), ()))
-
-    def flow(self, fits: Callable[[int, int], bool]) -> Flow:
-        """Nothing is paired yet; `fits` takes the positions of a row and of a column."""
-        return Flow(
-            [len(group) for group in self.rows],
-            [len(group) for group in self.columns],
-            self.candidates.__getitem__,
-            lambda row, column: fits(self.rows[row][0], self.columns[column][0]),
-        )
-
-    def pairs(self, flow: Flow) -> dict[int, int]:
-        """Which row has which column now, in the order of both."""
-        columns = [iter(group) for group in self.columns]
-        found: dict[int, int] = {}
-        for group, sent in zip(self.rows, flow.sent, strict=True):
-            given = [column for column in sorted(sent) for _ in range(sent[column])]
-            found.update((row, next(columns[column])) for row, column in zip(group, given, strict=False))
-        return found
-
-
-def _grouped(positions: Sequence[int], values: Sequence[Json] | None) -> list[list[int]]:
-    groups: dict[Hashable, list[int]] = {}
-    for position in positions:
-        data = None if values is None else bytes_of(values[position])
-        groups.setdefault(position if data is None else data, []).append(position)
-    return list(groups.values())
-
-
-def _values(row: Mapping[str, Json], keys: tuple[str, ...]) -> Hashable:
-    return tuple([freeze(row[key]) if key in row else ABSENT for key in keys])
-
-
-def agreeing(
-    groups: Groups,
-    keys: Mapping[int, frozenset[str]],
-    bindings: Bindings,
-    attempt: Attempt,
-    is_whole: Callable[[dict[int, int]], bool],
-) -> dict[int, int] | None:
-    """The pairs under which every binding has one value, found by trying the values and not the pairs: with
-    each value it is looked whether all rows still find partners. `keys`: those in each row. None if there are
-    no such pairs."""
-    tried: dict[tuple[int, int], bool] = {}
-
-    def fits(row: int, column: int) -> bool:
-        if (row, column) not in tried:
-            tried[row, column] = attempt(row, column, bindings) is not None
-        return tried[row, column]
-
-    flow = groups.flow(fits)
-    for number in range(len(groups.rows)):
-        flow.send(number)
-    found = groups.pairs(flow)
-    if not is_whole(found):
-        return None
-    open_keys = [key for group in groups.rows for row in group for key in keys[row] if key not in bindings]
-    if not open_keys:
-        return found
-    if len(set(open_keys)) > _MOST_KEYS:
-        raise TooManyWays
-    key = max(dict.fromkeys(open_keys), key=open_keys.count)
-    number = next(number for number, group in enumerate(groups.rows) if key in keys[group[0]])
-    row = groups.rows[number][0]
-    met = set()
-    for candidate in groups.candidates[number]:
-        after = attempt(row, groups.columns[candidate][0], bindings)
-        if after is None:
-            continue
-        value = frozenset((name, freeze(after[name])) for name in after if name not in bindings)
-        if value not in met:
-            met.add(value)
-            found_below = agreeing(groups, keys, after, attempt, is_whole)
-            if found_below is not None:
-                return found_below
-    return None
-
-
-# Arrays whose order is free: rows are sorted into buckets by what is literal in them, then matched
-# optimally within a bucket. Each row has one partner, so multiplicity counts.
-
-
 MOST_PAIRS = 2_000_000
 _MOST_OF_MORE = 200_000
 """Of more pairs than that so many are tried: often they are enough, and else the error comes soon."""
 
 _FEW = 200
 """Of more rows than these the bindings are settled value by value at once."""
+
+_MOST_KEYS = 200
 
 
 class LazyNodes(Sequence[Node]):
@@ -175,8 +49,9 @@ class LazyNodes(Sequence[Node]):
 
 @dataclass(slots=True, eq=False)
 class Unordered:
-    """Every row of the baseline has a partner of its own; with `subset` further rows may be there. `columns`:
-    those of rows that are all alike. `uniform`: the same rules hold for all rows."""
+    """Every row of the baseline has a partner of its own; with `subset` further rows may be there.
+    `bindings`: some rows bind values. `columns`: those of rows that are all alike. `uniform`: the same rules
+    hold for all rows."""
 
     expected: list[Json]
     items: Sequence[Node]
@@ -195,49 +70,38 @@ class Unordered:
         before = walk.count
         elements = self.elements if self.elements and self.elements.state.tells_apart else None
         free = elements.left_out(actual, walk) if elements else frozenset[int]()
-        pairs = self._alike(actual, walk)
+        pairs: dict[int, int] = {}
+        if self.columns is not None and self.mode.only_equal_rows_match:
+            # whatever is not literal in rows that are all alike passes in any of them
+            pairs = self.columns.pairs(self.expected, actual)
+            walk.hits.update(self.columns.rules if pairs else ())
         pairs |= self._same_literals(actual, pairs, free)
         taken = set(pairs.values())
         rows = [e for e in range(len(self.items)) if e not in pairs]
-        aside = {e for e in rows if is_left_out(self.items[e])} if elements else ()
-        rows = [e for e in rows if e not in aside] if aside else rows
+        aside = [e for e in rows if is_left_out(self.items[e])] if elements else []
+        if aside:
+            rows = sorted({*rows} - {*aside})
         rows.sort(key=lambda e: self.items[e].optional)  # who must have a partner chooses first
         columns = [a for a in range(len(actual)) if a not in taken]
-        found = self._match(rows, columns, actual, walk, path, free)
+        found = Pairing(self, rows, columns, actual, walk, path, free).match() if rows else {}
         resolved: dict[int, Json] = {}
-        if walk.bound or not walk.halting:  # else they have been walked, and leave nothing behind
+        if walk.bound or not walk.fail_fast:  # else they have been walked, and leave nothing behind
             for e, a in sorted(found.items()):
                 resolved[a] = self.items[e].walk(actual[a], walk, (path, a))
         used = set(found.values())
         lost = [e for e in rows if e not in found]
         if elements and aside:
             spare = [a for a in columns if a in free and a not in used]
-            partners = elements.partners(sorted(aside), self.items, spare)
-            lost += elements.missing(sorted(aside), self.items, partners)
+            partners = elements.partners(aside, self.items, spare)
+            lost += elements.missing(aside, self.items, partners)
             pairs |= partners
-        likely = self._leftovers(
-            lost,
-            [a for a in columns if a not in used and a not in free],
-            actual,
-            walk,
-            path,
-            resolved,
-        )
+        extra = [a for a in columns if a not in used and a not in free]
+        likely = self._leftovers(lost, extra, actual, walk, path, resolved)
         if walk.count == before:
             return self.expected
         walk.shuffled = True
         resolved |= {a: self.expected[e] for e, a in pairs.items()}
         return in_authors_order(resolved, {**pairs, **found, **likely})
-
-    def _alike(self, actual: list[Json], walk: Walk) -> dict[int, int]:
-        """Rows that are all alike take those with the same literal values: whatever else is in them passes in
-        any of them."""
-        if self.columns is None or not self.mode.only_equal_rows_match:
-            return {}
-        pairs = self.columns.pairs(self.expected, actual)
-        if pairs:
-            walk.hits.update(self.columns.rules)
-        return pairs
 
     def _same_literals(self, actual: list[Json], pairs: dict[int, int], free: Set[int]) -> dict[int, int]:
         """Literal rows that are not yet paired take equal rows: where those are all alike, it does not matter
@@ -250,160 +114,12 @@ class Unordered:
         places: dict[Hashable, list[int]] = {}
         order = range(len(actual) - 1, -1, -1)
         for a in sorted(order, key=lambda a: a not in free) if free else order:
-            if a in taken:
-                continue
-            places.setdefault(freeze(actual[a]), []).append(a)
+            if a not in taken:
+                places.setdefault(freeze(actual[a]), []).append(a)
         for key, equal in places.items():  # 1 and 1.0 are equal, and not alike for a placeholder
             if len(equal) > 1 and not all(identical(actual[equal[0]], actual[a]) for a in equal[1:]):
                 places[key] = []
         return {e: left.pop() for e, key in wanted.items() if (left := places.get(key))}
-
-    def _match(
-        self,
-        rows: list[int],
-        columns: list[int],
-        actual: list[Json],
-        walk: Walk,
-        path: Link,
-        free: Set[int],
-    ) -> dict[int, int]:
-        """Nobody is asked about texts that need not be alike: first the pairs are looked for without. `free`:
-        the columns that a rule leaves out, which need no partner."""
-        if not rows:
-            return {}
-        alike = self.uniform and self.mode.type != "semantic"
-        groups = Groups(rows, columns, self.expected, actual, alike, free)
-        groups.sort_out(lambda e: _literal_values(self.items[e]))
-        pairs = sum(map(len, groups.candidates))
-        trials = _Trials(self.items, actual, walk, path, MOST_PAIRS if pairs <= MOST_PAIRS else _MOST_OF_MORE)
-        asking, unsure = walk.asking, walk.unsure
-        walk.asking = False
-        found: dict[int, int] | None = None
-        try:
-            with suppress(Mismatch):
-                found = self._paired(groups, rows, columns, walk, trials, free)
-        finally:
-            walk.asking = asking
-        settled = found is not None and self._whole(found, rows, columns, free)
-        if asking and walk.unsure != unsure and not settled:
-            return self._paired(groups, rows, columns, walk, trials, free)
-        if found is None:
-            raise Mismatch
-        return found
-
-    def _whole(self, found: dict[int, int], rows: list[int], columns: list[int], free: Set[int]) -> bool:
-        alone = any(e not in found and not self.items[e].optional for e in rows)
-        return not alone and (self.subset or not {*columns} - free - {*found.values()})
-
-    def _paired(
-        self,
-        groups: Groups,
-        rows: list[int],
-        columns: list[int],
-        walk: Walk,
-        trials: "_Trials",
-        free: Set[int],
-    ) -> dict[int, int]:
-        """As many pairs as there can be. What is known to differ is told to differ, even where not all pairs
-        can be tried: then those that were found do for the report."""
-        required = sum(not self.items[e].optional for e in rows)
-        needed = [] if self.subset else [a for a in columns if a not in free]
-        differs = required > len(columns) or len(needed) > len(rows)
-        differs = differs or any(
-            not candidates and not self.items[group[0]].optional
-            for group, candidates in zip(groups.rows, groups.candidates, strict=True)
-        )
-        flow = groups.flow(trials.fits)
-        try:
-            if walk.asking:
-                flow.try_all()  # so that all questions are put at once
-            for number, group in enumerate(groups.rows):
-                if walk.halting and differs:
-                    raise Mismatch
-                differs |= not flow.send(number) and not self.items[group[0]].optional
-        except TooManyWays:
-            if not differs and not self._overfull(groups):
-                raise trials.limit() from None
-        found = groups.pairs(flow)
-        if free and needed and not differs:
-            found = self._reaching(found, groups, rows, needed, trials)
-        if not self.bindings or not self._whole(found, rows, columns, free):
-            return found
-        return self._consistent(groups, rows, columns, walk, trials, free) or found
-
-    def _reaching(
-        self,
-        found: dict[int, int],
-        groups: Groups,
-        rows: list[int],
-        needed: list[int],
-        trials: "_Trials",
-    ) -> dict[int, int]:
-        """The same number of pairs, with as many of the columns that need a partner as possible."""
-        number = {row: n for n, row in enumerate(rows)}
-        pairs = {number[row]: column for row, column in found.items()}
-        try:
-            partners = self._partners(groups, rows, trials)
-        except TooManyWays:
-            raise trials.limit() from None
-        pairs = reach(pairs, needed, partners)
-        return {rows[n]: column for n, column in pairs.items()}
-
-    def _overfull(self, groups: Groups) -> bool:
-        """Whether more rows than there are need their partners among the same columns."""
-        needed: dict[int, int] = {}
-        for group, candidates in zip(groups.rows, groups.candidates, strict=True):
-            if not self.items[group[0]].optional:
-                needed[id(candidates)] = needed.get(id(candidates), 0) + len(group)
-        held = {id(columns): sum(len(groups.columns[c]) for c in columns) for columns in groups.candidates}
-        return any(count > held[columns] for columns, count in needed.items())
-
-    def _partners(self, groups: Groups, rows: list[int], trials: "_Trials") -> list[list[int]]:
-        """The columns that match each row, the bindings between them left aside."""
-        where = {
-            row: [column for number in candidates for column in groups.columns[number]]
-            for group, candidates in zip(groups.rows, groups.candidates, strict=True)
-            for row in group
-        }
-        return [[column for column in where[row] if trials.fits(row, column)] for row in rows]
-
-    def _consistent(
-        self,
-        groups: Groups,
-        rows: list[int],
-        columns: list[int],
-        walk: Walk,
-        trials: "_Trials",
-        free: Set[int],
-    ) -> dict[int, int] | None:
-        """A matching under which every binding has one value: row by row, and where that leads to too many
-        ways, value by value."""
-        try:
-            if len(rows) > _FEW:
-                raise TooManyWays
-            partners = self._partners(groups, rows, trials)
-            found = search(
-                [self.items[e].optional for e in rows],
-                0 if self.subset or free else len(columns),
-                partners.__getitem__,
-                lambda row, column, bindings: trials.after(rows[row], column, bindings),
-                walk.bindings,
-            )
-            return None if found is None else {rows[row]: column for row, column in found.items()}
-        except TooManyWays:
-            keys = {e: frozenset(t.key for t in tokens_in(self.expected[e]) if t.key) for e in rows}
-        if any(self.items[e].optional for e in rows):
-            raise trials.limit()
-        try:
-            return agreeing(
-                groups,
-                keys,
-                walk.bindings,
-                trials.after,
-                lambda found: self._whole(found, rows, columns, free),
-            )
-        except (TooManyWays, RecursionError):
-            raise trials.limit() from None
 
     def _leftovers(
         self,
@@ -414,23 +130,23 @@ class Unordered:
         path: Link,
         resolved: dict[int, Json],
     ) -> dict[int, int]:
-        """Tell what has no partner, and of that the likeliest pairs by what differs in them."""
+        """Report what has no partner, and of that the likeliest pairs by what differs in them."""
         missing = [e for e in missing if not self.items[e].optional]
-        if walk.halting and (missing or (extra and not self.subset)):
+        if walk.fail_fast and (missing or (extra and not self.subset)):
             raise Mismatch
         likely = pair_leftovers([self.expected[e] for e in missing], [actual[a] for a in extra])
-        for e, a in likely:
-            resolved[extra[a]] = self.items[missing[e]].walk(actual[extra[a]], walk, (path, extra[a]))
-        lost = {e for e, _ in likely}
-        for e, position in enumerate(missing):
-            if e not in lost:
-                walk.missing(self.expected[position], (self.at, position), (path, position))
-        found = {a for _, a in likely}
-        for a, position in enumerate(extra):
-            if a not in found and not self.subset:
-                walk.extra(actual[position], (path, position), self.at)
-                resolved[position] = escape_value(actual[position])
-        return {missing[e]: extra[a] for e, a in likely}
+        pairs = {missing[e]: extra[a] for e, a in likely}
+        for e, a in pairs.items():
+            resolved[a] = self.items[e].walk(actual[a], walk, (path, a))
+        for e in missing:
+            if e not in pairs:
+                walk.missing(self.expected[e], (self.at, e), (path, e))
+        paired = set(pairs.values())
+        for a in extra:
+            if a not in paired and not self.subset:
+                walk.extra(actual[a], (path, a), self.at)
+                resolved[a] = escape_value(actual[a])
+        return pairs
 
 
 def _literal_row(node: Node) -> Hashable | None:
@@ -455,33 +171,238 @@ def _literal_values(node: Node) -> dict[str, Json]:
     }
 
 
-class _Trials:
-    """Tries whether rows match, up to a limit."""
+class Pairing:
+    """The rows of a baseline (`rows`, by position) and of an answer (`columns`) that are to be paired, and
+    the trials that this takes, up to a limit. `free`: columns that a rule leaves out; they need no partner
+    and are tried last.
 
-    def __init__(self, items: Sequence[Node], actual: list[Json], walk: Walk, path: Link, most: int):
-        self._most = most
-        self._items, self._actual, self._walk, self._path = items, actual, walk, path
-        self._count = 0
+    Rows that ask for the same are one group, and so are columns that are the same: a thousand like rows are
+    one group, and each pair of groups is tried once."""
+
+    def __init__(
+        self,
+        node: Unordered,
+        rows: list[int],
+        columns: list[int],
+        actual: list[Json],
+        walk: Walk,
+        path: Link,
+        free: Set[int],
+    ):
+        self.node, self.items, self.rows, self.columns = node, node.items, rows, columns
+        self.actual, self.walk, self.path, self.free = actual, walk, path, free
+        self.needed = [] if node.subset else [a for a in columns if a not in free]
+        alike = node.uniform and node.mode.type != "semantic"
+        self.row_groups = _grouped(rows, node.expected if alike else None)
+        self.column_groups = _grouped([column for column in columns if column not in free], actual)
+        self.column_groups += _grouped([column for column in columns if column in free], actual)
+        self.candidates = self._candidates()
+        """For each group of rows the groups of columns that could match it."""
+        pairs = sum(map(len, self.candidates))
+        self.trials_left = MOST_PAIRS if pairs <= MOST_PAIRS else _MOST_OF_MORE
+
+    def match(self) -> dict[int, int]:
+        """As many pairs as there can be. First they are looked for without asking how alike texts are: nobody
+        is asked about texts that need not be alike."""
+        walk = self.walk
+        collecting, deferred = walk.collecting_questions, walk.deferred
+        walk.collecting_questions = False
+        found: dict[int, int] | None = None
+        try:
+            with suppress(Mismatch):
+                found = self._pairs()
+        finally:
+            walk.collecting_questions = collecting
+        settled = found is not None and self.is_whole(found)
+        if collecting and walk.deferred != deferred and not settled:
+            return self._pairs()
+        if found is None:
+            raise Mismatch
+        return found
+
+    def is_whole(self, found: dict[int, int]) -> bool:
+        """Whether every row and every column has a partner that must have one."""
+        alone = any(e not in found and not self.items[e].optional for e in self.rows)
+        return not alone and not {*self.needed} - {*found.values()}
 
     def fits(self, row: int, column: int) -> bool:
-        self._counted()
-        return self._walk.matches(self._items[row], self._actual[column])
+        self._count_trial()
+        return self.walk.matches(self.items[row], self.actual[column])
 
-    def after(self, row: int, column: int, bindings: Bindings) -> Bindings | None:
-        """The bindings after a pair, from those before it."""
-        self._counted()
-        walk = self._walk
-        outer, walk.bindings = walk.bindings, bindings
-        try:
-            return walk.bindings_after(self._items[row], self._actual[column])
-        finally:
-            walk.bindings = outer
+    def bindings_after(self, row: int, column: int, bindings: Bindings) -> Bindings | None:
+        """The bindings after a pair, from those before it; None if they do not match."""
+        self._count_trial()
+        return self.walk.bindings_after(self.items[row], self.actual[column], bindings)
 
-    def _counted(self) -> None:
-        self._count += 1
-        if self._count > self._most:
+    def _count_trial(self) -> None:
+        self.trials_left -= 1
+        if self.trials_left < 0:
             raise TooManyWays
 
-    def limit(self) -> CannotReplay:
-        what = f"the array {render(unroll(self._path))} has too many rows that only a trial can tell apart"
+    def _limit(self) -> CannotReplay:
+        what = f"the array {render(unroll(self.path))} has too many rows that only a trial can tell apart"
         return CannotReplay(Problem("BK231", what, "pair them by a key: arrays: {path: {by: id}}"))
+
+    def _candidates(self) -> list[Sequence[int]]:
+        every = range(len(self.column_groups))
+        candidates: list[Sequence[int]] = []
+        by_keys: dict[tuple[str, ...], dict[Hashable, list[int]]] = {}
+        for group in self.row_groups:
+            stated = _literal_values(self.items[group[0]])
+            keys = tuple(stated)
+            if not keys:
+                candidates.append(every)
+                continue
+            if keys not in by_keys:
+                places = by_keys[keys] = {}
+                for number, columns in enumerate(self.column_groups):
+                    row = self.actual[columns[0]]
+                    if isinstance(row, dict):
+                        places.setdefault(_values(row, keys), []).append(number)
+            candidates.append(by_keys[keys].get(_values(stated, keys), ()))
+        return candidates
+
+    def _flow(self, fits: Callable[[int, int], bool]) -> Flow:
+        """Nothing is paired yet; `fits` takes the positions of a row and of a column."""
+        return Flow(
+            [len(group) for group in self.row_groups],
+            [len(group) for group in self.column_groups],
+            self.candidates.__getitem__,
+            lambda row, column: fits(self.row_groups[row][0], self.column_groups[column][0]),
+        )
+
+    def _pairs_of(self, flow: Flow) -> dict[int, int]:
+        """Which row has which column now, in the order of both."""
+        columns = [iter(group) for group in self.column_groups]
+        found: dict[int, int] = {}
+        for group, sent in zip(self.row_groups, flow.sent, strict=True):
+            given = [column for column in sorted(sent) for _ in range(sent[column])]
+            found.update((row, next(columns[column])) for row, column in zip(group, given, strict=False))
+        return found
+
+    def _pairs(self) -> dict[int, int]:
+        """What is known to differ is reported as such, even where not all pairs can be tried: then those that
+        were found do for the report."""
+        walk, items = self.walk, self.items
+        required = sum(not items[e].optional for e in self.rows)
+        differs = required > len(self.columns) or len(self.needed) > len(self.rows)
+        differs = differs or any(
+            not candidates and not items[group[0]].optional
+            for group, candidates in zip(self.row_groups, self.candidates, strict=True)
+        )
+        flow = self._flow(self.fits)
+        try:
+            if walk.collecting_questions:
+                flow.try_all()  # so that all questions are put at once
+            for number, group in enumerate(self.row_groups):
+                if walk.fail_fast and differs:
+                    raise Mismatch
+                differs |= not flow.send(number) and not items[group[0]].optional
+        except TooManyWays:
+            if not differs and not self._overfull():
+                raise self._limit() from None
+        found = self._pairs_of(flow)
+        if self.free and self.needed and not differs:
+            try:
+                partners = dict(zip(self.rows, self._partners(), strict=True))
+            except TooManyWays:
+                raise self._limit() from None
+            found = reach(found, self.needed, partners)
+        if not self.node.bindings or not self.is_whole(found):
+            return found
+        return self._consistent() or found
+
+    def _overfull(self) -> bool:
+        """Whether more rows than there are need their partners among the same columns."""
+        needed: dict[int, int] = {}
+        for group, candidates in zip(self.row_groups, self.candidates, strict=True):
+            if not self.items[group[0]].optional:
+                needed[id(candidates)] = needed.get(id(candidates), 0) + len(group)
+        held = {id(columns): sum(len(self.column_groups[c]) for c in columns) for columns in self.candidates}
+        return any(count > held[columns] for columns, count in needed.items())
+
+    def _partners(self) -> list[list[int]]:
+        """The columns that match each row, the bindings between them left aside."""
+        where = {
+            row: [column for number in candidates for column in self.column_groups[number]]
+            for group, candidates in zip(self.row_groups, self.candidates, strict=True)
+            for row in group
+        }
+        return [[column for column in where[row] if self.fits(row, column)] for row in self.rows]
+
+    def _consistent(self) -> dict[int, int] | None:
+        """A matching under which every binding has one value: row by row, and where that leads to too many
+        ways, value by value."""
+        rows = self.rows
+        try:
+            if len(rows) > _FEW:
+                raise TooManyWays
+            found = search(
+                [self.items[e].optional for e in rows],
+                0 if self.node.subset or self.free else len(self.columns),
+                self._partners().__getitem__,
+                lambda row, column, bindings: self.bindings_after(rows[row], column, bindings),
+                self.walk.bindings,
+            )
+            return None if found is None else {rows[row]: column for row, column in found.items()}
+        except TooManyWays:
+            keys = {e: frozenset(t.key for t in tokens_in(self.node.expected[e]) if t.key) for e in rows}
+        if any(self.items[e].optional for e in rows):
+            raise self._limit()
+        try:
+            return self._agreeing(keys, self.walk.bindings)
+        except (TooManyWays, RecursionError):
+            raise self._limit() from None
+
+    def _agreeing(self, keys: Mapping[int, frozenset[str]], bindings: Bindings) -> dict[int, int] | None:
+        """The pairs under which every binding has one value, found by trying the values and not the pairs:
+        with each value it is looked whether all rows still find partners. `keys`: those in each row. None if
+        there are no such pairs."""
+        tried: dict[tuple[int, int], bool] = {}
+
+        def fits(row: int, column: int) -> bool:
+            if (row, column) not in tried:
+                tried[row, column] = self.bindings_after(row, column, bindings) is not None
+            return tried[row, column]
+
+        flow = self._flow(fits)
+        for number in range(len(self.row_groups)):
+            flow.send(number)
+        found = self._pairs_of(flow)
+        if not self.is_whole(found):
+            return None
+        positions = [row for group in self.row_groups for row in group]
+        open_keys = [key for row in positions for key in keys[row] if key not in bindings]
+        if not open_keys:
+            return found
+        if len(set(open_keys)) > _MOST_KEYS:
+            raise TooManyWays
+        key = max(dict.fromkeys(open_keys), key=open_keys.count)
+        number = next(number for number, group in enumerate(self.row_groups) if key in keys[group[0]])
+        met = set()
+        for candidate in self.candidates[number]:
+            after = self.bindings_after(
+                self.row_groups[number][0], self.column_groups[candidate][0], bindings
+            )
+            if after is None:
+                continue
+            value = frozenset((name, freeze(after[name])) for name in after if name not in bindings)
+            if value not in met:
+                met.add(value)
+                pairs = self._agreeing(keys, after)
+                if pairs is not None:
+                    return pairs
+        return None
+
+
+def _grouped(positions: Sequence[int], values: Sequence[Json] | None) -> list[list[int]]:
+    """The positions of equal values together; without values each for itself."""
+    groups: dict[Hashable, list[int]] = {}
+    for position in positions:
+        data = None if values is None else bytes_of(values[position])
+        groups.setdefault(position if data is None else data, []).append(position)
+    return list(groups.values())
+
+
+def _values(row: Mapping[str, Json], keys: tuple[str, ...]) -> Hashable:
+    return tuple([freeze(row[key]) if key in row else ABSENT for key in keys])

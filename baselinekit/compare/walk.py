@@ -1,6 +1,7 @@
 """What a walk over the actual output carries with it: the differences found so far, the bindings made."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from baselinekit.compare.rules import Rule
@@ -18,6 +19,8 @@ _MOST_KNOWN = 100_000
 Link = tuple[Any, str | int] | None
 """A path while it is walked: the parent's path and the last key. Only a difference unrolls it."""
 
+NO_ANSWERS: Answers = {}
+
 
 def unroll(link: Link) -> Path:
     keys: list[str | int] = []
@@ -26,9 +29,6 @@ def unroll(link: Link) -> Path:
         keys.append(key)
     keys.reverse()
     return tuple(keys)
-
-
-_NO_ANSWERS: Answers = {}
 
 
 class Node(Protocol):
@@ -45,54 +45,36 @@ class Node(Protocol):
 
 
 class Mismatch(Exception):
-    """While a walk is halting: they do not match, and it does not matter how."""
+    """While a walk fails fast: they do not match, and it does not matter how."""
 
 
+@dataclass(slots=True, eq=False)
 class Walk:
-    """One walk. While it is `halting` the first difference ends it; in a `trial` nothing is reported either,
-    since what is tried need not belong together."""
+    """One walk over an actual output."""
 
-    __slots__ = (
-        "_known",
-        "answers",
-        "asking",
-        "bindings",
-        "bound",
-        "count",
-        "differences",
-        "halting",
-        "hidden",
-        "hits",
-        "open",
-        "questions",
-        "shuffled",
-        "trial",
-        "trials",
-        "unsure",
-    )
-
-    def __init__(self, open: Callable[..., Node], bound: bool = True, answers: Answers = _NO_ANSWERS):
-        self.open = open
-        """Makes the node of a literal value, once something else was met."""
-        self.bound = bound
-        """Whether there are bindings anywhere: then a match hangs on what was met before."""
-        self.answers = answers
-        self.asking = True
-        """Whether an open question is put, and taken for answered well until it is; else for answered ill."""
-        self.questions: dict[SimilarityQuestion, None] = {}
-        self.unsure = 0
-        """How often a question was not put."""
-        self.differences: list[Difference] = []
-        self.count = 0
-        self.shuffled = False
-        """Whether differences may have been found in another order than that of the document."""
-        self.bindings: dict[str, Json] = {}
-        self.hits: set[Rule] = set()
-        self.hidden: dict[Rule, str] = {}
-        self.halting = False
-        self.trial = False
-        self.trials = 0
-        self._known: dict[tuple[int, int], tuple[Node, Json, bool]] = {}
+    open: Callable[..., Node]
+    """Makes the node of a literal value, once something else was met."""
+    bound: bool = True
+    """Whether there are bindings anywhere: then a match depends on what was met before."""
+    answers: Answers = field(default_factory=dict)
+    collecting_questions: bool = True
+    """Whether an open question is put, and counts as answered well until it is; else as answered badly."""
+    questions: dict[SimilarityQuestion, None] = field(default_factory=dict)
+    deferred: int = 0
+    """How often a question was not put."""
+    differences: list[Difference] = field(default_factory=list)
+    count: int = 0
+    shuffled: bool = False
+    """Whether differences may have been found in another order than that of the document."""
+    bindings: dict[str, Json] = field(default_factory=dict)
+    hits: set[Rule] = field(default_factory=set)
+    hidden: dict[Rule, str] = field(default_factory=dict)
+    fail_fast: bool = False
+    """The first difference ends the walk."""
+    probing: bool = False
+    """Values are only tried and need not belong together, so nothing is reported."""
+    trials: int = 0
+    _known: dict[tuple[int, int], tuple[Node, Json, bool]] = field(default_factory=dict)
 
     def differ(
         self,
@@ -104,39 +86,39 @@ class Walk:
         rule: str | None = None,
         note: str | None = None,
     ) -> None:
-        if self.halting:
+        if self.fail_fast:
             raise Mismatch
         self.count += 1
         if len(self.differences) < MOST_KEPT:
-            stands = unroll(at)
-            found = stands if path is at else unroll(path)
-            self.differences.append(Difference(found, kind, expected, actual, stands, rule, note))
+            stored = unroll(at)
+            came = stored if path is at else unroll(path)
+            self.differences.append(Difference(came, kind, expected, actual, stored, rule, note))
 
-    def replaced(self, expected: Json, actual: Json, path: Link, at: Link, note: str | None = None) -> Json:
+    def replaced(self, expected: Json, actual: Json, path: Link, at: Link) -> Json:
         """The actual value stands where another was expected."""
         same = actual.__class__ is expected.__class__ or json_type(actual) == json_type(expected)
-        self.differ(path, "value" if same else "type", expected, actual, at, None, note)
+        self.differ(path, "value" if same else "type", expected, actual, at)
         return escape_value(actual)
 
-    def missing(self, expected: Json, at: Link, path: Link, note: str | None = None) -> None:
-        self.differ(path, "missing", expected, ABSENT, at, note=note)
+    def missing(self, expected: Json, at: Link, path: Link) -> None:
+        self.differ(path, "missing", expected, ABSENT, at)
 
     def extra(self, actual: Json, path: Link, at: Link, note: str | None = None) -> None:
         self.differ(path, "extra", ABSENT, actual, at, note=note)
 
     def matches(self, node: Node, actual: Json) -> bool:
-        """Whether a value would pass here, with the bindings as they stand. Inside a trial the answer is
-        kept: trials in trials would ask again and again."""
-        if self.bound or not self.halting:
+        """Whether a value would pass here, with the bindings as they stand. While the walk fails fast the
+        answer is kept: trials within trials would ask again and again."""
+        if self.bound or not self.fail_fast:
             return self.bindings_after(node, actual) is not None
         key = (id(node), id(actual))
         known = self._known.get(key)
         if known is None:
             if len(self._known) > _MOST_KNOWN:
                 self._known.clear()
-            open = self.unsure, len(self.questions)
+            open = self.deferred, len(self.questions)
             found = self.bindings_after(node, actual) is not None
-            if open != (self.unsure, len(self.questions)):
+            if open != (self.deferred, len(self.questions)):
                 return found
             known = self._known[key] = (node, actual, found)  # both are kept, or another would get their ids
         return known[2]
@@ -146,16 +128,18 @@ class Walk:
         while len(self.questions) > asked:
             self.questions.popitem()
 
-    def bindings_after(self, node: Node, actual: Json) -> dict[str, Json] | None:
-        """The bindings as they would stand after a value has passed here; None if it would not."""
+    def bindings_after(
+        self, node: Node, actual: Json, bindings: dict[str, Json] | None = None
+    ) -> dict[str, Json] | None:
+        """The bindings as they would stand after a value has passed here, from those of the walk or the given
+        ones; None if it would not pass."""
         self.trials += 1
         if self.trials > _MOST_TRIALS:
             what = "its arrays in arrays can be paired in too many ways"
             raise CannotReplay(Problem("BK231", what, "pair their rows by a key: arrays: {path: {by: id}}"))
-        outer = self.trial, self.halting
-        self.trial = self.halting = True
-        bindings, asked = self.bindings, len(self.questions)
-        self.bindings = dict(bindings)
+        outer, asked = (self.probing, self.fail_fast, self.bindings), len(self.questions)
+        self.probing = self.fail_fast = True
+        self.bindings = dict(self.bindings if bindings is None else bindings)
         try:
             node.walk(actual, self, None)
             return self.bindings
@@ -163,5 +147,4 @@ class Walk:
             self.take_back(asked)
             return None
         finally:
-            self.trial, self.halting = outer
-            self.bindings = bindings
+            self.probing, self.fail_fast, self.bindings = outer

@@ -2,7 +2,7 @@
 partner of a strict one."""
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 _MOST_TRIES = 20_000
@@ -160,11 +160,13 @@ def search(
     return {row: column for row, column in zip(order, chosen, strict=True) if column is not None}
 
 
-def reach(found: dict[int, int], needed: Sequence[int], partners: Sequence[Sequence[int]]) -> dict[int, int]:
+def reach(
+    found: dict[int, int], needed: Sequence[int], partners: Mapping[int, Sequence[int]]
+) -> dict[int, int]:
     """The matching of rows to columns, changed so that as many of the needed columns as can be have a row. No
     row loses its partner for none. `partners`: the columns that each row may have."""
     takers: dict[int, list[int]] = defaultdict(list)
-    for row, columns in enumerate(partners):
+    for row, columns in partners.items():
         for column in columns:
             takers[column].append(row)
     must, taken, column_of = {*needed}, {*found.values()}, dict(found)

@@ -10,7 +10,7 @@ import ruled
 from hypothesis import given, settings, strategies as st
 
 from baselinekit.compare.dispatch import Matcher
-from baselinekit.compare.literal import Alike, Literal
+from baselinekit.compare.literal import ColumnarArray, Literal
 from baselinekit.compare.objects import Object
 from baselinekit.compare.unordered import Unordered
 from baselinekit.compare.walk import Node, Walk
@@ -47,7 +47,7 @@ def answered(rows: list[Json], changes: Changes) -> list[Json]:
     return actual
 
 
-def alike(rows: list[Json], rules: dict[str, Any]) -> tuple[Alike | None, Matcher]:
+def alike(rows: list[Json], rules: dict[str, Any]) -> tuple[ColumnarArray | None, Matcher]:
     """The node of such rows; opened, if they are literal."""
     matcher = ruled.matcher({"rows": rows}, rules)
     root = matcher.root
@@ -55,7 +55,7 @@ def alike(rows: list[Json], rules: dict[str, Any]) -> tuple[Alike | None, Matche
         root = matcher.compiler.open(rows, root.mode, root.state.step("rows", rows, 1), None)
     elif isinstance(root, Object):
         root = dict(root.nodes)["rows"]
-    return (root if isinstance(root, Alike) else None), matcher
+    return (root if isinstance(root, ColumnarArray) else None), matcher
 
 
 def walked(node: Node, actual: list[Json], matcher: Matcher) -> tuple[int, list[str], Json]:
