@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from baselinekit.documents import yamlwrite
+from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Baseline, Known, Rules
-from baselinekit.model.recipes import Recipe, SkillExecution
+from baselinekit.model.recipes import Recipe
 
 Record = dict[str, Any]
 

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from baselinekit.compare.dispatch import compile_baseline
+from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import Recipe, SkillExecution
+from baselinekit.model.recipes import Recipe
 from baselinekit.placeholders.table import Words
 from benchmarks.topics import TOPICS
 

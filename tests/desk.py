@@ -15,7 +15,7 @@ from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.changes import Applied, Approval, RefreshProposal, Stamp
 from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.model.results import Report
-from baselinekit.replay.dispatch import Clients
+from baselinekit.replay.settings import Clients
 from baselinekit.workflow.compare import ComparePolicy, compare
 from baselinekit.workflow.context import Clock, RunContext
 from baselinekit.workflow.project import Operator, Project, open_project

@@ -97,6 +97,17 @@ OWNERS = {
 DOORS = {"replay.client", "programs.process", "report.progressbar", "report.style", "report.terminal"}
 """What only the cli builds: it may enter these rooms by a side door."""
 
+ENTRANCES = {
+    "replay.settings": "what a replay is handed, and how much a file may ask for",
+    "replay.environment": "where an output was captured, and the hash of a recipe",
+    "replay.files": "the files that a recipe names",
+}
+"""What of a package with a dispatch.py is entered beside it, and what for."""
+
+RECIPE_KINDS = {"http", "flow", "command", "skill", "prompt"}
+KNOW_KINDS = {"kinds", "replay"}
+"""Who may tell recipe kinds apart: everybody else asks kinds/table.py."""
+
 PROGRAMS = {"programs.call", "programs.confined", "demo.service"}
 """Programs of their own, started beside the tool: their pipes are how they answer."""
 
@@ -119,6 +130,7 @@ LEXICAL = {
     "normpath",
     "relpath",
     "split",
+    "splitext",
 }
 WORLDLY_CALLS = {"open", "print", "input", "exec", "eval", "breakpoint", "exit", "quit", "__import__"}
 WORLDLY_METHODS = {
@@ -437,15 +449,67 @@ def _prints_or_exits(node: ast.AST) -> str:
 
 
 def dispatches(package: Package) -> Iterator[str]:
-    """Law 5: a room with a dispatch.py is entered only through it."""
+    """Law 5: a package with a dispatch.py is entered there, and where ENTRANCES says so."""
     guarded = {room(module) for module in package if module.endswith(".dispatch")}
     for module, imported, line in own_imports(package):
         inside = room(imported)
         if inside not in guarded or inside == room(module) or imported == f"{inside}.dispatch":
             continue
+        if imported in ENTRANCES:
+            continue
         if room(module) == "cli" and is_door(imported):
             continue
         yield f"{module}:{line} enters {inside} by {imported}"
+
+
+def kinds(package: Package) -> Iterator[str]:
+    """Law 9: only kinds/ and replay/ know a recipe kind by its name or by its classes."""
+    classes = {"HttpRequest"} | {
+        node.name
+        for module, source in package.items()
+        if room(module) == "kinds" and module != "kinds.kind"
+        for node in _tree(source).body
+        if isinstance(node, ast.ClassDef)
+    }
+    for module, source in package.items():
+        for node in ast.walk(_tree(source)) if room(module) not in KNOW_KINDS else ():
+            if _tells_kinds_apart(node, classes):
+                line = getattr(node, "lineno", getattr(getattr(node, "pattern", None), "lineno", 0))
+                yield f"{module}:{line} tells recipe kinds apart: {ast.unparse(node)}"
+
+
+def _tells_kinds_apart(node: ast.AST, classes: set[str]) -> bool:
+    """By a comparison, a table of names, a match, or the class of an input or an execution."""
+    if isinstance(node, ast.Compare):
+        sides = [node.left, *node.comparators]
+        named = any(_strings(side) & RECIPE_KINDS for side in sides)
+        return (named and any(map(_is_kind, sides))) or any(_name(side) in classes for side in sides)
+    if isinstance(node, ast.Dict):
+        keys = {getattr(key, "value", None) for key in node.keys}
+        return len(keys) > 1 and keys <= RECIPE_KINDS
+    if isinstance(node, ast.match_case):
+        patterns = list(ast.walk(node.pattern))
+        values = [part.value for part in patterns if isinstance(part, ast.MatchValue)]
+        matched = {_name(part.cls) for part in patterns if isinstance(part, ast.MatchClass)}
+        return bool(matched & classes) or any(_strings(value) & RECIPE_KINDS for value in values)
+    if isinstance(node, ast.Call) and _name(node.func) in ("isinstance", "issubclass"):
+        return any(_name(part) in classes for part in ast.walk(node.args[-1]))
+    return False
+
+
+def _strings(node: ast.AST) -> set[object]:
+    parts = node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else [node]
+    return {part.value for part in parts if isinstance(part, ast.Constant)}
+
+
+def _is_kind(node: ast.AST) -> bool:
+    """Whether an expression holds a kind's name: `x.kind`, `execution.type`, `raw["type"]`."""
+    written = ast.unparse(node)
+    return bool(re.search(r"\b(kind|type)[\"')\]]*$|\bkind\w*(\(.*\))?\.name$", written))
+
+
+def _name(node: ast.AST) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def sizes(package: Package) -> Iterator[str]:

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from baselinekit.errors import InvalidInput, Place
-from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe
+from baselinekit.kinds.http import HttpExecution
+from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.variables import (
     MASK,
     Redactor,

@@ -11,7 +11,7 @@ from baselinekit.model.changes import Applied, Approval, Change, RefreshPlan, Re
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.programs.git import Git
 from baselinekit.refresh.risk import compared_with
-from baselinekit.replay.dispatch import Clients
+from baselinekit.replay.settings import Clients
 from baselinekit.store import pending
 from baselinekit.store.writing import Hints, Renewal, preview as previewed, renew
 from baselinekit.tree.paths import render

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import RefreshRefusal, Seen
-from baselinekit.model.recipes import HttpRequest
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.report.wording import checking
@@ -103,8 +103,7 @@ def _seen_in(result: Result, report: Report, name: str, now: str) -> Seen:
 
 def _place_of(result: Result, report: Report, baseline: Baseline) -> dict[str, Json]:
     """The place of that run, with the address that it asked: a run has one place, and an address each."""
-    request = baseline.current.input
-    endpoint = request.endpoint or request.path if isinstance(request, HttpRequest) else None
+    endpoint = kind_of(baseline.current).endpoint(baseline.current)
     asked = result.target.partition(" ")[2]
     if not endpoint or "base_url" in report.environment or not asked.endswith(endpoint):
         return dict(report.environment)

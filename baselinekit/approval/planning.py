@@ -7,7 +7,7 @@ from dataclasses import replace
 from baselinekit.approval.pending_sources import again
 from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.kinds.responses import outcome_places, visible_troubles
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Rules
 from baselinekit.model.changes import Change, RefreshPlan, Risk, Seen
 from baselinekit.model.values import ABSENT, Json, Path
@@ -17,8 +17,8 @@ from baselinekit.placeholders.template import binds, compile_text
 from baselinekit.refresh.changes import Ways, changes_of, merged
 from baselinekit.refresh.risk import compared_with
 from baselinekit.refresh.rows import Accepts
-from baselinekit.replay import dispatch as replaying
-from baselinekit.tree.paths import Pattern, render, roots
+from baselinekit.replay.environment import recipe_hash
+from baselinekit.tree.paths import Pattern, render
 from baselinekit.variables import MASK
 from baselinekit.workflow.environment import as_variant
 from baselinekit.workflow.learning import Templating, secrets_in
@@ -35,7 +35,8 @@ def plan_of(project: Project, baseline: Baseline, seen: Seen) -> RefreshPlan:
     _refuse_unfit(project, baseline, seen)
     words = project.words_of(baseline)
     before = compile_baseline(baseline, words)
-    ways = Ways(before.arrays, _accepting(words), _fresh(words), outcome_places(baseline.current))
+    outcomes = kind_of(baseline.current).outcomes(baseline.current)
+    ways = Ways(before.arrays, _accepting(words), _fresh(words), outcomes)
     old = baseline.baseline.output if baseline.baseline else ABSENT
     shape, changes = changes_of(old, seen.resolved, ways)
     changes = tuple(_checked(change, project, seen) for change in changes)
@@ -75,9 +76,10 @@ def covers(pattern: Pattern, change: Change, plan: RefreshPlan) -> bool:
     output = known.output if change.kind == "removed" and known else plan.seen.resolved
     path = change.path
     starts: list[tuple[Json, int]] = [(output, 0)]
-    if plan.baseline.current.kind == "http" and path[:1] == ("body",) and not pattern.absolute:
-        starts = [(output, 0), (output["body"], 1)] if ("body",) in roots(pattern, output) else starts
-        starts += [(output["body"], 1)] if len(starts) == 1 and isinstance(output, dict) else []
+    kind = kind_of(plan.baseline.current)
+    in_answer = kind.paths_start_in_answer and path[:1] == (kind.answer,)
+    if in_answer and not pattern.absolute and isinstance(output, dict):
+        starts.append((output[kind.answer], 1))
     return any(_leads_on(pattern, path[skip:], value) for value, skip in starts)
 
 
@@ -94,7 +96,7 @@ def _leads_on(pattern: Pattern, path: tuple[str | int, ...], value: Json) -> boo
 
 
 def _refuse_unfit(project: Project, baseline: Baseline, seen: Seen) -> None:
-    if seen.recipe_hash != replaying.recipe_hash(baseline.current):
+    if seen.recipe_hash != recipe_hash(baseline.current):
         raise InvalidInput(_stale(project, baseline, "its recipe"))
     if seen.compared_with is not None and seen.compared_with != compared_with(baseline):
         raise InvalidInput(_stale(project, baseline, "its stored output, or what it is compared by,"))
@@ -104,8 +106,9 @@ def _refuse_unfit(project: Project, baseline: Baseline, seen: Seen) -> None:
 
 def _new_troubles(baseline: Baseline, old: Json, seen: Seen) -> Iterator[str]:
     """What says that the answer went wrong, unless the one on file says the same."""
-    known = {trouble.message for trouble in visible_troubles(baseline.current, old)}
-    for trouble in visible_troubles(baseline.current, seen.resolved):
+    recipe, kind = baseline.current, kind_of(baseline.current)
+    known = {trouble.message for trouble in kind.visible_troubles(recipe, old)}
+    for trouble in kind.visible_troubles(recipe, seen.resolved):
         if trouble.message not in known:
             yield trouble.message
     yield from seen.troubles

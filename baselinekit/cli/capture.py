@@ -20,6 +20,7 @@ from baselinekit.cli import (
 )
 from baselinekit.cli.clients import real_context
 from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem, Refused
+from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.variables import names_in
 from baselinekit.workflow.capture import Captured, capture_all, capture_new, checked
 from baselinekit.workflow.learning import with_names
@@ -199,7 +200,7 @@ def from_files(paths: tuple[str, ...], **given: Any) -> int:
     if captured:
         done = {one.id for one in captured}
         asked = [draft.current for draft in drafts if draft.id in done]
-        bases = [getattr(one.execution, "base_url", None) for one in asked if one.kind == "http"]
+        bases = [one.execution.base_url for one in asked if kind_of(one).asks_address]
         _tell(project, captured, given, _needed_again(project, asked, bases))
         capture_summary.offer(named, asked, given)
     errors += capture_summary.refused(captured)
@@ -226,7 +227,8 @@ def _new(
         context = models.with_models(context, project, models.kept(given))
         captured = capture_new(project, record, capture_options.of(given), context)
     how = record["current"]["execution"]
-    more = _needed_again(project, record["current"], [how.get("base_url")] if how["type"] == "http" else [])
+    bases = [how.get("base_url")] if KINDS[how["type"]].asks_address else []
+    more = _needed_again(project, record["current"], bases)
     _tell(project, [replace(captured, notes=(*captured.notes, *notes))], given, more)
     for error in capture_summary.refused([captured]):
         raise error

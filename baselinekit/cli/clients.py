@@ -14,7 +14,7 @@ from types import FrameType
 from baselinekit.cli.clock import Now, clock
 from baselinekit.programs.process import Processes
 from baselinekit.replay.client import Client, proxies_of_environment
-from baselinekit.replay.dispatch import Clients
+from baselinekit.replay.settings import Clients
 from baselinekit.workflow.context import Clock, RunContext
 from baselinekit.workflow.pool import Stop
 

@@ -11,7 +11,7 @@ import click
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.questions import Answer, Ask, Limits, Spent
-from baselinekit.replay.dispatch import Clients
+from baselinekit.replay.settings import Clients
 from baselinekit.store import state
 from baselinekit.store.results import check_place
 from baselinekit.workflow.context import RunContext

@@ -14,11 +14,11 @@ from baselinekit.cli import redaction, screen
 from baselinekit.cli.clock import clock
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.escape import one_line
+from baselinekit.kinds.http import check_base
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.config import Record
 from baselinekit.programs.git import Execute
 from baselinekit.store import config as configuration
-from baselinekit.store.checks import check_base
 from baselinekit.trust import in_ci
 from baselinekit.variables import NAME
 from baselinekit.workflow.project import Operator, Project, open_project

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 from baselinekit.cli import capture_options, options
 from baselinekit.documents import languages
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
-from baselinekit.model.recipes import Command, HttpExecution, HttpRequest, Recipe
+from baselinekit.kinds.http import HttpExecution
+from baselinekit.model.recipes import Command, HttpRequest, Recipe
 from baselinekit.model.values import Json, json_type
 from baselinekit.secrets.shapes import is_secret_header
 from baselinekit.trust import origin

@@ -11,6 +11,7 @@ from baselinekit.compare.rules import Rule, automaton_of, least_similarity as le
 from baselinekit.compare.walk import Node, Walk
 from baselinekit.compare.weakened import weakened as weakened
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Known, Rules, Type, known_path
 from baselinekit.model.comparison import TOPIC_ONLY, Answers, Comparison, Difference, RuleReport, renamed
 from baselinekit.model.observation import Observation
@@ -116,7 +117,7 @@ def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
     problems = compiler.problems
     problems += outputs.check(output, form)
     mode = settings.base_mode(rules, output, baseline.current.kind, problems)
-    if rules.cost is not None and baseline.current.kind not in limits.COSTING:
+    if rules.cost is not None and kind_of(baseline.current).asks_models == "never":
         what = f"`cost` means nothing for a recipe of type {baseline.current.kind}"
         problems.append(Problem("BK203", what, "take it out", at=("comparison", "cost")))
     path_rules, required = settings.path_rules(rules, output, form, problems)

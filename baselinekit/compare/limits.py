@@ -13,10 +13,6 @@ from baselinekit.placeholders.accepts import seconds
 # What an output took, its time and its money, against the limits that the rules set.
 
 
-COSTING = ("prompt", "skill")
-"""The kinds of recipe that can say what they cost."""
-
-
 def too_much(rules: Rules, known: Known, observation: Observation) -> Iterator[Difference]:
     """Where it took more than is allowed; CannotReplay when a cost is limited and nobody said what it was."""
     yield from _too_slow(rules, known, observation)

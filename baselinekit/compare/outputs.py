@@ -11,57 +11,50 @@ from baselinekit.compare.objects import Headers, Object, ObjectShape
 from baselinekit.compare.rules import Mode, Side, State
 from baselinekit.compare.walk import Link, Node, unroll
 from baselinekit.errors import Problem, nearest
-from baselinekit.kinds.responses import response_places
+from baselinekit.kinds.kind import RecipeKind
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.tree.paths import Pattern
 
-RESPONSE = ("status", "headers", "body")
-_RESULT = ("exit_code", "stdout", "stderr", "files")
-
-Form = dict[Path, Literal["response", "result", "headers", "names"]]
-"""What stands where in an output."""
+Form = dict[Path, RecipeKind | Literal["headers", "names"]]
+"""What stands where in an output: a whole response of a kind, the headers in one, or responses by name."""
 
 
 def form_of(recipe: Recipe) -> Form:
-    """A response, the result of a command, what a flow collects by name, or nothing in particular."""
-    if recipe.kind == "command":
-        return {(): "result"}
-    if recipe.kind != "http":
+    """A response, what a flow collects by name, or nothing in particular."""
+    kind = kind_of(recipe)
+    if not kind.parts:
         return {}
-    places = response_places(recipe)
-    if () in places:
-        return {(): "response", ("headers",): "headers"}
-    form: Form = {(): "names"}
+    places = kind.responses(recipe)
+    form: Form = {} if () in places else {(): "names"}
     for place in places:
-        form |= {place: "response", (*place, "headers"): "headers"}
+        form[place] = kind
+        if kind.headers:
+            form[*place, kind.headers] = "headers"
     return form
-
-
-def is_response(form: Form) -> bool:
-    return form.get(()) == "response"
 
 
 def check(output: Json, form: Form) -> Iterator[Problem]:
     """Whether a stored output has the form that its recipe gives."""
     for path, kind in form.items():
-        if kind in ("names", "headers"):
+        if isinstance(kind, str):
             continue
-        parts = RESPONSE if kind == "response" else _RESULT
+        noun, parts = kind.noun, kind.parts
         where = ("baseline", "output", *path)
         stated = output.get(path[0]) if path and isinstance(output, dict) else output
         if path and isinstance(output, dict) and path[0] not in output:
             what = f"the answer of {path[0]!r} is missing: `collect` names it"
-            yield Problem("BK225", what, f"add {path[0]}: {{status: …}}", at=where)
+            yield Problem("BK225", what, f"add {path[0]}: {{{parts[0]}: …}}", at=where)
             continue
         if not isinstance(stated, dict):
-            what = f"a {kind} is an object with {', '.join(parts)}, not {json_type(stated)}"
+            what = f"a {noun} is an object with {', '.join(parts)}, not {json_type(stated)}"
             yield Problem("BK225", what, f"state at least one of them: {parts[0]}: …", at=where)
             continue
         for key in stated:
             if key not in parts:
                 hint = nearest(key, parts) or f"it has {', '.join(parts)}"
-                yield Problem("BK225", f"{key!r} is no part of a {kind}", hint, at=(*where, key))
+                yield Problem("BK225", f"{key!r} is no part of a {noun}", hint, at=(*where, key))
 
 
 def spelled(pattern: Pattern, output: Json, form: Form) -> Pattern:

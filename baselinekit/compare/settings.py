@@ -3,16 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from baselinekit.compare.outputs import RESPONSE, Form, is_response, spelled
+from baselinekit.compare.outputs import Form, spelled
 from baselinekit.compare.rules import Mode, Rule
 from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.kinds.kind import RecipeKind
+from baselinekit.kinds.table import KINDS
 from baselinekit.model.baselines import BOUNDS, FLAGS, FieldRule, Rules, Tolerance, Type
 from baselinekit.model.comparison import method_problems
 from baselinekit.model.values import Json, Path
 from baselinekit.tree.equality import is_number
-from baselinekit.tree.paths import Pattern, Wild, parse, roots
+from baselinekit.tree.paths import Pattern, Wild, parse
 
-_BODY = ("body",)
 _DEFAULT = replace(parse("**"), text="*", last=True)
 """The path of the default tolerance. In a response it is for the body's numbers, not for the status. Every
 other path is more exact."""
@@ -150,18 +151,20 @@ def _parsed(text: str, at: Path, problems: list[Problem]) -> Pattern | None:
 
 def _roots(pattern: Pattern, output: Json, form: Form) -> list[Path]:
     """From where a path starts, decided on the stored output alone."""
-    if not is_response(form):
+    kind = form.get(())
+    if not isinstance(kind, RecipeKind) or not kind.paths_start_in_answer:
         return [()]
+    answer = (kind.answer,)
     if pattern.last:
-        return [_BODY]
-    found = roots(pattern, output)
+        return [answer]
+    found = kind.starts(pattern, output)
     nameless = not pattern.absolute and {*pattern.segments} == {Wild.ANY}
     if len(found) == 2 or (found and nameless):  # a response has parts, whatever is in its body
-        what = f"{pattern.text!r} is both in the response and in its body"
-        raise InvalidInput(Problem("BK204", what, f"write body.{pattern.text} or $.{pattern.text}"))
+        what = f"{pattern.text!r} is both in the {kind.noun} and in its {kind.answer}"
+        raise InvalidInput(Problem("BK204", what, f"write {kind.answer}.{pattern.text} or $.{pattern.text}"))
     if found:
         return found
-    return [()] if pattern.segments[0] in RESPONSE else [_BODY, ()]
+    return [()] if pattern.segments[0] in kind.parts else [answer, ()]
 
 
 def _under(pattern: Pattern, root: Path) -> Pattern:
@@ -171,7 +174,7 @@ def _under(pattern: Pattern, root: Path) -> Pattern:
 def default_type(output: Json, kind: str) -> Type:
     """Texts and bytes are compared exactly, JSON by its structure. Of a response its body decides, of a
     program what it printed."""
-    part = {"http": "body", "command": "stdout"}.get(kind)
+    part = KINDS[kind].answer
     told = output.get(part) if part and isinstance(output, dict) else output
     is_hash = isinstance(told, dict) and told.keys() == {"sha256", "size"}
     return "exact" if isinstance(told, str) or is_hash else "structural"

@@ -11,15 +11,16 @@ from baselinekit.evals.checks import Prepared
 from baselinekit.grade import graders
 from baselinekit.grade.by_matcher import StructuralMatch
 from baselinekit.grade.task import GradeClients, keys_of, parsed
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.comparison import Comparison
 from baselinekit.model.evals import Case
 from baselinekit.model.graders import FunctionOutput, Grader
 from baselinekit.model.grades import Attempt, Grade, Outcome
 from baselinekit.model.observation import Observation, ProcessResult, ProcessSpec, Ran, Request, Response
 from baselinekit.model.questions import Answer, Ask, Usage
-from baselinekit.model.recipes import HttpExecution, Recipe, Seconds
+from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.replay.dispatch import Clients, Execute, ModelClient, Setting
+from baselinekit.replay.settings import Clients, Execute, ModelClient, Setting
 from baselinekit.texts import LONGEST_MESSAGE, already_masked, clipped
 from baselinekit.variables import MASK, Redactor, Secret
 from baselinekit.workflow.environment import CaptureEnvironment
@@ -297,13 +298,7 @@ def _as_asked(case: Case, setting: Setting) -> Case:
 
 def _within(recipe: Recipe, limit: Seconds | None) -> Recipe:
     """The recipe with the time of its case, where it has no shorter one of its own."""
-    if limit is None:
-        return recipe
-    execution = recipe.execution
-    own = execution.timeout
-    if isinstance(execution, HttpExecution) and getattr(recipe.input, "timeout", None) is not None:
-        return replace(recipe, input=replace(recipe.input, timeout=min(recipe.input.timeout, limit)))
-    return replace(recipe, execution=replace(execution, timeout=limit if own is None else min(own, limit)))
+    return recipe if limit is None else kind_of(recipe).within(recipe, limit)
 
 
 def _without_output(

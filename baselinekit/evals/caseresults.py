@@ -14,7 +14,7 @@ from baselinekit.model.graders import Grader
 from baselinekit.model.grades import OUTCOMES, Attempt, Outcome
 from baselinekit.model.results import CaseFacts, Result, Spot
 from baselinekit.model.values import Json
-from baselinekit.replay import dispatch as replaying
+from baselinekit.replay.environment import digest, recipe_hash
 from baselinekit.texts import already_masked, clipped
 from baselinekit.variables import Redactor
 from baselinekit.workflow.judging import target_of
@@ -91,7 +91,7 @@ def result_of(
         usage=used_by(attempts),
         scores={name: round(score, 6) for name, score in judged.items()},
         environment_drift=spots.drift if outcome == "failed" else {},
-        recipe_hash=replaying.recipe_hash(case.recipe),
+        recipe_hash=recipe_hash(case.recipe),
         case=CaseFacts(
             case.kind,
             attempts,
@@ -118,7 +118,7 @@ def unrun(prepared: Prepared, why: str, verdict: str | None = "limit") -> Result
         verdict=verdict,
         name=case.name,
         criticality=case.criticality,
-        recipe_hash=replaying.recipe_hash(case.recipe),
+        recipe_hash=recipe_hash(case.recipe),
         case=CaseFacts(case.kind, (), case.category, case.tags, case.weight, None, fingerprint(prepared)),
     )
 
@@ -150,8 +150,8 @@ def fingerprint(prepared: Prepared, attempt: Attempt | None = None) -> dict[str,
     known = meant.baseline.output if meant and meant.baseline else None
     graders = [_graded_by(grader, meant) for grader in case.graders]
     found = {
-        "case": replaying.digest([case.recipe, case.expected, case.context, known]),
-        "grader": replaying.digest(graders),
+        "case": digest([case.recipe, case.expected, case.context, known]),
+        "grader": digest(graders),
     }
     further = {"files": prepared.files, "model": around.get("model"), "judge": around.get("judge")}
     return found | {name: str(value) for name, value in further.items() if value}

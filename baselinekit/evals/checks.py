@@ -14,12 +14,15 @@ from baselinekit.grade import graders
 from baselinekit.grade.by_matcher import BaselineMatch, StructuralMatch
 from baselinekit.grade.by_schema import JsonSchema
 from baselinekit.grade.task import keys_of
+from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Baseline, Known, Options, Rules, Source
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.graders import FunctionOutput, Grader
-from baselinekit.model.recipes import Recipe, SkillExecution
+from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replay import dispatch as replaying
+from baselinekit.replay.environment import digest
+from baselinekit.replay.settings import Setting, above
 from baselinekit.store.files import read
 from baselinekit.store.locating import locate, locate_each
 from baselinekit.suites.settings import named
@@ -133,29 +136,25 @@ def _prepared(here: CaptureEnvironment, case: Case, runnable: Callable[[Function
     return replace(prepared, files=_files(prepared, setting))
 
 
-def _refuse_long(case: Case, setting: replaying.Setting) -> None:
+def _refuse_long(case: Case, setting: Setting) -> None:
     """A case may take as long as the configuration lets any file take, or gives its model or its skill."""
-    execution, granted = case.recipe.execution, setting.ceilings
-    most = max(
-        granted.timeout,
-        granted.models.get(getattr(execution, "model", ""), 0),
-        granted.skills.get(getattr(execution, "skill_name", ""), 0),
-    )
+    granted = setting.ceilings
+    most = max(granted.timeout, granted.granted(case.recipe) or 0)
     problems = []
     if case.timeout is not None and case.timeout > most:
-        problems.append(replaying.above("timeout_seconds", case.timeout, most, (), "timeout"))
+        problems.append(above("timeout_seconds", case.timeout, most, (), "timeout"))
     for grader in case.graders:
         if isinstance(grader.method, FunctionOutput) and grader.method.timeout_per_case > granted.timeout:
             longest, at = grader.method.timeout_per_case, grader.at
-            problems.append(replaying.above("timeout_per_case", longest, granted.timeout, at, "timeout"))
+            problems.append(above("timeout_per_case", longest, granted.timeout, at, "timeout"))
     if problems:
         raise Refused(*problems)
 
 
-def _files(prepared: Prepared, setting: replaying.Setting) -> str:
+def _files(prepared: Prepared, setting: Setting) -> str:
     asked = replaying.files_hash(prepared.case.recipe, setting)
     stated = [[number, schema] for number, schema in sorted(prepared.schemas.items())]
-    return replaying.digest([asked, stated]) if asked or stated else ""
+    return digest([asked, stated]) if asked or stated else ""
 
 
 def _of_grader(

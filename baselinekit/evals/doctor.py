@@ -10,7 +10,7 @@ from baselinekit.evals.checks import checked_cases
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.selection import folders
 from baselinekit.model.graders import FunctionOutput
-from baselinekit.replay.dispatch import Clients
+from baselinekit.replay.settings import Clients
 from baselinekit.store.reading import discover
 from baselinekit.suites.files import BESIDE, forms_in
 from baselinekit.suites.gatefiles import load_gates

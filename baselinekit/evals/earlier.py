@@ -7,6 +7,7 @@ import os
 from collections.abc import Collection, Sequence
 
 from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.kinds.table import KINDS
 from baselinekit.metrics import fisher_exact, holm, mcnemar_exact
 from baselinekit.model.grades import Attempt
 from baselinekit.model.results import (
@@ -151,12 +152,8 @@ def _hangs_on_chance(pair: Pair) -> bool:
 
 
 def _is_answered_by_a_model(result: Result) -> bool:
-    """A prompt always is. A skill is where a model was asked, or where its program told of tokens that it
-    took: any other program does the same each time, as a command does."""
-    if result.kind != "skill":
-        return result.kind == "prompt"
-    told = result.case.fingerprint if result.case else {}
-    return "model" in told or (result.usage.tokens_in, result.usage.tokens_out) != (None, None)
+    fingerprint = result.case.fingerprint if result.case else {}
+    return result.kind in KINDS and KINDS[result.kind].was_asked_of_model(fingerprint, result.usage)
 
 
 def _is_promise(result: Result) -> bool:

@@ -18,11 +18,11 @@ from baselinekit.evals.notifying import unheard
 from baselinekit.evals.selection import Choice, choose
 from baselinekit.grade import graders
 from baselinekit.grade.by_model import ModelJudge, describe_criteria
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.graders import Grader
-from baselinekit.model.recipes import SkillExecution
 from baselinekit.model.results import Report, Result, SuiteFacts
-from baselinekit.replay.dispatch import Clients
+from baselinekit.replay.settings import Clients
 from baselinekit.store.gitfiles import head
 from baselinekit.store.locating import locate_each
 from baselinekit.suites.journal import Journal
@@ -321,7 +321,8 @@ def planned(
     found = []
     for case, (place,) in zip(chosen, places, strict=True):
         made = 0 if case.skip is not None else attempts
-        each = int(_is_asked_of_a_model(case, project)) + sum(map(_questions, case.graders))
+        by_model = kind_of(case.recipe).asks_model(case.recipe, project.config.skills)
+        each = int(by_model) + sum(map(_questions, case.graders))
         criteria = {
             grader.name: describe_criteria(grader.method)
             for grader in case.graders
@@ -335,11 +336,3 @@ def _questions(grader: Grader) -> int:
     """How often a judge is asked about one output."""
     asked = graders.asks(grader)
     return asked[1] if asked else 0
-
-
-def _is_asked_of_a_model(case: Case, project: Project) -> bool:
-    execution = case.recipe.execution
-    if not isinstance(execution, SkillExecution):
-        return case.recipe.kind == "prompt"
-    skill = project.config.skills.get(execution.skill_name)
-    return skill is None or skill.folder is not None

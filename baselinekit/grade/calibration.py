@@ -7,12 +7,13 @@ from hashlib import sha256
 
 from baselinekit.errors import Problem
 from baselinekit.grade.by_model import ModelJudge
+from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.metrics import cohen_kappa
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.graders import Grader
 from baselinekit.model.grades import Grade
 from baselinekit.model.ratings import Agreement, Label
-from baselinekit.model.recipes import PromptExecution, PromptInput, Recipe
+from baselinekit.model.recipes import Recipe
 
 _WORDS = {"passed": True, "pass": True, "failed": False, "fail": False}
 _SLACK = 1e-9

@@ -8,6 +8,8 @@ from typing import Any
 from baselinekit.documents.jsonfile import pretty
 from baselinekit.documents.jsontext import json_in
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, nearest
+from baselinekit.kinds.kind import RecipeKind
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.comparison import Comparison
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.graders import FunctionOutput, Grader
@@ -21,12 +23,6 @@ from baselinekit.tree.paths import Pattern, find, parse
 
 Judged = tuple[bool, str, Mapping[str, Json]]
 """Whether it passes, why not, and what a report shows."""
-
-_PARTS = {
-    "http": ("body", frozenset(("status", "headers", "body"))),
-    "command": ("stdout", frozenset(("exit_code", "stdout", "stderr", "files"))),
-}
-"""By the kind of recipe: the part that answers, and all parts that there are."""
 
 
 def _nobody(*_: object) -> Any:
@@ -79,7 +75,7 @@ class Task:
         """What the grader looks at of this output; ABSENT where there is no such part. `keys`: those that it
         asks for, which may be those of the whole."""
         if self.of is not None:
-            return _pick(_pattern(self.of), output, self.case.recipe.kind)
+            return _pick(_pattern(self.of), output, kind_of(self.case.recipe))
         part = self.part(output, keys)
         return output.get(part, "") if part else output
 
@@ -89,15 +85,15 @@ class Task:
             return "" if self.of == "$" else self.of
         if not isinstance(output, dict) or self.looks_at_whole(keys):
             return ""
-        answer, parts = _PARTS[self.case.recipe.kind]
-        return answer if output.keys() <= parts else ""
+        kind = kind_of(self.case.recipe)
+        return kind.answer if output.keys() <= {*kind.parts} else ""
 
     def looks_at_whole(self, keys: Collection[str]) -> bool:
         """Whether a grader that asks for these keys means those of the whole output."""
         if self.of is not None:
             return False
-        _, parts = _PARTS.get(self.case.recipe.kind, ("", None))
-        return parts is None or (bool(keys) and {*keys} <= parts)
+        parts = kind_of(self.case.recipe).parts
+        return not parts or (bool(keys) and {*keys} <= {*parts})
 
     def decide(self, judged: Judged, part: str = "") -> Grade:
         """The grade by rules alone: the score follows the verdict. `part`: what was looked at, where that is
@@ -118,10 +114,11 @@ class Task:
         except InvalidInput as error:
             yield from (replace(problem, place=None, at=at) for problem in error.problems)
             return
-        known = _PARTS["command"][1]
-        if self.case.recipe.kind == "command" and not {*first} <= known:
-            hint = nearest(str(first[0]), known) or f"one of {', '.join(sorted(known))}, or $ for all of it"
-            yield Problem("BK709", f"a command gives no {self.of!r}", hint, at=at)
+        kind = kind_of(self.case.recipe)
+        if kind.parts and not kind.paths_start_in_answer and not {*first} <= {*kind.parts}:
+            known = ", ".join(sorted(kind.parts))
+            hint = nearest(str(first[0]), kind.parts) or f"one of {known}, or $ for all of it"
+            yield Problem("BK709", f"a {kind.name} gives no {self.of!r}", hint, at=at)
 
 
 def _no_problems(task: Task) -> Iterator[Problem]:
@@ -207,14 +204,14 @@ def _pattern(of: str) -> Pattern:
     return Pattern("$", (), True) if of == "$" else parse(of)
 
 
-def _pick(pattern: Pattern, output: Json, kind: str) -> Json:
+def _pick(pattern: Pattern, output: Json, kind: RecipeKind) -> Json:
     """What is there: the one value, or the list of those that a wildcard leads to."""
     if not pattern.segments:
         return output
     output, first = parsed(output), pattern.segments[0]
-    in_body = kind == "http" and not pattern.absolute and first not in _PARTS["http"][1]
-    if in_body and isinstance(output, dict):
-        output = output.get("body")
+    in_answer = kind.paths_start_in_answer and not pattern.absolute and first not in kind.parts
+    if in_answer and isinstance(output, dict):
+        output = output.get(kind.answer)
     found = [value for _, value in find(pattern, output)]
     if all(isinstance(step, str | int) for step in pattern.segments):
         return found[0] if found else ABSENT

@@ -1,10 +1,12 @@
-"""Recipe: how to obtain an output again. These classes are also the schema of a file's `current:`."""
+"""Recipe: how to obtain an output again, and what the configuration provides for it. What a recipe of one
+kind holds, and so the schema of a file's `current:`, stands in kinds/; a request stands here, as the
+configuration states one too."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from dataclasses import Field, dataclass, field
+from typing import Any, ClassVar, Literal, Protocol
 
-from baselinekit.model.questions import Message, Model, Tool
+from baselinekit.model.questions import Model
 from baselinekit.model.values import ABSENT, STRICT, Json
 
 Scalar = str | int | float | bool
@@ -49,61 +51,6 @@ class HttpRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class HttpFlow:
-    """Requests in order. The last output is compared, or what `collect` names: steps by their name, or
-    `{key: "step.path"}`."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
-
-    steps: list[HttpRequest]
-    collect: list[str] | dict[str, str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class HttpExecution:
-    """What all requests of a recipe share; a request's own setting goes before it."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
-
-    type: Literal["http"]
-    base_url: str | None = None
-    headers: dict[str, Scalar] = field(default_factory=dict)
-    auth: Auth | None = None
-    cookies: dict[str, str] = field(default_factory=dict)
-    timeout: Seconds | None = None
-    redirects: int | bool | None = None
-    retries: int | None = None
-    keep_headers: list[str] | None = None
-    verify: bool | str | None = None
-    cert: str | None = None
-    http2: bool | None = None
-    max_body: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CommandInput:
-    """A program and what it is given. `argv[0]` is a name under `commands:` in the configuration, or any
-    program when the operator allows it (`--allow-exec`)."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
-
-    argv: list[str]
-    stdin: Json = ABSENT
-    env: dict[str, str] = field(default_factory=dict)
-    cwd: str | None = None
-    files: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class CommandExecution:
-    __pydantic_config__: ClassVar[Any] = STRICT
-
-    type: Literal["command"]
-    timeout: Seconds | None = None
-    parse: Literal["text", "json"] | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Scores:
     """A text graded by a model into `quality_scores`: each criterion with what is meant by it, or the file
     that says so, on a scale."""
@@ -115,67 +62,32 @@ class Scores:
     scale: list[int | float] = field(default_factory=lambda: [1, 5])
 
 
-@dataclass(frozen=True, slots=True)
-class SkillExecution:
-    """A skill by the name that the configuration gives it; `input` is handed to it verbatim."""
+class Execution(Protocol):
+    """What every kind's `execution:` has: its kind."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
-    type: Literal["skill"]
-    skill_name: str
-    parameters: dict[str, Json] = field(default_factory=dict)
-    timeout: Seconds | None = None
-    collect: list[Literal["output", "tool_calls"]] | None = None
-    scores: Scores | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PromptInput:
-    """What a model is asked: a template file, a text or messages, with `{{name}}` for the inputs, which stand
-    here (`{file: path}` for what is in a file) or in a file of their own."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
-
-    prompt: str | None = None
-    text: str | None = None
-    messages: list[Message] | None = None
-    inputs: dict[str, Json] = field(default_factory=dict)
-    inputs_from: str | None = None
-    tools: list[Tool] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class PromptExecution:
-    """Which model is asked, by the name that the configuration gives it, and what becomes of its answer: a
-    text, JSON (`parse: json`), or what `collect` names."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
-
-    type: Literal["prompt"]
-    model: str = "default"
-    system: str | None = None
-    temperature: int | float | None = None
-    max_tokens: int | None = None
-    json: bool = False
-    parse: Literal["text", "json"] | None = None
-    collect: list[Literal["text", "tool_calls"]] | None = None
-    timeout: Seconds | None = None
-    scores: Scores | None = None
-
-
-Execution = HttpExecution | CommandExecution | SkillExecution | PromptExecution
+    @property
+    def type(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How to obtain an output again: `input` is what is asked, `execution` how and whom."""
+    """How to obtain an output again: `input` is what is asked, `execution` how and whom. Both are of the
+    classes that the recipe's kind states (kinds/)."""
 
     input: Any
-    execution: Execution
+    execution: Any
 
     @property
     def kind(self) -> str:
-        return self.execution.type
+        kind: str = self.execution.type
+        return kind
+
+    @property
+    def scores(self) -> Scores | None:
+        """By what its text is graded, where it is."""
+        return getattr(self.execution, "scores", None)
 
 
 @dataclass(frozen=True, slots=True)

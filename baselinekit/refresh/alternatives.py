@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from baselinekit.errors import BaselinekitError, InvalidInput
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import Change, Lost, Offer, RefreshPlan
 from baselinekit.model.values import Json, Path
@@ -11,7 +12,7 @@ from baselinekit.placeholders.grammar import describes_many, has_marker, split, 
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import compile_text
-from baselinekit.tree.paths import Pattern, children, of_any_row, parse, render, roots
+from baselinekit.tree.paths import Pattern, children, of_any_row, parse, render
 
 # What can be done about a change instead of writing the new value down: a placeholder that accepts it,
 # or a rule that does not look at it.
@@ -137,9 +138,8 @@ def covered(plan: RefreshPlan, text: str) -> Iterator[int]:
     """The changes of a plan that need no decision any more once a path is ignored."""
     pattern = parse(text)
     known = plan.baseline.baseline
-    starts: list[Path] = [()]
-    if plan.baseline.current.kind == "http":
-        starts = roots(pattern, known.output if known else None) or [(), ("body",)]
+    kind = kind_of(plan.baseline.current)
+    starts = kind.starts(pattern, known.output if known else None) or [(), (kind.answer,)]
     for change in plan.changes:
         if change.part == "output" and any(_leads(pattern, change.path, start) for start in starts):
             yield change.number
@@ -174,9 +174,8 @@ def _is_in_one_for_all(plan: RefreshPlan, change: Change) -> bool:
 def _unambiguous(text: str, plan: RefreshPlan) -> str:
     """The path, from the whole output on where it could be meant in two ways."""
     known = plan.baseline.baseline
-    if plan.baseline.current.kind == "http" and len(roots(parse(text), known.output if known else None)) > 1:
-        return f"$.{text}"
-    return text
+    starts = kind_of(plan.baseline.current).starts(parse(text), known.output if known else None)
+    return f"$.{text}" if len(starts) > 1 else text
 
 
 # The placeholders that would be gone: somebody has thought about each of them.

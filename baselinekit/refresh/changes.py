@@ -3,7 +3,8 @@
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from baselinekit.kinds.responses import Outcome, outcome_places
+from baselinekit.kinds.kind import OutcomePlace
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.changes import (
     Branch,
     Change,
@@ -42,7 +43,7 @@ class Ways:
     arrays: Mapping[Path, str] = field(default_factory=dict)
     accepts: Accepts = lambda text, value: False
     fresh: Callable[[Json], Json] = lambda value: value
-    outcomes: Mapping[Path, Outcome] = field(default_factory=dict)
+    outcomes: Mapping[Path, OutcomePlace] = field(default_factory=dict)
 
 
 def changes_of(old: Json, new: Json, ways: Ways) -> tuple[Part, tuple[Change, ...]]:
@@ -149,7 +150,7 @@ class _ChangesFound:
         return ChangedPart(change.number)
 
 
-def finished(change: Change, outcomes: Mapping[Path, Outcome]) -> Change:
+def finished(change: Change, outcomes: Mapping[Path, OutcomePlace]) -> Change:
     """A change with what follows from its two sides: what is lost with it, and how much is at risk."""
     lost = () if change.kind == "order" else lost_in(change)
     return replace(
@@ -198,7 +199,8 @@ def with_after(plan: RefreshPlan, number: int, after: Json) -> RefreshPlan:
     """The plan with something else in the place of one change: a placeholder, say, that its reader chose.
     What was in the way of the change itself is so no longer."""
     change = plan.changes[number]
-    changed = finished(replace(change, after=after, blocked=None), outcome_places(plan.baseline.current))
+    recipe = plan.baseline.current
+    changed = finished(replace(change, after=after, blocked=None), kind_of(recipe).outcomes(recipe))
     if plan.troubles:
         changed = replace(changed, risk="high")
     return replace(plan, changes=tuple(changed if one is change else one for one in plan.changes))

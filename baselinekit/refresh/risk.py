@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 
-from baselinekit.kinds.responses import Outcome, is_worse
+from baselinekit.kinds.kind import OutcomePlace
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import RISKS, Change, Group, RefreshPlan, Risk
 from baselinekit.model.values import ABSENT, Json, Path, json_type
@@ -27,7 +27,7 @@ _NAMED: dict[str, frozenset[str] | None] = {
 """What the placeholders stand for; all others for a text."""
 
 
-def risk_of(change: Change, outcomes: Mapping[Path, Outcome]) -> Risk:
+def risk_of(change: Change, outcomes: Mapping[Path, OutcomePlace]) -> Risk:
     """The class of a change. `outcomes`: the places that say whether it worked."""
     if change.kind == "added":
         return "low"
@@ -36,7 +36,7 @@ def risk_of(change: Change, outcomes: Mapping[Path, Outcome]) -> Risk:
     if change.kind == "removed":  # one row less is data, one key less is another shape
         return "high" if isinstance(change.path[-1:][0] if change.path else "", str) else "medium"
     outcome = outcomes.get(change.path)
-    return "high" if outcome and is_worse(outcome, change.before, change.after) else "medium"
+    return "high" if outcome and outcome.is_worse(change.before, change.after) else "medium"
 
 
 def is_retyped(before: Json, after: Json) -> bool:

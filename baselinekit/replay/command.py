@@ -5,8 +5,9 @@ from typing import cast
 
 from baselinekit.documents.jsontext import NotJson, decode, to_bytes
 from baselinekit.errors import InvalidInput, Problem, Refused, cannot
+from baselinekit.kinds.command import CommandExecution, CommandInput
 from baselinekit.model.observation import Observation, ProcessResult, ProcessSpec
-from baselinekit.model.recipes import CommandExecution, CommandInput, Recipe
+from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs.children import child_environment, configured_argv, program_at, said_last
 from baselinekit.replay.body import text_or_hash

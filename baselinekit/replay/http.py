@@ -10,9 +10,9 @@ from typing import cast
 from urllib.parse import urljoin
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot, nearest
-from baselinekit.kinds.responses import split_step, step_names
+from baselinekit.kinds.http import HttpExecution, HttpFlow, split_step, step_names
 from baselinekit.model.observation import Observation, Request, Response
-from baselinekit.model.recipes import HttpExecution, HttpFlow, HttpRequest, Recipe
+from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.model.values import Json, Path
 from baselinekit.replay.body import http_output
 from baselinekit.replay.computed import compute, is_computed, proven

@@ -9,9 +9,10 @@ from typing import cast, get_args
 from baselinekit.documents.jsontext import json_in
 from baselinekit.documents.text import place
 from baselinekit.errors import InvalidInput, Place, Problem, cannot, nearest
+from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.observation import Observation
 from baselinekit.model.questions import Answer, Ask, Message, ToolCall
-from baselinekit.model.recipes import PromptExecution, PromptInput, Recipe
+from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.replay.files import (
     check_model,
@@ -24,7 +25,6 @@ from baselinekit.replay.files import (
     with_files,
 )
 from baselinekit.replay.settings import Setting, undefined_in
-from baselinekit.texts import Mask, clipped
 from baselinekit.variables import Scope, as_text, names_in
 
 # A prompt's template: a text file, a list of messages, or what stands in the recipe; and the inputs that
@@ -281,11 +281,3 @@ def calls_as_json(calls: tuple[ToolCall, ...] | None, who: str) -> list[Json]:
         {"name": call.name, "input": call.input} | ({} if call.output is ABSENT else {"output": call.output})
         for call in calls
     ]
-
-
-def asked_for(recipe: Recipe, mask: Mask) -> str:
-    """Whom a recipe asks, in a few words."""
-    asked = cast(PromptInput, recipe.input)
-    first = asked.text or (asked.messages[0].content if asked.messages else "")
-    shown = asked.prompt or clipped(" ".join(as_text(first).split()), _LONGEST_SHOWN, mask, counted=False)
-    return f"prompt {shown} ({cast(PromptExecution, recipe.execution).model})"

@@ -7,18 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from baselinekit.errors import InvalidInput, Problem, Refused
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.config import Config, HttpDefaults
 from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.model.questions import Answer, Ask
-from baselinekit.model.recipes import (
-    HttpFlow,
-    HttpRequest,
-    PromptExecution,
-    Recipe,
-    Seconds,
-    SkillExecution,
-    Surroundings,
-)
+from baselinekit.model.recipes import Recipe, Seconds, Surroundings
 from baselinekit.model.values import Path
 from baselinekit.replay.body import DEFAULT_MAX_BODY
 from baselinekit.trust import Trust
@@ -54,6 +47,12 @@ class Ceilings:
         """Those of a case of an eval, in which an agent may work for long."""
         return replace(self, timeout=self.case_timeout)
 
+    def granted(self, recipe: Recipe) -> Seconds | None:
+        """The time that the configuration gives the skill or the model that is asked."""
+        family, name = kind_of(recipe).asks(recipe)
+        times = {"skills": self.skills, "models": self.models}.get(family, {})
+        return times.get(name)
+
     def granting(self, timeout: Seconds | None) -> "Ceilings":
         """With the time that the operator has typed."""
         return replace(self, timeout=max(self.timeout, timeout or 0))
@@ -86,19 +85,10 @@ def refuse_above(recipe: Recipe, ceilings: Ceilings) -> None:
 
 
 def _above(recipe: Recipe, ceilings: Ceilings) -> Iterator[Problem]:
-    asked, execution = recipe.input, recipe.execution
-    if isinstance(asked, HttpFlow):
-        for number, step in enumerate(asked.steps):
-            yield from _of(step, ceilings, ("current", "input", "steps", number))
-    elif isinstance(asked, HttpRequest):
-        yield from _of(asked, ceilings, ("current", "input"))
-    granted = ceilings
-    if isinstance(execution, SkillExecution):
-        granted = ceilings.granting(ceilings.skills.get(execution.skill_name))
-    elif isinstance(execution, PromptExecution):
-        granted = ceilings.granting(ceilings.models.get(execution.model))
-    yield from _of(execution, granted, _EXECUTION)
-    if getattr(execution, "verify", None) is False and ceilings.verify:
+    granted = ceilings.granting(ceilings.granted(recipe))
+    for at, stated in kind_of(recipe).limited(recipe):
+        yield from _of(stated, granted, at)
+    if getattr(recipe.execution, "verify", None) is False and ceilings.verify:
         yield unverified()
 
 

@@ -17,9 +17,11 @@ from typing import cast
 from baselinekit.documents.jsonfile import pretty
 from baselinekit.documents.jsontext import NotJson, decode, json_in, to_bytes
 from baselinekit.errors import InvalidInput, Problem, cannot, nearest
+from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.observation import Observation, ProcessResult, ProcessSpec
 from baselinekit.model.questions import Ask, Message, ToolCall, Usage
-from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe, Skill, SkillExecution
+from baselinekit.model.recipes import HttpRequest, Recipe, Skill
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs import call
 from baselinekit.programs.children import child_environment, configured_argv, said_last

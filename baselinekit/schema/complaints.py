@@ -16,20 +16,12 @@ from baselinekit.tree.paths import value_at
 # keys a mapping may have.
 
 
-_TAGS = {
-    "<http>": "HttpCurrent",
-    "<flow>": "FlowCurrent",
-    "<command>": "CommandCurrent",
-    "<skill>": "SkillCurrent",
-}
-
-
 def keys_at(schema: dict[str, Any], loc: Path) -> list[str]:
     """The keys that a mapping may have. The location names members of unions and tags too."""
     parts = schema.get("$defs", {})
     node = _resolved(schema, parts)
     for step in loc:
-        part = _TAGS.get(str(step), str(step))
+        part = str(step).strip("<>")
         if step in node.get("properties", {}):
             node = node["properties"][step]
         elif part in parts:
@@ -73,9 +65,6 @@ _MAPPINGS = ("dict_type", "dataclass_type")
 _LONGEST_SHOWN = 40
 _MOST_KEYS = 6
 _MOST_TOLD = 50
-
-KINDS = ("http", "command", "skill", "prompt")
-"""The recipes that can be replayed."""
 
 
 class Complaint(NamedTuple):
@@ -146,8 +135,8 @@ class _Explainer:
             return [Problem("BK103", f"unknown key {at[-1]!r}", hint, at=at)]
         if complaint.kind == "missing":
             return [Problem("BK104", f"the key {str(loc[-1])!r} is missing", "add it", at=(*at, loc[-1]))]
-        if complaint.kind == "union_tag_not_found":
-            return [kind_problem(value, at)]
+        if complaint.kind == "unknown_kind":
+            return [_kind_problem(value, at, complaint.context["kinds"])]
         problem = _mismatch([complaint], at, value)
         if complaint.kind == "list_type" and isinstance(value, str) and _WORD.fullmatch(value):
             return [replace(problem, hint=f"write [{value}]")]
@@ -171,7 +160,7 @@ class _Explainer:
         return [_mismatch(members, at, value)]
 
 
-def kind_problem(current: Json, at: Path) -> Problem:
+def _kind_problem(current: Json, at: Path, kinds: str) -> Problem:
     """Why a `current:` is of no kind that can be replayed."""
     if not isinstance(current, dict):
         return Problem(
@@ -190,10 +179,10 @@ def kind_problem(current: Json, at: Path) -> Problem:
         return Problem("BK105", what, "such as {type: http}", at=(*at, "execution"))
     where = (*at, "execution", "type")
     kind = execution.get("type")
-    known = f"one of {', '.join(KINDS)}"
+    known = f"one of {kinds}"
     if kind is None:
         return Problem("BK104", "the key 'type' is missing", known, at=where)
-    hint = nearest(str(kind), KINDS) or known
+    hint = nearest(str(kind), kinds.split(", ")) or known
     return Problem("BK105", f"unknown type {found(kind)}", hint, at=where)
 
 

@@ -12,6 +12,8 @@ from baselinekit.documents.marks import mark
 from baselinekit.documents.splice import apply
 from baselinekit.documents.text import decode, encode, newline
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem
+from baselinekit.kinds.http import check_base, check_url
+from baselinekit.kinds.kind import check_limits
 from baselinekit.model.comparison import Edit
 from baselinekit.model.config import Config, Notify, Variable
 from baselinekit.model.values import Json, Path
@@ -19,7 +21,6 @@ from baselinekit.placeholders.table import names as built_in_names
 from baselinekit.schema.places import place_problems
 from baselinekit.schema.validate import check
 from baselinekit.store import atomic
-from baselinekit.store.checks import check_base, check_limits, check_url
 from baselinekit.store.files import MAX_BYTES, read
 from baselinekit.store.lock import lock
 from baselinekit.tree.equality import canonical

@@ -18,22 +18,23 @@ from baselinekit.errors import (
     Problem,
     Refused,
 )
-from baselinekit.kinds.responses import Flag, remarks, troubles
+from baselinekit.kinds.kind import Flag, RecipeKind
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Known
 from baselinekit.model.comparison import SUGGESTION
 from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import HttpExecution, HttpFlow, Recipe
+from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import compile_text
 from baselinekit.refresh.learning import UnlearnablePlace, Volatile
-from baselinekit.replay import dispatch as replaying
+from baselinekit.replay.environment import capture_environment
 from baselinekit.store import writing
 from baselinekit.store.locating import locate_each
 from baselinekit.store.reading import parse_record
 from baselinekit.store.state import cannot_write
 from baselinekit.store.writing import add_baseline, check_folder, check_names, refuse_taken, write_new
-from baselinekit.tree.paths import find, parse, render, roots, suggest, with_values
+from baselinekit.tree.paths import find, parse, render, suggest, with_values
 from baselinekit.trust import check_inside, origin
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import environment_of, observed_for
@@ -194,7 +195,7 @@ def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, contex
 
 def _suggestions(project: Project, draft: Baseline, comparison: Mapping[str, Json]) -> list[str]:
     """What a model says is worded otherwise from time to time: a judge, where there is one, can tell."""
-    is_text = draft.current.kind == "prompt" and comparison["type"] == "exact"
+    is_text = kind_of(draft.current).asks_models == "always" and comparison["type"] == "exact"
     return [SUGGESTION] if is_text and draft.comparison.type is None and "judge" in project.models else []
 
 
@@ -273,7 +274,7 @@ def _observed(project: Project, draft: Baseline, wishes: Wishes, context: RunCon
     templating = Templating(words.scope)
     output = templating.template(observation.output)
     for text, placeholder in wishes.placeholders.items():
-        output = _placed(output, text, placeholder, draft.current.kind)
+        output = _placed(output, text, placeholder, kind_of(draft.current))
     if len(observations) == 1:
         _refuse_secrets(project, output, wishes)  # before it is compiled, which may fail for it
     candidate = replace(draft, baseline=Known(output=output))
@@ -282,7 +283,7 @@ def _observed(project: Project, draft: Baseline, wishes: Wishes, context: RunCon
     lesson = taught(project, candidate, observations, templating.text, is_new=is_new)
     output = lesson.output
     _refuse_secrets(project, output, wishes)
-    around = replaying.capture_environment(
+    around = capture_environment(
         project.root, project.config.environment, context.clients.execute, project.folders
     )
     mapping: dict[str, Json] = {
@@ -299,11 +300,11 @@ def _observed(project: Project, draft: Baseline, wishes: Wishes, context: RunCon
 def _remarks(draft: Baseline, observations: Sequence[Observation]) -> Iterator[str]:
     """Of the first, which is stored; and what only others show."""
     first, *others = observations
-    yield from remarks(draft.current, first)
-    known = set(remarks(draft.current, first, _FURTHER))
-    yield from dict.fromkeys(
-        told for one in others for told in remarks(draft.current, one, _FURTHER) if told not in known
-    )
+    recipe, kind = draft.current, kind_of(draft.current)
+    yield from kind.remarks(recipe, first)
+    known = set(kind.remarks(recipe, first, _FURTHER))
+    further = (remark for observation in others for remark in kind.remarks(recipe, observation, _FURTHER))
+    yield from dict.fromkeys(remark for remark in further if remark not in known)
 
 
 def _refuse_troubles(draft: Baseline, observation: Observation, wishes: Wishes) -> None:
@@ -315,7 +316,7 @@ def _refuse_troubles(draft: Baseline, observation: Observation, wishes: Wishes) 
             f"{trouble.message}: it is not stored as known-good",
             f"{_REFUSED[trouble.flag][1]}, or pass {trouble.flag}",
         )
-        for trouble in troubles(draft.current, observation)
+        for trouble in kind_of(draft.current).troubles(draft.current, observation)
         if not allowed[trouble.flag]
     ]
     if observation.flaw is not None:
@@ -370,17 +371,18 @@ def _secret_mend(path: Path, what: str) -> str:
     return f"store a placeholder: --placeholder '{render(place)}={stands}'{insist}"
 
 
-def _placed(output: Json, text: str, placeholder: str, kind: str) -> Json:
+def _placed(output: Json, text: str, placeholder: str, kind: RecipeKind) -> Json:
     """The output with a placeholder at every place that a path leads to."""
     pattern = parse(text)
-    start = roots(pattern, output) if kind == "http" else [()]
+    start = kind.starts(pattern, output)
     if len(start) > 1:
-        what = f"{text!r} is both in the response and in its body"
-        raise InvalidInput(Problem("BK204", what, f"write body.{text} or $.{text}"))
-    body = output["body"] if start == [("body",)] else output
-    places = [path for path, _ in find(pattern, body)] if start else []
+        what = f"{text!r} is both in the {kind.noun} and in its {kind.answer}"
+        raise InvalidInput(Problem("BK204", what, f"write {kind.answer}.{text} or $.{text}"))
+    part = output[kind.answer] if start == [(kind.answer,)] else output
+    places = [path for path, _ in find(pattern, part)] if start else []
     if not places:
-        whole = output.get("body") if kind == "http" and isinstance(output, dict) else output
+        in_answer = kind.paths_start_in_answer and isinstance(output, dict)
+        whole = output.get(kind.answer) if in_answer else output
         raise InvalidInput(
             Problem("BK523", f"the path {text!r} leads nowhere in the output", suggest(pattern, whole))
         )
@@ -403,15 +405,8 @@ def _must_pass(candidate: Baseline, observation: Observation, project: Project) 
 
 def group_of(draft: Baseline, project: Project) -> str:
     """The folder of a new baseline: the host that it asks, the skill or the program that it runs."""
-    current = draft.current
-    if current.kind == "http":
-        base = project.words_of(draft).scope.values.get("base_url") or getattr(current.input, "url", "") or ""
-        return str(base).split("://")[-1].split("/")[0].rsplit("@")[-1].split(":")[0] or "http"
-    if current.kind == "skill":
-        return str(getattr(current.execution, "skill_name", "skill"))
-    if current.kind == "prompt":
-        return os.path.splitext(os.path.basename(current.input.prompt or "prompt"))[0]
-    return str(current.input.argv[0]).rsplit("/")[-1]
+    base_url = project.words_of(draft).scope.values.get("base_url")
+    return kind_of(draft.current).group(draft.current, base_url)
 
 
 # Which hosts of new baselines the configuration has to name, before CI asks them.
@@ -445,12 +440,11 @@ def unnamed(
 def _asked(project: Project, recipe: Recipe) -> Iterator[str]:
     """Where the recipe says that its requests go. An address that the operator gave in its place is given
     again."""
-    if not isinstance(recipe.execution, HttpExecution) or project.override_base_url is not None:
+    if project.override_base_url is not None:
         return
-    steps = recipe.input.steps if isinstance(recipe.input, HttpFlow) else [recipe.input]
-    for text in (recipe.execution.base_url, *(getattr(step, "url", None) for step in steps)):
+    for text in kind_of(recipe).addresses(recipe):
         try:
-            url = project.scope.expand(text, ()) if text else None
+            url = project.scope.expand(text, ())
             if isinstance(url, str) and url:
                 origin(url)
                 yield url

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from baselinekit.model.results import Outcome
-from baselinekit.replay.dispatch import Clients
+from baselinekit.replay.settings import Clients
 from baselinekit.workflow.pool import Stop
 
 

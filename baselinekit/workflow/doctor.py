@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from baselinekit.compare.dispatch import compile_baseline, least_similarity
 from baselinekit.errors import BaselinekitError, FirstOfEach, Problem, Refused, fault_of_ours
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, FieldRule, Rules
 from baselinekit.model.comparison import OLD_NAMES, PURPOSE, renamed
-from baselinekit.model.recipes import PromptInput, Recipe, Scores
+from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker
-from baselinekit.replay.dispatch import Clients
+from baselinekit.replay.settings import Clients
 from baselinekit.texts import Mask, clipped
 from baselinekit.tree.paths import children, of_any_row, render
 from baselinekit.variables import as_text
@@ -95,13 +96,13 @@ def _every_output(baseline: Baseline) -> Iterator[Baseline]:
 
 def _asked(recipe: Recipe, mask: Mask) -> Iterator[str]:
     """What a prompt or a skill is given, and by what it is graded."""
-    given = recipe.input.inputs if isinstance(recipe.input, PromptInput) else {}
+    given, file = kind_of(recipe).inputs(recipe)
     for name, value in given.items():
         text = as_text(value)
         yield f"  input     {name}: {clipped(text, _LONGEST_INPUT, mask, counted=False)}"
-    if isinstance(recipe.input, PromptInput) and recipe.input.inputs_from:
-        yield f"  inputs    {recipe.input.inputs_from}"
-    scores: Scores | None = getattr(recipe.execution, "scores", None)
+    if file:
+        yield f"  inputs    {file}"
+    scores = recipe.scores
     if scores is not None:
         by = scores.rubric if isinstance(scores.rubric, str) else ", ".join(scores.rubric)
         yield f"  scores    {by} (from {scores.scale[0]} to {scores.scale[-1]}, by {scores.model})"

@@ -6,11 +6,12 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Rules, Variant
 from baselinekit.model.observation import Observation
 from baselinekit.model.values import Json, Path
-from baselinekit.replay import dispatch as replaying
-from baselinekit.replay.dispatch import Clients
+from baselinekit.replay.environment import capture_environment
+from baselinekit.replay.settings import Clients
 from baselinekit.variables import as_text
 from baselinekit.workflow.project import Project
 
@@ -35,7 +36,7 @@ class CaptureEnvironment:
         with self._lock:
             if not self.seen:
                 project = self.project
-                found = replaying.capture_environment(
+                found = capture_environment(
                     project.root, project.config.environment, self.clients.execute, project.folders
                 )
                 self.seen = project.redactor.mask_value(found)
@@ -155,7 +156,7 @@ def environment_of(
     mask = project.redactor.mask_value
     environment = dict(around)
     base_url = project.words_of(baseline).scope.values.get("base_url")
-    if isinstance(base_url, str) and baseline.current.kind == "http":
+    if isinstance(base_url, str) and kind_of(baseline.current).asks_address:
         environment["base_url"] = project.redactor.mask(base_url)
     return {**mask(environment), **mask(dict(observation.environment))}
 

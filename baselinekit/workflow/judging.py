@@ -20,14 +20,17 @@ from baselinekit.errors import (
     cannot,
     fault_of_ours,
 )
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.comparison import Answers, Comparison, Difference, SimilarityQuestion
 from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import HttpRequest, Recipe, Scores
+from baselinekit.model.recipes import Recipe, Scores
 from baselinekit.model.results import Result, Spot
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.replay import dispatch as replaying
-from baselinekit.replay.dispatch import Setting
+from baselinekit.replay.environment import recipe_hash
+from baselinekit.replay.files import rubric_of
+from baselinekit.replay.settings import Setting
 from baselinekit.store import pending
 from baselinekit.texts import already_masked, clipped, many, shown
 from baselinekit.tree.equality import is_number
@@ -58,8 +61,7 @@ def check(baseline: Baseline, setting: Setting) -> None:
 def observe(recipe: Recipe, setting: Setting) -> Observation:
     """The recipe replayed, with `quality_scores` in the output where it asks for them."""
     observation = replaying.replay(recipe, setting)
-    scores: Scores | None = getattr(recipe.execution, "scores", None)
-    return observation if scores is None else _graded(observation, scores, setting)
+    return observation if recipe.scores is None else _graded(observation, recipe.scores, setting)
 
 
 def _graded(observation: Observation, scores: Scores, setting: Setting) -> Observation:
@@ -67,7 +69,7 @@ def _graded(observation: Observation, scores: Scores, setting: Setting) -> Obser
 
     output = observation.output
     text = _text_of(output)
-    rubric = replaying.rubric_of(scores, setting)
+    rubric = rubric_of(scores, setting)
     question = replace(rubric_question(text, rubric, scores), turn=setting.turn, asker=setting.asker)
     answer = setting.clients.models.ask(question)
     graded = read_scores(answer.text, text, rubric, scores)
@@ -300,7 +302,7 @@ class BaselineRunner:
             kind=baseline.current.kind,
             name=baseline.name,
             criticality=baseline.metadata.criticality,
-            recipe_hash=replaying.recipe_hash(baseline.current),
+            recipe_hash=recipe_hash(baseline.current),
             **{"line": None, **found},  # type: ignore[arg-type]  # the callers above name fields of Result
         )
 
@@ -345,11 +347,9 @@ class BaselineRunner:
 
 def target_of(recipe: Recipe, project: Project) -> str:
     """Whom a recipe asks, in one line, with the address where there is one."""
-    asked = replaying.target(recipe, partial(_expanded, project))
-    if isinstance(recipe.input, HttpRequest) and recipe.input.url is None:
-        base = project.override_base_url or getattr(recipe.execution, "base_url", None) or project.base_url
-        method, endpoint = asked.split(" ", 1)
-        asked = f"{method} {(base or '').rstrip('/')}{endpoint}"
+    kind = kind_of(recipe)
+    base_url = kind.base_url(recipe, project.override_base_url, project.base_url)
+    asked = kind.target(recipe, partial(_expanded, project), base_url)
     return clipped(_expanded(project, asked), _LONGEST_LINE, already_masked)
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import BaselinekitError, InvalidInput
-from baselinekit.kinds.responses import body_places, outcome_places
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import ArrayMode, Baseline, Known
 from baselinekit.model.comparison import Comparison
 from baselinekit.model.observation import Observation
@@ -23,7 +23,7 @@ from baselinekit.refresh.learning import (
     learnt,
     tells_time,
 )
-from baselinekit.replay.dispatch import Setting
+from baselinekit.replay.settings import Setting
 from baselinekit.secrets.finding import BY_NAME, likeness
 from baselinekit.tree.paths import children, render, with_values
 from baselinekit.variables import Redactor, Scope, names_in
@@ -193,9 +193,10 @@ def taught(
     comparisons = [first.compare(observation) for observation in observations[1:]]
     if all(comparison.passed for comparison in comparisons):
         return Taught(_stored(draft))
+    kind = kind_of(draft.current)
     look = ReplayView(
-        outcomes=outcome_places(draft.current),
-        wholes=body_places(draft.current),
+        outcomes=kind.outcomes(draft.current),
+        wholes=kind.answers(draft.current),
         numeric=first.type == "numeric",
         agreed=_Differing(comparisons).agreed,
         arrays=first.arrays,

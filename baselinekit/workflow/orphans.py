@@ -11,10 +11,10 @@ from shutil import which
 from typing import Literal
 
 from baselinekit.errors import BaselinekitError, Problem
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Known, Variant
-from baselinekit.model.recipes import CommandInput
 from baselinekit.model.results import Report
-from baselinekit.replay.dispatch import Clients
+from baselinekit.replay.settings import Clients
 from baselinekit.store import pending, records, state
 from baselinekit.texts import many
 from baselinekit.workflow.judging import check
@@ -86,8 +86,8 @@ def _is_gone(problem: Problem, baseline: Baseline) -> bool:
     """A program that is not named may be allowed in another way: it is gone when there is none."""
     if problem.code not in _GONE or _GONE[problem.code] not in problem.message:
         return False
-    asked = baseline.current.input
-    return not isinstance(asked, CommandInput) or ("/" not in asked.argv[0] and which(asked.argv[0]) is None)
+    family, name = kind_of(baseline.current).asks(baseline.current)
+    return family != "commands" or ("/" not in name and which(name) is None)
 
 
 def _outputs(project: Project, baselines: Sequence[Baseline]) -> Iterator[Orphan]:

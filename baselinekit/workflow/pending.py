@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from baselinekit.errors import BaselinekitError
-from baselinekit.kinds.responses import troubles
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import Seen
 from baselinekit.model.comparison import Comparison, Difference
@@ -12,7 +12,7 @@ from baselinekit.model.observation import Observation
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import texts_in
 from baselinekit.refresh.risk import compared_with
-from baselinekit.replay import dispatch as replaying
+from baselinekit.replay.environment import recipe_hash
 from baselinekit.tree.paths import children, render
 from baselinekit.variables import Redactor
 from baselinekit.workflow.environment import CaptureEnvironment, environment_of, observed_for
@@ -35,7 +35,7 @@ def seen_of(
         around = here.seen
     return Seen(
         id=baseline.id,
-        recipe_hash=replaying.recipe_hash(baseline.current),
+        recipe_hash=recipe_hash(baseline.current),
         resolved=resolved,
         captured_at=now,
         environment=environment_of(project, baseline, observation, around),
@@ -43,7 +43,11 @@ def seen_of(
         compared_with=compared_with(baseline),
         masked=masked,
         flaw=observation.flaw,
-        troubles=tuple(one.message for one in troubles(baseline.current, observation) if not one.visible),
+        troubles=tuple(
+            one.message
+            for one in kind_of(baseline.current).troubles(baseline.current, observation)
+            if not one.visible
+        ),
         unsettled=tuple(redactor.mask_value(list(_unsettled(comparison.differences)))),
         settled=tuple(f"{d.rule}: {d.note}" for d in comparison.differences if d.rule in _SETTLED),
         variant=baseline.variant,

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from baselinekit.model.questions import Answer, Ask
-from baselinekit.replay.dispatch import Clients
+from baselinekit.replay.settings import Clients
 
 # Work in threads, results in order: output never depends on which finished first. And how a run is
 # stopped.

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from baselinekit.errors import InvalidInput, Problem, nearest
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.config import Config, Environment, Variable
 from baselinekit.model.questions import Model
@@ -13,7 +14,7 @@ from baselinekit.model.values import Json
 from baselinekit.placeholders.pattern import RegexBudget
 from baselinekit.placeholders.table import Words
 from baselinekit.programs.git import Execute, Git
-from baselinekit.replay.dispatch import Ceilings, Clients, Setting, ceilings_of
+from baselinekit.replay.settings import Ceilings, Clients, Setting, ceilings_of
 from baselinekit.store import at_revision, config as configuration
 from baselinekit.trust import Trust, check_inside, in_ci, origins_in
 from baselinekit.variables import Redactor, Scope, Secret, as_text, parse_env_file
@@ -86,10 +87,8 @@ class Project:
     def words_of(self, baseline: Baseline) -> Words:
         """What placeholders mean for one baseline: `<<var(base_url)>>` is the address that it asks."""
         words = replace(self.words, regex_budget=RegexBudget(self.words.regex_budget.clock))
-        base = (
-            self.override_base_url or getattr(baseline.current.execution, "base_url", None) or self.base_url
-        )
-        if baseline.current.kind != "http" or base is None or "base_url" in self.scope.values:
+        base = kind_of(baseline.current).base_url(baseline.current, self.override_base_url, self.base_url)
+        if base is None or "base_url" in self.scope.values:
             return words
         if self.override_base_url is None:
             base = self.scope.expand(base, ("current", "execution", "base_url"))

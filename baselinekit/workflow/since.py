@@ -8,16 +8,18 @@ file that is gone counts as well."""
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from itertools import chain
 from typing import Any
 
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput
+from baselinekit.kinds.kind import EXECUTION, INPUT
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.config import Config
-from baselinekit.model.recipes import CommandInput, PromptInput, Recipe, Skill, SkillExecution
+from baselinekit.model.recipes import Recipe, Skill
 from baselinekit.model.values import Json, Path
 from baselinekit.programs.git import Git
 from baselinekit.store import at_revision, config as configuration
@@ -121,11 +123,9 @@ def request_files(baseline: Baseline, project: Project) -> Iterator[tuple[Path, 
     SKILL.md, are what is tested."""
     recipe, folder = baseline.current, os.path.dirname(baseline.source.file)
     starts = (folder, *_Used(baseline, project.config).starts(folder))
-    asked: Json = recipe.input
-    if isinstance(asked, CommandInput):
-        asked = replace(asked, argv=asked.argv[1:], files=[])
-    scores = getattr(recipe.execution, "scores", None)
-    for part, at in ((asked, ("current", "input")), (scores, ("current", "execution", "scores"))):
+    question: Json = kind_of(recipe).question(recipe)
+    parts = ((question, INPUT), (recipe.scores, (*EXECUTION, "scores")))
+    for part, at in parts:
         for path, text in _texts_at(part, at):
             for value in _expanded([text], project):
                 yield from ((path, name) for name in _named(value, starts))
@@ -135,7 +135,7 @@ def request_files(baseline: Baseline, project: Project) -> Iterator[tuple[Path, 
 
 def _named_in_inputs(recipe: Recipe, project: Project, folder: str) -> Iterator[str]:
     """What the file of a prompt's inputs names in its turn. Of one that cannot be read others tell."""
-    stated = recipe.input.inputs_from if isinstance(recipe.input, PromptInput) else None
+    _, stated = kind_of(recipe).inputs(recipe)
     for path in _expanded([stated] if stated else [], project):
         try:
             data = read(project.root, os.path.normpath(os.path.join(folder, path)))
@@ -162,24 +162,23 @@ class _Used:
 
     def __init__(self, baseline: Baseline, config: Config):
         recipe: Recipe = baseline.current
-        execution, rules = recipe.execution, baseline.comparison
+        rules = baseline.comparison
         known = baseline.baseline
         stated = (known.output_file, *(one.output_file for one in known.variants)) if known else ()
         self.outputs = [name for name in stated if name is not None]
-        self._skill = execution.skill_name if isinstance(execution, SkillExecution) else ""
-        self._cwd = recipe.input.cwd if isinstance(recipe.input, CommandInput) else None
-        commands = (
-            {recipe.input.argv[0]} if isinstance(recipe.input, CommandInput) and recipe.input.argv else set()
-        )
-        skills = {self._skill} if self._skill else set()
+        family, name = kind_of(recipe).asks(recipe)
+        self._skill = name if family == "skills" else ""
+        self._cwd = kind_of(recipe).working_folder(recipe)
+        self.names: dict[str, set[str]] = {"commands": set(), "skills": set(), "models": set()}
+        models: set[str | None] = {rules.method, *(rule.method for rule in rules.fields.values())}
+        if recipe.scores:
+            models.add(recipe.scores.model)
         entry = config.skills.get(self._skill)
-        scores = getattr(execution, "scores", None)
-        asked = {getattr(execution, "model", None), scores.model if scores else None}
         if self._skill and (entry is None or entry.folder):
-            asked.add((entry or Skill()).model)
-        asked |= {rules.method, *(rule.method for rule in rules.fields.values())}
-        models = {name for name in asked if name}
-        self.names: dict[str, set[str]] = {"commands": commands, "skills": skills, "models": models}
+            models.add((entry or Skill()).model)
+        self.names["models"] |= {model for model in models if model}
+        if name:
+            self.names[family].add(name)
         entries: dict[str, dict[str, Any]] = {
             "commands": dict(config.commands),
             "skills": dict(config.skills),

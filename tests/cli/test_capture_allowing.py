@@ -11,7 +11,8 @@ import pytest
 from console import Console, console
 from test_review import _tty
 
-from baselinekit.model.recipes import HttpExecution, HttpFlow, HttpRequest, Recipe
+from baselinekit.kinds.http import HttpExecution, HttpFlow
+from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.workflow.capture import unnamed
 from baselinekit.workflow.project import Operator, Project, open_project
 

@@ -15,9 +15,11 @@ from pydantic import TypeAdapter
 
 from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.errors import BaselinekitError, InvalidInput
+from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe, SkillExecution
+from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.placeholders.table import Words
 
 

@@ -3,6 +3,9 @@
 from typing import Any
 
 from baselinekit.compare.dispatch import Matcher, compile_baseline
+from baselinekit.kinds.command import CommandExecution, CommandInput
+from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import (
     Baseline,
     By,
@@ -16,14 +19,7 @@ from baselinekit.model.baselines import (
 )
 from baselinekit.model.comparison import Comparison
 from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import (
-    CommandExecution,
-    CommandInput,
-    HttpExecution,
-    HttpRequest,
-    Recipe,
-    SkillExecution,
-)
+from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.model.values import Json
 from baselinekit.placeholders.table import Words
 from baselinekit.tree.paths import render

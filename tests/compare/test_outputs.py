@@ -6,8 +6,9 @@ import pytest
 import ruled
 
 from baselinekit.errors import InvalidInput
+from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import HttpExecution, HttpFlow, HttpRequest, Recipe
+from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.model.values import Json
 
 ACTUAL = {

@@ -7,8 +7,9 @@ import ruled
 
 from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.errors import InvalidInput
+from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.baselines import Baseline, Known
-from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe
+from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import Words
 

@@ -10,13 +10,14 @@ from baselinekit.evals.attempts import Outside
 from baselinekit.evals.run import RunPolicy, run
 from baselinekit.evals.selection import Choice
 from baselinekit.grade.by_text import ExactMatch
+from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.evals import Case, Expected, Suite, SuiteConfig
 from baselinekit.model.graders import Grader
 from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.model.questions import Answer, Ask, Usage
-from baselinekit.model.recipes import Recipe, SkillExecution
+from baselinekit.model.recipes import Recipe
 from baselinekit.model.results import Report, Result
-from baselinekit.replay.dispatch import Clients
+from baselinekit.replay.settings import Clients
 from baselinekit.workflow.context import Clock, RunContext
 from baselinekit.workflow.pool import Stop
 from baselinekit.workflow.project import Operator, Project, open_project

@@ -11,12 +11,13 @@ from evalcases import CONFIG, EXACT, World, case, suite
 from baselinekit.errors import Refused, cannot
 from baselinekit.evals.attempts import Outside, Time
 from baselinekit.grade.by_model import ModelJudge, Scoring
+from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.model.evals import Case
 from baselinekit.model.graders import Call, FunctionOutput, Grader
 from baselinekit.model.observation import ProcessResult, ProcessSpec, Ran, Request, Response
 from baselinekit.model.questions import Answer, Ask
-from baselinekit.model.recipes import HttpExecution, HttpFlow, HttpRequest, Recipe
-from baselinekit.replay.dispatch import Clients
+from baselinekit.model.recipes import HttpRequest, Recipe
+from baselinekit.replay.settings import Clients
 
 JUDGE = Grader("judge", "model", ModelJudge("is it kind?", scoring=Scoring("boolean")))
 CALLS = Grader("calls", "code", FunctionOutput("f", [Call(4, [2])]))

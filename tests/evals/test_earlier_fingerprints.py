@@ -16,21 +16,16 @@ from baselinekit.evals.journalling import key_of
 from baselinekit.grade.by_matcher import BaselineMatch
 from baselinekit.grade.by_model import ModelJudge, Scoring
 from baselinekit.grade.by_schema import JsonSchema
+from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.prompt import PromptExecution, PromptInput
+from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.evals import Case
 from baselinekit.model.graders import Grader
 from baselinekit.model.questions import Answer, Ask
-from baselinekit.model.recipes import (
-    HttpExecution,
-    HttpRequest,
-    PromptExecution,
-    PromptInput,
-    Recipe,
-    Scores,
-    SkillExecution,
-)
+from baselinekit.model.recipes import HttpRequest, Recipe, Scores
 from baselinekit.model.results import Report, Result
-from baselinekit.replay.dispatch import Clients
+from baselinekit.replay.settings import Clients
 from baselinekit.suites.loading import load_cases
 from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.project import Operator, open_project

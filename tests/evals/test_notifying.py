@@ -19,7 +19,7 @@ from baselinekit.model.evals import Gate, Reporting
 from baselinekit.model.observation import ProcessResult, ProcessSpec
 from baselinekit.programs.process import Processes
 from baselinekit.replay.client import Client
-from baselinekit.replay.dispatch import Clients
+from baselinekit.replay.settings import Clients
 from baselinekit.workflow.project import Operator, Project, open_project
 
 RUN = report(result("a", "+"), result("b", "-"))

@@ -7,12 +7,13 @@ from typing import Any
 from baselinekit.grade.graders import grade
 from baselinekit.grade.judging import nonce_of
 from baselinekit.grade.task import GradeClients
+from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.graders import Grader, Method
 from baselinekit.model.grades import Grade
 from baselinekit.model.observation import Observation
 from baselinekit.model.questions import Answer, Ask, Usage
-from baselinekit.model.recipes import PromptExecution, PromptInput, Recipe
+from baselinekit.model.recipes import Recipe
 
 RECIPE = Recipe(PromptInput(text="Reverse: hello"), PromptExecution("prompt"))
 

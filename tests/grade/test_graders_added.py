@@ -10,11 +10,12 @@ from cases import case
 from baselinekit.errors import Problem
 from baselinekit.grade.graders import GRADERS, asks, by_config, files_of, grade, problems_of
 from baselinekit.grade.task import GradeClients, GraderType, Task, text_of
+from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.graders import Grader
 from baselinekit.model.grades import Grade
 from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe
+from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.model.values import STRICT
 from baselinekit.suites.dialects.expecting import Given
 from baselinekit.suites.dialects.graders import read

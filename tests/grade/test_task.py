@@ -8,17 +8,13 @@ from baselinekit.grade.by_schema import JsonSchema
 from baselinekit.grade.by_text import Contains, ExactMatch, MustInclude, RegexMatch
 from baselinekit.grade.graders import grade, problems_of
 from baselinekit.grade.task import GradeClients
+from baselinekit.kinds.command import CommandExecution, CommandInput
+from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.graders import Call, FunctionOutput, Grader, Method
 from baselinekit.model.observation import Observation, Ran, Returned
-from baselinekit.model.recipes import (
-    CommandExecution,
-    CommandInput,
-    HttpExecution,
-    HttpRequest,
-    Recipe,
-    SkillExecution,
-)
+from baselinekit.model.recipes import HttpRequest, Recipe
 
 COMMAND = Recipe(CommandInput(["x"]), CommandExecution("command"))
 REQUEST = Recipe(HttpRequest(), HttpExecution("http"))

@@ -22,12 +22,14 @@ from server import JSON, TEXT, chunked, head, whole
 
 from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import BaselinekitError
+from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.config import HttpDefaults
-from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe, Surroundings
+from baselinekit.model.recipes import HttpRequest, Recipe, Surroundings
 from baselinekit.placeholders.table import Words
 from baselinekit.replay.client import Client
-from baselinekit.replay.dispatch import Clients, Setting, replay
+from baselinekit.replay.dispatch import replay
+from baselinekit.replay.settings import Clients, Setting
 from baselinekit.trust import Trust
 from baselinekit.variables import Redactor, Scope
 

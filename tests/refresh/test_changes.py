@@ -7,7 +7,9 @@ from itertools import count
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.kinds.responses import Outcome
+from baselinekit.kinds.command import ExitCode
+from baselinekit.kinds.http import HttpStatus
+from baselinekit.kinds.kind import OutcomePlace
 from baselinekit.model.changes import Change
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.table import Words
@@ -34,11 +36,11 @@ def told(changes: list[Change]) -> list[str]:
     return [f"{change.kind} {render(change.path)} {change.risk}" for change in changes]
 
 
-OUTCOMES: dict[Path, Outcome] = {
-    ("status",): Outcome("status"),
-    ("exit_code",): Outcome("exit_code"),
-    ("login", "status"): Outcome("status", "login"),
-    ("b",): Outcome("status", "buy"),
+OUTCOMES: dict[Path, OutcomePlace] = {
+    ("status",): HttpStatus(),
+    ("exit_code",): ExitCode(),
+    ("login", "status"): HttpStatus("login"),
+    ("b",): HttpStatus("buy"),
 }
 ROWS = [
     {"id": 1, "n": "a", "t": "<<any>>"},

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from baselinekit.compare.dispatch import compile_baseline
+from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import Recipe, SkillExecution
+from baselinekit.model.recipes import Recipe
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.learning import Lesson, ReplayView, learnt

@@ -11,9 +11,11 @@ import pytest
 from replay_world import FakeDoors
 
 from baselinekit.errors import CannotReplay, InvalidInput, Refused
+from baselinekit.kinds.command import CommandExecution, CommandInput
 from baselinekit.model.observation import ProcessResult, ProcessSpec
-from baselinekit.model.recipes import Command, CommandExecution, CommandInput, Recipe
-from baselinekit.replay.dispatch import Setting, check, replay
+from baselinekit.model.recipes import Command, Recipe
+from baselinekit.replay.dispatch import check, replay
+from baselinekit.replay.settings import Setting
 from baselinekit.trust import Trust
 from baselinekit.variables import Scope
 

@@ -8,11 +8,13 @@ import pytest
 from replay_world import FakeDoors, answer
 
 from baselinekit.errors import CannotReplay, InvalidInput
-from baselinekit.model.recipes import HttpExecution, HttpFlow, HttpRequest, Recipe
+from baselinekit.kinds.http import HttpExecution, HttpFlow
+from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.model.values import Json
 from baselinekit.replay.computed import compute, is_computed, proven
-from baselinekit.replay.dispatch import Setting, check, replay
+from baselinekit.replay.dispatch import check, replay
 from baselinekit.replay.http import pick
+from baselinekit.replay.settings import Setting
 
 BODY = {
     "items": [{"id": 2, "name": "b"}, {"id": 1, "name": "a"}],

@@ -11,11 +11,12 @@ from replay_world import FakeDoors
 
 from baselinekit import __version__
 from baselinekit.errors import CannotReplay, Problem
+from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.observation import ProcessResult, ProcessSpec
-from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe, SkillExecution
+from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.programs.process import Processes
-from baselinekit.replay.dispatch import capture_environment, recipe_hash, target
-from baselinekit.texts import already_masked
+from baselinekit.replay.environment import capture_environment, recipe_hash
 
 EXECUTE = Processes().execute
 
@@ -104,11 +105,6 @@ def test_a_recipe_s_hash_is_of_what_it_says() -> None:
     ]
     assert len({recipe_hash(recipe) for recipe in [GET, *others]}) == 5
     assert recipe_hash(others[3]) == recipe_hash(replace(others[3], input={"b": 2, "a": 1}))
-
-
-def test_a_recipe_s_target_is_as_it_is_written() -> None:
-    assert target(GET, already_masked) == "GET /users"
-    assert target(Recipe({}, SkillExecution("skill", "x")), already_masked) == "skill x"
 
 
 def test_the_fake_doors_are_not_asked(tmp_path: Path) -> None:

@@ -9,11 +9,12 @@ import pytest
 from replay_world import RawServer, http
 
 from baselinekit.errors import CannotReplay, Problem, Refused
+from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.observation import Request
-from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe
+from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.replay.client import Client
-from baselinekit.replay.dispatch import Setting, check, replay
-from baselinekit.replay.settings import Clients
+from baselinekit.replay.dispatch import check, replay
+from baselinekit.replay.settings import Clients, Setting
 from baselinekit.trust import Trust, origins_in
 
 META = "169.254.169.254"

@@ -9,9 +9,11 @@ import pytest
 from asked_models import answering
 
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
+from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.questions import Answer, Ask, Message, Tool, ToolCall, Usage
-from baselinekit.model.recipes import PromptExecution, PromptInput, Recipe, Scores
-from baselinekit.replay.dispatch import Setting, check, replay
+from baselinekit.model.recipes import Recipe, Scores
+from baselinekit.replay.dispatch import check, replay
+from baselinekit.replay.settings import Setting
 from baselinekit.variables import Scope, Secret
 
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Refused
+from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.config import HttpDefaults
 from baselinekit.model.observation import Request
-from baselinekit.model.recipes import Auth, HttpExecution, HttpRequest, Surroundings
+from baselinekit.model.recipes import Auth, HttpRequest, Surroundings
 from baselinekit.replay.request import compose, redirects_of, retries_of
 from baselinekit.replay.settings import Setting
 from baselinekit.variables import Scope

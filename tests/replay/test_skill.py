@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from baselinekit.errors import CannotReplay, InvalidInput, Refused
-from baselinekit.model.recipes import Recipe, Skill, SkillExecution
-from baselinekit.replay.dispatch import Setting, check, replay
+from baselinekit.kinds.skill import SkillExecution
+from baselinekit.model.recipes import Recipe, Skill
+from baselinekit.replay.dispatch import check, replay
+from baselinekit.replay.settings import Setting
 from baselinekit.variables import Scope
 
 ECHO = Skill(command=["cat"])

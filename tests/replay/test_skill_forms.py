@@ -10,9 +10,11 @@ from asked_models import AskedModels, answering
 from replay_world import RawServer, http
 
 from baselinekit.errors import CannotReplay, InvalidInput, Refused
+from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.questions import Answer, ToolCall, Usage
-from baselinekit.model.recipes import HttpRequest, Recipe, Scores, Skill, SkillExecution
-from baselinekit.replay.dispatch import Setting, check, replay
+from baselinekit.model.recipes import HttpRequest, Recipe, Scores, Skill
+from baselinekit.replay.dispatch import check, replay
+from baselinekit.replay.settings import Setting
 from baselinekit.variables import Scope, Secret
 
 

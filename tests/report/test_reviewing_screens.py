@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.baselines import Baseline, Known, Source
 from baselinekit.model.changes import (
     Change,
@@ -18,7 +19,7 @@ from baselinekit.model.changes import (
     Seen,
     UnchangedPart,
 )
-from baselinekit.model.recipes import HttpExecution, HttpRequest, Recipe
+from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.report.reviewing import describe_decision, format_screen
 from baselinekit.report.style import Style, fitted, width, wrapped
 

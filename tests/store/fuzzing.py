@@ -23,7 +23,7 @@ from baselinekit.documents import jsonfile, yamlwrite
 from baselinekit.documents.languages import language
 from baselinekit.errors import BaselinekitError, NothingSelected, Problem
 from baselinekit.model.observation import ProcessResult, ProcessSpec
-from baselinekit.replay.dispatch import Clients
+from baselinekit.replay.settings import Clients
 from baselinekit.workflow.doctor import examine
 from baselinekit.workflow.project import Operator, Project, open_project
 

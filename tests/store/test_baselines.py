@@ -10,8 +10,11 @@ import pytest
 from storehelp import EXAMPLES, write, write_baseline
 
 from baselinekit.errors import InvalidInput, Place, Refused
+from baselinekit.kinds.command import CommandInput
+from baselinekit.kinds.http import HttpFlow
+from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Options, Tolerance
-from baselinekit.model.recipes import CommandInput, HttpFlow, HttpRequest, SkillExecution
+from baselinekit.model.recipes import HttpRequest
 from baselinekit.model.values import ABSENT
 from baselinekit.store.locating import locate, locate_all
 from baselinekit.store.reading import discover, load, parse_record, read_record

@@ -11,16 +11,13 @@ from baselinekit.grade.by_matcher import BaselineMatch, StructuralMatch
 from baselinekit.grade.by_model import ModelJudge
 from baselinekit.grade.by_schema import JsonSchema
 from baselinekit.grade.by_text import Contains, ExactMatch, MustInclude, RegexMatch
+from baselinekit.kinds.command import CommandInput
+from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.prompt import PromptExecution, PromptInput
+from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.evals import Case
 from baselinekit.model.graders import Call, FunctionOutput, Grader, HumanRating
-from baselinekit.model.recipes import (
-    CommandInput,
-    HttpExecution,
-    HttpRequest,
-    PromptExecution,
-    PromptInput,
-    SkillExecution,
-)
+from baselinekit.model.recipes import HttpRequest
 from baselinekit.store.locating import locate
 from baselinekit.suites.loading import load_cases
 

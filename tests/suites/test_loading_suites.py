@@ -9,9 +9,10 @@ from storehelp import BASELINE, EXAMPLES, write
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Refused
 from baselinekit.grade.by_model import ModelJudge
+from baselinekit.kinds.prompt import PromptExecution
+from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.evals import Reporting, Suite, SuiteConfig
 from baselinekit.model.graders import Call, FunctionOutput
-from baselinekit.model.recipes import PromptExecution, SkillExecution
 from baselinekit.suites.loading import load_cases, load_evals, load_suite
 
 CASE = "id: {id}\ninput: {{type: prompt, content: x}}\nexpected: {{value: y}}\n"

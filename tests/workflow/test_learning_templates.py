@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from baselinekit.compare.dispatch import compile_baseline
+from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Baseline, Known
 from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import Recipe, SkillExecution
+from baselinekit.model.recipes import Recipe
 from baselinekit.placeholders.table import Words
 from baselinekit.variables import Redactor, Scope, Secret
 from baselinekit.workflow.learning import Templating, secrets_in, with_names

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 from baselinekit.errors import Problem
+from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.baselines import Baseline, Known, Metadata, Observed, Options, Rules, Source
-from baselinekit.model.recipes import HttpExecution, HttpRequest
+from baselinekit.model.recipes import HttpRequest
 from baselinekit.model.values import ABSENT, STRICT, Json, Path
 from baselinekit.schema.validate import check
 from baselinekit.store.checks import check_lists

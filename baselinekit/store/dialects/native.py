@@ -5,102 +5,49 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
 from baselinekit.errors import Problem
+from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.baselines import Baseline, Known, Metadata, Rules, Source
-from baselinekit.model.recipes import (
-    CommandExecution,
-    CommandInput,
-    HttpExecution,
-    HttpFlow,
-    HttpRequest,
-    PromptExecution,
-    PromptInput,
-    Recipe,
-    SkillExecution,
-)
+from baselinekit.model.recipes import Execution, Recipe
 from baselinekit.model.values import STRICT, Json, Path
-from baselinekit.schema.complaints import KINDS
 from baselinekit.schema.validate import check, schema_of
 from baselinekit.store import checks
 
 
-@dataclass(frozen=True, slots=True)
-class HttpCurrent:
-    """`current:` with one HTTP request."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
-
-    input: HttpRequest
-    execution: HttpExecution
-
-
-@dataclass(frozen=True, slots=True)
-class FlowCurrent:
-    """`current:` with HTTP requests in order."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
-
-    input: HttpFlow
-    execution: HttpExecution
-
-
-@dataclass(frozen=True, slots=True)
-class CommandCurrent:
-    """`current:` with a program."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
-
-    input: CommandInput
-    execution: CommandExecution
-
-
-@dataclass(frozen=True, slots=True)
-class SkillCurrent:
-    """`current:` with a skill, whose input is anything."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
-
-    execution: SkillExecution
-    input: Json = None
-
-
-@dataclass(frozen=True, slots=True)
-class PromptCurrent:
-    """`current:` with a prompt."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
-
-    input: PromptInput
-    execution: PromptExecution
-
-
 class _ByKind:
-    """How the kind of a `current:` is told. Unknown ones get better words than pydantic's
+    """How the form of a `current:` is told. Unknown kinds get better words than pydantic's
     (schema/complaints.py)."""
 
     choices: ClassVar[dict[str, Any]] = {
-        "<http>": HttpCurrent,
-        "<flow>": FlowCurrent,
-        "<command>": CommandCurrent,
-        "<skill>": SkillCurrent,
-        "<prompt>": PromptCurrent,
+        f"<{form.__name__}>": form for kind in KINDS.values() for form in kind.currents
     }
 
     def tag(self, value: Json) -> str | None:
-        if not isinstance(value, dict) or not isinstance(value.get("execution"), dict):
-            return None
-        kind = value["execution"].get("type")
-        flow = kind == "http" and isinstance(value.get("input"), dict) and "steps" in value["input"]
-        return "<flow>" if flow else f"<{kind}>" if kind in KINDS else None
+        form = self._form(value)
+        return f"<{form.__name__}>" if form else None
 
     def member(self, value: Json) -> Any:
-        return self.choices.get(self.tag(value) or "")
+        return self._form(value)
+
+    @staticmethod
+    def _form(value: Json) -> type[Any] | None:
+        if not isinstance(value, dict) or not isinstance(value.get("execution"), dict):
+            return None
+        name = value["execution"].get("type")
+        kind = KINDS.get(name) if isinstance(name, str) else None
+        return kind.current_of(value.get("input")) if kind else None
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        choices = {tag: handler.generate_schema(kind) for tag, kind in self.choices.items()}
-        return {"type": "tagged-union", "choices": choices, "discriminator": self.tag}
+        return {
+            "type": "tagged-union",
+            "choices": {tag: handler.generate_schema(form) for tag, form in self.choices.items()},
+            "discriminator": self.tag,
+            "custom_error_type": "unknown_kind",
+            "custom_error_message": "of no known kind",
+            "custom_error_context": {"kinds": ", ".join(KINDS)},
+        }
 
 
-Current = Annotated[HttpCurrent | FlowCurrent | CommandCurrent | SkillCurrent | PromptCurrent, _ByKind()]
+Current = Annotated[Any, _ByKind()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +69,7 @@ class BaselineRecord:
 _MAY_BE_EMPTY = ("baseline", "comparison", "metadata")
 _PARTS: dict[str, tuple[Any, Callable[[Any], Iterable[Problem]]]] = {
     "baseline": (Known, checks.check_known),
-    "current": (Current, checks.check_recipe),
+    "current": (Current, lambda current: kind_of(current).check(current)),
     "comparison": (Rules, checks.check_rules),
     "metadata": (Metadata, checks.check_metadata),
 }
@@ -163,13 +110,9 @@ def path(native: Path) -> Path:
     return native
 
 
-def recipe(asked: Json, execution: object) -> Recipe:
-    """A recipe with its methods in capitals."""
-    if isinstance(asked, HttpRequest):
-        asked = _in_capitals(asked)
-    elif isinstance(asked, HttpFlow) and any(not step.method.isupper() for step in asked.steps):
-        asked = replace(asked, steps=[_in_capitals(step) for step in asked.steps])
-    return Recipe(asked, execution)  # type: ignore[arg-type]  # pydantic has chosen a member of the union
+def recipe(asked: Json, execution: Execution) -> Recipe:
+    """A recipe with its input as everybody expects it."""
+    return Recipe(KINDS[execution.type].normalize(asked), execution)
 
 
 def problems_of(baseline: Baseline) -> list[Problem]:
@@ -177,7 +120,7 @@ def problems_of(baseline: Baseline) -> list[Problem]:
     return [
         *checks.check_id(baseline.id),
         *checks.check_known(baseline.baseline),
-        *checks.check_recipe(baseline.current),
+        *kind_of(baseline.current).check(baseline.current),
         *checks.check_rules(baseline.comparison),
         *checks.check_metadata(baseline.metadata),
     ]
@@ -194,12 +137,6 @@ def settled(rules: Rules) -> Rules:
         require_keys=rules.require_keys or options.require_keys or [],
         options=replace(options, ignore_values=None, require_keys=None),
     )
-
-
-def _in_capitals(request: HttpRequest) -> HttpRequest:
-    if request.method.isupper() or "{{" in request.method:
-        return request
-    return replace(request, method=request.method.upper())
 
 
 def json_schema() -> dict[str, Any]:

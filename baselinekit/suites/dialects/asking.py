@@ -4,35 +4,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-from baselinekit.documents.yamlwrite import dump
 from baselinekit.errors import BaselinekitError, Problem, nearest
-from baselinekit.model.recipes import (
-    CommandExecution,
-    CommandInput,
-    Execution,
-    HttpExecution,
-    HttpRequest,
-    PromptExecution,
-    PromptInput,
-    Recipe,
-    SkillExecution,
-)
+from baselinekit.kinds import command, http, skill
+from baselinekit.kinds.command import CommandInput
+from baselinekit.kinds.kind import RecipeKind
+from baselinekit.kinds.table import KINDS, kind_of
+from baselinekit.model.recipes import Execution, HttpRequest, Recipe
 from baselinekit.model.values import STRICT, Json
 from baselinekit.schema.complaints import found
 from baselinekit.schema.places import below
 from baselinekit.schema.validate import check
-from baselinekit.store import checks
 from baselinekit.store.dialects.native import recipe as native_recipe
 from baselinekit.store.files import MAX_OUTPUT_BYTES, read
 from baselinekit.store.records import beside
 from baselinekit.variables import unexpanded
 
-EXECUTIONS: dict[str, Any] = {
-    "prompt": PromptExecution,
-    "skill": SkillExecution,
-    "http": HttpExecution,
-    "command": CommandExecution,
-}
+EXECUTIONS: dict[str, Any] = {name: kind.execution for name, kind in KINDS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +64,7 @@ def recipe(raw: Json, own: Execution | None, where: CaseOrigin) -> tuple[Recipe 
         return None, problems
     made, problems = _KINDS[asked.type](asked, own, where)
     if made is not None and not problems:
-        problems = [replace(one, at=_here(one.at or (), asked)) for one in checks.check_recipe(made)]
+        problems = [replace(one, at=_here(one.at or (), asked)) for one in kind_of(made).check(made)]
     return (None if problems else made), problems
 
 
@@ -110,13 +97,9 @@ def _texted(
     text: str, asked: StatedInput, own: Execution | None, where: CaseOrigin
 ) -> tuple[Recipe | None, list[Problem]]:
     target = own or where.target
-    if isinstance(target, SkillExecution):
-        given: Json = text if asked.context is None else {"content": text, "context": asked.context}
-        return Recipe(given, target), []
-    if isinstance(target, PromptExecution):
-        if asked.context is not None:
-            text = f"{text}\n\nContext:\n{dump(asked.context)}"
-        return Recipe(PromptInput(text=text), target), []
+    question = KINDS[target.type].input_of_text(text, asked.context)
+    if question is not None:
+        return Recipe(question, target), []
     what = f"a {asked.type} is for a model or a skill, not for {target.type}"
     return None, [Problem("BK715", what, "`execution: {type: skill, skill_name: …}`", at=("type",))]
 
@@ -125,22 +108,18 @@ def _request(
     asked: StatedInput, own: Execution | None, where: CaseOrigin
 ) -> tuple[Recipe | None, list[Problem]]:
     request, problems = check(HttpRequest, asked.content)
-    target = own or (where.target if isinstance(where.target, HttpExecution) else HttpExecution("http"))
-    if request is None or not isinstance(target, HttpExecution):
-        return None, [*below(problems, ("content",)), *_other(asked, target, HttpExecution, "type: http")]
+    target, other = _target(asked, own, where, http.KIND, "type: http")
+    if request is None or other:
+        return None, [*below(problems, ("content",)), *other]
     return native_recipe(request, target), []
 
 
 def _skill(
     asked: StatedInput, own: Execution | None, where: CaseOrigin
 ) -> tuple[Recipe | None, list[Problem]]:
-    target = own or where.target
-    if not isinstance(target, SkillExecution):
-        return None, _other(asked, target, SkillExecution, "type: skill, skill_name: …")
-    return Recipe(
-        asked.content if asked.context is None else {"content": asked.content, "context": asked.context},
-        target,
-    ), []
+    target, other = _target(asked, own or where.target, where, skill.KIND, "type: skill, skill_name: …")
+    content = asked.content if asked.context is None else {"content": asked.content, "context": asked.context}
+    return None if other else Recipe(content, target), other
 
 
 def _command(
@@ -150,23 +129,22 @@ def _command(
     stated, problems = check(CommandInput, content)
     if isinstance(asked.content, list):
         problems = [replace(one, at=(one.at or ())[1:]) for one in problems]
-    target = own or (
-        where.target if isinstance(where.target, CommandExecution) else CommandExecution("command")
-    )
-    if stated is None or not isinstance(target, CommandExecution):
-        return None, [
-            *below(problems, ("content",)),
-            *_other(asked, target, CommandExecution, "type: command"),
-        ]
+    target, other = _target(asked, own, where, command.KIND, "type: command")
+    if stated is None or other:
+        return None, [*below(problems, ("content",)), *other]
     return Recipe(stated, target), []
 
 
-def _other(asked: StatedInput, target: Execution, wanted: Any, words: str) -> list[Problem]:
-    """A recipe of another kind than the input."""
-    if isinstance(target, wanted):
-        return []
+def _target(
+    asked: StatedInput, own: Execution | None, where: CaseOrigin, kind: RecipeKind, words: str
+) -> tuple[Execution, list[Problem]]:
+    """Whom an input of one kind is asked of, and what is wrong where the case itself names another kind."""
+    usual = where.target.type == kind.name
+    target: Execution = own or (where.target if usual else kind.execution(kind.name))
+    if target.type == kind.name:
+        return target, []
     what = f"an input of `type: {asked.type}` cannot go to an execution of `type: {target.type}`"
-    return [Problem("BK715", what, f"`execution: {{{words}}}`", at=("type",))]
+    return target, [Problem("BK715", what, f"`execution: {{{words}}}`", at=("type",))]
 
 
 def _kind(wanted: str, content: Json) -> Problem:

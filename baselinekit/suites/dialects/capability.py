@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 from baselinekit.errors import Problem
+from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.model.baselines import Number, Source
 from baselinekit.model.evals import Case, Expected, Kind
 from baselinekit.model.graders import Grader
-from baselinekit.model.recipes import Execution, PromptExecution, Seconds
+from baselinekit.model.recipes import Execution, Seconds
 from baselinekit.model.values import ABSENT, STRICT, Json, Path
 from baselinekit.schema.places import below
 from baselinekit.schema.validate import check

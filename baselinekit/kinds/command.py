@@ -1,0 +1,100 @@
+"""A command: a program that the configuration names, run to its end."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+from baselinekit.errors import Problem
+from baselinekit.kinds.kind import INPUT, Family, OutcomePlace, RecipeKind
+from baselinekit.model.recipes import Recipe, Seconds
+from baselinekit.model.values import ABSENT, STRICT, Json, Path
+from baselinekit.texts import Mask
+
+
+@dataclass(frozen=True, slots=True)
+class CommandInput:
+    """A program and what it is given. `argv[0]` is a name under `commands:` in the configuration, or any
+    program when the operator allows it (`--allow-exec`)."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    argv: list[str]
+    stdin: Json = ABSENT
+    env: dict[str, str] = field(default_factory=dict)
+    cwd: str | None = None
+    files: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandExecution:
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    type: Literal["command"]
+    timeout: Seconds | None = None
+    parse: Literal["text", "json"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommandCurrent:
+    """`current:` with a program."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    input: CommandInput
+    execution: CommandExecution
+
+
+class ExitCode(OutcomePlace):
+    __slots__ = ()
+
+    def severity(self, number: int) -> int:
+        return 2 if number < 0 else int(number > 0)
+
+    def describe(self, number: int) -> str:
+        if number < 0:
+            return f"the program was killed by signal {-number}"
+        return f"the program ended with exit code {number}"
+
+
+class CommandKind(RecipeKind):
+    name = "command"
+    execution = CommandExecution
+    currents = (CommandCurrent,)
+    noun = "result"
+    parts = ("exit_code", "stdout", "stderr", "files")
+    answer = "stdout"
+
+    def check(self, recipe: Recipe) -> Iterator[Problem]:
+        argv = recipe.input.argv
+        if not (argv and argv[0]):
+            yield Problem(
+                "BK108", "`argv` names no program", "such as [mytool, --version]", at=(*INPUT, "argv")
+            )
+        yield from super().check(recipe)
+
+    def outcomes(self, recipe: Recipe) -> dict[Path, OutcomePlace]:
+        return {("exit_code",): ExitCode()}
+
+    def answers(self, recipe: Recipe) -> tuple[Path, ...]:
+        return (("stdout",), ("stderr",))
+
+    def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
+        return " ".join(recipe.input.argv)
+
+    def group(self, recipe: Recipe, base_url: Json) -> str:
+        return str(recipe.input.argv[0]).rsplit("/")[-1]
+
+    def asks(self, recipe: Recipe) -> tuple[Family, str]:
+        return "commands", recipe.input.argv[0] if recipe.input.argv else ""
+
+    def question(self, recipe: Recipe) -> CommandInput:
+        """The program itself is what is tested, and so are the files that it writes."""
+        asked: CommandInput = recipe.input
+        return replace(asked, argv=asked.argv[1:], files=[])
+
+    def working_folder(self, recipe: Recipe) -> str | None:
+        folder: str | None = recipe.input.cwd
+        return folder
+
+
+KIND = CommandKind()

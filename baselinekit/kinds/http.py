@@ -1,0 +1,292 @@
+"""An HTTP request, or a flow of them: requests in order, of which each may hand values to the next.
+
+A flow is no kind of its own: it is a list of requests with the execution of one, and one request is a flow of
+one step whose output is compared whole."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+from urllib.parse import urlsplit
+
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.kinds.kind import EXECUTION, INPUT, OutcomePlace, RecipeKind, check_limits, with_limit
+from baselinekit.model.observation import Observation
+from baselinekit.model.recipes import Auth, HttpRequest, Recipe, Scalar, Seconds
+from baselinekit.model.values import ABSENT, STRICT, Json, Path
+from baselinekit.texts import Mask
+from baselinekit.tree.paths import Pattern, parse, roots
+
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_TARGETS = ("endpoint", "path", "url")
+_BODIES = ("json", "body", "form", "files")
+
+
+@dataclass(frozen=True, slots=True)
+class HttpFlow:
+    """Requests in order. The last output is compared, or what `collect` names: steps by their name, or
+    `{key: "step.path"}`."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    steps: list[HttpRequest]
+    collect: list[str] | dict[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HttpExecution:
+    """What all requests of a recipe share; a request's own setting goes before it."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    type: Literal["http"]
+    base_url: str | None = None
+    headers: dict[str, Scalar] = field(default_factory=dict)
+    auth: Auth | None = None
+    cookies: dict[str, str] = field(default_factory=dict)
+    timeout: Seconds | None = None
+    redirects: int | bool | None = None
+    retries: int | None = None
+    keep_headers: list[str] | None = None
+    verify: bool | str | None = None
+    cert: str | None = None
+    http2: bool | None = None
+    max_body: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HttpCurrent:
+    """`current:` with one HTTP request."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    input: HttpRequest
+    execution: HttpExecution
+
+
+@dataclass(frozen=True, slots=True)
+class FlowCurrent:
+    """`current:` with HTTP requests in order."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    input: HttpFlow
+    execution: HttpExecution
+
+
+def step_places(recipe: Recipe) -> list[tuple[HttpRequest, Path]]:
+    """Every request, with where it stands."""
+    asked = recipe.input
+    if isinstance(asked, HttpFlow):
+        return [(step, (*INPUT, "steps", index)) for index, step in enumerate(asked.steps)]
+    return [(asked, INPUT)]
+
+
+def step_names(flow: HttpFlow) -> dict[str, int]:
+    """Every step by its number (from 1), and by its name where it has one."""
+    names = {str(index + 1): index for index in range(len(flow.steps))}
+    return names | {step.name: index for index, step in enumerate(flow.steps) if step.name}
+
+
+def split_step(text: str, names: Mapping[str, int]) -> tuple[str, str]:
+    """`step.path` of a `collect`; a step's name may have dots in it."""
+    whole = [name for name in names if text == name or text.startswith(f"{name}.")]
+    if not whole:
+        return text.partition(".")[0], ""
+    name = max(whole, key=len)
+    return name, text[len(name) + 1 :]
+
+
+class HttpStatus(OutcomePlace):
+    __slots__ = ()
+
+    def severity(self, number: int) -> int:
+        return (number >= 400) + (number >= 500)
+
+    def describe(self, number: int) -> str:
+        if number >= 500:
+            who = f"step {self.step} answered {number}" if self.step else f"the answer is {number}"
+            return f"{who}, a server error"
+        who = f"step {self.step} answered {number}, which" if self.step else str(number)
+        return f"{who} says that the request was refused"
+
+
+class HttpKind(RecipeKind):
+    name = "http"
+    execution = HttpExecution
+    currents = (HttpCurrent, FlowCurrent)
+    parts = ("status", "headers", "body")
+    answer = "body"
+    headers = "headers"
+    paths_start_in_answer = True
+    asks_address = True
+
+    def current_of(self, asked: Json) -> type[Any]:
+        return FlowCurrent if isinstance(asked, dict) and "steps" in asked else HttpCurrent
+
+    def normalize(self, asked: Any) -> Any:
+        """Methods in capitals."""
+        if not isinstance(asked, HttpFlow):
+            return _in_capitals(asked)
+        if all(step.method.isupper() for step in asked.steps):
+            return asked
+        return replace(asked, steps=[_in_capitals(step) for step in asked.steps])
+
+    def check(self, recipe: Recipe) -> Iterator[Problem]:
+        if isinstance(recipe.input, HttpFlow) and not recipe.input.steps:
+            yield Problem("BK108", "a flow without steps", "add a request", at=(*INPUT, "steps"))
+        for step, at in step_places(recipe):
+            yield from _check_request(step, at)
+        if isinstance(recipe.input, HttpFlow):
+            yield from _check_names(recipe.input)
+        execution: HttpExecution = recipe.execution
+        yield from check_base(execution.base_url, (*EXECUTION, "base_url"))
+        yield from _check_headers(execution.headers, (*EXECUTION, "headers"))
+        yield from super().check(recipe)
+
+    def responses(self, recipe: Recipe) -> dict[Path, str]:
+        return {place: step for place, (step, path) in _collected(recipe.input).items() if not path}
+
+    def outcomes(self, recipe: Recipe) -> dict[Path, OutcomePlace]:
+        return {
+            place if path else (*place, "status"): HttpStatus(step)
+            for place, (step, path) in _collected(recipe.input).items()
+            if not path or _is_status(path)
+        }
+
+    def starts(self, pattern: Pattern, output: Json) -> list[Path]:
+        return roots(pattern, output)
+
+    def hidden_outcomes(self, recipe: Recipe, observation: Observation) -> list[tuple[OutcomePlace, int]]:
+        visible = {outcome.step for outcome in self.outcomes(recipe).values()}
+        return [(HttpStatus(step), status) for step, status in observation.statuses if step not in visible]
+
+    def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
+        is_flow, targets = isinstance(recipe.input, HttpFlow), []
+        for step, _ in step_places(recipe):
+            base = "" if is_flow or step.url is not None else (base_url or "").rstrip("/")
+            targets.append(f"{step.method} {base}{step.endpoint or step.path or step.url or '/'}")
+        return " → ".join(targets)
+
+    def group(self, recipe: Recipe, base_url: Json) -> str:
+        """The host."""
+        url = str(base_url or getattr(recipe.input, "url", "") or "")
+        return url.split("://")[-1].split("/")[0].rsplit("@")[-1].split(":")[0] or self.name
+
+    def addresses(self, recipe: Recipe) -> Iterator[str]:
+        yield from super().addresses(recipe)
+        yield from (step.url for step, _ in step_places(recipe) if step.url)
+
+    def endpoint(self, recipe: Recipe) -> str | None:
+        request = recipe.input
+        return None if isinstance(request, HttpFlow) else request.endpoint or request.path
+
+    def limited(self, recipe: Recipe) -> Iterator[tuple[Path, object]]:
+        yield from ((at, step) for step, at in step_places(recipe))
+        yield from super().limited(recipe)
+
+    def within(self, recipe: Recipe, limit: Seconds) -> Recipe:
+        if getattr(recipe.input, "timeout", None) is not None:
+            return replace(recipe, input=with_limit(recipe.input, limit))
+        return super().within(recipe, limit)
+
+
+KIND = HttpKind()
+
+
+def _collected(asked: HttpRequest | HttpFlow) -> dict[Path, tuple[str, str]]:
+    """Which path of which step stands where in the output: the whole response where there is no path."""
+    if not isinstance(asked, HttpFlow):
+        return {(): ("", "")}
+    if asked.collect is None:
+        last = len(asked.steps)
+        return {(): (asked.steps[-1].name or str(last), "")} if asked.steps else {}
+    if isinstance(asked.collect, list):
+        return {(name,): (name, "") for name in asked.collect}
+    names = step_names(asked)
+    return {(key,): split_step(text, names) for key, text in asked.collect.items()}
+
+
+def _is_status(path: str) -> bool:
+    try:
+        return parse(path).segments == ("status",)
+    except InvalidInput:
+        return False
+
+
+def _in_capitals(request: HttpRequest) -> HttpRequest:
+    if request.method.isupper() or "{{" in request.method:
+        return request
+    return replace(request, method=request.method.upper())
+
+
+def _check_names(flow: HttpFlow) -> Iterator[Problem]:
+    """A step that `collect` could mean is one."""
+    first: dict[str, int] = {}
+    for index, step in enumerate(flow.steps):
+        if step.name is not None and first.setdefault(step.name, index) != index:
+            what = f"two steps are called {step.name!r}: {first[step.name] + 1} and {index + 1}"
+            hint = "give each a name of its own"
+            yield Problem("BK108", what, hint, at=(*INPUT, "steps", index, "name"))
+
+
+def _check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
+    if not _TOKEN.fullmatch(request.method) and "{{" not in request.method:
+        what = f"{request.method!r} is no HTTP method"
+        yield Problem("BK108", what, "such as GET or POST", at=(*at, "method"))
+    targets = [name for name in _TARGETS if getattr(request, name) is not None]
+    if len(targets) != 1:
+        what = f"`{'` and `'.join(targets)}` exclude each other" if targets else "the request names no target"
+        hint = "keep one of them" if targets else "add `endpoint: /…`, or `url: https://…`"
+        code = "BK108" if targets else "BK104"
+        yield Problem(code, what, hint, at=(*at, targets[1] if targets else "endpoint"))
+    for name in targets:
+        yield from _check_target(name, getattr(request, name), (*at, name))
+    yield from _check_headers(request.headers, (*at, "headers"))
+    bodies = [name for name in _BODIES if getattr(request, name) not in (ABSENT, None)]
+    if len(bodies) > 1 and bodies != ["form", "files"]:
+        what = f"`{'` and `'.join(bodies)}` exclude each other"
+        yield Problem("BK108", what, "keep one of them (files may go with form)", at=(*at, bodies[1]))
+    yield from check_limits(request, at)
+
+
+def _check_target(name: str, text: str, at: Path) -> Iterator[Problem]:
+    if name == "url":
+        yield from check_url(text, at)
+    elif not text.startswith(("/", "{{")):
+        hint = f"put the whole address under `url`: {text}" if "://" in text else f"such as /{text}"
+        yield Problem("BK108", f"`{name}` must start with `/`", hint, at=at)
+
+
+def check_base(url: str | None, at: Path) -> Iterator[Problem]:
+    """An address that an `endpoint` goes behind."""
+    yield from check_url(url, at)
+    if url is not None and "{{" not in url and ("?" in url or "#" in url):
+        what = "a base_url has no `?` and no `#`"
+        yield Problem("BK108", what, "the endpoint goes behind it: write them there", at=at)
+
+
+def check_url(url: str | None, at: Path) -> Iterator[Problem]:
+    if url is None or url.startswith("{{"):
+        return
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme.lower() in ("http", "https") and bool(parts.netloc)
+        known = known and ("{{" in url or (parts.port != 0 and not re.search(r"\s", parts.netloc)))
+    except ValueError:
+        known = False
+    if not known:
+        named = re.sub("//[^/]*@", "//…@", url.partition("?")[0])
+        what = f"not an absolute http or https address, {named!r}"
+        yield Problem("BK108", what, "such as https://api.example.com", at=at)
+    elif "@" in parts.netloc:
+        what = "the address holds credentials"
+        yield Problem("BK108", what, "remove them, and use `auth` with variables", at=at)
+
+
+def _check_headers(headers: Mapping[str, Scalar], at: Path) -> Iterator[Problem]:
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name) and "{{" not in name:
+            yield Problem("BK108", f"{name!r} is no header name", "letters, digits and `-`", at=(*at, name))
+        if isinstance(value, str) and ("\n" in value or "\r" in value or "\0" in value):
+            yield Problem("BK108", "a header value has one line", "remove the line break", at=(*at, name))

@@ -1,0 +1,255 @@
+"""What a recipe kind is: all that the rest of the package must know of one, with the usual answers."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+from baselinekit.errors import Problem
+from baselinekit.model.observation import Observation
+from baselinekit.model.questions import Usage
+from baselinekit.model.recipes import Recipe, Seconds, Skill
+from baselinekit.model.values import Json, Path
+from baselinekit.texts import Mask
+from baselinekit.tree.paths import Pattern
+
+INPUT: Path = ("current", "input")
+EXECUTION: Path = ("current", "execution")
+STORED = "that is the known-good answer now"
+
+Family = Literal["", "commands", "skills", "models"]
+"""Where the configuration says what a name means."""
+
+Flag = Literal["--allow-error-status", "--allow-empty"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What says that an observation went wrong. `flag`: what a user says to take it for known-good all the
+    same; `visible`: whether the output itself shows it."""
+
+    message: str
+    flag: Flag
+    visible: bool = True
+
+
+EMPTY = Trouble("the model's answer is empty", "--allow-empty")
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomePlace:
+    """A place of an output that says whether it worked. `step`: which step of a flow, else empty."""
+
+    step: str = ""
+
+    def severity(self, number: int) -> int:
+        """0: it worked; 1: it was turned down; 2: it broke."""
+        return 0
+
+    def describe(self, number: int) -> str:
+        """What a number says that is not 0 in severity."""
+        return ""
+
+    def severity_of(self, value: Json) -> int:
+        return self.severity(value) if isinstance(value, int) and not isinstance(value, bool) else 0
+
+    def is_worse(self, before: Json, after: Json) -> bool:
+        """Whether what was answered well would be answered with an error from now on."""
+        return self.severity_of(after) > self.severity_of(before)
+
+
+class RecipeKind:
+    """One kind of recipe: a file of this package makes it, table.py lists it, replay/ replays it. Everybody
+    else asks it, and knows no kind by its name."""
+
+    # Its part of the schema.
+
+    name: ClassVar[str]
+    """The `type` of its execution."""
+
+    execution: ClassVar[type[Any]]
+    currents: ClassVar[tuple[type[Any], ...]]
+    """The forms that its `current:` may have."""
+
+    def current_of(self, asked: Json) -> type[Any]:
+        """The form of a `current:` with this raw input."""
+        return self.currents[0]
+
+    def normalize(self, asked: Any) -> Any:
+        """An input as everybody may expect it, however it is written."""
+        return asked
+
+    def check(self, recipe: Recipe) -> Iterator[Problem]:
+        """What is wrong with it beyond the types."""
+        yield from check_limits(recipe.execution, EXECUTION)
+
+    # Its output. `parts`: what a whole response consists of, each compared only if the baseline states it.
+
+    noun: ClassVar[str] = "response"
+    parts: ClassVar[tuple[str, ...]] = ()
+    answer: ClassVar[str] = ""
+    """The part in which what was asked for stands."""
+
+    headers: ClassVar[str] = ""
+    """The part whose names ignore case, and of which further ones are ignored."""
+
+    paths_start_in_answer: ClassVar[bool] = False
+    """Whether a dotted path may also start in the answer."""
+
+    def responses(self, recipe: Recipe) -> dict[Path, str]:
+        """Where whole responses stand in its output, each with the name of its step."""
+        return {(): ""} if self.parts else {}
+
+    def outcomes(self, recipe: Recipe) -> dict[Path, OutcomePlace]:
+        """Where the output says whether it worked."""
+        return {}
+
+    def answers(self, recipe: Recipe) -> tuple[Path, ...]:
+        """Where all that was answered stands: a body, what a program printed."""
+        return tuple((*place, self.answer) for place in self.responses(recipe)) if self.answer else ()
+
+    def starts(self, pattern: Pattern, output: Json) -> list[Path]:
+        """From where a path leads somewhere in an output; more than one place: it is ambiguous."""
+        return [()]
+
+    # What says that it went wrong.
+
+    def visible_troubles(self, recipe: Recipe, output: Json) -> Iterator[Trouble]:
+        """What the output itself says of that."""
+        for path, outcome in self.outcomes(recipe).items():
+            value = _value_at(output, path)
+            if outcome.severity_of(value) == 2:
+                yield Trouble(outcome.describe(value), "--allow-error-status")
+
+    def troubles(self, recipe: Recipe, observation: Observation) -> Iterator[Trouble]:
+        """All that says that it went wrong. What is told here is stored only if the user says so."""
+        yield from self.visible_troubles(recipe, observation.output)
+        for outcome, value in self.hidden_outcomes(recipe, observation):
+            if outcome.severity_of(value) == 2:
+                yield Trouble(outcome.describe(value), "--allow-error-status", visible=False)
+
+    def remarks(self, recipe: Recipe, observation: Observation, meaning: str = STORED) -> Iterator[str]:
+        """What may be right and may be a mistake, so that it is stored and told: a 404, an exit code of 1."""
+        outcomes = self.outcomes(recipe).items()
+        seen = [(outcome, _value_at(observation.output, path)) for path, outcome in outcomes]
+        for outcome, value in [*seen, *self.hidden_outcomes(recipe, observation)]:
+            if outcome.severity_of(value) == 1:
+                yield f"{outcome.describe(value)}: {meaning}"
+
+    def hidden_outcomes(self, recipe: Recipe, observation: Observation) -> list[tuple[OutcomePlace, int]]:
+        """Outcomes that its output does not show, with what they were."""
+        return []
+
+    # Whom it asks.
+
+    asks_address: ClassVar[bool] = False
+    """Whether it asks an address, which a base_url may give."""
+
+    def base_url(self, recipe: Recipe, override: str | None, default: str | None) -> str | None:
+        """The operator's word goes before the recipe's, and that before the configured default."""
+        return override or recipe.execution.base_url or default if self.asks_address else None
+
+    def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
+        """In a few words, as it is written: `GET /api/v1/users`, `skill code-review`."""
+        raise NotImplementedError
+
+    def group(self, recipe: Recipe, base_url: Json) -> str:
+        """The folder of a new baseline: named after whom it asks."""
+        return self.name
+
+    def asks(self, recipe: Recipe) -> tuple[Family, str]:
+        """The name in the configuration by which it asks, and where that stands."""
+        return "", ""
+
+    def addresses(self, recipe: Recipe) -> Iterator[str]:
+        """The addresses that it names itself, variables unexpanded."""
+        if self.asks_address and recipe.execution.base_url:
+            yield recipe.execution.base_url
+
+    def endpoint(self, recipe: Recipe) -> str | None:
+        """What follows the address where one is asked."""
+        return None
+
+    # What it costs.
+
+    asks_models: ClassVar[Literal["never", "sometimes", "always"]] = "never"
+    """Whether a model answers: what it says varies, and costs something."""
+
+    def asks_model(self, recipe: Recipe, skills: Mapping[str, Skill]) -> bool:
+        """Whether this recipe asks one."""
+        return self.asks_models == "always"
+
+    def was_asked_of_model(self, environment: Mapping[str, Json], usage: Usage) -> bool:
+        """Whether a model has answered. Any program may tell of tokens that it took: one that does neither
+        does the same each time."""
+        told = "model" in environment or (usage.tokens_in, usage.tokens_out) != (None, None)
+        return self.asks_models == "always" or (self.asks_models == "sometimes" and told)
+
+    def limited(self, recipe: Recipe) -> Iterator[tuple[Path, object]]:
+        """What may state limits (timeout, retries …), each with its place."""
+        yield EXECUTION, recipe.execution
+
+    def within(self, recipe: Recipe, limit: Seconds) -> Recipe:
+        """The recipe with a limit of time, where it has no shorter one of its own."""
+        return replace(recipe, execution=with_limit(recipe.execution, limit))
+
+    # What it is given.
+
+    def inputs(self, recipe: Recipe) -> tuple[Mapping[str, Json], str | None]:
+        """What it is given by name, and the file that gives more."""
+        return {}, None
+
+    def question(self, recipe: Recipe) -> Any:
+        """The part of its input in which files may be named that belong to the question."""
+        return recipe.input
+
+    def working_folder(self, recipe: Recipe) -> str | None:
+        """Where paths in its input may start besides the folder of its file."""
+        return None
+
+    def input_of_text(self, text: str, context: Json) -> Any | None:
+        """The input that asks this text; None where a text cannot be asked."""
+        return None
+
+
+def check_limits(stated: object, at: Path) -> Iterator[Problem]:
+    """What one request may take, wherever that is said."""
+    timeout = getattr(stated, "timeout", None)
+    if timeout is not None and timeout <= 0:
+        yield Problem("BK108", "a time limit of nothing", "a number of seconds above 0", at=(*at, "timeout"))
+    for name, counted in (("retries", "retries"), ("redirects", "redirects"), ("max_body", "bytes")):
+        number = getattr(stated, name, None)
+        if number is not None and number < 0:
+            yield Problem("BK108", f"fewer than 0 {counted}", "0 or more", at=(*at, name))
+
+
+def with_limit(stated: Any, limit: Seconds) -> Any:
+    """An execution or a request with the shorter of its own limit and this one."""
+    return replace(stated, timeout=limit if stated.timeout is None else min(stated.timeout, limit))
+
+
+_ANSWERS = ("text", "json", "output")
+_SCORES = "quality_scores"
+
+
+def is_empty(recipe: Recipe, output: Json) -> bool:
+    """Whether nothing was answered: no text to be seen, null or {} in the place of JSON, and no call of a
+    tool. An empty list says that there are none."""
+    if isinstance(output, dict) and recipe.scores is not None:
+        output = {key: value for key, value in output.items() if key != _SCORES}
+        output = output["text"] if output.keys() == {"text"} else output
+    if isinstance(output, dict) and recipe.execution.collect is not None:
+        parts = [output[key] for key in _ANSWERS if key in output]
+        return bool(parts) and not output.get("tool_calls") and all(map(_says_nothing, parts))
+    return _says_nothing(output)
+
+
+def _says_nothing(value: Json) -> bool:
+    if isinstance(value, str):
+        return not any(sign.isprintable() and not sign.isspace() for sign in value)
+    return value is None or value == {}
+
+
+def _value_at(output: Json, path: Path) -> Json:
+    for key in path:
+        output = output.get(key) if isinstance(output, dict) and isinstance(key, str) else None
+    return output

@@ -1,0 +1,110 @@
+"""A prompt: a template with its inputs, asked of a model that the configuration names."""
+
+import os.path
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from baselinekit.errors import Problem
+from baselinekit.kinds.kind import EMPTY, INPUT, Family, RecipeKind, Trouble, is_empty
+from baselinekit.model.observation import Observation
+from baselinekit.model.questions import Message, Tool
+from baselinekit.model.recipes import Recipe, Scores, Seconds
+from baselinekit.model.values import STRICT, Json
+from baselinekit.texts import Mask, clipped
+from baselinekit.variables import as_text
+
+_LONGEST_SHOWN = 40
+
+
+@dataclass(frozen=True, slots=True)
+class PromptInput:
+    """What a model is asked: a template file, a text or messages, with `{{name}}` for the inputs, which stand
+    here (`{file: path}` for what is in a file) or in a file of their own."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    prompt: str | None = None
+    text: str | None = None
+    messages: list[Message] | None = None
+    inputs: dict[str, Json] = field(default_factory=dict)
+    inputs_from: str | None = None
+    tools: list[Tool] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptExecution:
+    """Which model is asked, by the name that the configuration gives it, and what becomes of its answer: a
+    text, JSON (`parse: json`), or what `collect` names."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    type: Literal["prompt"]
+    model: str = "default"
+    system: str | None = None
+    temperature: int | float | None = None
+    max_tokens: int | None = None
+    json: bool = False
+    parse: Literal["text", "json"] | None = None
+    collect: list[Literal["text", "tool_calls"]] | None = None
+    timeout: Seconds | None = None
+    scores: Scores | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PromptCurrent:
+    """`current:` with a prompt."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    input: PromptInput
+    execution: PromptExecution
+
+
+class PromptKind(RecipeKind):
+    name = "prompt"
+    execution = PromptExecution
+    currents = (PromptCurrent,)
+    asks_models = "always"
+
+    def check(self, recipe: Recipe) -> Iterator[Problem]:
+        names = ("prompt", "text", "messages")
+        stated = [name for name in names if getattr(recipe.input, name) is not None]
+        if len(stated) != 1:
+            what = (
+                f"a prompt has one of prompt, text and messages, not {' and '.join(stated) or 'none of them'}"
+            )
+            yield Problem("BK352", what, "`prompt: FILE` names a template", at=INPUT)
+        yield from super().check(recipe)
+
+    def visible_troubles(self, recipe: Recipe, output: Json) -> Iterator[Trouble]:
+        if is_empty(recipe, output):
+            yield EMPTY
+
+    def troubles(self, recipe: Recipe, observation: Observation) -> Iterator[Trouble]:
+        if not observation.tool_calls:
+            yield from self.visible_troubles(recipe, observation.output)
+
+    def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
+        asked: PromptInput = recipe.input
+        first = asked.text or (asked.messages[0].content if asked.messages else "")
+        words = " ".join(as_text(first).split())
+        name = asked.prompt or clipped(words, _LONGEST_SHOWN, mask, counted=False)
+        return f"prompt {name} ({recipe.execution.model})"
+
+    def group(self, recipe: Recipe, base_url: Json) -> str:
+        return os.path.splitext(os.path.basename(recipe.input.prompt or "prompt"))[0]
+
+    def asks(self, recipe: Recipe) -> tuple[Family, str]:
+        return "models", recipe.execution.model
+
+    def inputs(self, recipe: Recipe) -> tuple[Mapping[str, Json], str | None]:
+        return recipe.input.inputs, recipe.input.inputs_from
+
+    def input_of_text(self, text: str, context: Json) -> PromptInput:
+        from baselinekit.documents.yamlwrite import dump  # no compare of baselines needs it
+
+        return PromptInput(text=text if context is None else f"{text}\n\nContext:\n{dump(context)}")
+
+
+KIND = PromptKind()

@@ -1,0 +1,71 @@
+"""A skill: what the configuration declares under its name, or a folder with a SKILL.md."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+from baselinekit.kinds.kind import EMPTY, STORED, Family, RecipeKind, Trouble, is_empty
+from baselinekit.model.observation import Observation
+from baselinekit.model.recipes import Recipe, Scores, Seconds, Skill
+from baselinekit.model.values import STRICT, Json
+from baselinekit.texts import Mask
+
+
+@dataclass(frozen=True, slots=True)
+class SkillExecution:
+    """A skill by the name that the configuration gives it; `input` is handed to it verbatim."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    type: Literal["skill"]
+    skill_name: str
+    parameters: dict[str, Json] = field(default_factory=dict)
+    timeout: Seconds | None = None
+    collect: list[Literal["output", "tool_calls"]] | None = None
+    scores: Scores | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SkillCurrent:
+    """`current:` with a skill, whose input is anything."""
+
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    execution: SkillExecution
+    input: Json = None
+
+
+class SkillKind(RecipeKind):
+    name = "skill"
+    execution = SkillExecution
+    currents = (SkillCurrent,)
+    asks_models = "sometimes"
+
+    def troubles(self, recipe: Recipe, observation: Observation) -> Iterator[Trouble]:
+        asked_model = "model" in observation.environment
+        if asked_model and not observation.tool_calls and is_empty(recipe, observation.output):
+            yield replace(EMPTY, visible=False)
+
+    def remarks(self, recipe: Recipe, observation: Observation, meaning: str = STORED) -> Iterator[str]:
+        if is_empty(recipe, observation.output):
+            yield f"the answer is empty: {meaning}"
+
+    def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
+        return f"skill {recipe.execution.skill_name}"
+
+    def group(self, recipe: Recipe, base_url: Json) -> str:
+        return str(recipe.execution.skill_name)
+
+    def asks(self, recipe: Recipe) -> tuple[Family, str]:
+        return "skills", recipe.execution.skill_name
+
+    def asks_model(self, recipe: Recipe, skills: Mapping[str, Skill]) -> bool:
+        """A skill that nobody declares is a folder with a SKILL.md."""
+        skill = skills.get(recipe.execution.skill_name)
+        return skill is None or skill.folder is not None
+
+    def input_of_text(self, text: str, context: Json) -> Json:
+        return text if context is None else {"content": text, "context": context}
+
+
+KIND = SkillKind()

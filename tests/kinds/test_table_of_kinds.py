@@ -1,0 +1,175 @@
+"""What each recipe kind states: whom it asks, where responses stand, what says that it went wrong."""
+
+from typing import Any
+
+import pytest
+
+from baselinekit.kinds.command import CommandCurrent, CommandExecution, CommandInput
+from baselinekit.kinds.http import FlowCurrent, HttpCurrent, HttpExecution, HttpFlow
+from baselinekit.kinds.prompt import PromptCurrent, PromptExecution, PromptInput
+from baselinekit.kinds.skill import SkillCurrent, SkillExecution
+from baselinekit.kinds.table import KINDS, kind_of
+from baselinekit.model.observation import Observation
+from baselinekit.model.questions import Usage
+from baselinekit.model.recipes import HttpRequest, Recipe, Skill
+from baselinekit.model.values import Json, Path
+from baselinekit.replay import dispatch
+from baselinekit.texts import already_masked
+from baselinekit.tree.paths import parse
+
+LOGIN, CART = HttpRequest("POST", "/login", name="login"), HttpRequest("GET", "/cart")
+GET = Recipe(HttpRequest("GET", "/users"), HttpExecution("http"))
+URL = Recipe(HttpRequest("GET", url="https://user@api.example.com:8443/x"), HttpExecution("http"))
+RUN = Recipe(CommandInput(["bin/tool", "-v"], cwd="sub"), CommandExecution("command"))
+SKILL = Recipe({"diff": "x"}, SkillExecution("skill", "review"))
+ASK = Recipe(PromptInput(text="What is\n what?"), PromptExecution("prompt", "small"))
+FILE = Recipe(PromptInput("prompts/sum.mary.md"), PromptExecution("prompt"))
+
+
+def flow(collect: Any = None) -> Recipe:
+    return Recipe(HttpFlow([LOGIN, CART], collect), HttpExecution("http"))
+
+
+def test_every_kind_is_replayed_and_has_forms_of_its_own() -> None:
+    assert [*KINDS] == ["http", "command", "skill", "prompt"] == [*dispatch.REPLAYED]
+    forms = [form for kind in KINDS.values() for form in kind.currents]
+    assert forms == [HttpCurrent, FlowCurrent, CommandCurrent, SkillCurrent, PromptCurrent]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "target", "group"),
+    [
+        (GET, "GET http://x/users", "api"),
+        (URL, "GET https://user@api.example.com:8443/x", "api"),
+        (flow(), "POST /login → GET /cart", "api"),
+        (RUN, "bin/tool -v", "tool"),
+        (SKILL, "skill review", "review"),
+        (ASK, "prompt What is what? (small)", "prompt"),
+        (FILE, "prompt prompts/sum.mary.md (default)", "sum.mary"),
+    ],
+)
+def test_whom_a_recipe_asks(recipe: Recipe, target: str, group: str) -> None:
+    kind = kind_of(recipe)
+    assert kind.target(recipe, already_masked, "http://x/") == target
+    assert kind.group(recipe, "http://me@api:80/v1") == group
+
+
+@pytest.mark.parametrize(("recipe", "group"), [(GET, "http"), (URL, "api.example.com"), (flow(), "http")])
+def test_the_group_of_a_request_without_a_base_url(recipe: Recipe, group: str) -> None:
+    assert kind_of(recipe).group(recipe, None) == group
+
+
+@pytest.mark.parametrize(
+    ("recipe", "asks"),
+    [
+        (GET, ("", "")),
+        (RUN, ("commands", "bin/tool")),
+        (SKILL, ("skills", "review")),
+        (ASK, ("models", "small")),
+    ],
+)
+def test_the_name_in_the_configuration_by_which_a_recipe_asks(recipe: Recipe, asks: object) -> None:
+    assert kind_of(recipe).asks(recipe) == asks
+
+
+@pytest.mark.parametrize(
+    ("recipe", "responses", "answers"),
+    [
+        (GET, [()], [("body",)]),
+        (flow(), [()], [("body",)]),
+        (flow(["login", "2"]), [("login",), ("2",)], [("login", "body"), ("2", "body")]),
+        (flow({"a": "login.body.x", "b": "2"}), [("b",)], [("b", "body")]),
+        (RUN, [()], [("stdout",), ("stderr",)]),
+        (SKILL, [], []),
+        (ASK, [], []),
+    ],
+)
+def test_where_responses_and_answers_stand(
+    recipe: Recipe, responses: list[Path], answers: list[Path]
+) -> None:
+    assert [*kind_of(recipe).responses(recipe)] == responses
+    assert [*kind_of(recipe).answers(recipe)] == answers
+
+
+@pytest.mark.parametrize(
+    ("recipe", "output", "statuses", "troubles", "remarks"),
+    [
+        (GET, {"status": 200}, (), [], []),
+        (GET, {"status": True}, (), [], []),
+        (GET, {"status": 404}, (), [], ["404 says that the request was refused: so"]),
+        (GET, {"status": 503}, (), ["the answer is 503, a server error"], []),
+        (flow(), {"status": 200}, (("login", 500),), ["step login answered 500, a server error"], []),
+        (
+            flow(),
+            {"status": 200},
+            (("login", 401), ("2", 200)),
+            [],
+            ["step login answered 401, which says that the request was refused: so"],
+        ),
+        (
+            flow(["login"]),
+            {"login": {"status": 500}},
+            (("2", 200),),
+            ["step login answered 500, a server error"],
+            [],
+        ),
+        (flow({"s": "login.status"}), {"s": 500}, (), ["step login answered 500, a server error"], []),
+        (RUN, {"exit_code": 0}, (), [], []),
+        (RUN, {"exit_code": 2}, (), [], ["the program ended with exit code 2: so"]),
+        (RUN, {"exit_code": -9}, (), ["the program was killed by signal 9"], []),
+        (SKILL, " ", (), [], ["the answer is empty: so"]),
+        (ASK, " \n", (), ["the model's answer is empty"], []),
+        (ASK, [], (), [], []),
+        (ASK, {}, (), ["the model's answer is empty"], []),
+    ],
+)
+def test_what_says_that_it_went_wrong(
+    recipe: Recipe, output: Json, statuses: Any, troubles: list[str], remarks: list[str]
+) -> None:
+    observation = Observation(output, 0.1, statuses=statuses)
+    kind = kind_of(recipe)
+    assert [trouble.message for trouble in kind.troubles(recipe, observation)] == troubles
+    assert [*kind.remarks(recipe, observation, "so")] == remarks
+
+
+def test_an_answer_that_calls_a_tool_is_not_empty() -> None:
+    from baselinekit.model.questions import ToolCall
+
+    called = Observation("", 0.1, tool_calls=(ToolCall("search", {}),), environment={"model": "m"})
+    assert not [*kind_of(ASK).troubles(ASK, called)]
+    assert not [*kind_of(SKILL).troubles(SKILL, called)]
+    silent = Observation("", 0.1, environment={"model": "m"})
+    assert [trouble.visible for trouble in kind_of(SKILL).troubles(SKILL, silent)] == [False]
+    assert [trouble.visible for trouble in kind_of(ASK).troubles(ASK, silent)] == [True]
+
+
+def test_which_recipes_ask_a_model() -> None:
+    skills = {"review": Skill(command=["review"])}
+    asked = [kind_of(one).asks_model(one, skills) for one in (GET, RUN, SKILL, ASK)]
+    assert asked == [False, False, False, True]
+    assert kind_of(SKILL).asks_model(SKILL, {})
+    assert kind_of(SKILL).asks_model(SKILL, {"review": Skill(folder="x")})
+    told = [kind.was_asked_of_model({}, Usage(tokens_in=1)) for kind in KINDS.values()]
+    assert told == [False, False, True, True]
+    assert [kind.was_asked_of_model({}, Usage()) for kind in KINDS.values()] == [False, False, False, True]
+    assert KINDS["skill"].was_asked_of_model({"model": "m"}, Usage())
+
+
+def test_a_path_may_start_in_the_body_of_a_response_only() -> None:
+    output = {"status": 200, "body": {"status": "ok"}}
+    assert [len(kind.starts(parse("status"), output)) for kind in KINDS.values()] == [2, 1, 1, 1]
+
+
+def test_a_limit_of_time_shortens_what_states_one() -> None:
+    slow = Recipe(HttpRequest("GET", "/", timeout=9), HttpExecution("http", timeout=8))
+    assert kind_of(slow).within(slow, 5).input.timeout == 5
+    assert kind_of(flow()).within(flow(), 5).execution.timeout == 5
+    assert (
+        kind_of(ASK).within(Recipe(ASK.input, PromptExecution("prompt", timeout=3)), 5).execution.timeout == 3
+    )
+
+
+def test_the_question_of_a_command_is_what_its_program_is_given() -> None:
+    question = kind_of(RUN).question(RUN)
+    assert (question.argv, question.files, kind_of(RUN).working_folder(RUN)) == (["-v"], [], "sub")
+    assert kind_of(SKILL).question(SKILL) == {"diff": "x"}
