@@ -34,7 +34,7 @@ from baselinekit.report.forms.table import render_report
 from baselinekit.report.style import Style
 from baselinekit.store.results import check_place, write_text
 from baselinekit.suites import results as evalresults, settings
-from baselinekit.suites.gatefiles import load_gates
+from baselinekit.suites.dialects.gates import load_gates
 from baselinekit.trust import check_inside
 from baselinekit.workflow import history, resultfiles
 from baselinekit.workflow.masking import masked

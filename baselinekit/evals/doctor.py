@@ -12,8 +12,9 @@ from baselinekit.evals.selection import folders
 from baselinekit.model.graders import FunctionOutput
 from baselinekit.replay.settings import Clients
 from baselinekit.store.reading import discover
-from baselinekit.suites.files import BESIDE, forms_in
-from baselinekit.suites.gatefiles import load_gates
+from baselinekit.suites.dialects.dialect import BESIDE
+from baselinekit.suites.dialects.gates import load_gates
+from baselinekit.suites.files import forms_in
 from baselinekit.suites.loading import load_partly
 from baselinekit.workflow.doctor import ASKED_OF_OPERATOR, Findings, examine
 from baselinekit.workflow.environment import CaptureEnvironment

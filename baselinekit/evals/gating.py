@@ -14,7 +14,7 @@ from baselinekit.model.evals import Gate, Judged, Suite
 from baselinekit.model.grades import Attempt
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
 from baselinekit.model.values import Json
-from baselinekit.suites.gatefiles import SLOT
+from baselinekit.suites.dialects.gates import SLOT
 
 _REQUIREMENT = re.compile(
     r"\s*(?P<name>[^<>=]+?)\s*(?P<sign>>=|>|<=|<|==?)\s*(?P<least>\S+?)\s*(?P<share>%?)\s*"

@@ -21,11 +21,10 @@ from baselinekit.store.records import beside
 from baselinekit.suites import results
 from baselinekit.suites.dialects import graders
 from baselinekit.suites.dialects.expecting import Given
-from baselinekit.suites.files import NUMBERED
 from baselinekit.trust import followed
 
-# What stands in the `config/` folder beside a suite: graders by name, and thresholds.
-
+NUMBERED = frozenset({"labels"})
+"""Where keys are numbers: the labels of a rating scale."""
 
 GRADERS = "config/graders"
 THRESHOLDS = "config/thresholds"

@@ -18,9 +18,9 @@ from baselinekit.grade.by_text import ExactMatch
 from baselinekit.model.evals import Expected, Reporting
 from baselinekit.model.graders import FunctionOutput, HumanRating
 from baselinekit.suites.dialects import capability, suite, testcases
-from baselinekit.suites.files import NUMBERED
 from baselinekit.suites.scaffold import FILES
 from baselinekit.suites.schema import json_schema
+from baselinekit.suites.settings import NUMBERED
 
 SCHEMA = json_schema()
 EDITOR = Draft202012Validator(SCHEMA)

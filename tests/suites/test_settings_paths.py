@@ -6,7 +6,7 @@ import pytest
 from storehelp import write
 
 from baselinekit.errors import InvalidInput, Refused
-from baselinekit.suites.gatefiles import load_gates
+from baselinekit.suites.dialects.gates import load_gates
 from baselinekit.suites.loading import load_cases, load_evals, load_suite
 from baselinekit.suites.settings import named, results_of
 

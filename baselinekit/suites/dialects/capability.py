@@ -1,25 +1,31 @@
 """A capability record: `id, name, input, expected_output, grader, metadata`. An item of a file of test cases
 is one too, which says `expected`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 from baselinekit.errors import Problem
-from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.model.baselines import Number, Source
-from baselinekit.model.evals import Case, Expected, Kind
-from baselinekit.model.graders import Grader
-from baselinekit.model.recipes import Execution, Seconds
-from baselinekit.model.values import ABSENT, STRICT, Json, Path
+from baselinekit.model.evals import Case, Expected
+from baselinekit.model.recipes import Seconds
+from baselinekit.model.values import ABSENT, STRICT, Json, Path, json_type
+from baselinekit.schema.jsonschema import Parts, Schema, add_part, or_null, ref
 from baselinekit.schema.places import below
 from baselinekit.schema.validate import check
 from baselinekit.store import checks
 from baselinekit.suites.dialects import asking, graders
+from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocument, EvalItem
 from baselinekit.suites.dialects.expecting import Given
+from baselinekit.suites.settings import wrong_paths
 
-Criticality = Literal["critical", "high", "medium", "low"]
+WRAPPER = "capability_eval"
 EXPECTED = ("expected", "expected_output")
+KEYS = frozenset(("input", *EXPECTED, "grader", "graders"))
+GRADED: dict[str, Schema] = {
+    "grader": ref("AnyGrader"),
+    "graders": {"type": "array", "items": ref("AnyGrader")},
+}
 _NEVER_EMPTY = ("id", "input")
 """Any other key with nothing behind it is as good as none."""
 _LIMITS = ("timeout_seconds", "retries")
@@ -66,29 +72,37 @@ class CapabilityRecord:
     metadata: Json = ABSENT
 
 
-@dataclass(frozen=True, slots=True)
-class Defaults:
-    """What holds for a case that says nothing of its own. `target`: whom the operator wants asked;
-    `execution`: whom the file or the suite does."""
+def recognises(raw: dict[str, Json]) -> bool:
+    return bool(KEYS & raw.keys()) or "id" in raw
 
-    root: str
-    target: Execution | None = None
-    execution: Execution | None = None
-    timeout: Seconds | None = None
-    retries: int = 0
-    parallel: bool = True
-    category: str | None = None
-    tags: tuple[str, ...] = ()
-    criticality: Criticality | None = None
-    skip: str | None = None
-    kind: Kind = "capability"
-    before: str = ""
-    graders: tuple[Json, ...] = ()
-    named: Mapping[str, Grader] = field(default_factory=dict)
 
-    @property
-    def asked(self) -> Execution:
-        return self.target or self.execution or PromptExecution("prompt")
+def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
+    if not isinstance(item.raw, dict):
+        hint = "a case is a mapping with id, input, expected and grader"
+        return [Problem("BK710", f"no case, but a JSON {json_type(item.raw)}", hint, at=item.at)]
+    source = replace(document.source(item.at, item.raw), form="native")
+    case, problems = read(item.raw, source, defaults)
+    problems = problems or (wrong_paths(defaults.root, case) if case else [])
+    if case and not problems:
+        document.cases.append(case)
+    return below(problems, item.at)
+
+
+def schema(parts: Parts) -> list[Schema]:
+    add_part(parts, "CaseMetadata", CaseMetadata)
+    execution, metadata = or_null(ref("Execution")), or_null(ref("CaseMetadata"))
+    add_part(
+        parts,
+        "Case",
+        CapabilityRecord,
+        id={"type": "string", "pattern": f"^{checks.ID.pattern}$"},
+        input=ref("Input"),
+        execution=execution,
+        metadata=metadata,
+        **{key: or_null(ref("Expected")) for key in EXPECTED},
+        **{key: or_null(graded) for key, graded in GRADED.items()},
+    )
+    return [ref("Case")]
 
 
 def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case | None, list[Problem]]:

@@ -1,16 +1,34 @@
 """A suite: `eval_suite: {name, version, description, config, evals: [{$ref: …}], reporting}`."""
 
+import os
+import posixpath
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
-from baselinekit.errors import Problem
-from baselinekit.model.evals import Reporting, SuiteConfig
+from baselinekit.documents.languages import language
+from baselinekit.documents.text import decode
+from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, nearest
+from baselinekit.model.evals import Reporting, Suite, SuiteConfig
 from baselinekit.model.recipes import Seconds
-from baselinekit.model.values import ABSENT, STRICT, Json
-from baselinekit.schema.places import below
+from baselinekit.model.values import ABSENT, STRICT, Json, Path
+from baselinekit.schema.jsonschema import Parts, Schema, add_part, closed, or_null, ref
+from baselinekit.schema.places import below, named_at, place_problems
 from baselinekit.schema.validate import check
+from baselinekit.store import records
+from baselinekit.store.files import read as read_bytes, resolve, shown
+from baselinekit.store.reading import discover
 from baselinekit.suites.dialects import asking
-from baselinekit.suites.dialects.capability import Defaults, limits
+from baselinekit.suites.dialects.capability import limits
+from baselinekit.suites.dialects.dialect import (
+    BESIDE,
+    Defaults,
+    EvalDocument,
+    EvalItem,
+    Loading,
+    items,
+)
+from baselinekit.suites.settings import MAIN_SUITE, NUMBERED, nearest_upward, wrong_results
 
 WRAPPER = "eval_suite"
 REF = "$ref"
@@ -45,6 +63,7 @@ class StatedSuite:
     thresholds: Json = ABSENT
 
 
+_THRESHOLD: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 _SETTINGS = frozenset(one.name for one in fields(SuiteFileConfig))
 
 
@@ -101,3 +120,138 @@ def _wrong(config: SuiteFileConfig) -> list[Problem]:
         if value is not None and value < 1:
             problems.append(Problem("BK108", f"{name} is {value}", "1 or more", at=(name,)))
     return problems + limits(config.timeout_global, config.retry_count, ("timeout_global", "retry_count"))
+
+
+def schema(parts: Parts) -> list[Schema]:
+    reference = closed({REF: {"type": "string"}}, at_least=1)
+    entry = {"anyOf": [reference, *map(ref, ("Case", "CasesFile", "Record"))]}
+    add_part(parts, "SuiteConfig", SuiteFileConfig, execution=or_null(ref("Execution")))
+    least = {"type": "object", "additionalProperties": {"anyOf": [_THRESHOLD, {"type": "string"}]}}
+    add_part(
+        parts,
+        "Suite",
+        StatedSuite,
+        config=or_null(ref("SuiteConfig")),
+        evals={"type": "array", "minItems": 1, "items": entry},
+        thresholds={"anyOf": [least, {"type": "string"}]},
+    )
+    return [ref("Suite")]
+
+
+# A suite and everything that it refers to.
+
+
+def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
+    """The suite, and everything it refers to."""
+    loading, raw = document.loading, item.raw if isinstance(item.raw, dict) else {}
+    stated, config, defaults, problems = read(item.raw, defaults)
+    thresholds, more = loading.settings.thresholds(loading.root, document.file, raw.get("thresholds"))
+    if stated is not None:
+        more += wrong_results(loading.root, document.file, stated.reporting.output_dir)
+    problems = below([*problems, *more], item.at)
+    loading.defaults[document.file] = defaults
+    before = len(loading.suites)
+    loading.open.append(document.file)
+    evals = raw.get("evals")
+    for index, entry in enumerate(evals if isinstance(evals, list) else ()):
+        problems += _read_entry((*item.at, "evals", index), entry, document, defaults)
+    loading.open.pop()
+    if stated is not None:
+        version = None if stated.version is None else str(stated.version)
+        made = Suite(stated.name, (), version, stated.description, config, stated.reporting)
+        loading.suites.insert(before, replace(made, thresholds=thresholds, file=document.file, at=item.at))
+    return problems
+
+
+def _read_entry(at: Path, raw: Json, document: EvalDocument, defaults: Defaults) -> list[Problem]:
+    """One of the `evals:`: a reference, or a case in place."""
+    if isinstance(raw, str):
+        return [Problem("BK716", f"{raw!r} is no reference", f"write $ref: {raw}", at=at)]
+    if isinstance(raw, dict) and REF in raw:
+        return below(_follow(raw, document, defaults), at)
+    problems: list[Problem] = []
+    for item in items(raw, document.loading.dialects):
+        wrong = item.problem and replace(item.problem, at=(*at, *(item.problem.at or ())))
+        problems += document.item(replace(item, at=(*at, *item.at), problem=wrong), defaults)
+    return problems
+
+
+def _follow(raw: dict[str, Json], document: EvalDocument, defaults: Defaults) -> list[Problem]:
+    """Load what a `$ref` leads to, a file or all files below a folder."""
+    name, loading = raw[REF], document.loading
+    problems = [
+        Problem("BK103", f"unknown key {key!r} beside $ref", "move it into the file", at=(key,))
+        for key in raw
+        if key != REF
+    ]
+    if not isinstance(name, str) or not name.strip():
+        return [*problems, Problem("BK716", "a reference is the path of a file", at=(REF,))]
+    try:
+        paths = _paths(name, document)
+    except BaselinekitError as error:
+        return [*problems, *(named_at(problem, (REF,)) for problem in error.problems)]
+    for path in paths:
+        if path in loading.referred and loading.referred[path][0] != loading.open[0]:
+            continue  # another suite has brought it along: a case runs once
+        loading.referred[path] = (loading.open[0], document.file)
+        loading.file(path, defaults)
+    return problems
+
+
+def _paths(name: str, document: EvalDocument) -> list[str]:
+    """The files that a reference leads to, or why it does not."""
+    loading = document.loading
+    folder, path = records.beside(loading.root, document.file, name)
+    there = resolve(folder, path)
+    path = shown(loading.root, posixpath.join(folder, path))
+    if os.path.isdir(there):
+        found = [file for file in discover([path], loading.root, BESIDE) if file != document.file]
+        if not found:
+            raise InvalidInput(Problem("BK716", f"no eval file is below {path}", "add one"))
+        _refuse_twice(found, loading)
+        loading.walked.update(found)
+        return found
+    if not os.path.exists(there):
+        beside = os.listdir(os.path.dirname(there)) if os.path.isdir(os.path.dirname(there)) else []
+        hint = nearest(os.path.basename(path), beside) or "paths start at the folder of the suite"
+        raise InvalidInput(Problem("BK716", f"there is no file {path}", hint))
+    if path in loading.open:
+        way = " -> ".join([*loading.open[loading.open.index(path) :], path])
+        hint = "take this reference out"
+        raise InvalidInput(Problem("BK716", f"the suite leads back to itself: {way}", hint))
+    _refuse_twice([path], loading)
+    return [path]
+
+
+def _refuse_twice(paths: Sequence[str], loading: Loading) -> None:
+    for path in paths:
+        top, by = loading.referred.get(path, ("", ""))
+        if top == loading.open[0]:
+            what = f"{path} is referred to twice, by {by} already"
+            raise InvalidInput(Problem("BK716", what, "take one of the two references out"))
+
+
+def defaults_for(file: str, loading: Loading, defaults: Defaults) -> Defaults:
+    """What the nearest eval-suite.yaml upward says for its cases, for a file that is run without it."""
+    path = nearest_upward(loading.root, file, MAIN_SUITE)
+    if path is None or path == file:
+        return defaults
+    if path not in loading.defaults:
+        loading.defaults[path] = _stated_by(path, loading, defaults)
+    return loading.defaults[path]
+
+
+def _stated_by(path: str, loading: Loading, defaults: Defaults) -> Defaults:
+    """The defaults with what a suite says, whose own references are not followed."""
+    try:
+        body = decode(read_bytes(loading.root, path), path).body
+        documents = language(path).load(body, path, numbered=NUMBERED)
+    except BaselinekitError as error:
+        loading.problems += [problem.placed(Place(path)) for problem in error.problems]
+        return defaults
+    for number, document in enumerate(documents):
+        for item in items(document, loading.dialects):
+            if item.form == "suite":
+                *_, defaults, wrong = read(item.raw, defaults)
+                loading.problems += place_problems(body, path, {number: below(wrong, item.at)})
+    return defaults

@@ -6,11 +6,13 @@ from typing import Any, ClassVar, Literal
 from baselinekit.errors import Problem
 from baselinekit.model.recipes import Seconds
 from baselinekit.model.values import ABSENT, STRICT, Json
+from baselinekit.schema.jsonschema import Parts, Schema, add_part, or_null, ref
 from baselinekit.schema.places import below
 from baselinekit.schema.validate import check
 from baselinekit.store import checks
-from baselinekit.suites.dialects import asking
-from baselinekit.suites.dialects.capability import Criticality, Defaults, limits
+from baselinekit.suites.dialects import asking, capability
+from baselinekit.suites.dialects.capability import limits
+from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocument, EvalItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,31 @@ class CasesFile:
 
 def recognises(raw: dict[str, Json]) -> bool:
     return "test_cases" in raw and "test_case" not in raw
+
+
+def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
+    defaults, problems = read(item.raw, defaults)
+    problems = below(problems, item.at)
+    cases = item.raw["test_cases"]
+    for number, raw in enumerate(cases if isinstance(cases, list) else ()):
+        case = EvalItem("case", (*item.at, "test_cases", number), raw)
+        problems += capability.read_item(case, document, defaults)
+    return problems
+
+
+def schema(parts: Parts) -> list[Schema]:
+    add_part(parts, "CasesFileMetadata", CaseFileMetadata)
+    add_part(parts, "CasesFileConfig", CaseFileConfig, execution=or_null(ref("Execution")))
+    add_part(
+        parts,
+        "CasesFile",
+        CasesFile,
+        metadata=ref("CasesFileMetadata"),
+        config=or_null(ref("CasesFileConfig")),
+        test_cases={"type": "array", "minItems": 1, "items": ref("Case")},
+        **capability.GRADED,
+    )
+    return [ref("CasesFile")]
 
 
 def read(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list[Problem]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from baselinekit.errors import InvalidInput, Refused
-from baselinekit.suites.gatefiles import load_gates
+from baselinekit.suites.dialects.gates import load_gates
 
 REFERENCE = Path(__file__).parent.parent / "reference"
 SUITE = "id: a\n"

@@ -13,9 +13,11 @@ from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Gate
 from baselinekit.model.values import STRICT, Json
 from baselinekit.schema.complaints import found
+from baselinekit.schema.jsonschema import Parts, Schema, add_part, closed, ref
 from baselinekit.schema.places import below, place_problems
 from baselinekit.schema.validate import check
 from baselinekit.store.files import MAX_BYTES, read
+from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
 from baselinekit.suites.dialects.suite import WRAPPER
 from baselinekit.suites.settings import hides, named, wrong_results
 
@@ -87,6 +89,19 @@ class Trigger:
     thresholds: dict[str, Number] = field(default_factory=dict)
     on_failure: OnFailure = field(default_factory=OnFailure)
     on_success: OnSuccess = field(default_factory=OnSuccess)
+
+
+def recognises(raw: dict[str, Json]) -> bool:
+    return bool({PHASE, TRIGGER} & raw.keys())
+
+
+def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
+    """A gate may lie among cases, and is none."""
+    if document.file in document.loading.walked:
+        return []
+    words = "an eval trigger" if TRIGGER in item.raw else "a phase of a plan"
+    hint = f"give it to the gate: baselinekit gate {shlex.quote(document.file)}"
+    return [Problem("BK710", f"no case: this looks like {words}", hint, at=item.at)]
 
 
 def load_gates(file: str, root: str) -> list[Gate]:
@@ -250,3 +265,11 @@ def _wrong_path(path: str, root: str) -> list[Problem]:
         hint = f"a report ends in {', '.join(ENDINGS)}, such as eval-results/phase-{SLOT}.md"
         return [Problem("BK730", f"{path} is no place for a report", hint, at=at)]
     return []
+
+
+def schema(parts: Parts) -> list[Schema]:
+    add_part(parts, "EvalStep", Step)
+    add_part(parts, "Trigger", Trigger)
+    steps = {"type": "array", "items": {"anyOf": [ref("EvalStep"), {"type": "object"}]}}
+    parts["Phase"] = {"type": "object", "properties": {"name": {"type": "string"}, "steps": steps}}
+    return [closed({PHASE: ref("Phase"), TRIGGER: ref("Trigger")}, at_least=1)]

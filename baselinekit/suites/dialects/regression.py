@@ -1,0 +1,69 @@
+"""A regression record as an eval case: what it knows to be good is what it is graded by."""
+
+from dataclasses import replace
+
+from baselinekit.errors import Problem
+from baselinekit.grade.by_matcher import BaselineMatch
+from baselinekit.model.baselines import Baseline
+from baselinekit.model.evals import Case
+from baselinekit.model.graders import Grader
+from baselinekit.model.values import Json
+from baselinekit.schema.jsonschema import Parts, Schema, add_part, ref
+from baselinekit.schema.places import below, named_at
+from baselinekit.store import records
+from baselinekit.store.dialects import harness
+from baselinekit.suites.dialects import capability
+from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
+
+KEYS = frozenset(("current", "baseline", "comparison"))
+_BASELINE = Grader("baseline", "code", BaselineMatch(), at=("baseline",))
+
+
+def recognises(raw: dict[str, Json]) -> bool:
+    return harness.recognises(raw) or bool(KEYS & raw.keys() and not capability.KEYS & raw.keys())
+
+
+def schema(parts: Parts) -> list[Schema]:
+    add_part(parts, "JsonRecord", harness.RegressionFile)
+    return [ref("Record"), ref("JsonRecord")]
+
+
+def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
+    return below(_read(item, document, defaults), item.at)
+
+
+def _read(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
+    baseline, problems = records.read_record(item.raw, document.source(item.at, item.raw))
+    if baseline is None or problems:
+        return problems
+    known, failed = records.with_files(baseline.baseline, defaults.root, document.file)
+    for at, error in failed:
+        problems += [named_at(problem, (*at, "output_file")) for problem in error.problems]
+    if known is None and not problems:
+        hint = f"capture it: baselinekit capture from {document.file}"
+        problems = [Problem("BK104", f"{baseline.id} has no baseline yet", hint, at=())]
+    if not problems:
+        about = item.raw.get("metadata")
+        category = about.get("category") if isinstance(about, dict) else None
+        case = _case(replace(baseline, baseline=known), defaults)
+        document.cases.append(replace(case, category=category))
+    return problems
+
+
+def _case(baseline: Baseline, defaults: Defaults) -> Case:
+    about = baseline.metadata
+    return Case(
+        baseline.id,
+        baseline.current,
+        (_BASELINE,),
+        kind="regression",
+        name=baseline.name,
+        description=baseline.description,
+        tags=tuple(about.tags),
+        criticality=about.criticality,
+        timeout=defaults.timeout,
+        retries=defaults.retries,
+        skip=about.skip,
+        baseline=baseline,
+        source=baseline.source,
+    )

@@ -1,0 +1,14 @@
+"""The forms of eval files, one file a form. The most general come first: an
+item is of the last that recognises it."""
+
+from baselinekit.store import records
+from baselinekit.suites.dialects import capability, gates, regression, suite, testcases
+from baselinekit.suites.dialects.dialect import Dialect
+
+DIALECTS = (
+    Dialect("gate", gates.read_item, gates.schema, gates.recognises, in_lists=False),
+    Dialect("case", capability.read_item, capability.schema, capability.recognises, capability.WRAPPER),
+    Dialect("regression", regression.read_item, regression.schema, regression.recognises, records.WRAPPER),
+    Dialect("test_cases", testcases.read_item, testcases.schema, testcases.recognises),
+    Dialect("suite", suite.read_item, suite.schema, wrapper=suite.WRAPPER, in_lists=False),
+)
