@@ -1,6 +1,7 @@
 """The changes from the output on file to the one that came back, and the output with some of them applied."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from baselinekit.kinds.kind import OutcomePlace
@@ -18,7 +19,7 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many
 from baselinekit.refresh.alternatives import lost_in
 from baselinekit.refresh.risk import is_retyped, risk_of
-from baselinekit.refresh.rows import Accepts, aligned, folded
+from baselinekit.refresh.rows import Accepts, Unlike, align_rows, fold
 from baselinekit.tree.equality import identical
 
 # The changes that lead from the output on file to the one that came back, and how they are put together.
@@ -28,10 +29,6 @@ from baselinekit.tree.equality import identical
 
 
 NOT_ONE_ROW = "one row described every element; now each would be written out"
-
-
-_Row = tuple[int | None, int | None, Json]
-"""Where a row was, where it is, and what it holds now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,29 +83,36 @@ class _ChangesFound:
     def _rows(self, old: list[Json], new: list[Json], at: Path, path: Path) -> Part:
         how = self.ways.arrays.get(at, "")
         if how == "each" and len(old) == 1 and describes_many(old[0]) and new:
-            one = folded(old[0], new, self.ways.accepts)
-            if one is None or not describes_many(one):
-                return self._change("value", path, at, old, self.ways.fresh(new), note=NOT_ONE_ROW)
-            return Branch(None, (self.part(old[0], one, (*at, 0), (*path, 0)),), (0,), (0,))
-        found = aligned(
-            old, new, how.removeprefix("by ") if how.startswith("by ") else None, self.ways.accepts
+            return self._one_for_all(old, new, at, path)
+        key = how.removeprefix("by ") if how.startswith("by ") else None
+        aligned, restored = align_rows(old, new, key, self.ways.accepts)
+        rows: list[tuple[int | None, int | None]] = [
+            *aligned.pairs,
+            *((e, None) for e in aligned.missing),
+            *((None, a) for a in aligned.extra),
+        ]
+        # Where a reader meets it: in the new array, and before what stands there now if it has gone.
+        rows.sort(key=lambda row: (row[0] or 0, 0) if row[1] is None else (row[1], 1))
+        parts = tuple(
+            self._one(
+                ABSENT if e is None else old[e],
+                ABSENT if a is None else restored.get(a, new[a]),
+                at if e is None else (*at, e),
+                (*path, *((a,) if a is not None else (e,) if e is not None else ())),
+            )
+            for e, a in rows
         )
-        rows: list[_Row] = [(e, a, found.rescued.get(a, new[a])) for e, a in found.pairs]
-        rows += [(e, None, ABSENT) for e in found.missing] + [(None, a, new[a]) for a in found.extra]
-        rows.sort(key=_by_place)
-        parts = tuple(self._row(row, old, at, path) for row in rows)
-        before = sorted((e, n) for n, (e, _, _) in enumerate(rows) if e is not None)
-        after = sorted((a, n) for n, (_, a, _) in enumerate(rows) if a is not None)
+        before = sorted((e, n) for n, (e, _) in enumerate(rows) if e is not None)
+        after = sorted((a, n) for n, (_, a) in enumerate(rows) if a is not None)
         return self._branch(None, parts, tuple(n for _, n in before), tuple(n for _, n in after), (at, path))
 
-    def _row(self, row: _Row, old: list[Json], at: Path, path: Path) -> Part:
-        e, a, value = row
-        if e is None or a is None:
-            here = e if a is None else a
-            assert here is not None
-            was, where = (ABSENT, at) if e is None else (old[e], (*at, e))
-            return self._one(was, value, where, (*path, here))
-        return self._one(old[e], value, (*at, e), (*path, a))
+    def _one_for_all(self, old: list[Json], new: list[Json], at: Path, path: Path) -> Part:
+        """Of an array in which one row describes every element."""
+        with suppress(Unlike):
+            row = fold(old[0], new, self.ways.accepts)
+            if describes_many(row):
+                return Branch(None, (self.part(old[0], row, (*at, 0), (*path, 0)),), (0,), (0,))
+        return self._change("value", path, at, old, self.ways.fresh(new), note=NOT_ONE_ROW)
 
     def _branch(
         self,
@@ -156,12 +160,6 @@ def finished(change: Change, outcomes: Mapping[Path, OutcomePlace]) -> Change:
     return replace(
         change, lost=lost, risk="high" if change.note == NOT_ONE_ROW else risk_of(change, outcomes)
     )
-
-
-def _by_place(row: _Row) -> tuple[int, int]:
-    """Where a reader meets it: in the new array, and before what stands there now if it has gone."""
-    e, a, _ = row
-    return (a, 1) if a is not None else (e or 0, 0)
 
 
 # The output with some of the changes in it: those that were accepted, and nothing of the others.

@@ -1,12 +1,12 @@
 """Which rows of an array on file are which of those that came back."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from functools import reduce
 
 from baselinekit.model.values import ABSENT, Json, json_type
 from baselinekit.placeholders.grammar import has_marker, split
-from baselinekit.tree.alignment import align, pair_leftovers
+from baselinekit.tree.alignment import Alignment, align, pair_anywhere, pair_best_first, pair_leftovers
 from baselinekit.tree.changes import with_new_keys
 from baselinekit.tree.equality import canonical, freeze, identical
 
@@ -76,43 +76,29 @@ _NARROWEST_FIRST = (
 )
 
 
-class _Unlike(Exception):
+class Unlike(Exception):
     """The rows do not have one form."""
 
 
-def folded(template: Json, rows: Sequence[Json], accepts: Accepts) -> Json | None:
-    """One row that accepts all of them; None where that takes more than to name the type of a new value."""
-    try:
-        return _one(template, rows, accepts)
-    except _Unlike:
-        return None
-
-
-def _one(template: Json, values: Sequence[Json], accepts: Accepts) -> Json:
-    first = values[0]
-    if all(identical(value, first, ordered=False) for value in values):
-        return first
+def fold(template: Json, values: Sequence[Json], accepts: Accepts) -> Json:
+    """One row that accepts all of them. Unlike: that takes more than to name the type of a new value."""
+    if all(identical(value, values[0], ordered=False) for value in values):
+        return values[0]
     if all(isinstance(value, dict) for value in values):
-        return _members(template if isinstance(template, dict) else {}, values, accepts)
-    if any(
-        identical(value, template, ordered=False) for value in values
-    ):  # some are as before, and others are not
-        raise _Unlike
+        return _fold_objects(template if isinstance(template, dict) else {}, values, accepts)
+    if any(identical(value, template, ordered=False) for value in values):
+        raise Unlike  # some are as before, and others are not
     return _placeholder(values, accepts)
 
 
-def _members(template: dict[str, Json], rows: Sequence[dict[str, Json]], accepts: Accepts) -> Json:
-    row: dict[str, Json] = {}
-    names = [*template]
-    for one in rows:
-        names = with_new_keys(names, one)
-    for name in names:
-        there = [one[name] for one in rows if name in one]
-        if not there:
-            continue
-        found = _one(template.get(name, ABSENT), there, accepts)
-        row[name] = found if len(there) == len(rows) else _optional(found, accepts)
-    return row
+def _fold_objects(template: dict[str, Json], rows: Sequence[dict[str, Json]], accepts: Accepts) -> Json:
+    folded: dict[str, Json] = {}
+    for name in reduce(with_new_keys, rows, [*template]):
+        values = [row[name] for row in rows if name in row]
+        if values:
+            value = fold(template.get(name, ABSENT), values, accepts)
+            folded[name] = value if len(values) == len(rows) else _optional(value, accepts)
+    return folded
 
 
 def _optional(value: Json, accepts: Accepts) -> Json:
@@ -122,7 +108,7 @@ def _optional(value: Json, accepts: Accepts) -> Json:
     if isinstance(value, str) and value in _NARROWEST_FIRST:
         return f"{value[:-2]}?>>"
     if isinstance(value, dict | list) or has_marker(str(value)):
-        raise _Unlike
+        raise Unlike
     return f"{_placeholder([value], accepts)[:-2]}?>>"
 
 
@@ -131,11 +117,11 @@ def _placeholder(values: Sequence[Json], accepts: Accepts) -> str:
     plain = [_unescaped(value) for value in values if value is not None]
     null = "" if len(plain) == len(values) else "|null"
     if not plain or len({json_type(value) for value in plain}) > 1:
-        raise _Unlike
+        raise Unlike
     for text in _NARROWEST_FIRST:
         if all(accepts(text, value) for value in plain):
             return f"{text[:-2]}{null}>>"
-    raise _Unlike
+    raise Unlike
 
 
 def _unescaped(value: Json) -> Json:
@@ -144,7 +130,7 @@ def _unescaped(value: Json) -> Json:
         return value
     parts = split(value)
     if len(parts) != 1 or not isinstance(parts[0], str):
-        raise _Unlike
+        raise Unlike
     return parts[0]
 
 
@@ -156,129 +142,84 @@ _MOST_TRIED = 50
 _ENOUGH = 0.5
 """How much of a row must be as it was for a row under another name to be the same one."""
 
-
-@dataclass(slots=True)
-class Beside:
-    """Pairs of (old, new) positions, those without a partner, and the new rows with the placeholders of their
-    partners given back: who compares does not always see which row is which."""
-
-    pairs: list[tuple[int, int]]
-    missing: list[int]
-    extra: list[int]
-    rescued: dict[int, Json] = field(default_factory=dict)
+_NAMES = ("id", "uuid", "key", "code", "sku", "slug")
 
 
-def aligned(old: Sequence[Json], new: Sequence[Json], by: str | None, accepts: Accepts) -> Beside:
-    """Every row has at most one partner."""
-    head = _alike(old, new)
-    tail = _alike(old[head:][::-1], new[head:][::-1])
+def align_rows(
+    old: Sequence[Json], new: Sequence[Json], by: str | None, accepts: Accepts
+) -> tuple[Alignment, dict[int, Json]]:
+    """Which old row is which new one, and the new rows with the placeholders of their partners given back: a
+    comparison does not always see which row is which."""
+    head = _count_identical(old, new)
+    tail = _count_identical(old[head:][::-1], new[head:][::-1])
     e2, a2 = len(old) - tail, len(new) - tail
     if head in (e2, a2):  # rows have come, or gone, and nothing else
         ends = [(n, n) for n in range(head)] + [(e2 + n, a2 + n) for n in range(tail)]
-        return Beside(ends, [*range(head, e2)], [*range(head, a2)])
+        return Alignment(ends, [*range(head, e2)], [*range(head, a2)]), {}
     if by is not None:
-        found = Beside([], [*range(len(old))], [*range(len(new))])
-        _take(found, _same_name(found, old, new, by))
+        rows = Alignment([], [*range(len(old))], [*range(len(new))])
+        names = _named(old, by), _named(new, by)
+        rows.take([(e, names[1][name]) for name, e in names[0].items() if name in names[1]])
     else:
-        pairs = align(old, new, freeze)
-        found = Beside([*pairs.pairs], [*pairs.missing], [*pairs.extra])
-    _take(found, _equal(found, old, new))
-    if by is None and found.missing and found.extra:
-        left = [old[e] for e in found.missing], [new[a] for a in found.extra]
-        pairs_left = pair_leftovers(*left)
-        named = [
-            (found.missing[e], found.extra[a]) for e, a in pairs_left if _share_a_name(left[0][e], left[1][a])
-        ]
-        _take(found, named)
-    _rescue(found, old, new, accepts)
-    for e, a in found.pairs:
-        if not identical(old[e], new[a]):
-            found.rescued[a] = _given_back(old[e], new[a], accepts)[0]
-    return found
+        rows = align(old, new, freeze)
+    missing, extra = ((e, freeze(old[e])) for e in rows.missing), ((a, freeze(new[a])) for a in rows.extra)
+    rows.take(pair_anywhere([*missing], [*extra]))
+    if by is None and rows.missing and rows.extra:
+        likely = pair_leftovers([old[e] for e in rows.missing], [new[a] for a in rows.extra])
+        pairs = [(rows.missing[e], rows.extra[a]) for e, a in likely]
+        rows.take([(e, a) for e, a in pairs if _share_a_name(old[e], new[a])])
+    scored = []  # a row under another name, most of which is still right, is the same one
+    for e in rows.missing[:_MOST_TRIED]:
+        for a in rows.extra[:_MOST_TRIED]:
+            _, kept, of = _given_back(old[e], new[a], accepts)
+            if of > 1 and kept / of >= _ENOUGH:
+                scored.append((kept / of, e, a))
+    rows.take(pair_best_first(scored))
+    changed = [(e, a) for e, a in rows.pairs if not identical(old[e], new[a])]
+    return rows, {a: _given_back(old[e], new[a], accepts)[0] for e, a in changed}
 
 
-def _alike(old: Sequence[Json], new: Sequence[Json]) -> int:
-    """How many rows are the same from the head on."""
-    for n, (one, other) in enumerate(zip(old, new, strict=False)):
-        if not identical(one, other):
-            return n
-    return min(len(old), len(new))
-
-
-def _take(found: Beside, pairs: Sequence[tuple[int, int]]) -> None:
-    found.pairs += pairs
-    rows, columns = {e for e, _ in pairs}, {a for _, a in pairs}
-    found.missing = [e for e in found.missing if e not in rows]
-    found.extra = [a for a in found.extra if a not in columns]
-
-
-def _same_name(found: Beside, old: Sequence[Json], new: Sequence[Json], key: str) -> list[tuple[int, int]]:
-    places: dict[Hashable, int] = {}
-    for a in found.extra:
-        if isinstance(new[a], dict) and key in new[a]:
-            places.setdefault(freeze(new[a][key]), a)
-    pairs = []
-    for e in found.missing:
-        name = freeze(old[e][key]) if isinstance(old[e], dict) and key in old[e] else None
-        if name in places:
-            pairs.append((e, places.pop(name)))
-    return pairs
-
-
-def _equal(found: Beside, old: Sequence[Json], new: Sequence[Json]) -> list[tuple[int, int]]:
-    """Rows that stand elsewhere, as they are."""
-    places: dict[Hashable, list[int]] = {}
-    for a in reversed(found.extra):
-        places.setdefault(freeze(new[a]), []).append(a)
-    return [(e, there.pop()) for e in found.missing if (there := places.get(freeze(old[e])))]
-
-
-def _share_a_name(one: Json, other: Json) -> bool:
-    """Whether two objects say the same under some key that could name them."""
-    if not isinstance(one, dict) or not isinstance(other, dict):
-        return False
-    names = ("id", "uuid", "key", "code", "sku", "slug")
-    return any(
-        one[key] == other[key] and _is_literal(one[key]) for key in names if key in one and key in other
+def _count_identical(old: Sequence[Json], new: Sequence[Json]) -> int:
+    """How many rows are identical from the head on."""
+    return next(
+        (n for n, pair in enumerate(zip(old, new, strict=False)) if not identical(*pair)),
+        min(len(old), len(new)),
     )
 
 
-def _is_literal(value: Json) -> bool:
-    return isinstance(value, str | int) and not (isinstance(value, str) and has_marker(value))
+def _named(rows: Sequence[Json], key: str) -> dict[Hashable, int]:
+    """The first row of each name."""
+    named = ((n, row[key]) for n, row in enumerate(rows) if isinstance(row, dict) and key in row)
+    return {freeze(name): n for n, name in reversed([*named])}
 
 
-def _rescue(found: Beside, old: Sequence[Json], new: Sequence[Json], accepts: Accepts) -> None:
-    """A row that only got another name was taken for another row: where most of it is still right, it is the
-    same one."""
-    scored = []
-    for e in found.missing[:_MOST_TRIED]:
-        for a in found.extra[:_MOST_TRIED]:
-            _, kept, of = _given_back(old[e], new[a], accepts)
-            if of > 1 and kept / of >= _ENOUGH:
-                scored.append((-kept / of, e, a))
-    pairs: dict[int, int] = {}
-    for _, e, a in sorted(scored):
-        if e not in pairs and a not in pairs.values():
-            pairs[e] = a
-    _take(found, [*pairs.items()])
+def _share_a_name(old: Json, new: Json) -> bool:
+    """Whether two objects say the same under some key that could name them."""
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return False
+    names = [(old[key], new[key]) for key in _NAMES if key in old and key in new]
+    return any(
+        name == other and isinstance(name, str | int) and not has_marker(str(name)) for name, other in names
+    )
 
 
 def _given_back(old: Json, new: Json, accepts: Accepts) -> tuple[Json, int, int]:
     """The new value with the placeholders that still accept it, how many of its leaves are as the old one
     says, and how many leaves there are on both sides."""
     if isinstance(old, dict) and isinstance(new, dict):
-        row: dict[str, Json] = {}
-        kept = of = 0
-        for key, value in new.items():
-            if key in old:
-                row[key], more, size = _given_back(old[key], value, accepts)
-                kept, of = kept + more, of + size
-            else:
-                row[key], of = value, of + 1
-        return row, kept, of + sum(key not in new for key in old)
+        members = {
+            key: _given_back(old[key], value, accepts) if key in old else (value, 0, 1)
+            for key, value in new.items()
+        }
+        gone = sum(key not in new for key in old)
+        return {key: member[0] for key, member in members.items()}, *_sums(members.values(), gone)
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        items = [_given_back(one, other, accepts) for one, other in zip(old, new, strict=True)]
-        return [item for item, _, _ in items], sum(item[1] for item in items), sum(item[2] for item in items)
+        items = [_given_back(*pair, accepts) for pair in zip(old, new, strict=True)]
+        return [item[0] for item in items], *_sums(items, 0)
     if isinstance(old, str) and has_marker(old) and (old == new or accepts(old, new)):
         return old, 1, 1
     return new, int(freeze(old) == freeze(new)), 1
+
+
+def _sums(parts: Collection[tuple[Json, int, int]], gone: int) -> tuple[int, int]:
+    return sum(kept for _, kept, _ in parts), gone + sum(of for _, _, of in parts)

@@ -105,6 +105,14 @@ def pair_in_order(likeness: Sequence[Sequence[float]]) -> Pairs:
     return pairs
 
 
+def pair_anywhere(before: Iterable[tuple[int, Hashable]], after: Iterable[tuple[int, Hashable]]) -> Pairs:
+    """Equal items (each with its position) wherever they stand, the first with the first."""
+    places: dict[Hashable, deque[int]] = defaultdict(deque)
+    for b, item in before:
+        places[item].append(b)
+    return [(places[item].popleft(), a) for a, item in after if places.get(item)]
+
+
 def pair_best_first(scored: Iterable[tuple[float, int, int]]) -> Pairs:
     """Of pairs with a score (the likeness, and the two positions) the best first; each position once."""
     pairs: Pairs = []
@@ -168,11 +176,8 @@ def _pair_by_likeness(old: Sequence[Json], new: Sequence[Json]) -> Pairs:
     before, after = [canonical(row) for row in old], [canonical(row) for row in new]
     every = range(len(old)), range(len(new))
     pairs, stretches = pair_equal(before, after, _MOST_COMPARED)
-    places: dict[str, deque[int]] = defaultdict(deque)  # equal elements that stand elsewhere now
     lone_old, lone_new = _unpaired(pairs, *every)
-    for b in lone_old:
-        places[before[b]].append(b)
-    pairs += [(places[after[a]].popleft(), a) for a in lone_new if places.get(after[a])]
+    pairs += pair_anywhere(((b, before[b]) for b in lone_old), ((a, after[a]) for a in lone_new))
     rows = _Rows(old, new)
     likely: Pairs = []
     for b1, b2, a1, a2 in stretches:
@@ -262,6 +267,11 @@ class Alignment(NamedTuple):
     pairs: Pairs
     missing: list[int]
     extra: list[int]
+
+    def take(self, pairs: Pairs) -> None:
+        """Make pairs of positions that had no partner."""
+        self.pairs.extend(pairs)
+        self.missing[:], self.extra[:] = _unpaired(pairs, self.missing, self.extra)
 
     def add(self, gap: Gap, pairs: Pairs) -> None:
         """Take over the pairs of a gap, which are counted from its beginning."""
