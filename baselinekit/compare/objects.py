@@ -13,7 +13,8 @@ from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.template import Inline, Placeholder
 from baselinekit.tree.changes import with_new_keys
 from baselinekit.tree.equality import bytes_of, identical
-from baselinekit.tree.paths import Key, OneOf, Pattern, Segment, Wild, children, find, fits, leads_somewhere
+from baselinekit.tree.paths import Pattern, children, find, leads_somewhere
+from baselinekit.tree.segments import Key, OneOf, Segment, Wild, fits
 
 # Objects, and the response headers among them.
 

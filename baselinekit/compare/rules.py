@@ -8,7 +8,8 @@ from baselinekit.model.baselines import FLAGS, ArrayMode, FieldRule, Method, Opt
 from baselinekit.model.comparison import OLD_NAMES
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import has_marker
-from baselinekit.tree.paths import FilterSegment, Key, Pattern, Segment, Slice, Specificity, Wild, fits
+from baselinekit.tree.paths import Pattern, Specificity
+from baselinekit.tree.segments import FilterSegment, Key, Segment, Slice, Wild, fits
 
 # The path rules of a comparison as an automaton: at each step of the walk, which rules are still in play
 # and which apply right here. States are made when they are met, and remembered.

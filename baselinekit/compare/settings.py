@@ -12,7 +12,8 @@ from baselinekit.model.baselines import BOUNDS, FLAGS, FieldRule, Rules, Toleran
 from baselinekit.model.comparison import method_problems
 from baselinekit.model.values import Json, Path
 from baselinekit.tree.equality import is_number
-from baselinekit.tree.paths import Pattern, Wild, parse
+from baselinekit.tree.paths import Pattern, parse
+from baselinekit.tree.segments import Wild
 
 _DEFAULT = replace(parse("**"), text="*", last=True)
 """The path of the default tolerance. In a response it is for the body's numbers, not for the status. Every

@@ -12,7 +12,8 @@ from baselinekit.model.baselines import Baseline, By, Known, Metadata, Rules, To
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import texts_in
 from baselinekit.placeholders.table import Words
-from baselinekit.tree.paths import Key, Pattern, Wild
+from baselinekit.tree.paths import Pattern
+from baselinekit.tree.segments import Key, Wild
 
 _TYPES = {"exact": 0, "structural": 1, "numeric": 2, "semantic": 2}
 _ARRAYS = {"ordered": 0, "by": 1, "unordered": 2, "subset": 3, "each": 3}

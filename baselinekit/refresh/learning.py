@@ -12,7 +12,8 @@ from baselinekit.placeholders.proposals import WIDE, PlaceholderProposal, Write,
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.rows import BY, in_one_order, shuffle
 from baselinekit.tree.equality import is_number, same_json
-from baselinekit.tree.paths import Wild, children, of_any_row, render, value_at
+from baselinekit.tree.paths import children, of_any_row, render, value_at
+from baselinekit.tree.segments import Wild
 
 # Several replays of one recipe -> the places where they do not agree: leaves that take another value
 # each time, and what no placeholder may hide. The replays are set beside each other by their places.

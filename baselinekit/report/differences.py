@@ -13,7 +13,8 @@ from baselinekit.report.values import cut_line, pair
 from baselinekit.report.wording import describe_unshown
 from baselinekit.texts import many
 from baselinekit.tree.alignment import gaps
-from baselinekit.tree.paths import Wild, of_any_row, render
+from baselinekit.tree.paths import of_any_row, render
+from baselinekit.tree.segments import Wild
 
 # Two texts of several lines side by side, as a unified diff that stays within bounds. difflib takes time
 # that grows with the square of the lines and more, so it sees only short stretches, between lines that

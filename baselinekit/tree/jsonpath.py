@@ -9,12 +9,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain
 from operator import ge, gt, le, lt
 
 from baselinekit.model.values import Json
 from baselinekit.texts import already_masked, clipped
-from baselinekit.tree.equality import decimal, same_json
-from baselinekit.tree.segments import FilterSegment, Key, OneOf, Segment, Slice, Wild, fits
+from baselinekit.tree.equality import decimal, is_number, same_json
+from baselinekit.tree.segments import Filter, FilterSegment, Key, OneOf, Segment, Slice, Wild, fits
 
 MOST_INDEX = 2**53 - 1
 _DEEPEST = 20
@@ -39,10 +40,16 @@ class Query:
     segments: "tuple[Segment, ...]"
     single: bool
 
+    def values(self, value: Json) -> list[Json]:
+        return [found for (found,) in _selected(self.segments, value)]
+
 
 @dataclass(frozen=True, slots=True)
 class Constant:
     value: Json
+
+    def values(self, value: Json) -> list[Json]:
+        return [self.value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,74 +58,59 @@ class Compare:
     left: Query | Constant
     right: Query | Constant
 
+    def holds(self, value: Json) -> bool:
+        """Nothing equals nothing and no value; only numbers and texts have an order, among themselves."""
+        left, right = self.left.values(value), self.right.values(value)
+        if self.sign in ("==", "!="):
+            return same_json(left, right) == (self.sign == "==")
+        if left and right:
+            ordered = {"<": lt, "<=": le, ">": gt, ">=": ge}[self.sign]
+            if isinstance(left[0], str) and isinstance(right[0], str):
+                return bool(ordered(left[0], right[0]))
+            if is_number(left[0]) and is_number(right[0]):
+                return bool(ordered(decimal(left[0]), decimal(right[0])))
+        return self.sign in ("<=", ">=") and same_json(left, right)
+
+    def reads(self, value: Json) -> Iterator[Json]:
+        for operand in (self.left, self.right):
+            if isinstance(operand, Query):
+                yield from operand.values(value)
+
 
 @dataclass(frozen=True, slots=True)
 class Exists:
     query: Query
 
+    def holds(self, value: Json) -> bool:
+        return next(_selected(self.query.segments, value), None) is not None
+
+    def reads(self, value: Json) -> Iterator[Json]:
+        yield from ()  # a placeholder is there as well as any value
+
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    term: "Term"
-
-
-@dataclass(frozen=True, slots=True)
-class Every:
-    terms: "tuple[Term, ...]"
-
-
-@dataclass(frozen=True, slots=True)
-class Either:
-    terms: "tuple[Term, ...]"
-
-
-Term = Compare | Exists | Not | Every | Either
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedFilter:
-    """A filter as it was read."""
-
-    term: Term
+    term: Filter
 
     def holds(self, value: Json) -> bool:
-        return _holds(self.term, value)
+        return not self.term.holds(value)
 
     def reads(self, value: Json) -> Iterator[Json]:
-        return _read_by(self.term, value)
+        return self.term.reads(value)
 
 
-def _holds(term: Term, value: Json) -> bool:
-    if isinstance(term, Compare):
-        return _compares(term.sign, _operand(term.left, value), _operand(term.right, value))
-    if isinstance(term, Exists):
-        return next(_selected(term.query.segments, value), None) is not None
-    if isinstance(term, Not):
-        return not _holds(term.term, value)
-    if isinstance(term, Every):
-        return all(_holds(one, value) for one in term.terms)
-    return any(_holds(one, value) for one in term.terms)
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Several filters of which all must hold, or any."""
 
+    terms: tuple[Filter, ...]
+    every: bool
 
-def _read_by(term: Term, value: Json) -> Iterator[Json]:
-    if isinstance(term, Compare):
-        for operand in (term.left, term.right):
-            if isinstance(operand, Query):
-                yield from _operand(operand, value)
-    elif isinstance(term, Exists):
-        yield from ()  # a placeholder is there as well as any value
-    elif isinstance(term, Not):
-        yield from _read_by(term.term, value)
-    else:
-        for one in term.terms:
-            yield from _read_by(one, value)
+    def holds(self, value: Json) -> bool:
+        return (all if self.every else any)(term.holds(value) for term in self.terms)
 
-
-def _operand(operand: Query | Constant, value: Json) -> list[Json]:
-    """Its value in a list; an empty one where a query leads nowhere."""
-    if isinstance(operand, Constant):
-        return [operand.value]
-    return [found for (found,) in _selected(operand.segments, value)]
+    def reads(self, value: Json) -> Iterator[Json]:
+        return chain.from_iterable(term.reads(value) for term in self.terms)
 
 
 def _selected(segments: tuple[Segment, ...], value: Json) -> Iterator[tuple[Json]]:
@@ -135,24 +127,6 @@ def _selected(segments: tuple[Segment, ...], value: Json) -> Iterator[tuple[Json
             yield from _selected(segments, child)
         elif fits(first, key, child, len(value)):
             yield from _selected(rest, child)
-
-
-def _compares(sign: str, left: list[Json], right: list[Json]) -> bool:
-    """Nothing equals nothing and no value; only numbers and texts have an order, each among themselves."""
-    if sign in ("==", "!="):
-        return same_json(left, right) == (sign == "==")
-    if left and right:
-        one, other = left[0], right[0]
-        ordered = {"<": lt, "<=": le, ">": gt, ">=": ge}[sign]
-        if isinstance(one, str) and isinstance(other, str):
-            return bool(ordered(one, other))
-        if _is_number(one) and _is_number(other):
-            return bool(ordered(decimal(one), decimal(other)))
-    return sign in ("<=", ">=") and same_json(left, right)
-
-
-def _is_number(value: Json) -> bool:
-    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
 class NotJsonPath(ValueError):
@@ -259,7 +233,7 @@ class _PathReader:
             return Wild.ANY
         if self.took("?"):
             self.space()
-            return FilterSegment(ParsedFilter(self._either()))
+            return FilterSegment(self._either())
         if sign in ("/", "\\"):
             raise self.wrong("a path does not sort", "take the element by a filter: [?(@.id == 1)]")
         if sign == "(":
@@ -316,7 +290,7 @@ class _PathReader:
         self.at = end + 1
         return found
 
-    def _either(self) -> Term:
+    def _either(self) -> Filter:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise self.wrong("a filter is nested too deeply", "write it with fewer parentheses")
@@ -324,20 +298,20 @@ class _PathReader:
         while self._joined("|"):
             terms.append(self._every())
         self._depth -= 1
-        return terms[0] if len(terms) == 1 else Either(tuple(terms))
+        return terms[0] if len(terms) == 1 else Joined(tuple(terms), every=False)
 
-    def _every(self) -> Term:
+    def _every(self) -> Filter:
         terms = [self._term()]
         while self._joined("&"):
             terms.append(self._term())
-        return terms[0] if len(terms) == 1 else Every(tuple(terms))
+        return terms[0] if len(terms) == 1 else Joined(tuple(terms), every=True)
 
     def _joined(self, sign: str) -> bool:
         """The sign twice, as the standard has it, or once, as jsonpath-ng had it for `and`."""
         self.space()
         return self.took(sign * 2) or self.took(sign)
 
-    def _term(self) -> Term:
+    def _term(self) -> Filter:
         self.space()
         if self.took("!"):
             self.space()
@@ -364,12 +338,12 @@ class _PathReader:
                 )
         return Compare(sign, left, right)
 
-    def _closed(self) -> Term:
+    def _closed(self) -> Filter:
         term = self._either()
         self.need(")", "in a filter")
         return term
 
-    def _alone(self, left: Query | Constant) -> Term:
+    def _alone(self, left: Query | Constant) -> Filter:
         if self.text.startswith("=~", self.at):
             raise self.wrong("a filter has a regular expression", "compare with ==, !=, < or >")
         if self.text[self.at : self.at + 1] == "=":

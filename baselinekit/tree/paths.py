@@ -14,14 +14,14 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json, Path
 from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.segments import (
-    FilterSegment as FilterSegment,
-    Key as Key,
-    OneOf as OneOf,
-    Segment as Segment,
-    Slice as Slice,
+    FilterSegment,
+    Key,
+    OneOf,
+    Segment,
+    Slice,
     Unknown,
-    Wild as Wild,
-    fits as fits,
+    Wild,
+    fits,
 )
 
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
