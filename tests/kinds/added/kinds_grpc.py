@@ -1,0 +1,74 @@
+"""A kind of recipe that a test adds: a call of a remote procedure, answered by a code and a message."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from baselinekit.errors import Problem
+from baselinekit.kinds.kind import INPUT, OutcomePlace, RecipeKind
+from baselinekit.model.recipes import Recipe
+from baselinekit.model.values import STRICT, Json, Path
+from baselinekit.texts import Mask
+
+
+@dataclass(frozen=True, slots=True)
+class GrpcInput:
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    method: str
+    message: dict[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GrpcExecution:
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    type: Literal["grpc"]
+    base_url: str | None = None
+    timeout: int | float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GrpcCurrent:
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    input: GrpcInput
+    execution: GrpcExecution
+
+
+class GrpcCode(OutcomePlace):
+    __slots__ = ()
+
+    def severity(self, number: int) -> int:
+        return 2 if number in (13, 14) else int(number > 0)
+
+    def describe(self, number: int) -> str:
+        return f"the call ended with code {number}"
+
+
+class GrpcKind(RecipeKind):
+    name = "grpc"
+    execution = GrpcExecution
+    currents = (GrpcCurrent,)
+    parts = ("code", "trailers", "message")
+    answer = "message"
+    headers = "trailers"
+    asks_address = True
+
+    def check(self, recipe: Recipe) -> Iterator[Problem]:
+        if "/" not in recipe.input.method:
+            yield Problem("BK108", "a method is SERVICE/METHOD", "", at=(*INPUT, "method"))
+        yield from super().check(recipe)
+
+    def outcomes(self, recipe: Recipe) -> dict[Path, OutcomePlace]:
+        return {("code",): GrpcCode()}
+
+    def target(self, recipe: Recipe, mask: Mask, base_url: str | None = None) -> str:
+        return f"grpc {base_url}/{recipe.input.method}"
+
+    def group(self, recipe: Recipe, base_url: Json) -> str:
+        service: str = recipe.input.method.partition("/")[0]
+        return service
+
+
+KIND = GrpcKind()

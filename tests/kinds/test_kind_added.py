@@ -1,0 +1,70 @@
+"""A further kind of recipe takes one file in kinds/, one in replay/, and a row in the table of each."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ADDED = Path(__file__).parent / "added"
+ROOT = Path(__file__).parents[2]
+
+
+def row(file: Path, imported: str, after: str, added: str) -> None:
+    """One more row in a table, and the import that it needs."""
+    text = file.read_text()
+    assert text.count(after) == 1
+    head, start, rest = text.partition("\nfrom baselinekit")
+    file.write_text(f"{head}\n{imported}{start}{rest.replace(after, after + added)}")
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A copy of the package with the new kind."""
+    copy = tmp_path / "copy" / "baselinekit"
+    shutil.copytree(ROOT / "baselinekit", copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ADDED / "kinds_grpc.py", copy / "kinds" / "grpc.py")
+    shutil.copy(ADDED / "replay_grpc.py", copy / "replay" / "grpc.py")
+    row(copy / "kinds" / "table.py", "from baselinekit.kinds import grpc", "prompt.KIND", ", grpc.KIND")
+    imported = "from baselinekit.replay.grpc import check_grpc, replay_grpc"
+    prompt = "_Row(check_prompt, replay_prompt, files_of_prompt),"
+    row(copy / "replay" / "dispatch.py", imported, prompt, '\n    "grpc": _Row(check_grpc, replay_grpc),')
+    return copy
+
+
+def test_a_kind_that_is_added_is_captured_compared_and_refreshed(package: Path, tmp_path: Path) -> None:
+    paths = [package.parent, ROOT / "tests"]
+    project = tmp_path / "project"
+    project.mkdir()
+    done = subprocess.run(
+        [sys.executable, ADDED / "drive.py"],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == {
+        "refused": [
+            "BK521 the call ended with code 14: it is not stored as known-good: "
+            "mend it, or pass --allow-error-status"
+        ],
+        "files": ["baselines/shop.Prices/one.yaml", "baselines/shop.Prices/two.yaml"],
+        "unchanged": ["passed", "passed"],
+        "same": ["passed", "passed"],
+        "changed": [
+            ["grpc", "failed", "grpc http://desk/shop.Prices/One"],
+            ["grpc", "failed", "grpc http://desk/shop.Prices/Two"],
+        ],
+        "risks": [["medium"], ["high", "medium"]],  # of the second the call failed as well
+        "groups": [["message.currency", 2], ["code", 1]],
+        "invalid": [
+            "BK105 expected a mapping, found a list: ",
+            "BK103 unknown key 'timout': did you mean 'timeout'?",
+        ],
+    }
