@@ -1,9 +1,10 @@
-"""What a placeholder accepts, and bindings: `<<name as key>>` is one value wherever the same key stands."""
+"""What a placeholder is: its row in the table, what it accepts, its arguments and its bindings."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any, Literal
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json
@@ -11,18 +12,12 @@ from baselinekit.placeholders.grammar import Token
 from baselinekit.tree.equality import decimal, is_number, same_json
 from baselinekit.variables import as_text
 
-# What a placeholder accepts. A kind is a small test, and how it is read inside a longer text.
-
-
 Args = tuple[Json, ...]
-
 
 _MOST_DIGITS = 1_000
 _MOST = 1_000_000_000
 _LENGTH_OF_TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 _UNITS = {"ms": Decimal("0.001"), "s": Decimal(1), "m": Decimal(60), "h": Decimal(3600), "d": Decimal(86400)}
-
-
 TYPES = frozenset(("string", "number", "boolean", "null", "object", "array"))
 
 
@@ -56,8 +51,9 @@ def of_types(*types: str) -> Extent:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`accepts` judges a JSON value. `inline` is the regular expression that finds a candidate inside a
-    longer text (None: it cannot stand there) and `read` turns the candidate into the value to judge.
+    """What a placeholder with its arguments accepts. `accepts` judges a JSON value. `inline` is the regular
+    expression that finds a candidate inside a longer text (None: it cannot stand there) and `read` turns the
+    candidate into the value to judge.
     `timed`: the expression is the user's own, so it needs the time limit. Of a candidate that begins at some
     place, `furthest` matches at least as much as could belong to it (None: the rest of the text); `any_text`:
     every text of these lengths is accepted. `extent` says what is accepted, to whoever sets two kinds beside
@@ -80,6 +76,38 @@ def read_number(text: str) -> Json:
 def between(number: Json, low: Json, high: Json) -> bool:
     exact = decimal(number)
     return (low is None or exact >= decimal(low)) and (high is None or exact <= decimal(high))
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """How a placeholder is learnt: it is proposed for values of the type `of` if it accepts them all and they
+    fit. `when`: "sure" (no value has its form by chance), "likely" (plain words may have it, or only a part
+    of a text varies), "type" (it says hardly more than the type). `argument`: what all values have in common
+    that narrows it, described by `narrowed`. `piece`: the verbose expression that finds it in a longer text,
+    where it may stand for a part that varies; `part`: what such a part looks like if nothing surer is known
+    of it. `in_rows`: it may stand for a key of one row that describes many."""
+
+    words: str
+    of: str = "string"
+    when: Literal["sure", "likely", "type"] = "sure"
+    fits: Callable[[Sequence[Any]], bool] = lambda values: True
+    argument: Callable[[Sequence[Any]], str | None] = lambda values: None
+    narrowed: str = ""
+    piece: str = ""
+    part: str = ""
+    in_rows: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceholderType:
+    """A placeholder as one row: its name, the kind that its arguments make of it (in the words of a project),
+    the types of the values that are stored as it (None: any), and how it is learnt, if it is. The extent of
+    its kind says what else it is narrower than."""
+
+    name: str
+    build: Callable[[Args, Any], Kind]
+    types: frozenset[str] | None = frozenset({"string"})
+    learnt: Learnt | None = None
 
 
 def bad_args(name: str, why: str, example: str) -> InvalidInput:
@@ -128,7 +156,6 @@ def seconds(value: Json) -> Decimal | None:
 
 
 # Bindings: `<<name as key>>` is one value wherever the same key stands.
-
 
 Bindings = dict[str, Json]
 

@@ -4,15 +4,27 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from functools import cache, partial
+from functools import cache
 from ipaddress import ip_address
+from typing import Any
 
 from baselinekit.model.values import Json
-from baselinekit.placeholders.accepts import Args, Extent, Kind, count, read_number, seconds, take, whole
+from baselinekit.placeholders.accepts import (
+    Args,
+    Extent,
+    Kind,
+    Learnt,
+    PlaceholderType,
+    count,
+    read_number,
+    seconds,
+    take,
+    whole,
+)
 from baselinekit.tree.equality import is_number
 
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
@@ -56,11 +68,10 @@ _SEMVER = (
 _UNTIL_BLANK = r"[^\s]*(?: [0-9][^\s]*)?"
 """No format has a blank in it, but for the one between a date and a time."""
 
-Build = Callable[[Args, float], Kind]
-
-
-def literal(text: str) -> str:
-    return re.escape(text)
+_LEAST_HEX = 8
+_LEAST_BASE64 = 16
+_UUID_VERSION, _UUID_VARIANT = 14, 19
+Texts = Sequence[str]
 
 
 def texts(pattern: str, check: Callable[[str], bool] | None = None) -> Kind:
@@ -73,28 +84,38 @@ def texts(pattern: str, check: Callable[[str], bool] | None = None) -> Kind:
     return Kind(accepts, pattern, furthest=_UNTIL_BLANK)
 
 
-def _later(pattern: str, check: Callable[[str], bool] | None = None) -> Callable[[], Kind]:
-    return partial(texts, pattern, check)
+def text_format(
+    name: str,
+    build: str | Callable[[Args, float], Kind],
+    lengths: tuple[int, int | None],
+    learnt: Learnt,
+    *,
+    check: Callable[[str], bool] | None = None,
+    narrower_than: tuple[str, ...] = (),
+    types: frozenset[str] | None = frozenset({"string"}),
+) -> PlaceholderType:
+    """A row of a format: an expression for one without arguments, else what builds its kind. `lengths` are
+    those of its texts. A kind without arguments is made once, when the first of them is met."""
 
-
-def _fixed(name: str, make: Callable[[], Kind], least: int, most: int | None, *narrower_than: str) -> Build:
-    """A format without arguments, made when the first placeholder of it is met. `least`, `most`: the lengths
-    of its texts."""
+    def complete(kind: Kind) -> Kind:
+        known = Extent(frozenset({"string"}), lengths) if kind.extent.names is None else kind.extent
+        names = frozenset({name, *narrower_than, *(known.names or ())})
+        return replace(kind, extent=replace(known, names=names))
 
     @cache
-    def known() -> Kind:
-        return replace(make(), extent=_extent(least, most, name, *narrower_than))
+    def plain() -> Kind:
+        return complete(texts(build, check) if isinstance(build, str) else build((), 0.0))
 
-    def build(args: Args, now: float) -> Kind:
-        take(name, args, name)
-        return known()
+    def kind_of(args: Args, words: Any) -> Kind:
+        if isinstance(build, str):
+            take(name, args, name)
+        return plain() if isinstance(build, str) or not args else complete(build(args, words.now))
 
-    return build
+    return PlaceholderType(name, kind_of, types, learnt)
 
 
-def _extent(least: int, most: int | None, *names: str) -> Extent:
-    """What is known of a format: its own name, and those of all formats that it is narrower than."""
-    return Extent(frozenset(("string",)), (least, most), names=frozenset(names))
+def _known(lengths: tuple[int, int | None], *names: str) -> Extent:
+    return Extent(frozenset({"string"}), lengths, names=frozenset(names))
 
 
 def _uuid(args: Args, now: float) -> Kind:
@@ -107,16 +128,15 @@ def _uuid(args: Args, now: float) -> Kind:
         rf"{any_digit}{{8}}-{any_digit}{{4}}-{digit}{any_digit}{{3}}"
         rf"-{variant}{any_digit}{{3}}-{any_digit}{{12}}"
     )
-    names = ("any_uuid", "any_hostname", "any_base64")
     own = () if version is None else (f"any_uuid({version})",)
-    return replace(kind, extent=_extent(36, 36, *names, *own))
+    return replace(kind, extent=_known((36, 36), *own))
 
 
 def _hex(args: Args, now: float) -> Kind:
     (length,) = take("any_hex", args, "any_hex(40)", lambda arg: count(arg) and arg > 0)
     kind = texts(rf"[0-9a-fA-F]{{{length}}}" if length else "[0-9a-fA-F]+")
     also = ("any_base64",) if length and length % 4 != 1 else ()
-    return replace(kind, extent=_extent(length or 1, length, "any_hex", *also))
+    return replace(kind, extent=_known((length or 1, length), *also))
 
 
 def _ip(args: Args, now: float) -> Kind:
@@ -127,7 +147,7 @@ def _ip(args: Args, now: float) -> Kind:
         return found is not None and version in (None, found)
 
     own = () if version is None else (f"any_ip({version})",)
-    return replace(texts(r"[0-9A-Fa-f:.]{2,45}", check), extent=_extent(2, 45, "any_ip", *own))
+    return replace(texts(r"[0-9A-Fa-f:.]{2,45}", check), extent=_known((2, 45), *own))
 
 
 def _datetime(args: Args, now: float) -> Kind:
@@ -138,7 +158,7 @@ def _datetime(args: Args, now: float) -> Kind:
         moment = _moment(text)
         return moment is not None and (span is None or abs(_seconds(moment) - now) <= span)
 
-    extent = replace(_extent(16, 35, "any_iso_datetime"), within=seconds(within))
+    extent = replace(_known((16, 35)), within=seconds(within))
     return replace(texts(rf"{_DATE}[Tt ]{_CLOCK}{_ZONE}?", check), extent=extent)
 
 
@@ -187,7 +207,7 @@ def _is_date(text: str) -> bool:
     return True
 
 
-def _unix(args: Args, now: float) -> Kind:
+def unix_timestamp(args: Args, words: Any) -> Kind:
     """Seconds, milliseconds, microseconds or nanoseconds between 2001 and 2286."""
     (within,) = take(
         "any_unix_timestamp", args, "any_unix_timestamp(5m)", lambda arg: seconds(arg) is not None
@@ -199,14 +219,14 @@ def _unix(args: Args, now: float) -> Kind:
             return False
         for unit in (1, 1_000, 1_000_000, 1_000_000_000):
             if 10**9 * unit <= value < 10**10 * unit:
-                return span is None or abs(float(value / unit) - now) <= span
+                return span is None or abs(float(value / unit) - words.now) <= span
         return False
 
     extent = Extent(
         frozenset(("number",)),
         numbers=(Decimal(10**9), Decimal(10**19)),
         within=seconds(within),
-        names=frozenset(("any_unix_timestamp",)),
+        names=frozenset({"any_unix_timestamp"}),
     )
     inline = r"[0-9]{10}(?:[0-9]{3}){0,3}(?:\.[0-9]+)?"
     return Kind(accepts, inline, read_number, furthest="[0-9.]+", extent=extent)
@@ -278,39 +298,155 @@ def _json_object(encoded: str) -> dict[str, Json] | None:
     return value if isinstance(value, dict) else None
 
 
-FORMATS: dict[str, Build] = {
-    "any_uuid": _uuid,
-    "any_email": _fixed(
-        "any_email",
-        partial(
-            texts, rf"{_ATOM}(?:\.{_ATOM}){{0,31}}@{_LABEL}(?:\.{_LABEL}){{1,{_MOST_LABELS}}}", _is_email
+# How formats are learnt: what a plain word may look like as well counts only where the texts look like it.
+
+
+def _common(values: Texts, of: Callable[[str], object]) -> str | None:
+    found = {of(value) for value in values}
+    return str(found.pop()) if len(found) == 1 else None
+
+
+def _are_mixed(values: Texts) -> bool:
+    """Letters and digits: no words, and no plain numbers."""
+    joined = "".join(values)
+    return any(c.isdigit() for c in joined) and any(c.isalpha() for c in joined)
+
+
+def _look_encoded(values: Texts) -> bool:
+    joined = "".join(values)
+    cases = any(c.isupper() for c in joined) and any(c.islower() for c in joined)
+    return cases and _are_mixed(values) and min(map(len, values)) >= _LEAST_BASE64
+
+
+def _look_like_hosts(values: Texts) -> bool:
+    """With a dot, small letters, and an end that is no number."""
+    return all("." in text and text == text.lower() and text.rpartition(".")[2].isalpha() for text in values)
+
+
+def _uuid_version(values: Texts) -> str | None:
+    version = _common(values, lambda text: text[_UUID_VERSION : _UUID_VERSION + 1])
+    laid_out = all(text[_UUID_VARIANT : _UUID_VARIANT + 1] in "89abAB" for text in values)
+    return version if version and version in "12345678" and laid_out else None
+
+
+FORMATS = (
+    text_format(
+        "any_uuid",
+        _uuid,
+        (36, 36),
+        Learnt(
+            "UUIDs",
+            argument=_uuid_version,
+            narrowed="UUIDs of version {}",
+            piece="[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
+            in_rows=True,
         ),
-        5,
-        _MOST_EMAIL,
+        narrower_than=("any_hostname", "any_base64"),
     ),
-    "any_url": _fixed("any_url", _later(_URL, _is_url), 6, None),
-    "any_hostname": _fixed("any_hostname", _later(_HOST, _is_hostname), 1, _MOST_HOST),
-    "any_ip": _ip,
-    "any_iso_datetime": _datetime,
-    "any_iso_date": _fixed("any_iso_date", _later(_DATE, _is_date), 10, 10, "any_hostname", "any_base64"),
-    "any_time": _fixed("any_time", _later(rf"{_CLOCK}{_ZONE}?", _is_time), 5, 24),
-    "any_unix_timestamp": _unix,
-    "any_duration": _fixed(
-        "any_duration", _later(f"(?:{_ISO_DURATION}|{_SHORT_DURATION})", _is_duration), 2, None
-    ),
-    "any_hex": _hex,
-    "any_base64": _fixed("any_base64", _later(r"[A-Za-z0-9+/_-]+={0,2}", _is_base64), 2, None),
-    "any_jwt": _fixed(
+    text_format(
         "any_jwt",
-        partial(
-            texts,
-            r"[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)?",
-            _is_jwt,
-        ),
-        6,
-        None,
+        r"[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)?",
+        (6, None),
+        Learnt("JSON web tokens", piece=r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
+        check=_is_jwt,
     ),
-    "any_semver": _fixed("any_semver", _later(_SEMVER), 5, None),
-    "any_ulid": _fixed("any_ulid", _later(r"[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}"), 26, 26, "any_base64"),
-}
-"""Each format: how it is read, how long its texts are, and what other formats it is narrower than."""
+    text_format(
+        "any_ulid",
+        r"[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}",
+        (26, 26),
+        Learnt(
+            "ULIDs",
+            fits=lambda values: _are_mixed(values) and all(text.upper() == text for text in values),
+            in_rows=True,
+        ),
+        narrower_than=("any_base64",),
+    ),
+    text_format(
+        "any_iso_datetime",
+        _datetime,
+        (16, 35),
+        Learnt(
+            "dates with a time",
+            piece=r"""[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt\ ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?
+                (?:[Zz]|[+-][0-9]{2}:?[0-9]{2})?)?""",
+            in_rows=True,
+        ),
+    ),
+    text_format(
+        "any_iso_date",
+        _DATE,
+        (10, 10),
+        Learnt("dates", in_rows=True),
+        check=_is_date,
+        narrower_than=("any_hostname", "any_base64"),
+    ),
+    text_format(
+        "any_time",
+        rf"{_CLOCK}{_ZONE}?",
+        (5, 24),
+        Learnt("times of day", piece=r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?"),
+        check=_is_time,
+    ),
+    text_format(
+        "any_semver",
+        _SEMVER,
+        (5, None),
+        Learnt("versions", piece=r"v?[0-9]+(?:\.[0-9]+){2,3}(?:-[0-9A-Za-z.]+)?", in_rows=True),
+    ),
+    text_format(
+        "any_ip",
+        _ip,
+        (2, 45),
+        Learnt(
+            "IP addresses",
+            fits=lambda values: all("." in text or ":" in text for text in values),
+            argument=lambda values: _common(values, lambda text: 6 if ":" in text else 4),
+            narrowed="IP addresses of version {}",
+        ),
+    ),
+    text_format(
+        "any_email",
+        rf"{_ATOM}(?:\.{_ATOM}){{0,31}}@{_LABEL}(?:\.{_LABEL}){{1,{_MOST_LABELS}}}",
+        (5, _MOST_EMAIL),
+        Learnt("e-mail addresses", when="likely", in_rows=True),
+        check=_is_email,
+    ),
+    text_format("any_url", _URL, (6, None), Learnt("URLs", when="likely", in_rows=True), check=_is_url),
+    text_format(
+        "any_duration",
+        f"(?:{_ISO_DURATION}|{_SHORT_DURATION})",
+        (2, None),
+        Learnt("lengths of time", when="likely", fits=_are_mixed),
+        check=_is_duration,
+        types=frozenset({"number", "string"}),
+    ),
+    text_format(
+        "any_hex",
+        _hex,
+        (1, None),
+        Learnt(
+            "hexadecimal digits",
+            when="likely",
+            fits=lambda values: _are_mixed(values) and min(map(len, values)) >= _LEAST_HEX,
+            argument=lambda values: _common(values, len),
+            narrowed="{} hexadecimal digits",
+            part=r"(?=.*[0-9])[0-9a-fA-F]{8,}",
+        ),
+    ),
+    text_format(
+        "any_base64",
+        r"[A-Za-z0-9+/_-]+={0,2}",
+        (2, None),
+        Learnt("base64", when="likely", fits=_look_encoded),
+        check=_is_base64,
+    ),
+    text_format(
+        "any_hostname",
+        _HOST,
+        (1, _MOST_HOST),
+        Learnt("names of hosts", when="likely", fits=_look_like_hosts),
+        check=_is_hostname,
+    ),
+)
+"""Each format: how it is read, how long its texts are, what other formats it is narrower than, and how it is
+learnt. Those that are learnt are tried in this order."""

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from itertools import chain, pairwise
+from itertools import pairwise
 
 from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders.accepts import whole
@@ -14,8 +14,8 @@ from baselinekit.placeholders.proposals import (
     PlaceholderProposal,
     Write,
     around_what_varies,
-    further_formats,
-    strong_formats,
+    learnt_as,
+    likely_formats,
     that_accept,
 )
 from baselinekit.placeholders.table import Words
@@ -38,7 +38,7 @@ _MEASURED_DIGITS = 12
 _READ = Context(prec=6, traps=[])
 
 
-def for_numbers(values: Sequence[Json]) -> Iterator[PlaceholderProposal]:
+def for_numbers(values: Sequence[Json], words: Words) -> Iterator[PlaceholderProposal]:
     """Candidates, the narrowest first. The order in which the values were seen counts: what only grows has
     no upper bound."""
     unit = _unit(values)
@@ -47,12 +47,12 @@ def for_numbers(values: Sequence[Json]) -> Iterator[PlaceholderProposal]:
         yield PlaceholderProposal("<<any_number>>", "numbers", True)
         return
     integers = all(map(whole, values))
-    name, words = ("any_integer", "whole numbers") if integers else ("any_number", "numbers")
+    name, kind = ("any_integer", "whole numbers") if integers else ("any_number", "numbers")
     numbers = [decimal(value) for value in values]
     least, most = min(numbers), max(numbers)
     if least != most:
         low, high = _widened(least, most, integers)
-        seen = f"{words} from {_shown(least)} to {_shown(most)}"
+        seen = f"{kind} from {_shown(least)} to {_shown(most)}"
         if _grows(numbers, integers):
             low = min(low, _rounded(least, _step(least, integers), ROUND_FLOOR))
             yield PlaceholderProposal(
@@ -68,9 +68,7 @@ def for_numbers(values: Sequence[Json]) -> Iterator[PlaceholderProposal]:
             yield PlaceholderProposal(
                 f"<<{name}({_written(low)}, {_written(high)})>>", f"{seen}, with room on both sides"
             )
-    if integers:
-        yield PlaceholderProposal("<<any_integer>>", words, True)
-    yield PlaceholderProposal("<<any_number>>", "numbers", True)
+    yield from learnt_as(values, "number", "type", words)
 
 
 def is_of_our_time(number: Json) -> bool:
@@ -156,53 +154,49 @@ def narrowest(
     `write` is how a literal part of a text is to be stored, and `words` what the project means by it."""
     if not values:
         return []
+    words = words or Words()
     stated = [value for value in values if value is not None]
-    candidates = list(_for(stated, write))
-    if len(stated) < len(values):
-        candidates = [_nullable(one) for one in candidates if is_alone(one.text)]
-        candidates = candidates if stated else [PlaceholderProposal("<<any_null>>", "nothing but null")]
-    return that_accept(candidates, values, words or Words()) or [_ANYTHING]
+    candidates = list(_for(stated or values, write, words))
+    if stated and len(stated) < len(values):
+        candidates = [_nullable(candidate) for candidate in candidates if is_alone(candidate.text)]
+    return that_accept(candidates, values, words) or [_ANYTHING]
 
 
-def _for(values: Sequence[Json], write: Write) -> Iterator[PlaceholderProposal]:
+def _for(values: Sequence[Json], write: Write, words: Words) -> Iterator[PlaceholderProposal]:
     types = {json_type(value) for value in values}
-    if len(types) != 1:
+    type = types.pop()
+    if types:
         return
-    kind = types.pop()
-    if kind == "boolean":
-        yield PlaceholderProposal("<<any_boolean>>", "true or false")
-    elif kind == "number" and all(map(is_number, values)):
-        yield from chain(_few(values), for_numbers(values))
-    elif kind == "string":
-        yield from _for_texts(values, write)
-    elif kind == "object":
-        yield PlaceholderProposal("<<any_object>>", "objects, whatever is in them", True)
-    elif kind == "array":
-        yield PlaceholderProposal("<<any_array>>", "arrays, whatever is in them", True)
+    if type == "number" and all(map(is_number, values)):
+        yield from _few(values)
+        yield from for_numbers(values, words)
+    elif type == "string":
+        yield from _for_texts(values, write, words)
+    else:
+        yield from learnt_as(values, type, "sure", words)
+        yield from learnt_as(values, type, "type", words)
 
 
-def _for_texts(texts: Sequence[str], write: Write) -> Iterator[PlaceholderProposal]:
-    found = list(strong_formats(texts)) or list(_by_their_parts(texts, write))
+def _for_texts(texts: Sequence[str], write: Write, words: Words) -> Iterator[PlaceholderProposal]:
+    found = list(learnt_as(texts, "string", "sure", words)) or list(_by_their_parts(texts, write, words))
     if not found:
         yield from _few(texts)
         if len(texts) > 1:
             yield _of_length(texts)
     yield from found
-    if all(texts):
-        yield PlaceholderProposal("<<any_nonempty_string>>", "texts", True)
-    yield PlaceholderProposal("<<any_string>>", "texts", True)
+    yield from learnt_as(texts, "string", "type", words)
 
 
-def _by_their_parts(texts: Sequence[str], write: Write) -> Iterator[PlaceholderProposal]:
+def _by_their_parts(texts: Sequence[str], write: Write, words: Words) -> Iterator[PlaceholderProposal]:
     """What is known of texts that have no format as a whole: one of their parts, or a wide format."""
-    template = around_what_varies(texts, write)
-    further = list(further_formats(texts))
-    if template is not None and (not template.says_little or not further):
-        yield replace(template, says_little=False)
-        if not template.says_little:
-            yield from (one for one in further if one.text == "<<any_url>>" and _SPACED not in template.text)
-    else:
-        yield from further
+    template = around_what_varies(texts, write, words)
+    likely = list(likely_formats(texts, words))
+    if template is None or (template.says_little and likely):
+        yield from likely
+        return
+    yield replace(template, says_little=False)
+    if not template.says_little and _SPACED not in template.text:
+        yield from (proposal for proposal in likely if proposal.text == "<<any_url>>")
 
 
 def _of_length(texts: Sequence[str]) -> PlaceholderProposal:

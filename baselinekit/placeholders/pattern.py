@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-import regex
-
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
 from baselinekit.texts import already_masked, clipped
 
@@ -48,9 +46,6 @@ _PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(?P<times>\d+)(?:,\d*)?\}|
 _REFERS_TO_ITSELF = re.compile(r"(?<!\\)(?:\\\\)*\(\?(?:R|[+-]?\d|&|P>)")
 
 
-FLAGS = {"dotall": regex.DOTALL, "ignorecase": regex.IGNORECASE, "multiline": regex.MULTILINE}
-
-
 def _shown(pattern: str) -> str:
     return clipped(pattern, _LONGEST_SHOWN, already_masked, counted=False)
 
@@ -59,7 +54,10 @@ def _shown(pattern: str) -> str:
 def compiled(
     pattern: str, longest: int | None = _LONGEST_PATTERN, flags: tuple[str, ...] = ("dotall",)
 ) -> Any:
-    """The compiled pattern; one that is none is an error."""
+    """The compiled pattern; one that is none is an error. Whoever has no pattern never waits for the regex
+    package."""
+    import regex
+
     if longest is not None and len(pattern) > longest:
         raise InvalidInput(
             Problem("BK214", f"a regular expression is longer than {_LONGEST_PATTERN} characters")
@@ -72,7 +70,7 @@ def compiled(
         what = f"{_shown(pattern)!r} repeats its parts more than {_MOST_STEPS:,} times"
         raise InvalidInput(Problem("BK214", what, "with + or * for what may occur often"))
     try:
-        return regex.compile(pattern, sum(FLAGS[flag] for flag in set(flags)))
+        return regex.compile(pattern, sum(getattr(regex, flag.upper()) for flag in set(flags)))
     except (regex.error, RecursionError, OverflowError) as error:
         raise InvalidInput(
             Problem("BK214", f"{_shown(pattern)!r} is no regular expression: {error}")

@@ -1,16 +1,14 @@
-"""What is proposed to stand for texts: the format that all have, or a text with placeholders in it."""
+"""What is proposed to stand for values: the placeholder that all have, or a text with placeholders in it."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.values import Json
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import TABLE, Table, Words
 from baselinekit.placeholders.template import compile_text
-
-# What is proposed to stand for values, and whether it does: nobody is offered what refuses a value seen.
-
 
 Write = Callable[[str, bool], str]
 """A literal text as a stored output holds it; the flag says whether a placeholder comes right after it."""
@@ -49,114 +47,42 @@ def accepts_all(text: str, values: Sequence[Json], words: Words = _NO_WORDS) -> 
         return False
 
 
-# Texts that were seen -> the format that all of them have. A format that many a plain word has as well
-# (a hostname, hexadecimal digits) counts only where the texts look like it.
+# Values that were seen -> the rows of the table that all of them have.
 
 
-Texts = Sequence[str]
-
-_LEAST_HEX = 8
-_LEAST_BASE64 = 16
-_DIGITS = re.compile(r"[0-9]+")
-_UUID_VERSION, _UUID_VARIANT = 14, 19
-
-
-@dataclass(frozen=True, slots=True)
-class _Format:
-    name: str
-    words: str
-    fits: Callable[[Texts], bool] = lambda texts: True
-    argument: Callable[[Texts], str | None] = lambda texts: None
-    with_argument: str = ""
-
-
-def _same(texts: Texts, of: Callable[[str], object]) -> str | None:
-    found = {of(text) for text in texts}
-    return str(found.pop()) if len(found) == 1 else None
+def learnt_as(
+    values: Sequence[Json], type: str, when: str, words: Words = _NO_WORDS
+) -> Iterator[PlaceholderProposal]:
+    """The placeholders of the table that are learnt of such values, with what narrows them first. Of formats
+    the first one alone; of those that say hardly more than a type, all."""
+    for row in words.table.values():
+        learnt = row.learnt
+        if learnt is None or (learnt.of, learnt.when) != (type, when):
+            continue
+        if not (accepts_all(f"<<{row.name}>>", values, words) and learnt.fits(values)):
+            continue
+        argument = learnt.argument(values)
+        if argument is not None:
+            yield PlaceholderProposal(f"<<{row.name}({argument})>>", learnt.narrowed.format(argument))
+        yield PlaceholderProposal(f"<<{row.name}>>", learnt.words, when == "type")
+        if when != "type":
+            return
 
 
-def _mixed(texts: Texts) -> bool:
-    """Letters and digits: no words, and no plain numbers."""
-    joined = "".join(texts)
-    return any(c.isdigit() for c in joined) and any(c.isalpha() for c in joined)
-
-
-def _looks_hexadecimal(texts: Texts) -> bool:
-    return _mixed(texts) and min(map(len, texts)) >= _LEAST_HEX
-
-
-def _looks_encoded(texts: Texts) -> bool:
-    joined = "".join(texts)
-    cases = any(c.isupper() for c in joined) and any(c.islower() for c in joined)
-    return cases and _mixed(texts) and min(map(len, texts)) >= _LEAST_BASE64
-
-
-def _looks_like_hosts(texts: Texts) -> bool:
-    """With a dot, small letters, and an end that is no number."""
-    return all("." in text and text == text.lower() and text.rpartition(".")[2].isalpha() for text in texts)
-
-
-def _version(texts: Texts) -> str | None:
-    version = _same(texts, lambda text: text[_UUID_VERSION : _UUID_VERSION + 1])
-    laid_out = all(text[_UUID_VARIANT : _UUID_VARIANT + 1] in "89abAB" for text in texts)
-    return version if version and version in "12345678" and laid_out else None
-
-
-_STRONG = (
-    _Format("any_uuid", "UUIDs", argument=_version, with_argument="UUIDs of version {}"),
-    _Format("any_jwt", "JSON web tokens"),
-    _Format("any_ulid", "ULIDs", lambda texts: _mixed(texts) and all(text.upper() == text for text in texts)),
-    _Format("any_iso_datetime", "dates with a time"),
-    _Format("any_iso_date", "dates"),
-    _Format("any_time", "times of day"),
-    _Format("any_semver", "versions"),
-    _Format(
-        "any_ip",
-        "IP addresses",
-        lambda texts: all("." in text or ":" in text for text in texts),
-        lambda texts: _same(texts, lambda text: 6 if ":" in text else 4),
-        "IP addresses of version {}",
-    ),
-)
-_FURTHER = (
-    _Format("any_email", "e-mail addresses"),
-    _Format("any_url", "URLs"),
-    _Format("any_duration", "lengths of time", _mixed),
-    _Format(
-        "any_hex",
-        "hexadecimal digits",
-        _looks_hexadecimal,
-        lambda texts: _same(texts, len),
-        "{} hexadecimal digits",
-    ),
-    _Format("any_base64", "base64", _looks_encoded),
-    _Format("any_hostname", "names of hosts", _looks_like_hosts),
-)
-
-
-def strong_formats(texts: Texts) -> Iterator[PlaceholderProposal]:
-    """The formats that no text has by chance; the exact form of one first."""
-    yield from _found(_STRONG, texts)
-
-
-def further_formats(texts: Texts) -> Iterator[PlaceholderProposal]:
+def likely_formats(texts: Sequence[str], words: Words) -> Iterator[PlaceholderProposal]:
     """The formats that are either wide, or of which a text can have only a part that varies."""
-    yield from _found(_FURTHER, texts)
+    yield from learnt_as(texts, "string", "likely", words)
     if all(map(_DIGITS.fullmatch, texts)):
-        length = _same(texts, len)
-        if length:
+        lengths = {*map(len, texts)}
+        if len(lengths) == 1:
+            (length,) = lengths
             yield PlaceholderProposal(f"<<regex('[0-9]{{{length}}}')>>", f"texts of {length} digits")
         yield PlaceholderProposal("<<regex('[0-9]+')>>", "texts of digits")
 
 
-def _found(formats: tuple[_Format, ...], texts: Texts) -> Iterator[PlaceholderProposal]:
-    for one in formats:
-        if accepts_all(f"<<{one.name}>>", texts) and one.fits(texts):
-            argument = one.argument(texts)
-            if argument is not None:
-                yield PlaceholderProposal(f"<<{one.name}({argument})>>", one.with_argument.format(argument))
-            yield PlaceholderProposal(f"<<{one.name}>>", one.words)
-            return
+def for_rows(table: Table = TABLE) -> tuple[str, ...]:
+    """The placeholders that may stand for a key of one row that describes many, the narrowest first."""
+    return tuple(f"<<{row.name}>>" for row in table.values() if row.learnt and row.learnt.in_rows)
 
 
 # Texts of which only a part varies -> the text with placeholders in it: `/users/<<any_uuid>>/posts`. The
@@ -166,40 +92,42 @@ def _found(formats: tuple[_Format, ...], texts: Texts) -> Iterator[PlaceholderPr
 _LONGEST = 20_000
 _MOST_PARTS = 12
 _MOST_WIDE = 2
+_DIGITS = re.compile(r"[0-9]+")
 _LEAST_FORMAT = 10
 WIDE = ("<<any_nonempty_string>>", "<<any_string>>")
 """What stands for a part of which nothing is known; the second one where there may be none."""
 
-_PIECE = re.compile(
-    r"""(?<![\w.-])(?:
-          [0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt\ ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?
-            (?:[Zz]|[+-][0-9]{2}:?[0-9]{2})?)?
-        | [0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}
-        | [A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}
-        | [0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?
-        | v?[0-9]+(?:\.[0-9]+){2,3}(?:-[0-9A-Za-z.]+)?
-        | [0-9]+\.[0-9]+ )(?![\w]|[.:-][\w])
-      | (?P<named>[^\W\d_]+)(?=[0-9]+(?!\w))
-      | \w+ | \s+ | .""",
-    re.VERBOSE | re.DOTALL,
-)
-_PLAIN = (
-    (re.compile(r"-?[0-9]+"), "<<any_integer>>"),
-    (re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?"), "<<any_number>>"),
-    (re.compile(r"(?=.*[0-9])[0-9a-fA-F]{8,}"), "<<any_hex>>"),
-)
+
+@cache
+def _pieces(pieces: tuple[str, ...]) -> re.Pattern[str]:
+    """What a text is taken apart into: formats, names before a number, words, gaps."""
+    formats = " | ".join(pieces)
+    return re.compile(
+        rf"""(?<![\w.-])(?: {formats} )(?![\w]|[.:-][\w])
+          | (?P<named>[^\W\d_]+)(?=[0-9]+(?!\w))
+          | \w+ | \s+ | .""",
+        re.VERBOSE | re.DOTALL,
+    )
 
 
-def around_what_varies(texts: Sequence[str], write: Write) -> PlaceholderProposal | None:
+def around_what_varies(texts: Sequence[str], write: Write, words: Words) -> PlaceholderProposal | None:
     """The template that keeps what is the same in all texts, if that is worth keeping. Of one text alone only
     what has a format can vary. It `says_little` where a part of it could be any text."""
     distinct = list(dict.fromkeys(texts))
     if max(map(len, distinct)) > _LONGEST:
         return None
-    rows = [[match[0] for match in _PIECE.finditer(text)] for text in distinct]
-    varies = _has_format if len(rows) == 1 else _differs
+    learnt = [row.learnt for row in words.table.values() if row.learnt]
+    pieces = _pieces(tuple(one.piece for one in learnt if one.piece))
+    rows = [[match[0] for match in pieces.finditer(text)] for text in distinct]
+
+    def varies(column: Sequence[str]) -> bool:
+        if len(rows) > 1:
+            return len(set(column)) > 1
+        # of one text: what hardly two answers have in common, such as an id, a token, a moment
+        return len(column[0]) >= _LEAST_FORMAT and any(learnt_as(column, "string", "sure", words))
+
     columns = _columns(rows, varies)
-    stands = [_stands(column) if varies(column) else None for column in columns]
+    stands = [_placeholder_for(column, words) if varies(column) else None for column in columns]
     placeholders = [text for text in stands if text is not None]
     wide = sum(text in WIDE for text in placeholders)
     kept = "".join(column[0] for column, stand in zip(columns, stands, strict=True) if stand is None)
@@ -212,15 +140,6 @@ def around_what_varies(texts: Sequence[str], write: Write) -> PlaceholderProposa
     )
     reason = f"the text around {'it' if len(placeholders) == 1 else 'them'} stays"
     return PlaceholderProposal(written, reason, wide > 0)
-
-
-def _differs(column: Sequence[str]) -> bool:
-    return len(set(column)) > 1
-
-
-def _has_format(column: Sequence[str]) -> bool:
-    """Whether a piece is what hardly two answers have in common: an id, a token, a moment."""
-    return len(column[0]) >= _LEAST_FORMAT and any(strong_formats(column))
 
 
 def _columns(rows: list[list[str]], varies: Callable[[Sequence[str]], bool]) -> list[list[str]]:
@@ -251,13 +170,14 @@ def _shared(rows: list[list[str]], most: int) -> int:
     return next((n for n in range(most) if any(row[n] != first[n] for row in rows)), most)
 
 
-def _stands(column: Sequence[str]) -> str:
+def _placeholder_for(column: Sequence[str], words: Words) -> str:
     """What stands for the part that varies."""
-    if all(column):
-        for proposal in strong_formats(column):
-            return proposal.text
-        for pattern, text in _PLAIN:
-            if all(map(pattern.fullmatch, column)):
-                return text
-        return WIDE[0]
-    return WIDE[1]
+    if not all(column):
+        return WIDE[1]
+    for proposal in learnt_as(column, "string", "sure", words):
+        return proposal.text
+    for row in words.table.values():
+        part = row.learnt.part if row.learnt else ""
+        if part and all(re.fullmatch(part, text) for text in column):
+            return f"<<{row.name}>>"
+    return WIDE[0]

@@ -1,17 +1,18 @@
-"""The placeholders by name. A new one is one row here."""
+"""All placeholders by their rows. A new one is one row, here or among the formats of texts."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.model.values import Json, json_type
-from baselinekit.placeholders import formats
 from baselinekit.placeholders.accepts import (
     Args,
     Extent,
     Kind,
+    Learnt,
+    PlaceholderType,
     bad_args,
     between,
     bounds,
@@ -19,9 +20,11 @@ from baselinekit.placeholders.accepts import (
     of_types,
     read_number,
     take,
+    whole,
 )
+from baselinekit.placeholders.formats import FORMATS, unix_timestamp
 from baselinekit.placeholders.grammar import Token
-from baselinekit.placeholders.pattern import RegexBudget
+from baselinekit.placeholders.pattern import RegexBudget, compiled, full_match, unanchored
 from baselinekit.tree.equality import EXACT, decimal, delta, is_number, same_json
 from baselinekit.variables import Scope, as_text
 
@@ -32,53 +35,47 @@ _NEAR = re.compile(rf"({_NUMBER})(?:\s*(?:±|\+/-|\+-)\s*({_NUMBER}))?")
 _DEPENDS_ON_ITS_PLACE = re.compile(r"\(\?(?!:|P<|<[A-Za-z_])|\\[bBAZzGKmM]|[*+?}]\+|(?<!\[)\^|\$")
 """Anchors, lookarounds, flags, possessive repeats: inside a longer text they mean something else."""
 
-_ALL_OF: dict[str, tuple[Json, ...]] = {"boolean": (True, False), "null": (None,)}
 _REFERS_BACK = re.compile(r"(?<!\\)(?:\\\\)*\\[1-9]")
+
+
+Table = Mapping[str, PlaceholderType]
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
     """What placeholders mean in one project: its own names, its variables, and the present moment (seconds
-    since 1970), which only the caller knows. `patience` is for one baseline."""
+    since 1970), which only the caller knows. `regex_budget` is for one baseline; `table`: the built-in
+    placeholders."""
 
     own: dict[str, str] = field(default_factory=dict)
     scope: Scope = field(default_factory=Scope)
     now: float = 0.0
     regex_budget: RegexBudget = field(default_factory=RegexBudget)
+    table: Table = field(default_factory=lambda: TABLE)
 
 
 def kind_of(token: Token, words: Words) -> Kind:
     """The kind that a placeholder names; an unknown name is an error with the nearest one."""
+    row = words.table.get(token.name)
     if token.name in words.own:
-        if token.name in _TABLE:
+        if row is not None:
             what = f"`placeholders:` of the configuration gives {token.name} another meaning"
             raise InvalidInput(Problem("BK217", what, "choose another name: it is a built-in one"))
         if token.args:
             raise bad_args(token.name, "takes no arguments", token.name)
         return _regex(words.own[token.name], words.regex_budget)
-    if token.name == "var":
-        return _variable(token, words.scope)
-    build = _TABLE.get(token.name)
-    if build is None:
-        known = {*_TABLE, *words.own, "var"}
-        hint = (
-            nearest(token.name, known) or "declare it under `placeholders:`, or write \\<< to mean the text"
-        )
+    if row is None:
+        hint = nearest(token.name, {*words.table, *words.own})
+        hint = hint or "declare it under `placeholders:`, or write \\<< to mean the text"
         raise InvalidInput(Problem("BK212", f"there is no placeholder {token.name!r}", hint))
-    return build(token.args, words)
+    return row.build(token.args, words)
 
 
-def names() -> list[str]:
-    return sorted([*_TABLE, "var"])
-
-
-def of_type(*types: str) -> Kind:
-    texts = {"boolean": "true|false", "null": "null"}
-    inline = texts.get(types[0])
-    extent = replace(of_types(*types), values=_ALL_OF.get(types[0]) if len(types) == 1 else None)
-    return Kind(
-        lambda value: json_type(value) in types, inline, {"true": True, "false": False}.get, extent=extent
-    )
+def types_of(name: str, table: Table | None = None) -> frozenset[str] | None:
+    """The types of the values that are stored as a placeholder, None for any. One of a project's own stands
+    for a text."""
+    row = (TABLE if table is None else table).get(name)
+    return row.types if row else frozenset({"string"})
 
 
 def _string(args: Args, words: Words, name: str = "any_string", least: int = 0) -> Kind:
@@ -151,7 +148,7 @@ def _one_of(args: Args, words: Words) -> Kind:
     def accepts(value: Json) -> bool:
         return any(same_json(value, arg) for arg in args)
 
-    inline = "|".join(formats.literal(text) for text in sorted(texts, key=len, reverse=True))
+    inline = "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True))
     types = {json_type(arg) for arg in args}
     return Kind(accepts, inline, texts.get, extent=replace(of_types(*types), values=args))
 
@@ -164,8 +161,6 @@ def _regex_args(args: Args, words: Words) -> Kind:
 
 
 def _regex(pattern: str, regex_budget: RegexBudget) -> Kind:
-    from baselinekit.placeholders.pattern import compiled, full_match, unanchored
-
     expression = compiled(pattern, flags=())
     inline = None if _REFERS_BACK.search(pattern) else unanchored(pattern)
     if inline is not None and _DEPENDS_ON_ITS_PLACE.search(inline):
@@ -180,7 +175,7 @@ def _regex(pattern: str, regex_budget: RegexBudget) -> Kind:
 
 def _text_test(
     name: str, test: Callable[[str, str], bool], inline: str, known: Callable[[str], Extent]
-) -> Callable[[Args, Words], Kind]:
+) -> PlaceholderType:
     def build(args: Args, words: Words) -> Kind:
         example = f"{name}('some text')"
         if len(args) != 1:
@@ -188,11 +183,11 @@ def _text_test(
         part = as_text(args[0])
         return Kind(
             lambda value: isinstance(value, str) and test(value, part),
-            inline.replace("PART", formats.literal(part)),
+            inline.replace("PART", re.escape(part)),
             extent=replace(known(part), types=frozenset(("string",)), lengths=(len(part), None)),
         )
 
-    return build
+    return PlaceholderType(name, build)
 
 
 def _length(args: Args, words: Words) -> Kind:
@@ -213,19 +208,19 @@ def _length(args: Args, words: Words) -> Kind:
     return Kind(accepts, inline, any_text=(low, high), extent=extent)
 
 
-def _variable(token: Token, scope: Scope) -> Kind:
-    if len(token.args) != 1 or not isinstance(token.args[0], str):
+def _variable(args: Args, words: Words) -> Kind:
+    if len(args) != 1 or not isinstance(args[0], str):
         raise bad_args("var", "takes the name of a variable", "var(base_url)")
-    value = scope.lookup(token.args[0])
+    value = words.scope.lookup(args[0])
     return Kind(
         lambda actual: same_json(actual, value),
-        formats.literal(as_text(value)),
+        re.escape(as_text(value)),
         lambda text: value,
         extent=replace(of_types(json_type(value)), values=(value,)),
     )
 
 
-def _plain(kind: Kind, name: str) -> Callable[[Args, Words], Kind]:
+def _without_args(name: str, kind: Kind) -> Callable[[Args, Words], Kind]:
     def build(args: Args, words: Words) -> Kind:
         take(name, args, name)
         return kind
@@ -233,34 +228,80 @@ def _plain(kind: Kind, name: str) -> Callable[[Args, Words], Kind]:
     return build
 
 
-def _format(name: str) -> Callable[[Args, Words], Kind]:
-    return lambda args, words: formats.FORMATS[name](args, words.now)
+def _type(name: str, type: str, words: str, *values: Json) -> PlaceholderType:
+    """A placeholder for all values of one type. `values`: these, where there are few."""
+    inline = "|".join(map(as_text, values)) or None
+    extent = replace(of_types(type), values=values or None)
+    read = {as_text(value): value for value in values}
+    kind = Kind(lambda value: json_type(value) == type, inline, read.get, extent=extent)
+    learnt = Learnt(words, type, "sure" if values else "type", in_rows=type != "null")
+    return PlaceholderType(name, _without_args(name, kind), frozenset({type}), learnt)
 
 
-_TABLE: dict[str, Callable[[Args, Words], Kind]] = {
-    "any": _plain(Kind(lambda value: True, _ANYTHING, any_text=(0, None), extent=Extent()), "any"),
-    "any_string": _string,
-    "any_nonempty_string": lambda args, words: _string(args, words, "any_nonempty_string", 1),
-    "any_number": _number,
-    "any_integer": lambda args, words: _number(args, words, "any_integer", only=int),
-    "any_float": lambda args, words: _number(args, words, "any_float", only=float),
-    "any_boolean": _plain(of_type("boolean"), "any_boolean"),
-    "any_null": _plain(of_type("null"), "any_null"),
-    "any_object": _plain(of_type("object"), "any_object"),
-    "any_array": _array,
-    "one_of": _one_of,
-    "regex": _regex_args,
-    "contains": _text_test(
+_ANY = Kind(lambda value: True, _ANYTHING, any_text=(0, None), extent=Extent())
+_IS_NUMBER = frozenset({"number"})
+
+_ROWS = (
+    PlaceholderType("any_unix_timestamp", unix_timestamp, frozenset({"number", "string"})),
+    PlaceholderType(
+        "any_integer",
+        lambda args, words: _number(args, words, "any_integer", only=int),
+        _IS_NUMBER,
+        Learnt(
+            "whole numbers",
+            "number",
+            "type",
+            fits=lambda values: all(map(whole, values)),
+            part="-?[0-9]+",
+            in_rows=True,
+        ),
+    ),
+    PlaceholderType(
+        "any_number",
+        _number,
+        _IS_NUMBER,
+        Learnt(
+            "numbers",
+            "number",
+            "type",
+            piece=r"[0-9]+\.[0-9]+",
+            part=r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?",
+            in_rows=True,
+        ),
+    ),
+    PlaceholderType(
+        "any_float", lambda args, words: _number(args, words, "any_float", only=float), _IS_NUMBER
+    ),
+    PlaceholderType("number", _near, _IS_NUMBER),
+    *FORMATS,
+    PlaceholderType(
+        "any_nonempty_string",
+        lambda args, words: _string(args, words, "any_nonempty_string", 1),
+        learnt=Learnt("texts", when="type", fits=all, in_rows=True),
+    ),
+    PlaceholderType("any_string", _string, learnt=Learnt("texts", when="type", in_rows=True)),
+    PlaceholderType("regex", _regex_args),
+    _text_test(
         "contains",
         lambda text, part: part in text,
         r"[\s\S]*?PART[\s\S]*?",
         lambda part: Extent(holds=(part,)),
     ),
-    "starts_with": _text_test(
-        "starts_with", str.startswith, r"PART[\s\S]*?", lambda part: Extent(begins=part)
+    _text_test("starts_with", str.startswith, r"PART[\s\S]*?", lambda part: Extent(begins=part)),
+    _text_test("ends_with", str.endswith, r"[\s\S]*?PART", lambda part: Extent(ends=part)),
+    _type("any_boolean", "boolean", "true or false", True, False),
+    _type("any_null", "null", "nothing but null", None),
+    _type("any_object", "object", "objects, whatever is in them"),
+    PlaceholderType(
+        "any_array",
+        _array,
+        frozenset({"array"}),
+        Learnt("arrays, whatever is in them", "array", "type", in_rows=True),
     ),
-    "ends_with": _text_test("ends_with", str.endswith, r"[\s\S]*?PART", lambda part: Extent(ends=part)),
-    "number": _near,
-    "length": _length,
-    **{name: _format(name) for name in formats.FORMATS},
-}
+    PlaceholderType("any", _without_args("any", _ANY), None),
+    PlaceholderType("one_of", _one_of, None),
+    PlaceholderType("length", _length, None),
+    PlaceholderType("var", _variable, None),
+)
+TABLE: Table = {row.name: row for row in _ROWS}
+"""Those that are learnt are tried in this order, of each degree of certainty."""

@@ -8,23 +8,12 @@ from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import RISKS, Change, Group, RefreshPlan, Risk
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import has_marker, tokens_in
+from baselinekit.placeholders.table import types_of
 from baselinekit.tree.equality import canonical
 from baselinekit.tree.paths import render
 
 # How much a change puts at risk: who reads the output may rely on a key and its type, hardly on its
 # value, and never on what was not there.
-
-
-_NAMED: dict[str, frozenset[str] | None] = {
-    **dict.fromkeys(("any", "one_of", "var", "length"), None),
-    **dict.fromkeys(("any_number", "any_integer", "any_float", "number"), frozenset({"number"})),
-    **dict.fromkeys(("any_unix_timestamp", "any_duration"), frozenset({"number", "string"})),
-    "any_boolean": frozenset({"boolean"}),
-    "any_null": frozenset({"null"}),
-    "any_object": frozenset({"object"}),
-    "any_array": frozenset({"array"}),
-}
-"""What the placeholders stand for; all others for a text."""
 
 
 def risk_of(change: Change, outcomes: Mapping[Path, OutcomePlace]) -> Risk:
@@ -53,7 +42,7 @@ def _types(value: Json) -> frozenset[str] | None:
     token = next(tokens_in(value), None)
     if token is None or token.text != value:
         return frozenset({"string"})  # a placeholder inside a text
-    types = _NAMED.get(token.name, frozenset({"string"}))
+    types = types_of(token.name)
     return types | {"null"} if types and token.nullable else types
 
 

@@ -6,6 +6,7 @@ from functools import reduce
 
 from baselinekit.model.values import ABSENT, Json, json_type
 from baselinekit.placeholders.grammar import has_marker, split
+from baselinekit.placeholders.proposals import for_rows
 from baselinekit.tree.alignment import Alignment, align, pair_anywhere, pair_best_first, pair_leftovers
 from baselinekit.tree.changes import with_new_keys
 from baselinekit.tree.equality import canonical, freeze, identical
@@ -69,11 +70,7 @@ def _keys(values: Sequence[Rows]) -> Iterator[str]:
 Accepts = Callable[[str, Json], bool]
 """Whether what a text with placeholders stands for accepts a value."""
 
-_NARROWEST_FIRST = (
-    *("<<any_uuid>>", "<<any_ulid>>", "<<any_iso_datetime>>", "<<any_iso_date>>", "<<any_email>>"),
-    *("<<any_url>>", "<<any_semver>>", "<<any_nonempty_string>>", "<<any_string>>"),
-    *("<<any_integer>>", "<<any_number>>", "<<any_boolean>>", "<<any_object>>", "<<any_array>>"),
-)
+_NARROWEST_FIRST = for_rows()
 
 
 class Unlike(Exception):

@@ -17,7 +17,7 @@ from baselinekit.kinds.kind import check_limits
 from baselinekit.model.comparison import Edit
 from baselinekit.model.config import Config, Notify, Variable
 from baselinekit.model.values import Json, Path
-from baselinekit.placeholders.table import names as built_in_names
+from baselinekit.placeholders.table import TABLE
 from baselinekit.schema.places import place_problems
 from baselinekit.schema.validate import check
 from baselinekit.store import atomic
@@ -166,7 +166,7 @@ def _placeholder_problems(stated: dict[str, str]) -> Iterator[Problem]:
         if not _PLACEHOLDER_NAME.fullmatch(name):
             hint = "small letters, digits and `_`, the first a letter"
             yield Problem("BK108", f"{name!r} is no placeholder name", hint, at=here)
-        elif name in built_in_names():
+        elif name in TABLE:
             yield Problem("BK217", f"{name!r} is a built-in placeholder", "choose another name", at=here)
         try:
             compiled(pattern)

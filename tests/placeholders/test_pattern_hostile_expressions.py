@@ -7,7 +7,7 @@ import pytest
 
 from baselinekit.errors import CannotReplay, InvalidInput
 from baselinekit.placeholders.pattern import RegexBudget
-from baselinekit.placeholders.table import Words, names
+from baselinekit.placeholders.table import TABLE, Words
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 
 
@@ -70,7 +70,7 @@ ARGUMENTS = {"one_of": "(a, 'b c')", "regex": "('[a-z]+')", "number": "(1 ± 2)"
 ARGUMENTS |= dict.fromkeys(("contains", "starts_with", "ends_with"), "('a')")
 
 
-@pytest.mark.parametrize("name", sorted({*names()} - {"var"}))
+@pytest.mark.parametrize("name", sorted({*sorted(TABLE)} - {"var"}))
 def test_f22_no_built_in_one_is_slow(name: str) -> None:
     template = compile_text(f"<<{name}{ARGUMENTS.get(name, '')}>>", Words())
     templates = [template]

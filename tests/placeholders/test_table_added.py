@@ -1,0 +1,121 @@
+"""A new placeholder is one row: what it accepts, what it is narrower than, how it is learnt and written."""
+
+import re
+
+import pytest
+
+from baselinekit.errors import InvalidInput
+from baselinekit.model.values import Json
+from baselinekit.placeholders.accepts import Extent, Kind, Learnt, PlaceholderType
+from baselinekit.placeholders.contained import takes_all
+from baselinekit.placeholders.formats import text_format
+from baselinekit.placeholders.narrowest import narrowest
+from baselinekit.placeholders.proposals import for_rows
+from baselinekit.placeholders.table import TABLE, Words, types_of
+from baselinekit.placeholders.template import Inline, Placeholder, compile_text
+
+COLOUR = text_format(
+    "any_colour",
+    "#[0-9A-Fa-f]{6}",
+    (7, 7),
+    Learnt(
+        "colours",
+        argument=lambda texts: "dark" if all(text < "#8" for text in texts) else None,
+        narrowed="{} colours",
+        piece=r"\#[0-9A-Fa-f]{6}",
+        in_rows=True,
+    ),
+    narrower_than=("any_code",),
+)
+DARK = COLOUR.build
+
+
+def build(args: tuple[Json, ...], words: Words) -> Kind:
+    """The same with an argument, as a placeholder that is no plain expression has one."""
+    if args != ("dark",):
+        return DARK(args, words)
+    plain = DARK((), words)
+    return Kind(lambda value: plain.accepts(value) and value < "#8", plain.inline, extent=plain.extent)
+
+
+CODE = PlaceholderType(
+    "any_code",
+    lambda args, words: Kind(
+        lambda value: isinstance(value, str) and re.fullmatch("#[0-9A-Za-z]+", value) is not None,
+        "#[0-9A-Za-z]+",
+        extent=Extent(frozenset({"string"}), (2, None), names=frozenset({"any_code"})),
+    ),
+)
+ROWS = (PlaceholderType(COLOUR.name, build, COLOUR.types, COLOUR.learnt), CODE)
+ALL = {**{row.name: row for row in ROWS}, **TABLE}
+WORDS = Words(table=ALL)
+
+
+def template(text: str) -> Placeholder | Inline:
+    made = compile_text(text, WORDS)
+    assert isinstance(made, Placeholder | Inline)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("text", "accepted", "refused"),
+    [
+        ("<<any_colour>>", ["#a1B2c3", "#000000"], ["#a1b2c", "a1b2c3", 7]),
+        ("<<any_colour(dark)>>", ["#000000"], ["#a1b2c3"]),
+        ("on <<any_colour>>!", ["on #a1b2c3!"], ["on a1b2c3!", "#a1b2c3"]),
+        ("<<any_array(any_colour)>>", [["#a1b2c3"], []], [["red"]]),
+    ],
+)
+def test_it_is_accepted_alone_and_inside_a_text(text: str, accepted: list[Json], refused: list[Json]) -> None:
+    assert [template(text).accepts(value, {}) for value in accepted] == [True] * len(accepted)
+    assert [template(text).accepts(value, {}) for value in refused] == [False] * len(refused)
+
+
+def test_without_its_row_nobody_knows_it() -> None:
+    with pytest.raises(InvalidInput) as raised:
+        compile_text("<<any_colour>>", Words())
+    assert raised.value.problems[0].code == "BK212"
+    with pytest.raises(InvalidInput) as raised:
+        compile_text("<<any_color>>", WORDS)
+    assert "any_colour" in raised.value.problems[0].hint
+
+
+def test_what_it_is_narrower_than() -> None:
+    colour = template("<<any_colour>>")
+    for wide in ("<<any_code>>", "<<any_string>>", "<<any_string(7, 7)>>", "<<any>>"):
+        assert takes_all(template(wide), colour), wide
+        assert not takes_all(colour, template(wide)), wide
+    assert not takes_all(template("<<any_uuid>>"), colour)
+
+
+@pytest.mark.parametrize(
+    ("values", "proposals"),
+    [
+        (["#a1b2c3", "#ffffff"], ["<<any_colour>>", "<<any_nonempty_string>>", "<<any_string>>"]),
+        (["#000000", "#111111"], ["<<any_colour(dark)>>", "<<any_colour>>"]),
+        (["#a1b2c3", None], ["<<any_colour|null>>"]),
+        (["red is #a1b2c3 here", "red is #ffffff here"], ["red is <<any_colour>> here"]),
+    ],
+)
+def test_it_is_learnt_and_written(values: list[Json], proposals: list[str]) -> None:
+    found = [proposal.text for proposal in narrowest(values, words=WORDS)]
+    assert found[: len(proposals)] == proposals
+    assert not any("any_colour" in proposal.text for proposal in narrowest(values))
+
+
+def test_it_may_stand_for_a_key_of_every_row_and_its_type_is_known() -> None:
+    assert "<<any_colour>>" in for_rows(ALL)
+    assert "<<any_code>>" not in for_rows(ALL)
+    assert types_of("any_colour", ALL) == frozenset({"string"})
+    assert types_of("any", ALL) is None
+    assert set(for_rows()) == set(for_rows(ALL)) - {"<<any_colour>>"}
+
+
+@pytest.mark.parametrize("name", sorted(TABLE))
+def test_a_row_is_learnt_as_what_it_accepts(name: str) -> None:
+    """Whatever is learnt can be written without arguments, so that it can be proposed."""
+    learnt = TABLE[name].learnt
+    if learnt is not None:
+        assert isinstance(compile_text(f"<<{name}>>", Words()), Placeholder)
+        types = TABLE[name].types
+        assert types is None or learnt.of in types
