@@ -10,7 +10,7 @@ from baselinekit.documents import jsontext
 from baselinekit.documents.marks import DOCUMENT, END, MAPPING, SCALAR, SEQUENCE, Event
 from baselinekit.documents.text import place, refuse_conflict, repeated_key
 from baselinekit.documents.yamlwrite import number
-from baselinekit.errors import InvalidInput, Problem
+from baselinekit.errors import FirstOfEach, InvalidInput, Problem
 from baselinekit.model.values import Json
 
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
@@ -26,13 +26,48 @@ def load(body: str, file: str, deeper: int = 0) -> Json:
     try:
         return jsontext.decode(body, jsontext.MAX_DEPTH + deeper)
     except jsontext.NotJson as fault:
-        raise InvalidInput(*_problems(fault, body, file)) from None
+        raise InvalidInput(*_problems(fault, body, file, (0, len(body)))) from None
 
 
-def _problems(fault: jsontext.NotJson, body: str, file: str) -> list[Problem]:
-    where = place(file, body, fault.position)
+def load_lines(body: str, file: str) -> list[Json]:
+    """The values of JSON Lines, one a line; empty lines are none. All that is wrong is told at once."""
+    refuse_conflict(body, file)
+    values: list[Json] = []
+    first = FirstOfEach()
+    problems: list[Problem] = []
+    for start, end in _spans(body):
+        try:
+            values.append(jsontext.decode(body[start:end]))
+        except jsontext.NotJson as fault:
+            wrong = _problems(fault, body, file, (start, end))
+            problems += [problem for problem in wrong if first.takes(file, problem)]
+    if problems:
+        raise InvalidInput(*problems, *first.rest())
+    return values
+
+
+def line_events(body: str) -> Iterator[Event]:
+    """The marks of JSON Lines: each line is a document."""
+    for begin, stop in _spans(body):
+        for kind, start, end, value, style, anchor in events(body[begin:stop]):
+            yield kind, start + begin, end + begin, value, style, anchor
+
+
+def _spans(body: str) -> Iterator[tuple[int, int]]:
+    """Where lines that are not empty begin and end. Only a line feed ends one: JSON may hold others."""
+    start = 0
+    for line in body.split("\n"):
+        if line.strip(" \t\r"):
+            yield start, start + len(line)
+        start += len(line) + 1
+
+
+def _problems(fault: jsontext.NotJson, body: str, file: str, span: tuple[int, int]) -> list[Problem]:
+    """What is wrong with the value in a part of a text."""
+    start, end = span
+    where = place(file, body, start + fault.position)
     if fault.kind == "repeated":
-        return _repeated(body, file)
+        return _repeated(body, file, start, end)
     if fault.kind == "syntax":
         hint = "mend the text there, or the end of the value before it"
         return [Problem("BK101", f"not valid JSON: {fault.what[0].lower()}{fault.what[1:]}", hint, where)]
@@ -99,11 +134,11 @@ def events(body: str) -> Iterator[Event]:
             yield (SCALAR, start, end, token[0], "", None)
 
 
-def _repeated(body: str, file: str) -> list[Problem]:
+def _repeated(body: str, file: str, begin: int, end: int) -> list[Problem]:
     problems: list[Problem] = []
     with suppress(ValueError, IndexError):  # behind the first of them the text need not be JSON
-        for key, start, first in _twice(body):
-            problems.append(repeated_key(key, file, body, start, first))
+        for key, start, first in _twice(body[begin:end]):
+            problems.append(repeated_key(key, file, body, begin + start, begin + first))
     return problems
 
 

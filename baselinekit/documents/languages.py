@@ -1,4 +1,4 @@
-"""The languages of a file, YAML and JSON, told by its name: read, marked and written alike."""
+"""The languages of a file (YAML, JSON, JSON Lines), told by its name: read, marked and written alike."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -38,10 +38,14 @@ def events(body: str, *, pure: bool = False) -> Iterator[Event]:
     return libyaml.events(body, pure=pure)
 
 
-# The two languages of a file, YAML and JSON, told by its name: read, marked and written alike.
+# The languages, told by the name of a file.
 
 
 SUFFIXES = (".yaml", ".yml", ".json")
+"""Of the files that are found in folders."""
+
+LINES = ".jsonl"
+"""Of JSON Lines, which are read where they are named: others use them for data as well."""
 
 
 class Language(Protocol):
@@ -85,9 +89,20 @@ class _JsonText:
         return jsonfile.text(name)
 
 
+class _JsonLines(_JsonText):
+    events = staticmethod(jsonfile.line_events)
+
+    @staticmethod
+    def load(
+        body: str, file: str, watched: Watched | None = None, *, numbered: frozenset[str] = frozenset()
+    ) -> list[Json]:
+        return jsonfile.load_lines(body, file)
+
+
 YAML: Language = _Yaml()
 JSON: Language = _JsonText()
+JSON_LINES: Language = _JsonLines()
 
 
 def language(file: str) -> Language:
-    return JSON if file.endswith(".json") else YAML
+    return JSON if file.endswith(".json") else JSON_LINES if file.endswith(LINES) else YAML

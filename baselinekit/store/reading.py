@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from baselinekit.documents.languages import SUFFIXES, language
+from baselinekit.documents.languages import LINES, SUFFIXES, language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, nearest
 from baselinekit.model.baselines import Baseline, Source
@@ -199,7 +199,7 @@ def discover(paths: Sequence[str], root: str, without: Collection[str] = ()) -> 
             found.update(dict.fromkeys(shown(root, file) for file in _below(full, without)))
         elif not os.path.lexists(full):
             problems.append(_missing(path, full))
-        elif not full.endswith(SUFFIXES):
+        elif not full.endswith((*SUFFIXES, LINES)):
             what = "no baseline file by its name"
             problems.append(Problem("BK110", what, f"they end in {', '.join(SUFFIXES)}", Place(path)))
         else:

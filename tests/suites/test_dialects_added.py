@@ -1,0 +1,115 @@
+"""A new form of eval file is one file and one row: what it recognises, how it is read, its schema."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from storehelp import write
+
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.grade.by_text import ExactMatch
+from baselinekit.grade.graders import GRADERS
+from baselinekit.kinds.prompt import PromptInput
+from baselinekit.model.evals import Case
+from baselinekit.model.graders import Grader
+from baselinekit.model.recipes import Recipe
+from baselinekit.model.values import STRICT, Json
+from baselinekit.schema.jsonschema import Parts, Schema, add_part, ref
+from baselinekit.schema.places import below
+from baselinekit.schema.validate import check
+from baselinekit.suites.dialects import capability
+from baselinekit.suites.dialects.dialect import Defaults, Dialect, EvalDocument, EvalItem
+from baselinekit.suites.dialects.table import DIALECTS
+from baselinekit.suites.loading import load_cases, load_evals
+from baselinekit.suites.schema import schema_with
+
+# The file.
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    __pydantic_config__: ClassVar[Any] = STRICT
+
+    ask: str
+    answer: str
+    id: str = "question"
+
+
+def recognises(raw: dict[str, Json]) -> bool:
+    return "ask" in raw
+
+
+def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
+    question, problems = check(Question, item.raw)
+    if question is not None:
+        source = document.source(item.at, item.raw)
+        grader = Grader("answer", "code", ExactMatch(question.answer))
+        recipe = Recipe(PromptInput(text=question.ask), defaults.asked)
+        document.cases.append(Case(question.id, recipe, (grader,), source=source))
+    return below(problems, item.at)
+
+
+def schema(parts: Parts) -> list[Schema]:
+    add_part(parts, "Question", Question)
+    return [ref("Question")]
+
+
+# The row.
+
+TOY = Dialect("question", read_item, schema, recognises, "questions")
+ALL = (*DIALECTS, TOY)
+
+
+def load(root: Path, text: str, name: str = "evals/q.yaml") -> list[Case]:
+    return load_cases([write(root, name, text)], str(root), dialects=ALL)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("evals/q.yaml", "- {ask: six times seven?, answer: '42'}\n- {id: b, ask: 2?, answer: '2'}\n"),
+        (
+            "evals/q.json",
+            '{"questions": [{"ask": "1", "answer": ""}, {"id": "b", "ask": "2", "answer": ""}]}',
+        ),
+        ("evals/q.jsonl", '{"ask": "1?", "answer": "1"}\n\n{"id": "b", "ask": "2?", "answer": "2"}\n'),
+    ],
+)
+def test_its_files_are_read_in_every_language(tmp_path: Path, name: str, text: str) -> None:
+    assert [case.id for case in load(tmp_path, text, name)] == ["question", "b"]
+
+
+def test_what_is_wrong_in_it_has_its_place(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        load(tmp_path, '{"ask": "1?", "answer": "1"}\n{"ask": "2?", "answre": "2"}\n', "evals/q.jsonl")
+    assert [f"{problem.code} {problem.place}" for problem in caught.value.problems] == [
+        "BK104 evals/q.jsonl:2:1",
+        "BK103 evals/q.jsonl:2:15",
+    ]
+
+
+def test_it_lies_among_cases_of_other_forms_and_in_suites(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        "evals/a.yaml",
+        "{id: a, input: {type: prompt, content: x}, expected: {value: x}}\n",
+    )
+    text = "eval_suite:\n  name: s\n  evals:\n    - $ref: a.yaml\n    - {ask: 'b?', answer: b}\n"
+    suite = load_evals([write(tmp_path, "evals/eval-suite.yaml", text)], str(tmp_path), dialects=ALL)
+    assert [case.id for case in suite.cases] == ["a", "question"]
+
+
+def test_without_its_row_nobody_knows_it(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="BK710"):
+        load_cases([write(tmp_path, "evals/q.yaml", "{ask: x, answer: y}\n")], str(tmp_path))
+
+
+def test_editors_know_it() -> None:
+    stated = schema_with(GRADERS, ALL)
+    assert {"$ref": "#/$defs/Question"} in stated["anyOf"]
+    wrapped = [
+        form["properties"] for form in stated["anyOf"] if capability.WRAPPER in form.get("properties", {})
+    ]
+    assert "questions" in wrapped[0]
+    assert "Question" in stated["$defs"]
