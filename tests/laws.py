@@ -56,6 +56,7 @@ WITHIN = {
         "earlier": 1,
         "weakened": 1,
         "attempts": 2,
+        "next_commands": 2,
         "wording": 2,
         "differences": 3,
         "history": 3,

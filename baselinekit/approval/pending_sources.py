@@ -11,7 +11,7 @@ from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import RefreshRefusal, Seen
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.report.wording import checking
+from baselinekit.report.next_commands import check_commands
 from baselinekit.store import pending
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import CaptureEnvironment
@@ -46,7 +46,7 @@ def kept(
 
 def again(project: Project, baseline: Baseline) -> str:
     """The command that asks for a baseline once more, and keeps what it answers where that fails."""
-    (command,) = checking([(baseline.id, baseline.source.file)], project.folders, project.eval_folders)
+    (command,) = check_commands([(baseline.id, baseline.source.file)], project.folders, project.eval_folders)
     return command
 
 

@@ -2,25 +2,28 @@
 
 import json
 import os
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import click
 
-from baselinekit.cli import (
-    capture_options,
-    capture_summary,
-    models,
-    options,
-    pending_options,
-    recipes,
-    screen,
+from baselinekit.cli import capture_summary, recipes, screen
+from baselinekit.cli.capture_options import (
+    CommandOptions,
+    DraftOptions,
+    HttpOptions,
+    PromptOptions,
+    SkillOptions,
+    StoringOptions,
+    parse_rules,
 )
-from baselinekit.cli.clients import real_context
+from baselinekit.cli.clients import real_context, with_progress
+from baselinekit.cli.models import with_models
+from baselinekit.cli.options import RecordingOptions, path_from_here, project_of, takes
 from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem, Refused
 from baselinekit.kinds.table import KINDS, kind_of
+from baselinekit.report.next_commands import check_commands
 from baselinekit.variables import names_in
 from baselinekit.workflow.capture import Captured, capture_all, capture_new, checked
 from baselinekit.workflow.learning import with_names
@@ -58,184 +61,127 @@ def capture() -> None:
 
 
 @capture.command(short_help="An HTTP request.")
-@click.argument("words", nargs=-1, required=True, metavar="[METHOD] URL")
-@click.option("-X", "--request", "method", metavar="METHOD")
-@click.option("-H", "--header", "headers", metavar="'NAME: VALUE'", multiple=True, help="A header to send.")
-@click.option(
-    "-d", "--data", "data", metavar="TEXT", help="The body: JSON where it is JSON; @FILE or @- reads it."
-)
-@click.option("--form", "form", metavar="NAME=VALUE", multiple=True, help="A form field.")
-@click.option("--param", "params", metavar="NAME=VALUE", multiple=True, help="A query parameter.")
-@click.option(
-    "--keep-header", "keep_headers", metavar="NAME", multiple=True, help="A response header to store as well."
-)
-@click.option("--redirects", type=click.IntRange(0, 20), help="Follow so many; the default is none.")
-@click.option("--timeout", type=float, metavar="SECONDS")
-@capture_options.allow_option
-@capture_options.new_baseline_options
-@capture_options.wish_options
-@options.project_options
-def http(words: tuple[str, ...], **given: Any) -> int:
+@takes(HttpOptions)
+def http(options: HttpOptions) -> int:
     """Send a request and record status, content-type and body of the answer.
 
     URL is absolute, or begins with / where the project has a base_url.
     """
-    project = options.project_of(given)
-    current = recipes.http(words, given, project)
+    project = project_of(options.project)
+    current = recipes.http(options, project)
     typed = project.naming(str(current["execution"].get("base_url", "")))  # by the operator
-    for url in capture_summary.origins(project, [recipes.http_recipe(current)]) if given["allow"] else ():
+    asked = [recipes.http_recipe(current)]
+    for url in capture_summary.unnamed_origins(project, asked) if options.allow else ():
         typed = typed.allowing(url)
-    code = _new(typed, current, recipes.http_id(with_names(current, project.scope)), given)
-    capture_summary.offer(project, [recipes.http_recipe(current)], given)
+    rules = parse_rules(options.new.rules)
+    record = options.new.record(recipes.http_id(with_names(current, project.scope)), current, rules)
+    code = _capture_new(typed, record, options.new.group, options)
+    capture_summary.offer(project, asked, options.allow, options.storing)
     return code
 
 
 @capture.command(short_help="A skill that the configuration names.")
-@click.argument("skill_name", metavar="NAME")
-@click.option(
-    "--param", "params", metavar="NAME=VALUE", multiple=True, help="A parameter; JSON where it is JSON."
-)
-@click.option(
-    "--input",
-    "input",
-    metavar="TEXT",
-    default="{}",
-    show_default=True,
-    help="The input: JSON, or @FILE, or @-.",
-)
-@click.option("--timeout", type=float, metavar="SECONDS")
-@capture_options.scores_option
-@capture_options.collect_option("output", "tool_calls")
-@capture_options.new_baseline_options
-@capture_options.cost_option
-@capture_options.wish_options
-@models.model_options
-@options.project_options
-def skill(skill_name: str, **given: Any) -> int:
+@takes(SkillOptions)
+def skill(options: SkillOptions) -> int:
     """Run a skill and record its output."""
-    project = options.project_of(given)
-    current = recipes.skill(skill_name, given, project)
-    return _new(project, current, recipes.slug(skill_name), given)
+    project = project_of(options.project)
+    name = options.skill_name
+    group = options.new.group or name
+    current = recipes.skill(options, group, project)
+    rules = parse_rules(options.new.rules, options.cost, bool(options.grading.scores))
+    record = options.new.record(recipes.slug(name), current, rules)
+    return _capture_new(project, record, group, options, options.recording)
 
 
 @capture.command(short_help="A prompt: what a model answers.")
-@click.argument("file", metavar="FILE")
-@click.option("--input", "inputs", metavar="NAME=VALUE", multiple=True, help="For {{NAME}}; @FILE reads it.")
-@click.option("--inputs-from", metavar="FILE", help="A YAML or JSON file of inputs.")
-@click.option("--model", default="default", show_default=True, help="A name under `models:`.")
-@click.option("--system", metavar="TEXT", help="The system prompt; @FILE reads it.")
-@click.option("--temperature", type=float)
-@click.option("--max-answer", type=click.IntRange(1), metavar="TOKENS", help="How long the answer may be.")
-@click.option("--parse", type=click.Choice(["text", "json"]), help="Read the answer as JSON.")
-@click.option("--json-mode", is_flag=True, help="Have the server make it JSON, where it can.")
-@click.option("--tools", metavar="FILE", help="The tools that it may call, in YAML or JSON.")
-@click.option("--timeout", type=float, metavar="SECONDS")
-@capture_options.scores_option
-@capture_options.collect_option("text", "tool_calls")
-@capture_options.new_baseline_options
-@capture_options.cost_option
-@capture_options.wish_options
-@models.model_options
-@options.project_options
-def prompt(file: str, **given: Any) -> int:
+@takes(PromptOptions)
+def prompt(options: PromptOptions) -> int:
     """Ask a model what FILE says (a template with {{names}}) and record its answer."""
-    project = options.project_of(given)
-    current = recipes.prompt(file, given, project)
-    return _new(project, current, recipes.slug(os.path.splitext(os.path.basename(file))[0]), given)
+    project = project_of(options.project)
+    name = recipes.slug(os.path.splitext(os.path.basename(options.file))[0])
+    group = options.new.group or name
+    current = recipes.prompt(options, group, project)
+    rules = parse_rules(options.new.rules, options.cost, bool(options.grading.scores))
+    return _capture_new(project, options.new.record(name, current, rules), group, options, options.recording)
 
 
 @capture.command(short_help="A program: its exit code and what it prints.")
-@click.argument("argv", nargs=-1, required=True, type=click.UNPROCESSED)
-@click.option("--stdin", metavar="TEXT", help="What it reads: text, or @FILE, or @-.")
-@click.option("--env", "env", metavar="NAME=VALUE", multiple=True, help="A variable of its environment.")
-@click.option(
-    "--file", "files", metavar="PATH", multiple=True, help="A file that it writes, to be compared too."
-)
-@click.option("--parse", type=click.Choice(["text", "json"]), help="Read its output as JSON.")
-@click.option("--timeout", type=float, metavar="SECONDS")
-@capture_options.new_baseline_options
-@capture_options.wish_options
-@options.project_options
-def command(argv: tuple[str, ...], **given: Any) -> int:
+@takes(CommandOptions)
+def command(options: CommandOptions) -> int:
     """Run a program (after --) and record how it ends and what it prints."""
-    given["allow_exec"] = True  # the operator has just typed the program's name
-    project = options.project_of(given)
-    group = given["group"] = given["group"] or recipes.slug(os.path.basename(argv[0]))
-    current = recipes.command(argv, given, project.way_back(group))
+    project = project_of(replace(options.project, allow_exec=True))  # the operator has just typed its name
+    argv = options.argv
+    group = options.new.group or recipes.slug(os.path.basename(argv[0]))
+    current = recipes.command(options, project.way_back(group))
     note = recipes.how_to_allow(argv[0], project.commands.get(argv[0]), current["input"].get("env", ()))
-    notes = [note] if note else []
-    return _new(project, current, recipes.slug(" ".join(with_names(list(argv), project.scope))), given, notes)
+    id = recipes.slug(" ".join(with_names(list(argv), project.scope)))
+    record = options.new.record(id, current, parse_rules(options.new.rules))
+    return _capture_new(project, record, group, options, notes=[note] if note else [])
 
 
 @capture.command("from", short_help="Files that have a recipe and no output yet.")
-@click.argument("paths", nargs=-1, required=True, type=click.Path())
-@capture_options.allow_option
-@capture_options.wish_options
-@models.model_options
-@options.project_options
-def from_files(paths: tuple[str, ...], **given: Any) -> int:
+@takes(DraftOptions)
+def from_files(options: DraftOptions) -> int:
     """Replay every baseline below PATHS that has a `current:` and no `baseline:`, and add what comes back."""
-    project = options.project_of(given)
-    named, loaded = project, load(project, paths)
+    project = project_of(options.project)
+    named, loaded = project, load(project, options.paths)
     drafts = [draft for draft in loaded if draft.baseline is None]
     if not drafts and loaded:
         what = "every baseline there has an output already: capture does not overwrite"
-        raise InvalidInput(
-            Problem("BK520", what, "to take new answers over: baselinekit refresh PATH --replay")
-        )
+        hint = "to take new answers over: baselinekit refresh PATH --replay"
+        raise InvalidInput(Problem("BK520", what, hint))
     if not drafts:
-        raise NothingSelected(
-            Problem("BK509", "there is nothing to capture there", "a file needs an id and a `current:`")
-        )
-    for url in (
-        capture_summary.origins(project, [draft.current for draft in drafts]) if given["allow"] else ()
-    ):
+        hint = "a file needs an id and a `current:`"
+        raise NothingSelected(Problem("BK509", "there is nothing to capture there", hint))
+    asked = [draft.current for draft in drafts]
+    for url in capture_summary.unnamed_origins(project, asked) if options.allow else ():
         project = project.allowing(url)
-    with ExitStack() as stack:
-        context = stack.enter_context(real_context(capture_summary.progress(stack, given)))
-        context = models.with_models(context, project, models.kept(given))
+    doing = "" if options.storing.is_silent else "replaying"
+    with real_context() as context, with_progress(context, doing) as context:
+        context = with_models(context, project, options.recording)
         for draft in drafts:
             checked(project, draft, context)
-        captured, errors = capture_all(project, drafts, capture_options.of(given), context)
+        captured, errors = capture_all(project, drafts, options.storing.wishes(), context)
     if captured:
         done = {one.id for one in captured}
         asked = [draft.current for draft in drafts if draft.id in done]
-        bases = [one.execution.base_url for one in asked if kind_of(one).asks_address]
-        _tell(project, captured, given, _needed_again(project, asked, bases))
-        capture_summary.offer(named, asked, given)
-    errors += capture_summary.refused(captured)
+        bases = [recipe.execution.base_url for recipe in asked if kind_of(recipe).asks_address]
+        _print(project, captured, options.storing, _words_needed(project, asked, bases))
+        capture_summary.offer(named, asked, options.allow, options.storing)
+    errors += capture_summary.refusals(captured)
     if errors:
         worst = next((Refused for error in errors if isinstance(error, Refused)), CannotReplay)
         raise worst(*(problem for error in errors for problem in error.problems))
     return 0
 
 
-def _new(
+def _capture_new(
     project: Project,
-    current: dict[str, Any],
-    default_id: str,
-    given: dict[str, Any],
+    record: dict[str, Any],
+    group: str | None,
+    options: HttpOptions | SkillOptions | PromptOptions | CommandOptions,
+    recording: RecordingOptions | None = None,
     notes: Sequence[str] = (),
 ) -> int:
-    record = capture_options.record_of(given, default_id, current)
-    granted, project = project.ceilings.timeout, project.granting(given["timeout"])
+    timeout, granted = options.timeout, project.ceilings.timeout
+    project = project.granting(timeout)
     if project.ceilings.timeout > granted:
-        line = f"`limits: {{timeout: {given['timeout']:g}}}`"
+        line = f"`limits: {{timeout: {timeout:g}}}`"
         notes = [*notes, f"to compare it, add {line} to baselinekit.yaml: a file may ask for {granted:g} s"]
-    with ExitStack() as stack:
-        context = stack.enter_context(real_context(capture_summary.progress(stack, given)))
-        context = models.with_models(context, project, models.kept(given))
-        captured = capture_new(project, record, capture_options.of(given), context)
-    how = record["current"]["execution"]
-    bases = [how.get("base_url")] if KINDS[how["type"]].asks_address else []
-    more = _needed_again(project, record["current"], bases)
-    _tell(project, [replace(captured, notes=(*captured.notes, *notes))], given, more)
-    for error in capture_summary.refused([captured]):
+    doing = "" if options.storing.is_silent else "replaying"
+    with real_context() as context, with_progress(context, doing) as context:
+        context = with_models(context, project, recording or RecordingOptions())
+        captured = capture_new(project, record, options.storing.wishes(group), context)
+    execution = record["current"]["execution"]
+    bases = [execution.get("base_url")] if KINDS[execution["type"]].asks_address else []
+    captured = replace(captured, notes=(*captured.notes, *notes))
+    _print(project, [captured], options.storing, _words_needed(project, record["current"], bases))
+    for error in capture_summary.refusals([captured]):
         raise error
     return 0
 
 
-def _needed_again(project: Project, asked: Any, bases: Sequence[str | None]) -> list[str]:
+def _words_needed(project: Project, asked: Any, bases: Sequence[str | None]) -> list[str]:
     """What a compare has to be told as well, because no configuration says it. `bases`: of each request the
     address that its file states."""
     scope, words = project.scope, []
@@ -252,33 +198,21 @@ def _needed_again(project: Project, asked: Any, bases: Sequence[str | None]) -> 
     return words
 
 
-def _tell(
-    project: Project, captured: list[Captured], given: dict[str, Any], more: Sequence[str] = ()
+def _print(
+    project: Project, captured: Sequence[Captured], options: StoringOptions, more: Iterable[str]
 ) -> None:
-    if given["as_json"]:
-        screen.show_json(
-            json.dumps(
-                [
-                    {"id": c.id, "file": c.file, "seconds": round(c.seconds, 3)} | capture_summary.as_json(c)
-                    for c in captured
-                ],
-                default=str,
-            )
-            + "\n"
-        )
-    elif not given["quiet"]:
+    if options.as_json:
+        documents = [capture_summary.document(one) for one in captured]
+        screen.show_json(json.dumps(documents, default=str) + "\n")
+    elif not options.quiet:
         for one in captured:
-            screen.line(told(one))
+            output = recipes.describe_output(one.output)
+            screen.line(screen.safe_line(f"captured {one.id} -> {one.file}   {output}"))
             for text in capture_summary.lines(one):
                 screen.line(text)
             for note in one.notes:
                 screen.line(f"  note: {screen.safe(note)}")
-        words = ["--repeat", str(given["repeat"])] if given["repeat"] > 1 else []
-        for command in pending_options.checking(
-            project, [(one.id, one.file) for one in captured], [*words, *more]
-        ):
-            screen.line(f"next: {screen.safe_line(command)}")
-
-
-def told(one: Captured) -> str:
-    return screen.safe_line(f"captured {one.id} -> {one.file}   {recipes.described(one.output)}")
+        words = [*(["--repeat", str(options.repeat)] if options.repeat > 1 else []), *more]
+        written = [(one.id, one.file) for one in captured]
+        folders, here = (project.folders, project.eval_folders), path_from_here(project)
+        screen.next_commands(check_commands(written, *folders, words, here))

@@ -1,21 +1,26 @@
-"""The options of `capture` that say how the new baseline is named, compared and graded."""
+"""The options of `capture`: what is asked, and how the new baseline is named, compared and graded."""
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
-from baselinekit.cli import options
+from baselinekit.cli.options import (
+    ProjectOptions,
+    RecordingOptions,
+    argument,
+    including,
+    option,
+    parse_pairs,
+)
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.comparison import OLD_NAMES, PURPOSE
 from baselinekit.model.values import Json
 from baselinekit.workflow.capture import Wishes
 from baselinekit.workflow.project import Project
-
-# How a new baseline is to be compared, as it is typed after `capture`: its `comparison:`.
-
 
 _TYPES = ("exact", "structural", "numeric", "semantic")
 _MODES = ("ordered", "unordered", "subset", "each")
@@ -23,110 +28,278 @@ _METHODS = "; ".join(f"{name} ({purpose})" for name, purpose in PURPOSE.items())
 _NUMBER = re.compile(r"(?P<sign>[+-]?)(?P<digits>\d+(?:\.\d+)?)(?P<percent>%?)")
 
 
-def rule_options(command: click.decorators.FC) -> click.decorators.FC:
-    """What counts as the same."""
-    for option in reversed(
-        [
-            click.option("--type", "type", type=click.Choice(_TYPES)),
-            click.option(
-                "--ignore", "ignore", metavar="PATH", multiple=True, help="Leave this out of the comparison."
-            ),
-            click.option(
-                "--tolerance",
-                "tolerance",
-                metavar="PATH=NUMBER",
-                multiple=True,
-                help="How far a number may move; -0.3: only so far down, +2: only so far up, 5%: by a part.",
-            ),
-            click.option(
-                "--field",
-                "fields",
-                metavar="PATH=TYPE",
-                multiple=True,
-                help="Another type below a path; semantic:METHOD for texts.",
-            ),
-            click.option(
-                "--array",
-                "arrays",
-                metavar="PATH=MODE",
-                multiple=True,
-                help=f"How the rows of an array are paired: {', '.join(_MODES)}, by:KEY.",
-            ),
-            click.option(
-                "--method",
-                type=click.Choice(["judge", "words", "embedding", "lexical"]),
-                help="Texts by what they say: judge (facts), words (near-verbatim), embedding (topic).",
-            ),
-            click.option(
-                "--min-similarity",
-                type=click.FloatRange(0, 1),
-                metavar="0..1",
-                help="How alike they must be at least; makes the type semantic.",
-            ),
-            click.option(
-                "--latency",
-                metavar="LIMIT",
-                multiple=True,
-                help="Fail over so many seconds (2.5), or times what the capture took (3x).",
-            ),
-        ]
-    ):
-        command = option(command)
-    return command
+@dataclass(frozen=True)
+class RuleOptions:
+    """What counts as the same: the `comparison:` of the new baseline."""
+
+    type: str | None = option(type=click.Choice(_TYPES))
+    ignore: tuple[str, ...] = option(metavar="PATH", multiple=True, help="Leave this out of the comparison.")
+    tolerance: tuple[str, ...] = option(
+        metavar="PATH=NUMBER",
+        multiple=True,
+        help="How far a number may move; -0.3: only so far down, +2: only so far up, 5%: by a part.",
+    )
+    fields: tuple[str, ...] = option(
+        "--field",
+        metavar="PATH=TYPE",
+        multiple=True,
+        help="Another type below a path; semantic:METHOD for texts.",
+    )
+    arrays: tuple[str, ...] = option(
+        "--array",
+        metavar="PATH=MODE",
+        multiple=True,
+        help=f"How the rows of an array are paired: {', '.join(_MODES)}, by:KEY.",
+    )
+    method: str | None = option(
+        type=click.Choice(["judge", "words", "embedding", "lexical"]),
+        help="Texts by what they say: judge (facts), words (near-verbatim), embedding (topic).",
+    )
+    min_similarity: float | None = option(
+        type=click.FloatRange(0, 1),
+        metavar="0..1",
+        help="How alike they must be at least; makes the type semantic.",
+    )
+    latency: tuple[str, ...] = option(
+        metavar="LIMIT",
+        multiple=True,
+        help="Fail over so many seconds (2.5), or times what the capture took (3x).",
+    )
 
 
-def cost_option(command: click.decorators.FC) -> click.decorators.FC:
+@dataclass(frozen=True)
+class NewBaselineOptions:
+    """What a new baseline is called, and how it is to be compared."""
+
+    id: str | None = option(metavar="ID", help="Its name; else made from what is asked.")
+    group: str | None = option(metavar="FOLDER", help="The folder below baselines/ that it goes to.")
+    name: str | None = option(help="A title for people.")
+    description: str | None = option(help="What it protects.")
+    tags: tuple[str, ...] = option("--tag", multiple=True, help="A tag to select it by.")
+    criticality: str | None = option(type=click.Choice(["critical", "high", "medium", "low"]))
+    rules: RuleOptions = including(RuleOptions)
+
+    def record(self, default_id: str, current: dict[str, Any], rules: dict[str, Json]) -> dict[str, Any]:
+        """The new record as far as the command line says it: everything but the output."""
+        record: dict[str, Any] = {"id": self.id or default_id}
+        titles = {"name": self.name, "description": self.description}
+        record |= {key: value for key, value in titles.items() if value}
+        record |= {"current": current, "comparison": rules}
+        record["metadata"] = {"criticality": self.criticality} if self.criticality else {}
+        if self.tags:
+            record["metadata"]["tags"] = list(self.tags)
+        return record
+
+
+@dataclass(frozen=True)
+class StoringOptions:
+    """How often it is asked, what may be stored, and what is printed of it."""
+
+    placeholders: tuple[str, ...] = option(
+        "--placeholder", metavar="PATH=TEXT", multiple=True, help="Store <<any_uuid>> or the like at a path."
+    )
+    repeat: int = option(
+        type=click.IntRange(1, 1000),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Replay N times and store placeholders for what varies.",
+    )
+    version: str | None = option(metavar="TEXT", help="The version of what is captured.")
+    allow_error_status: bool = option(is_flag=True, help="Store a 5xx answer as known-good.")
+    allow_empty: bool = option(is_flag=True, help="Store an empty answer of a model.")
+    allow_secrets: bool = option(is_flag=True, help="Store what looks like a secret.")
+    as_json: bool = option("--json", is_flag=True, help="Say what was captured as JSON.")
+    quiet: bool = option("-q", "--quiet", is_flag=True, help="Say nothing when all is well.")
+
+    @property
+    def is_silent(self) -> bool:
+        return self.quiet or self.as_json
+
+    def wishes(self, group: str | None = None) -> Wishes:
+        return Wishes(
+            placeholders=parse_pairs("--placeholder", self.placeholders, "PATH=TEXT"),
+            version=self.version,
+            group=group,
+            allow_error_status=self.allow_error_status,
+            allow_empty=self.allow_empty,
+            allow_secrets=self.allow_secrets,
+            repeat=self.repeat,
+        )
+
+
+@dataclass(frozen=True)
+class GradingOptions:
+    """Grades for the answer of a model."""
+
+    scores: tuple[str, ...] = option(
+        metavar="RUBRIC",
+        multiple=True,
+        help="Have a model grade the answer: NAME=WHAT IS MEANT, again and again, or a FILE that says so.",
+    )
+    scored_by: str | None = option(metavar="MODEL", help="The model that grades; else `judge`.")
+
+
+def allow_option() -> Any:
+    help = "Name the hosts that it asks in baselinekit.yaml, so that CI asks them too."
+    return option(is_flag=True, help=help)
+
+
+def cost_option() -> Any:
     """Only what asks a model costs anything."""
     what = "Fail over so many dollars (0.01), or times what the capture cost (2x)."
-    return click.option("--cost", metavar="LIMIT", multiple=True, help=what)(command)
+    return option("--cost", metavar="LIMIT", multiple=True, help=what)
 
 
-def rules_of(given: dict[str, Any]) -> dict[str, Json]:
+def collect_option(*parts: str) -> Any:
+    return option(
+        type=click.Choice(parts),
+        multiple=True,
+        help="Store these, by their names, instead of the bare answer.",
+    )
+
+
+@dataclass(frozen=True)
+class HttpOptions:
+    words: tuple[str, ...] = argument(nargs=-1, required=True, metavar="[METHOD] URL")
+    method: str | None = option("-X", "--request", metavar="METHOD")
+    headers: tuple[str, ...] = option(
+        "-H", "--header", metavar="'NAME: VALUE'", multiple=True, help="A header to send."
+    )
+    data: str | None = option(
+        "-d", "--data", metavar="TEXT", help="The body: JSON where it is JSON; @FILE or @- reads it."
+    )
+    form: tuple[str, ...] = option(metavar="NAME=VALUE", multiple=True, help="A form field.")
+    params: tuple[str, ...] = option(
+        "--param", metavar="NAME=VALUE", multiple=True, help="A query parameter."
+    )
+    keep_headers: tuple[str, ...] = option(
+        "--keep-header", metavar="NAME", multiple=True, help="A response header to store as well."
+    )
+    redirects: int | None = option(type=click.IntRange(0, 20), help="Follow so many; the default is none.")
+    timeout: float | None = option(type=float, metavar="SECONDS")
+    allow: bool = allow_option()
+    new: NewBaselineOptions = including(NewBaselineOptions)
+    storing: StoringOptions = including(StoringOptions)
+    project: ProjectOptions = including(ProjectOptions)
+
+
+@dataclass(frozen=True)
+class SkillOptions:
+    skill_name: str = argument(metavar="NAME")
+    params: tuple[str, ...] = option(
+        "--param", metavar="NAME=VALUE", multiple=True, help="A parameter; JSON where it is JSON."
+    )
+    input: str = option(
+        metavar="TEXT", default="{}", show_default=True, help="The input: JSON, or @FILE, or @-."
+    )
+    timeout: float | None = option(type=float, metavar="SECONDS")
+    grading: GradingOptions = including(GradingOptions)
+    collect: tuple[str, ...] = collect_option("output", "tool_calls")
+    new: NewBaselineOptions = including(NewBaselineOptions)
+    cost: tuple[str, ...] = cost_option()
+    storing: StoringOptions = including(StoringOptions)
+    recording: RecordingOptions = including(RecordingOptions)
+    project: ProjectOptions = including(ProjectOptions)
+
+
+@dataclass(frozen=True)
+class PromptOptions:
+    file: str = argument(metavar="FILE")
+    inputs: tuple[str, ...] = option(
+        "--input", metavar="NAME=VALUE", multiple=True, help="For {{NAME}}; @FILE reads it."
+    )
+    inputs_from: str | None = option(metavar="FILE", help="A YAML or JSON file of inputs.")
+    model: str = option(default="default", show_default=True, help="A name under `models:`.")
+    system: str | None = option(metavar="TEXT", help="The system prompt; @FILE reads it.")
+    temperature: float | None = option(type=float)
+    max_answer: int | None = option(
+        type=click.IntRange(1), metavar="TOKENS", help="How long the answer may be."
+    )
+    parse: str | None = option(type=click.Choice(["text", "json"]), help="Read the answer as JSON.")
+    json_mode: bool = option(is_flag=True, help="Have the server make it JSON, where it can.")
+    tools: str | None = option(metavar="FILE", help="The tools that it may call, in YAML or JSON.")
+    timeout: float | None = option(type=float, metavar="SECONDS")
+    grading: GradingOptions = including(GradingOptions)
+    collect: tuple[str, ...] = collect_option("text", "tool_calls")
+    new: NewBaselineOptions = including(NewBaselineOptions)
+    cost: tuple[str, ...] = cost_option()
+    storing: StoringOptions = including(StoringOptions)
+    recording: RecordingOptions = including(RecordingOptions)
+    project: ProjectOptions = including(ProjectOptions)
+
+
+@dataclass(frozen=True)
+class CommandOptions:
+    argv: tuple[str, ...] = argument(nargs=-1, required=True, type=click.UNPROCESSED)
+    stdin: str | None = option(metavar="TEXT", help="What it reads: text, or @FILE, or @-.")
+    env: tuple[str, ...] = option(metavar="NAME=VALUE", multiple=True, help="A variable of its environment.")
+    files: tuple[str, ...] = option(
+        "--file", metavar="PATH", multiple=True, help="A file that it writes, to be compared too."
+    )
+    parse: str | None = option(type=click.Choice(["text", "json"]), help="Read its output as JSON.")
+    timeout: float | None = option(type=float, metavar="SECONDS")
+    new: NewBaselineOptions = including(NewBaselineOptions)
+    storing: StoringOptions = including(StoringOptions)
+    project: ProjectOptions = including(ProjectOptions)
+
+
+@dataclass(frozen=True)
+class DraftOptions:
+    paths: tuple[str, ...] = argument(nargs=-1, required=True, type=click.Path())
+    allow: bool = allow_option()
+    storing: StoringOptions = including(StoringOptions)
+    recording: RecordingOptions = including(RecordingOptions)
+    project: ProjectOptions = including(ProjectOptions)
+
+
+def parse_rules(options: RuleOptions, cost: Sequence[str] = (), has_scores: bool = False) -> dict[str, Json]:
     """The `comparison:` as far as the command line says it."""
     rules: dict[str, Json] = {}
-    if kind := _type(given):
+    kind, method = _type(options, has_scores), options.method
+    if kind:
         rules["type"] = kind
-    if given["method"] is not None:
-        rules["method"] = OLD_NAMES.get(given["method"], given["method"])
+    if method is not None:
+        rules["method"] = OLD_NAMES.get(method, method)
     elif kind == "semantic":
         raise InvalidInput(Problem("BK206", "nothing says how texts are compared", f"--method: {_METHODS}"))
-    if given["min_similarity"] is not None:
-        rules["min_similarity"] = given["min_similarity"]
-    if given["ignore"]:
-        rules["ignore_fields"] = list(given["ignore"])
-    if given["tolerance"]:
-        bounds = options.pairs("--tolerance", given["tolerance"], "PATH=NUMBER")
+    if options.min_similarity is not None:
+        rules["min_similarity"] = options.min_similarity
+    if options.ignore:
+        rules["ignore_fields"] = list(options.ignore)
+    if options.tolerance:
+        bounds = parse_pairs("--tolerance", options.tolerance, "PATH=NUMBER")
         rules["tolerance"] = {path: _bound(text) for path, text in bounds.items()}
-    if given["fields"]:
-        pairs = options.pairs("--field", given["fields"], "PATH=TYPE")
-        rules["fields"] = {path: _field(text, given["method"]) for path, text in pairs.items()}
-    if given["arrays"]:
-        modes = options.pairs("--array", given["arrays"], "PATH=MODE")
+    if options.fields:
+        types = parse_pairs("--field", options.fields, "PATH=TYPE")
+        rules["fields"] = {path: _field(text, method) for path, text in types.items()}
+    if options.arrays:
+        modes = parse_pairs("--array", options.arrays, "PATH=MODE")
         rules["arrays"] = {path: _mode(text) for path, text in modes.items()}
-    for option, absolute in (("latency", "max_seconds"), ("cost", "max_usd")):
-        if given.get(option):
-            rules[option] = dict(_limit(f"--{option}", text, absolute) for text in given[option])
+    for name, limits, absolute in (("latency", options.latency, "max_seconds"), ("cost", cost, "max_usd")):
+        if limits:
+            rules[name] = dict(_limit(f"--{name}", text, absolute) for text in limits)
     return rules
 
 
-def _type(given: dict[str, Any]) -> str | None:
+def _type(options: RuleOptions, has_scores: bool) -> str | None:
     """Who says how texts are compared wants them compared so; who wants scores wants numbers compared."""
-    stated: str | None = given["type"]
-    semantic = given["method"] is not None or given["min_similarity"] is not None
-    if semantic and stated not in (None, "semantic"):
+    stated = options.type
+    is_semantic = options.method is not None or options.min_similarity is not None
+    if is_semantic and stated not in (None, "semantic"):
         what = f"--type {stated} compares no texts by what they say"
         raise InvalidInput(Problem("BK508", what, "leave out --type, or --method and --min-similarity"))
-    return stated or ("semantic" if semantic else "numeric" if given.get("scores") else None)
+    return stated or ("semantic" if is_semantic else "numeric" if has_scores else None)
 
 
 def _bound(text: str) -> dict[str, Json]:
-    found = _NUMBER.fullmatch(text.strip())
-    if found is None or (found["sign"] and found["percent"]):
+    number = _NUMBER.fullmatch(text.strip())
+    if number is None or (number["sign"] and number["percent"]):
         hint = "as in price=0.05, score=-0.3 or total=5%"
         raise InvalidInput(Problem("BK508", f"--tolerance {text!r} is no number", hint))
-    if found["percent"]:
-        return {"rel": _number(found["digits"], lambda digits: float(digits) / 100)}
-    name = {"-": "min_delta", "+": "max_delta", "": "abs"}[found["sign"]]
+    if number["percent"]:
+        return {"rel": _number(number["digits"], lambda digits: float(digits) / 100)}
+    name = {"-": "min_delta", "+": "max_delta", "": "abs"}[number["sign"]]
     return {name: _number(text.strip())}
 
 
@@ -170,119 +343,20 @@ def _limit(option: str, text: str, absolute: str) -> tuple[str, Json]:
     return name, _number(digits)
 
 
-# What one who captures wants of the new baseline: its name, its rules, its placeholders.
-
-
-def new_baseline_options(command: click.decorators.FC) -> click.decorators.FC:
-    """What a new baseline is called, and how it is to be compared."""
-    command = rule_options(command)
-    for option in reversed(
-        [
-            click.option("--id", "id", metavar="ID", help="Its name; else made from what is asked."),
-            click.option("--group", metavar="FOLDER", help="The folder below baselines/ that it goes to."),
-            click.option("--name", help="A title for people."),
-            click.option("--description", help="What it protects."),
-            click.option("--tag", "tags", multiple=True, help="A tag to select it by."),
-            click.option("--criticality", type=click.Choice(["critical", "high", "medium", "low"])),
-        ]
-    ):
-        command = option(command)
-    return command
-
-
-def wish_options(command: click.decorators.FC) -> click.decorators.FC:
-    for option in reversed(
-        [
-            click.option(
-                "--placeholder",
-                "placeholders",
-                metavar="PATH=TEXT",
-                multiple=True,
-                help="Store <<any_uuid>> or the like at a path.",
-            ),
-            click.option(
-                "--repeat",
-                type=click.IntRange(1, 1000),
-                default=1,
-                show_default=True,
-                metavar="N",
-                help="Replay N times and store placeholders for what varies.",
-            ),
-            click.option("--version", "version", metavar="TEXT", help="The version of what is captured."),
-            click.option("--allow-error-status", is_flag=True, help="Store a 5xx answer as known-good."),
-            click.option("--allow-empty", is_flag=True, help="Store an empty answer of a model."),
-            click.option("--allow-secrets", is_flag=True, help="Store what looks like a secret."),
-            click.option("--json", "as_json", is_flag=True, help="Say what was captured as JSON."),
-            click.option("-q", "--quiet", is_flag=True, help="Say nothing when all is well."),
-        ]
-    ):
-        command = option(command)
-    return command
-
-
-def allow_option(command: click.decorators.FC) -> click.decorators.FC:
-    help = "Name the hosts that it asks in baselinekit.yaml, so that CI asks them too."
-    return click.option("--allow", is_flag=True, help=help)(command)
-
-
-def record_of(given: dict[str, Any], default_id: str, current: dict[str, Any]) -> dict[str, Any]:
-    """The new record as far as the command line says it: everything but the output."""
-    record: dict[str, Any] = {"id": given["id"] or default_id}
-    record |= {key: given[key] for key in ("name", "description") if given[key]}
-    record["current"] = current
-    record["comparison"] = rules_of(given)
-    record["metadata"] = {key: given[key] for key in ("criticality",) if given[key]}
-    if given["tags"]:
-        record["metadata"]["tags"] = list(given["tags"])
-    return record
-
-
-def of(given: dict[str, Any]) -> Wishes:
-    return Wishes(
-        placeholders=options.pairs("--placeholder", given["placeholders"], "PATH=TEXT"),
-        version=given["version"],
-        group=given.get("group"),
-        allow_error_status=given["allow_error_status"],
-        allow_empty=given["allow_empty"],
-        allow_secrets=given["allow_secrets"],
-        repeat=given["repeat"],
-    )
-
-
-# What else is wanted of an answer, as it is typed after `capture prompt` and `capture skill`: grades for
-# it, and its calls of tools.
-
-
-def scores_option(command: click.decorators.FC) -> click.decorators.FC:
-    return click.option(
-        "--scores",
-        metavar="RUBRIC",
-        multiple=True,
-        help="Have a model grade the answer: NAME=WHAT IS MEANT, again and again, or a FILE that says so.",
-    )(click.option("--scored-by", metavar="MODEL", help="The model that grades; else `judge`.")(command))
-
-
-def collect_option(*parts: str) -> Callable[[click.decorators.FC], click.decorators.FC]:
-    return click.option(
-        "--collect",
-        type=click.Choice(parts),
-        multiple=True,
-        help="Store these, by their names, instead of the bare answer.",
-    )
-
-
-def graded(given: dict[str, Any], group: str, project: Project) -> dict[str, Json]:
-    """The part of `execution:` that these options make."""
-    wanted: dict[str, Json] = {}
-    if given["collect"]:
-        wanted["collect"] = list(dict.fromkeys(given["collect"]))
-    if given["scores"]:
-        wanted["scores"] = {"rubric": _rubric(given["scores"], group, project)}
-        if given["scored_by"]:
-            wanted["scores"]["model"] = given["scored_by"]
-    elif given["scored_by"]:
+def execution_of(
+    options: GradingOptions, collect: Sequence[str], group: str, project: Project
+) -> dict[str, Json]:
+    """The part of `execution:` that says what of the answer is stored, and how it is graded."""
+    execution: dict[str, Json] = {}
+    if collect:
+        execution["collect"] = list(dict.fromkeys(collect))
+    if options.scores:
+        execution["scores"] = {"rubric": _rubric(options.scores, group, project)}
+        if options.scored_by:
+            execution["scores"]["model"] = options.scored_by
+    elif options.scored_by:
         raise InvalidInput(Problem("BK508", "--scored-by grades nothing", "say by what: --scores RUBRIC"))
-    return wanted
+    return execution
 
 
 def _rubric(texts: tuple[str, ...], group: str, project: Project) -> Json:
@@ -291,4 +365,4 @@ def _rubric(texts: tuple[str, ...], group: str, project: Project) -> Json:
     if len(texts) == 1 and "=" not in texts[0]:
         hint = "name a file of criteria, or --scores 'clarity=Can a newcomer follow it?'"
         raise InvalidInput(Problem("BK508", f"there is no file {texts[0]!r}", hint))
-    return options.pairs("--scores", texts, "NAME=WHAT IS MEANT")
+    return parse_pairs("--scores", texts, "NAME=WHAT IS MEANT")

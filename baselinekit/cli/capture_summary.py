@@ -1,18 +1,14 @@
 """What `capture` tells at its end: placeholders learnt, and hosts that the configuration has to allow."""
 
 import json
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import click
 
 from baselinekit.cli import screen
-from baselinekit.cli.progress import show_progress
+from baselinekit.cli.capture_options import StoringOptions
 from baselinekit.errors import BaselinekitError, CannotReplay
 from baselinekit.model.recipes import Recipe
-from baselinekit.model.results import Outcome
 from baselinekit.model.values import Json
 from baselinekit.replay.client import addresses_soon
 from baselinekit.store.config import name_origin
@@ -30,13 +26,6 @@ _MOST_VALUES = 3
 _LONGEST_VALUE = 38
 
 
-def progress(stack: ExitStack, given: dict[str, Any]) -> Callable[[int], Callable[[Outcome], None]] | None:
-    """A bar for the replays of one baseline, where anybody looks."""
-    if given["quiet"] or given["as_json"]:
-        return None
-    return lambda total: stack.enter_context(show_progress(total, sys.stderr, "replaying"))
-
-
 def lines(one: Captured) -> Iterator[str]:
     """What there is to say below the line of a baseline that was captured."""
     if one.replays == 1:
@@ -46,36 +35,38 @@ def lines(one: Captured) -> Iterator[str]:
     unlearnt = f", {len(one.unlearnt)} of them without a placeholder" if one.unlearnt else ""
     yield f"  {one.replays} replays: {varies}{unlearnt}"
     for learnt in one.learnt[:_MOST_PATHS]:
-        yield from _told(learnt)
+        yield from _describe(learnt)
     if len(one.learnt) > _MOST_PATHS:
         yield f"  … and {len(one.learnt) - _MOST_PATHS:,} more"
 
 
-def _told(learnt: Learnt) -> Iterator[str]:
+def _describe(learnt: Learnt) -> Iterator[str]:
     found = learnt.found
     rows = f" in {len(found.places)} rows" if len(found.places) > 1 else ""
     place = f"   {learnt.place.file}:{learnt.place.line}" if learnt.place else ""
     yield screen.safe_line(f"  {render(found.path)}{rows}  {found.proposal.text}{place}")
-    values = ", ".join(_shown(value) for value in found.values[:_MOST_VALUES])
+    values = ", ".join(_short(value) for value in found.values[:_MOST_VALUES])
     more = ", …" if len(found.values) > _MOST_VALUES else ""
     yield screen.safe_line(f"    {found.proposal.reason}: {values}{more}")
 
 
-def _shown(value: Json) -> str:
+def _short(value: Json) -> str:
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     return clipped(text, _LONGEST_VALUE, already_masked, counted=False)
 
 
-def refused(captured: Sequence[Captured]) -> list[BaselinekitError]:
+def refusals(captured: Sequence[Captured]) -> list[BaselinekitError]:
     """What varies and could not be learnt. The file is there, with a compare that will fail there."""
     problems = [unlearnt.problem for one in captured for unlearnt in one.unlearnt]
     return [CannotReplay(*problems)] if problems else []
 
 
-def as_json(one: Captured) -> dict[str, Json]:
+def document(one: Captured) -> dict[str, Json]:
+    """The same for programs."""
+    about: dict[str, Json] = {"id": one.id, "file": one.file, "seconds": round(one.seconds, 3)}
     if one.replays == 1:
-        return {}
-    return {
+        return about
+    return about | {
         "replays": one.replays,
         "volatile": [
             {
@@ -101,32 +92,28 @@ def as_json(one: Captured) -> dict[str, Json]:
     }
 
 
-# capture --allow: the configuration names the hosts of new baselines, or it is said what CI would
-# refuse.
+# capture --allow: the configuration names the hosts of new baselines, or it is said what CI would refuse.
 
 
-def origins(project: Project, recipes: Sequence[Recipe]) -> list[str]:
-    """What is not named yet of where they go."""
+def unnamed_origins(project: Project, recipes: Sequence[Recipe]) -> list[str]:
+    """Where they go, as far as the configuration does not name it."""
     return capture.unnamed(project, recipes, addresses_soon)
 
 
-def offer(project: Project, recipes: Sequence[Recipe], given: dict[str, Any]) -> None:
+def offer(project: Project, recipes: Sequence[Recipe], allow: bool, options: StoringOptions) -> None:
     """Name them where the operator says so, now or at the terminal; else say how."""
-    for where in origins(project, recipes):
-        if given["allow"] or _is_wanted(where, given):
-            written = name_origin(project.root, project.config_file, where)
-            if not (given["quiet"] or given["as_json"]):
+    for origin in unnamed_origins(project, recipes):
+        if allow or (not options.is_silent and _is_confirmed(origin)):
+            written = name_origin(project.root, project.config_file, origin)
+            if not options.is_silent:
                 screen.line(screen.safe_line(f"wrote {written}: CI asks it too"))
-        elif not (given["quiet"] or given["as_json"]):
-            what = f"note: in CI {where} is asked only where baselinekit.yaml names it"
-            how = f"`variables: {{internal_url: {where}}}`"
+        elif not options.is_silent:
+            what = f"note: in CI {origin} is asked only where baselinekit.yaml names it"
+            how = f"`variables: {{internal_url: {origin}}}`"
             screen.line(screen.safe_line(f"{what}: capture --allow writes that, such as {how}"))
 
 
-def _is_wanted(where: str, given: dict[str, Any]) -> bool:
+def _is_confirmed(origin: str) -> bool:
     """One key, where somebody is there to press it."""
-    if given["quiet"] or given["as_json"] or not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
-        return False
-    return click.confirm(
-        screen.safe_line(f"in CI {where} has to be named in baselinekit.yaml: do that now?"), default=True
-    )
+    question = f"in CI {origin} has to be named in baselinekit.yaml: do that now?"
+    return screen.can_ask() and click.confirm(screen.safe_line(question), default=True)

@@ -6,12 +6,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import FrameType
 
 from baselinekit.cli.clock import Now, clock
+from baselinekit.cli.progress import show_progress
+from baselinekit.model.results import Outcome
 from baselinekit.programs.process import Processes
 from baselinekit.replay.client import Client, proxies_of_environment
 from baselinekit.replay.settings import Clients
@@ -29,8 +31,8 @@ _AT_ONCE = 3.0
 
 
 @contextmanager
-def real_context(advance: Callable[..., Callable[..., None]] | None = None) -> Iterator[RunContext]:
-    """The doors, open until the run is over."""
+def real_context() -> Iterator[RunContext]:
+    """The real clients, open until the run is over."""
     client = Client(proxies_of_environment())
     interrupt = _Interrupt()
     heard = [number for number in _ENDING if signal.getsignal(number) != signal.SIG_IGN]  # else: nohup
@@ -45,8 +47,6 @@ def real_context(advance: Callable[..., Callable[..., None]] | None = None) -> I
     now = clock()
     clients = Clients(client.send, processes.execute, client.sleep, now=now)
     context = RunContext(clients, cancel, Clock(timestamps(now), time.monotonic), stop=interrupt.stop)
-    if advance is not None:
-        context = replace(context, advance=advance)
     try:
         yield context
     finally:
@@ -54,6 +54,17 @@ def real_context(advance: Callable[..., Callable[..., None]] | None = None) -> I
         for number, handler in before.items() if not interrupt.came else ():
             signal.signal(number, handler)
         client.close()
+
+
+@contextmanager
+def with_progress(context: RunContext, doing: str, color: str = "auto") -> Iterator[RunContext]:
+    """The same with a bar on standard error, until this ends; without one where nothing is said of it."""
+    with ExitStack() as bars:
+
+        def begin(total: int) -> Callable[[Outcome], None]:
+            return bars.enter_context(show_progress(total, sys.stderr, doing, color))
+
+        yield replace(context, advance=begin) if doing else context
 
 
 class _Interrupt:

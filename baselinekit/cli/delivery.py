@@ -46,12 +46,12 @@ def deliver(report: Report, outputs: Sequence[str], root: str) -> Report:
     lost: list[str] = []
     for output in outputs:
         if output != ANNOTATIONS:
-            lost.append(written(output, render_report(whole, output), root))
+            lost.append(write_report(output, render_report(whole, output), root))
     summarise(lambda room: format_step_summary(whole, room))
     return replace(report, not_recorded=(*report.not_recorded, *filter(None, lost)))
 
 
-def written(path: str, text: str, root: str) -> str:
+def write_report(path: str, text: str, root: str) -> str:
     """Write a text; why that could not be done, or nothing."""
     try:
         write_text(path, text, root)
@@ -62,8 +62,16 @@ def written(path: str, text: str, root: str) -> str:
     return ""
 
 
+def show_json(report: Report, wanted: bool = True) -> bool:
+    """Print the result file, where that is wanted. Beside a document on standard output, the other side hears
+    what could not be written down."""
+    if wanted:
+        screen.show_json(render_report(report, ".json"))
+        tell_lost(report)
+    return wanted
+
+
 def tell_lost(report: Report) -> None:
-    """Beside a document on standard output, the other side hears what could not be written down."""
     for text in report.not_recorded:
         screen.line(f"not recorded: {screen.safe_line(text)}", err=True)
 
@@ -75,7 +83,7 @@ def annotate(report: Report, outputs: Sequence[str], root: str, err: bool) -> No
         screen.show(render_report(replace(report, folder=_folder(root)), ANNOTATIONS), err)
 
 
-def complain(problems: Sequence[Problem], root: str | None = None) -> None:
+def annotate_problems(problems: Sequence[Problem], root: str | None = None) -> None:
     """Tell the runner what is wrong with the files; of the project that the working folder is in, unless
     somebody knows better."""
     if _by_github():
@@ -115,7 +123,7 @@ def summarise(page_in: Callable[[int], str]) -> None:
 # Whoever the configuration names under `notify:` is told, when a command is done.
 
 
-def tell(
+def notify(
     project: Project,
     report: Report,
     exit_code: int,
@@ -135,16 +143,10 @@ def tell(
 # What is said of the reports of a run that its suite keeps.
 
 
-def told(paths: Sequence[str]) -> str:
+def describe_files(paths: Sequence[str]) -> str:
     """`evals/results/2024-01-20/run-143052.{json,md}`: they differ in their endings."""
     stem = paths[0].partition("/run-")[2].partition(".")[0]
     endings = [path.rpartition(f"/run-{stem}.")[2] for path in paths]
     if not stem or not paths[1:]:
         return screen.safe_line(", ".join(paths))
     return screen.safe_line(f"{paths[0].removesuffix(endings[0])}{{{','.join(endings)}}}")
-
-
-def result_file(paths: Sequence[str]) -> str | None:
-    """The one among them that a gate reads."""
-    found = (path for path in paths if path.rpartition("/")[2].partition(".")[2] == "json")
-    return next(found, None)

@@ -4,13 +4,14 @@ import errno
 import os
 import shlex
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import chdir, suppress
+from dataclasses import dataclass
 
 import click
 
 from baselinekit.cli import screen
 from baselinekit.cli.clock import clock
+from baselinekit.cli.options import color_option, option, takes
 from baselinekit.demo.service import Service
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.report.style import Style
@@ -59,20 +60,26 @@ _ASKED: tuple[list[str], ...] = (
 )
 
 
+@dataclass(frozen=True)
+class DemoOptions:
+    folder: str | None = option(
+        "--dir", metavar="NAME", help="Where its files go.  [default: baselines-demo]"
+    )
+    serve: bool = option(
+        is_flag=True, help="Only the API and the model, until Ctrl-C, for commands of yours."
+    )
+    port: int | None = option(
+        metavar="N",
+        type=click.IntRange(0, 65535),
+        help="With --serve: which port, 0 being any that is free.  [default: 8080]",
+    )
+    upgrade: bool = option(is_flag=True, help="With --serve: as they answer after their upgrade.")
+    color: str = color_option()
+
+
 @click.command(short_help="See it work in a minute, without a network.")
-@click.option("--dir", "folder", metavar="NAME", help="Where its files go.  [default: baselines-demo]")
-@click.option(
-    "--serve", is_flag=True, help="Only the API and the model, until Ctrl-C, for commands of yours."
-)
-@click.option(
-    "--port",
-    metavar="N",
-    type=click.IntRange(0, 65535),
-    help="With --serve: which port, 0 being any that is free.  [default: 8080]",
-)
-@click.option("--upgrade", is_flag=True, help="With --serve: as they answer after their upgrade.")
-@screen.color_option
-def demo(folder: str | None, serve: bool, port: int | None, upgrade: bool, color: str) -> None:
+@takes(DemoOptions)
+def demo(options: DemoOptions) -> None:
     """Start a small API and a small model on a free port of this machine, record what they answer, upgrade
     them, and see what changed. Needs no network, no key and no configuration; the files stay for you to look
     at.
@@ -82,23 +89,19 @@ def demo(folder: str | None, serve: bool, port: int | None, upgrade: bool, color
     baselinekit demo --serve             the two alone, at 127.0.0.1:8080, until Ctrl-C
     baselinekit demo --serve --upgrade   the same after their upgrade
     """
-    _check(folder, serve, port, upgrade)
-    style = screen.style_of(color)
-    if serve:
-        _serve(style, _PORT if port is None else port, upgrade)
-        return
-    folder = folder or _FOLDER
-    with Service(now=clock()) as service:
-        _make(folder, service.url)
-        _show(style, service, folder, color)
-
-
-def _check(folder: str | None, serve: bool, port: int | None, upgrade: bool) -> None:
-    if serve and folder is not None:
+    style, port = screen.style_of(options.color), options.port
+    if options.serve and options.folder is not None:
         raise InvalidInput(Problem("BK508", "--serve writes no files", "leave out --dir"))
-    if not serve and (port is not None or upgrade):
+    if not options.serve and (port is not None or options.upgrade):
         named = "--upgrade" if port is None else "--port"
         raise InvalidInput(Problem("BK508", f"{named} says how to serve", "add --serve"))
+    if options.serve:
+        _serve(style, _PORT if port is None else port, options.upgrade)
+        return
+    folder = options.folder or _FOLDER
+    with Service(now=clock()) as service:
+        _make(folder, service.url)
+        _show(style, service, folder, options.color)
 
 
 def _serve(style: Style, port: int, upgrade: bool) -> None:
@@ -106,26 +109,23 @@ def _serve(style: Style, port: int, upgrade: bool) -> None:
     try:
         service = Service(port, 2 if upgrade else 1, now=clock())
     except OSError as error:
-        taken = error.errno == errno.EADDRINUSE
-        why = "is taken" if taken else f"cannot be used: {(error.strerror or str(error)).lower()}"
-        other = (
-            f"baselinekit demo --serve --port {_PORT + 1 if port == _PORT else _PORT}, or 0 for a free one"
-        )
-        raise InvalidInput(Problem("BK508", f"port {port} of this machine {why}", other)) from None
+        is_taken = error.errno == errno.EADDRINUSE
+        why = "is taken" if is_taken else f"cannot be used: {(error.strerror or str(error)).lower()}"
+        free = _PORT + 1 if port == _PORT else _PORT
+        hint = f"baselinekit demo --serve --port {free}, or 0 for a free one"
+        raise InvalidInput(Problem("BK508", f"port {port} of this machine {why}", hint)) from None
     with service:
         screen.line(f"{style.paint(service.url, 'bold')} answers until Ctrl-C, on this machine alone")
         screen.line(f"  an API    version {service.version}: {'  '.join(_ENDPOINTS)}")
         screen.line(f"  a model   demo-{service.version}.0, as openai or anthropic; it asks for no key")
-        told = shlex.join(
-            ["baselinekit", "capture", "http", "GET", f"{service.url}/health", "--id", "health"]
-        )
-        screen.line(f"next, in another terminal: {told}")
+        command = ["baselinekit", "capture", "http", "GET", f"{service.url}/health", "--id", "health"]
+        screen.line(f"next, in another terminal: {shlex.join(command)}")
         with suppress(KeyboardInterrupt):
             service.wait()
 
 
 def _show(style: Style, service: Service, folder: str, color: str) -> None:
-    with _inside(folder):
+    with chdir(folder):
         _step(style, 1, f"A small API answers at {service.url}. Record what it answers now:")
         for name, endpoint, more in _CAPTURES:
             _run(style, ["capture", "http", "GET", service.url + endpoint, "--id", name, *more], ["--quiet"])
@@ -173,16 +173,6 @@ def _make(folder: str, url: str) -> None:
             file.write(text)
 
 
-@contextmanager
-def _inside(folder: str) -> Iterator[None]:
-    before = os.getcwd()
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(before)
-
-
 def _step(style: Style, number: int, text: str) -> None:
     screen.line()
     screen.line(style.paint(f"{number}. {text}", "bold"))
@@ -192,14 +182,14 @@ def _run(style: Style, words: list[str], unsaid: list[str]) -> None:
     """A command, shown as it is typed and run as it is: the demo has no way of its own."""
     from baselinekit.cli.main import run
 
-    for line in typed(words, style.width):
+    for line in format_command(words, style.width):
         screen.line(style.paint(f"    {line}", "cyan"))
     if words == ["compare"]:
         screen.line()
     run([*words, *unsaid], clock())
 
 
-def typed(words: list[str], width: int) -> list[str]:
+def format_command(words: list[str], width: int) -> list[str]:
     """A command in lines that a terminal holds and a shell takes as one; an option keeps its value."""
     parts: list[str] = []
     for word in words:

@@ -4,42 +4,56 @@ import json
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import click
 
-from baselinekit.cli import delivery, options, screen
+from baselinekit.cli import delivery, screen
 from baselinekit.cli.clients import real_context
-from baselinekit.cli.models import RecordingOptions, with_models
+from baselinekit.cli.models import with_models
+from baselinekit.cli.options import (
+    ProjectOptions,
+    RecordingOptions,
+    argument,
+    including,
+    option,
+    project_of,
+    takes,
+)
 from baselinekit.errors import Problem, count_of
 from baselinekit.evals.doctor import examine_all
 from baselinekit.evals.judges import Probed, judges_to_probe, probe
 from baselinekit.model.questions import Model
+from baselinekit.model.values import Json
 from baselinekit.programs.git import Git
 from baselinekit.programs.sandbox import Sandbox
+from baselinekit.report.next_commands import explain_commands
 from baselinekit.texts import Mask, clipped, many
 from baselinekit.trust import full_grants, host_of, imports_from_its_folder, in_ci, parts_of_checkout
 from baselinekit.workflow import gitsetup
 from baselinekit.workflow.doctor import Findings
 from baselinekit.workflow.project import Project
 
-# `baselinekit doctor`.
-
-
 _REFUSALS = {"BK340", *(f"BK40{number}" for number in range(1, 9))}
 """What a run ends with where nobody grants it; who runs it may, on the command line."""
 
 _PUBLIC = {"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com"}
+_LONGEST_REASON = 200
+_MOST_CODES = 3
+
+
+@dataclass(frozen=True)
+class DoctorOptions:
+    paths: tuple[str, ...] = argument(nargs=-1, type=click.Path())
+    ci: bool = option(is_flag=True, help="Also say what a run would be allowed, and by whom.")
+    probe_judges: bool = option(is_flag=True, help="Ask each judge about texts whose verdict is known.")
+    as_json: bool = option("--json", is_flag=True, help="Print the findings as JSON.")
+    project: ProjectOptions = including(ProjectOptions)
 
 
 @click.command(short_help="Check every file and rule without replaying anything.")
-@click.argument("paths", nargs=-1, type=click.Path())
-@click.option("--ci", is_flag=True, help="Also say what a run would be allowed, and by whom.")
-@click.option("--probe-judges", is_flag=True, help="Ask each judge about texts whose verdict is known.")
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-@options.project_options
-def doctor(paths: tuple[str, ...], ci: bool, probe_judges: bool, as_json: bool, **given: Any) -> int:
+@takes(DoctorOptions)
+def doctor(options: DoctorOptions) -> int:
     """Check the configuration, and every baseline, eval case, suite and gate below PATHS (else the
     project's), without any request.
 
@@ -48,25 +62,23 @@ def doctor(paths: tuple[str, ...], ci: bool, probe_judges: bool, as_json: bool, 
     compare or a run, 3 a judge failed a probe. What only lacks a permission or
     a value is a note: who runs it may give it.
     """
-    project = options.project_of(given)
-    if probe_judges:
-        return run_probes(project, paths, as_json)
+    project = project_of(options.project)
+    if options.probe_judges:
+        return _probe_judges(project, options)
     with real_context() as context:
-        sandbox = Sandbox(context.clients.execute, project.trust.allow_exec)
-        findings = examine_all(
-            project, paths, with_models(context, project, RecordingOptions()).clients, sandbox.check
-        )
+        clients = with_models(context, project, RecordingOptions()).clients
+        sandbox = Sandbox(clients.execute, project.trust.allow_exec)
+        findings = examine_all(project, options.paths, clients, sandbox.check)
         # where a CI system runs this, nobody merges, and each clone is a new one
-        untold = (
-            None if in_ci(os.environ) else gitsetup.missing_driver(Git(context.clients.execute, project.root))
-        )
-    findings = replace(findings, notes=(*findings.notes, *([untold] if untold else ())))
-    if as_json:
-        allowed = {"allowed": _allowed(project)} if ci else {}
-        screen.show_json(json.dumps(_as_json(findings) | allowed, indent=2, ensure_ascii=False) + "\n")
+        git = Git(clients.execute, project.root)
+        missing = None if in_ci(os.environ) else gitsetup.missing_driver(git)
+    findings = replace(findings, notes=(*findings.notes, *([missing] if missing else ())))
+    if options.as_json:
+        allowed = {"allowed": _allowed(project)} if options.ci else {}
+        screen.show_json(json.dumps(_document(findings) | allowed, indent=2, ensure_ascii=False) + "\n")
     else:
-        _print(findings, project, ci)
-    delivery.complain(findings.problems, project.root)
+        _print(findings, project, options.ci)
+    delivery.annotate_problems(findings.problems, project.root)
     return 2 if findings.problems else 0
 
 
@@ -81,19 +93,20 @@ def _print(findings: Findings, project: Project, ci: bool) -> None:
     count = count_of(findings.problems)
     if count:
         screen.line(many(count, "problem"))
-        for code in sorted({problem.code for problem in findings.problems})[:3]:
-            screen.line(f"next: baselinekit explain {code}")
+        codes = sorted({problem.code for problem in findings.problems})
+        screen.next_commands(explain_commands(codes[:_MOST_CODES]))
         return
     drafts = f", {findings.drafts} without an output yet" if findings.drafts else ""
     evals = {"eval case": findings.cases, "gate": findings.gates}
-    told = [many(number, what) for what, number in evals.items() if number]
-    if findings.checked or not told:
-        told.insert(0, many(findings.checked, "baseline"))
+    counts = [many(number, what) for what, number in evals.items() if number]
+    if findings.checked or not counts:
+        counts.insert(0, many(findings.checked, "baseline"))
     verb = "is" if findings.checked + sum(evals.values()) == 1 else "are"
-    screen.line(f"{', '.join(told[:-1])}{' and ' if told[1:] else ''}{told[-1]} {verb} in order{drafts}")
+    listed = f"{', '.join(counts[:-1])}{' and ' if counts[1:] else ''}{counts[-1]}"
+    screen.line(f"{listed} {verb} in order{drafts}")
     if refused := sorted({note.code for note in findings.notes} & _REFUSALS):
         screen.line(f"as it is granted now, a run of them all is refused (exit 4): {', '.join(refused)}")
-        screen.line(f"next: baselinekit explain {refused[0]}")
+        screen.next_commands(explain_commands(refused[:1]))
 
 
 def _allowed(project: Project) -> list[str]:
@@ -139,7 +152,7 @@ def _allowed(project: Project) -> list[str]:
         *([f"code of the checkout, as a pull request may have changed it: {ours}"] if ours else []),
         f"variables that files may set: {listed or 'none'}",
         f"skills named in {by_config}: {skills}",
-        f"models named in {by_config}: {'; '.join(map(_told_model, models.items())) or 'none'}",
+        f"models named in {by_config}: {'; '.join(map(_describe_model, models.items())) or 'none'}",
         f"files are read below {project.root}",
     ]
 
@@ -152,7 +165,7 @@ def _is_of_checkout(root: str, word: str) -> bool:
     )
 
 
-def _told_model(named: tuple[str, Model]) -> str:
+def _describe_model(named: tuple[str, Model]) -> str:
     """Where a question to a model goes: to an address with a key, or to a program of this machine."""
     name, model = named
     key = f" with the secret {model.key}" if model.key else ""
@@ -165,8 +178,8 @@ def _told_model(named: tuple[str, Model]) -> str:
     return f"{name} is {model.llm or model.form or model.folder}{key}"
 
 
-def _as_json(findings: Findings) -> dict[str, Any]:
-    def told(problem: Problem) -> dict[str, Any]:
+def _document(findings: Findings) -> dict[str, Json]:
+    def document(problem: Problem) -> dict[str, Json]:
         place = problem.place
         return {
             "code": problem.code,
@@ -183,61 +196,50 @@ def _as_json(findings: Findings) -> dict[str, Any]:
         "gates": findings.gates,
         "drafts": findings.drafts,
         "problem_count": count_of(findings.problems),
-        "problems": [told(problem) for problem in findings.problems],
-        "notes": [told(note) for note in findings.notes],
+        "problems": [document(problem) for problem in findings.problems],
+        "notes": [document(note) for note in findings.notes],
     }
 
 
-# `baselinekit doctor --probe-judges`.
-
-
-_LONGEST_REASON = 200
-
-
-def run_probes(project: Project, paths: Sequence[str], as_json: bool) -> int:
+def _probe_judges(project: Project, options: DoctorOptions) -> int:
     """3 where a judge fell for a text, or could not tell a wrong answer from a right one."""
-    judges = judges_to_probe(project, paths)
+    judges = judges_to_probe(project, options.paths)
     with real_context() as context:
         models = with_models(context, project, RecordingOptions()).clients.models
         for judge in judges:
             models.check(judge)
-        found = probe(judges, models.ask)
-    if as_json:
-        screen.show_json(json.dumps([_document(one) for one in found], indent=2, ensure_ascii=False) + "\n")
+        probes = probe(judges, models.ask)
+    if options.as_json:
+        documents = [
+            {
+                "judge": one.judge,
+                "probe": one.probe,
+                "wanted": one.wanted,
+                "outcome": one.grade.outcome,
+                "code": one.grade.code,
+                "reason": one.grade.reason,
+                "holds": one.holds,
+            }
+            for one in probes
+        ]
+        screen.show_json(json.dumps(documents, indent=2, ensure_ascii=False) + "\n")
     else:
-        _print_probes(found, judges, project.redactor.mask)
-    return 0 if all(one.holds for one in found) else 3
+        _print_probes(probes, judges, project.redactor.mask)
+    return 0 if all(one.holds for one in probes) else 3
 
 
-def _print_probes(found: Sequence[Probed], judges: Sequence[str], mask: Mask) -> None:
-    widest = max(len(one.probe) for one in found)
+def _print_probes(probes: Sequence[Probed], judges: Sequence[str], mask: Mask) -> None:
+    widest = max(len(one.probe) for one in probes)
     for judge in judges:
-        own = [one for one in found if one.judge == judge]
-        wrong = [one for one in own if not one.holds]
-        screen.line(
-            screen.safe_line(f"{judge}: {len(own) - len(wrong)} of {len(own)} probes as they should be")
-        )
+        own = [one for one in probes if one.judge == judge]
+        right = sum(one.holds for one in own)
+        screen.line(screen.safe_line(f"{judge}: {right} of {len(own)} probes as they should be"))
         for one in own:
             word = "ok  " if one.holds else "FAIL"
-            said = "unreadable" if one.grade.code == "BK640" else one.grade.outcome
-            line = f"  {word}  {one.probe:<{widest}}  wanted {one.wanted:<10}  got {said}"
-            why = (
-                ""
-                if one.holds or not one.grade.reason
-                else f"  ({clipped(one.grade.reason, _LONGEST_REASON, mask)})"
-            )
+            outcome = "unreadable" if one.grade.code == "BK640" else one.grade.outcome
+            line = f"  {word}  {one.probe:<{widest}}  wanted {one.wanted:<10}  got {outcome}"
+            has_reason = one.grade.reason and not one.holds
+            why = f"  ({clipped(one.grade.reason, _LONGEST_REASON, mask)})" if has_reason else ""
             screen.line(screen.safe_line(line) + screen.safe_line(why))
-        if wrong:
+        if right < len(own):
             screen.line(screen.safe_line(f"  do not trust what {judge} says: ask a stronger model"))
-
-
-def _document(one: Probed) -> dict[str, object]:
-    return {
-        "judge": one.judge,
-        "probe": one.probe,
-        "wanted": one.wanted,
-        "outcome": one.grade.outcome,
-        "code": one.grade.code,
-        "reason": one.grade.reason,
-        "holds": one.holds,
-    }

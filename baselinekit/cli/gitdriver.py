@@ -2,37 +2,50 @@
 texts; `git-textconv` shows a file without its record. `init --git` tells git of them."""
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from baselinekit.cli import screen
+from baselinekit.cli.options import argument, takes
 from baselinekit.store import recordmerge
 
 _CONFLICTS_AT_MOST = 127
 _OWN_WORDS = ("ours", "base", "theirs")
 
 
+@dataclass(frozen=True)
+class GitMergeOptions:
+    base: Path = argument(type=click.Path(path_type=Path))
+    ours: Path = argument(type=click.Path(path_type=Path))
+    theirs: Path = argument(type=click.Path(path_type=Path))
+    marker: str = argument(default="7")
+    name: str = argument(default="baseline.yaml")
+    labels: tuple[str, ...] = argument(nargs=-1)
+
+
+@dataclass(frozen=True)
+class GitTextconvOptions:
+    file: Path = argument(type=click.Path(path_type=Path))
+
+
 @click.command("git-merge", hidden=True)
-@click.argument("base", type=click.Path(path_type=Path))
-@click.argument("ours", type=click.Path(path_type=Path))
-@click.argument("theirs", type=click.Path(path_type=Path))
-@click.argument("marker", default="7")
-@click.argument("name", default="baseline.yaml")
-@click.argument("labels", nargs=-1)
-def git_merge(base: Path, ours: Path, theirs: Path, marker: str, name: str, labels: tuple[str, ...]) -> int:
+@takes(GitMergeOptions)
+def git_merge(options: GitMergeOptions) -> int:
     """Merge three versions of a file into the second, as git's merge drivers do.
 
     Exit code: 0 merged, otherwise the number of conflicts, which stand in the file.
     """
-    files = base, ours, theirs
+    files = options.base, options.ours, options.theirs
+    name = options.name
     before = [file.read_bytes() for file in files]
     for file, old, text in zip(files, before, _settled(before, name), strict=True):
         if text != old:
             file.write_bytes(text)
-    finished = _merge_file(base, ours, theirs, marker, labels)
+    finished = _merge_file(options)
     if finished == 0:
-        wrong = recordmerge.reads(ours.read_bytes(), name)
+        wrong = recordmerge.reads(options.ours.read_bytes(), name)
         if not wrong or any(recordmerge.reads(data, name) for data in before[1:]):
             return 0
         screen.line(f"baselinekit: the two sides went together, but: {screen.safe(wrong)}", err=True)
@@ -50,29 +63,29 @@ def _settled(before: list[bytes], name: str) -> tuple[bytes, ...]:
         return tuple(before)
 
 
-def _merge_file(base: Path, ours: Path, theirs: Path, marker: str, labels: tuple[str, ...]) -> int:
+def _merge_file(options: GitMergeOptions) -> int:
     from baselinekit.programs.git import Git
     from baselinekit.programs.process import Processes
 
-    told = [word for label in _told(labels) for word in ("-L", label)]
-    size = [f"--marker-size={marker}"] if marker.isdigit() else []
+    labels = [word for label in _side_names(options.labels) for word in ("-L", label)]
+    size = [f"--marker-size={options.marker}"] if options.marker.isdigit() else []
+    sides = map(str, (options.ours, options.base, options.theirs))
     git = Git(Processes().execute, ".")
-    return git.run("merge-file", "-q", *size, *told, "--", *map(str, (ours, base, theirs))).exit_code
+    return git.run("merge-file", "-q", *size, *labels, "--", *sides).exit_code
 
 
-def _told(labels: tuple[str, ...]) -> list[str]:
+def _side_names(labels: tuple[str, ...]) -> list[str]:
     """The names of the three sides: base, ours, theirs in git's order, which older ones do not give."""
     given = dict(zip(("base", "ours", "theirs"), labels, strict=False))
-    named = [given.get(word, "") for word in ("ours", "base", "theirs")]
-    pairs = zip(named, _OWN_WORDS, strict=True)
-    return [word if name in ("", "%S", "%X", "%Y") else name for name, word in pairs]
+    names = {word: given.get(word, "") for word in _OWN_WORDS}
+    return [word if name in ("", "%S", "%X", "%Y") else name for word, name in names.items()]
 
 
 @click.command("git-textconv", hidden=True)
-@click.argument("file", type=click.Path(path_type=Path))
-def git_textconv(file: Path) -> int:
+@takes(GitTextconvOptions)
+def git_textconv(options: GitTextconvOptions) -> int:
     """Print a file without the record in it."""
-    shown = recordmerge.without_record(file.read_bytes(), file.name)
+    shown = recordmerge.without_record(options.file.read_bytes(), options.file.name)
     sys.stdout.flush()
     sys.stdout.buffer.write(shown)
     return 0

@@ -3,11 +3,12 @@
 import os
 import shutil
 import sys
+from dataclasses import dataclass
 
 import click
 
 from baselinekit.cli import screen
-from baselinekit.cli.options import check_base_url
+from baselinekit.cli.options import check_base_url, option, takes
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.config import Config
 from baselinekit.programs.git import Git
@@ -56,63 +57,59 @@ version: 1
 """
 
 
+@dataclass(frozen=True)
+class InitOptions:
+    base_url: str | None = option(metavar="URL", help="The address of the API to guard.")
+    with_evals: bool = option("--eval", is_flag=True, help="Also make evals/ with a suite that runs.")
+    with_git: bool = option("--git", is_flag=True, help="Let git merge the record of baselines by itself.")
+    undo_git: bool = option(is_flag=True, help="Take out again what --git has written.")
+    dry_run: bool = option(is_flag=True, help="With --git or --undo-git: only show what would change.")
+
+
 @click.command(short_help="Set up a project: a configuration to fill in.")
-@click.option("--base-url", metavar="URL", help="The address of the API to guard.")
-@click.option("--eval", "with_evals", is_flag=True, help="Also make evals/ with a suite that runs.")
-@click.option("--git", "with_git", is_flag=True, help="Let git merge the record of baselines by itself.")
-@click.option("--undo-git", is_flag=True, help="Take out again what --git has written.")
-@click.option("--dry-run", is_flag=True, help="With --git or --undo-git: only show what would change.")
-def init(base_url: str | None, with_evals: bool, with_git: bool, undo_git: bool, dry_run: bool) -> None:
+@takes(InitOptions)
+def init(options: InitOptions) -> None:
     """Write a baselinekit.yaml with every setting explained, and make the folder baselines/.
 
     With --eval also the folder evals/, with a small suite, graders and thresholds to go on from. In a git
     repository it offers to tell git of baselines: --git does that without asking. Nothing that is there
     already is touched, and --git may be said again in every clone.
     """
-    if undo_git and with_git:
-        raise InvalidInput(
-            Problem("BK508", "--git and --undo-git exclude each other", "leave one of them out")
-        )
-    if dry_run and not (with_git or undo_git):
+    base_url, with_git, dry_run = options.base_url, options.with_git, options.dry_run
+    if options.undo_git and with_git:
+        what = "--git and --undo-git exclude each other"
+        raise InvalidInput(Problem("BK508", what, "leave one of them out"))
+    if dry_run and not (with_git or options.undo_git):
         raise InvalidInput(Problem("BK508", "--dry-run belongs to --git or --undo-git", "add one of them"))
-    found = configuration.find(os.getcwd()) if with_git or undo_git or with_evals else None
-    root = os.path.dirname(found) if found else os.getcwd()
+    is_known = with_git or options.undo_git or options.with_evals
+    file = configuration.find(os.getcwd()) if is_known else None
+    root = os.path.dirname(file) if file else os.getcwd()
     git = Git(Processes().execute, root)
-    if undo_git:
+    if options.undo_git:
         _undo(git, dry_run)
         return
-    if found is None and not dry_run:
+    if file is None and not dry_run:
         if base_url:
             check_base_url(base_url)
         if with_git:
             gitsetup.planned(git, ["baselines"], _program())  # where it cannot be done, nothing is begun
-        _write_config(base_url, SKILLS if with_evals else "")
-    config = configuration.load_config(found) if found else Config()
-    folders = _with_records(config, root, with_evals)
-    if with_git:
-        _tell_git(git, folders, dry_run)
-    elif shutil.which("git") and gitsetup.is_repository(git):
-        _offer(git, folders)
-    if with_evals and not dry_run:
-        _make_evals(root)
-    elif found is None and not dry_run:
-        where = "/users" if base_url else "http://127.0.0.1:8000/users"
-        screen.line(f"next: baselinekit capture http GET {where} --id users")
-
-
-def _with_records(config: Config, root: str, with_evals: bool) -> list[str]:
-    """The folders whose files runs write a record into: of baselines, and of evals, once there are any."""
+        _write_config(base_url, SKILLS if options.with_evals else "")
+    config = configuration.load_config(file) if file else Config()
+    # the folders whose files runs write a record into: of baselines, and of evals, once there are any
     baselines, evals = (
         [stated] if isinstance(stated, str) else list(stated) for stated in (config.baselines, config.evals)
     )
-    return list(
-        dict.fromkeys(
-            [
-                *baselines,
-                *(one for one in evals if with_evals or os.path.isdir(os.path.join(root, one))),
-            ]
-        )
-    )
+    evals = [one for one in evals if options.with_evals or os.path.isdir(os.path.join(root, one))]
+    folders = list(dict.fromkeys([*baselines, *evals]))
+    if with_git:
+        _set_up_git(git, folders, dry_run)
+    elif shutil.which("git") and gitsetup.is_repository(git):
+        _offer(git, folders)
+    if options.with_evals and not dry_run:
+        _make_evals(root)
+    elif file is None and not dry_run:
+        where = "/users" if base_url else "http://127.0.0.1:8000/users"
+        screen.next_commands([f"baselinekit capture http GET {where} --id users"])
 
 
 def _write_config(base_url: str | None, more: str) -> None:
@@ -140,7 +137,7 @@ def _make_evals(root: str) -> None:
         screen.line("the example asks a skill that is not there yet; add to baselinekit.yaml:")
         for line in SKILLS.splitlines():
             screen.line(f"    {line}")
-    screen.line("next: baselinekit run")
+    screen.next_commands(["baselinekit run"])
 
 
 def _offer(git: Git, folders: list[str]) -> None:
@@ -148,7 +145,7 @@ def _offer(git: Git, folders: list[str]) -> None:
     plan = gitsetup.planned(git, folders, _program())
     if not plan:
         return
-    if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
+    if not screen.can_ask():
         screen.line("git can merge the record of baselines by itself: baselinekit init --git")
         return
     screen.line(
@@ -161,7 +158,7 @@ def _offer(git: Git, folders: list[str]) -> None:
         screen.line("nothing of git's was changed; later: baselinekit init --git")
 
 
-def _tell_git(git: Git, folders: list[str], dry_run: bool) -> None:
+def _set_up_git(git: Git, folders: list[str], dry_run: bool) -> None:
     plan = gitsetup.planned(git, folders, _program())
     if not plan:
         screen.line("git knows all of it already: nothing to change")
@@ -180,8 +177,8 @@ def _carry_out(plan: gitsetup.GitSetupPlan, git: Git, folders: list[str]) -> Non
             f"note: a line of your own in .gitattributes says {screen.safe_line(line)}, and goes before"
         )
     screen.line("written: git merges last_passed and failure_count by itself, and diffs leave them out")
-    screen.line(
-        "next: commit .gitattributes and .gitignore, and run baselinekit init --git in every other clone"
+    screen.next_commands(
+        ["commit .gitattributes and .gitignore, and run baselinekit init --git in every other clone"]
     )
 
 

@@ -2,8 +2,6 @@
 
 A command is imported when it is called: `--help` and `--version` load click and nothing heavier."""
 
-import gc
-import importlib
 import io
 import os
 import signal
@@ -50,13 +48,8 @@ class Commands(click.Group):
         if name not in _COMMANDS and name not in _CALLED_BY_GIT:
             return None
         called = _CALLED_BY_GIT.get(name, name)
-        gc.disable()  # there is nothing to collect yet, and to look for it takes a twentieth of the start
-        try:
-            module = importlib.import_module(f"baselinekit.cli.{name if called == name else 'gitdriver'}")
-        finally:
-            gc.enable()
+        module = signals.import_module(name if called == name else "gitdriver")
         command: click.Command = getattr(module, called)
-        signals.hear()
         return command
 
     def resolve_command(
@@ -116,14 +109,14 @@ def run(args: Sequence[str] | None = None, now: Now | None = None) -> int:
     except click.ClickException as wrong:
         with io.StringIO() as said:
             wrong.show(said)
-            click.echo(redaction.behind(said.getvalue()), nl=False, err=True)
+            click.echo(redaction.redact(said.getvalue()), nl=False, err=True)
         return wrong.exit_code
     except BaselinekitError as error:
         _say(str(error))
         if os.environ.get("GITHUB_ACTIONS"):
             from baselinekit.cli import delivery
 
-            delivery.complain(error.problems)
+            delivery.annotate_problems(error.problems)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would cut this short
@@ -161,7 +154,7 @@ def _say(text: str) -> None:
     from baselinekit.escape import log, visible
 
     try:
-        click.echo(log(visible(redaction.behind(text))), err=True)
+        click.echo(log(visible(redaction.redact(text))), err=True)
     except OSError:  # nobody can be told; the exit code still says it
         signals.let_go(sys.stderr)
 

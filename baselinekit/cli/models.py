@@ -1,80 +1,32 @@
-"""The door to the models as a command opens it, with the options that say what is kept of their answers."""
+"""The models as a command asks them: made at the first question, behind what is kept of their answers."""
 
-import math
 import os
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
-import click
-
-from baselinekit.errors import InvalidInput, Problem
+from baselinekit.cli.options import RecordingOptions
 from baselinekit.model.questions import Answer, Ask, Limits, Spent
 from baselinekit.replay.settings import Clients
 from baselinekit.store import state
-from baselinekit.store.results import check_place
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.project import Project
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-_KEYS = ("record_calls", "offline", "cache", "resume", "max_calls", "max_cost", "max_tokens")
 _CACHE = "calls"
 _JOURNAL = "resume"
-UNASKED = "."
-"""For --offline, where nobody asks or answers and only the entries of the models are looked at."""
-
-
-def model_options(command: Command) -> Command:
-    """What is kept of the answers of models, and how much may be asked."""
-    for option in reversed(
-        [
-            click.option("--record-calls", metavar="DIR", help="Keep what models answer, for --offline."),
-            click.option("--offline", metavar="DIR", help="Ask no model: only recorded answers count."),
-            click.option("--cache", is_flag=True, help="Ask no model the same thing twice, from run to run."),
-            click.option("--max-calls", type=click.IntRange(1), help="Ask models so many times at most."),
-            click.option("--max-cost", type=float, metavar="USD", help="Spend so much on models at most."),
-            click.option("--max-tokens", type=click.IntRange(1), help="So many tokens at most."),
-        ]
-    ):
-        command = option(command)
-    return command
-
-
-@dataclass(frozen=True, slots=True)
-class RecordingOptions:
-    """What the operator wants of the answers. `resume`: whether this goes on where a run was stopped; None
-    where there are no runs to be stopped."""
-
-    record_calls: str | None = None
-    offline: str | None = None
-    cache: bool = False
-    resume: bool | None = None
-    max_calls: int | None = None
-    max_cost: float | None = None
-    max_tokens: int | None = None
-
-
-def kept(given: dict[str, Any]) -> RecordingOptions:
-    """These options, taken out of what a command was given."""
-    found = RecordingOptions(**{key: given.pop(key) for key in _KEYS if key in given})
-    if found.max_cost is not None and not 0 <= found.max_cost < math.inf:  # nor is it no number at all
-        what = f"--max-cost {found.max_cost:g} is no sum of dollars"
-        raise InvalidInput(Problem("BK508", what, "0 or more, such as --max-cost 2.5"))
-    if found.offline is not None and (found.record_calls is not None or found.cache):
-        what = "--offline asks nobody, so there is nothing to record or to cache"
-        raise InvalidInput(Problem("BK508", what, "leave one of them out"))
-    if found.record_calls is not None:  # before anybody pays for what is to stand there
-        check_place(os.path.join(found.record_calls, "calls"))
-    return found
+UNASKED = RecordingOptions(offline=".")
+"""For commands that ask no model: only the entries of the models are checked."""
 
 
 class LazyModels:
     """The models of a project, made when the first of them is needed: most runs need none."""
 
-    def __init__(self, project: Project, clients: Clients, wanted: RecordingOptions):
-        self._project, self._clients, self._wanted = project, clients, wanted
+    def __init__(
+        self, project: Project, clients: Clients, recording: RecordingOptions, resume: bool | None = None
+    ):
+        """`resume`: whether this goes on where a run was stopped; None where no run can be."""
+        self._project, self._clients, self._wanted, self._resume = project, clients, recording, resume
         self._lock = threading.Lock()
         self._models: Any = None
         self._source: Any = None
@@ -144,11 +96,11 @@ class LazyModels:
         project, wanted = self._project, self._wanted
         if wanted.offline is not None:
             return Recording(source, Cassettes(project.root, _typed(project, wanted.offline)), "offline")
-        if wanted.resume is not None:
+        if self._resume is not None:
             journal = self._journal()
-            if not wanted.resume:
+            if not self._resume:
                 journal.clear()
-            source = Recording(source, journal, "resume" if wanted.resume else "journal")
+            source = Recording(source, journal, "resume" if self._resume else "journal")
         if wanted.cache:
             source = Recording(source, Cassettes(project.root, f"{state.NAME}/{_CACHE}"), "cache")
         if wanted.record_calls is not None:
@@ -163,9 +115,9 @@ class LazyModels:
         return Cassettes(self._project.root, f"{state.NAME}/{_JOURNAL}")
 
 
-def with_models(context: RunContext, project: Project, wanted: RecordingOptions) -> RunContext:
-    """The way with a door to the models of the project."""
-    return LazyModels(project, context.clients, wanted).added_to(context)
+def with_models(context: RunContext, project: Project, recording: RecordingOptions = UNASKED) -> RunContext:
+    """The context with the models of the project among its clients."""
+    return LazyModels(project, context.clients, recording).added_to(context)
 
 
 def _typed(project: Project, folder: str) -> str:

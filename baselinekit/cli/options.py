@@ -1,115 +1,242 @@
-"""The options that several commands share, and what they say together."""
+"""Options as typed objects: a field of a dataclass says how it is typed and what it means. Here stand those
+that several commands share, and what the operator says with them.
 
+A command imports this before it runs, and `--help` nothing else: whatever takes long to import is imported in
+the functions that need it."""
+
+from __future__ import annotations
+
+import math
 import os
 import shlex
 import sys
-import time
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from baselinekit.cli import redaction, screen
+from baselinekit.cli import redaction, screen, signals
 from baselinekit.cli.clock import clock
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
-from baselinekit.escape import one_line
-from baselinekit.kinds.http import check_base
-from baselinekit.model.baselines import Baseline
-from baselinekit.model.config import Record
-from baselinekit.programs.git import Execute
-from baselinekit.store import config as configuration
-from baselinekit.trust import in_ci
-from baselinekit.variables import NAME
-from baselinekit.workflow.project import Operator, Project, open_project
 
-# The options that several commands share, and what they say together.
+if TYPE_CHECKING:
+    from baselinekit.model.baselines import Baseline
+    from baselinekit.model.config import Record
+    from baselinekit.workflow.project import Operator, Project
+
+Options = TypeVar("Options")
+Result = TypeVar("Result")
 
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+def option(*flags: str, **attributes: Any) -> Any:
+    """A field that an option fills. Without flags of its own it is called as the field is."""
+    default = False if attributes.get("is_flag") else () if attributes.get("multiple") else None
+    return field(
+        default=attributes.get("default", default), metadata={"flags": flags, "attributes": attributes}
+    )
 
 
-def project_options(command: Command) -> Command:
+def argument(**attributes: Any) -> Any:
+    """A field that is filled by what stands between the options."""
+    default = () if attributes.get("nargs") else attributes.get("default")
+    return field(default=default, metadata={"argument": attributes})
+
+
+def including(kind: type[Any]) -> Any:
+    """A field with the options of another class, which several commands share."""
+    return field(default_factory=kind, metadata={"group": kind})
+
+
+def color_option() -> Any:
+    choice = click.Choice(["auto", "always", "never"])
+    return option(type=choice, default="auto", show_default=True, help="When to use colours.")
+
+
+def jobs_option(help: str, default: int | None = None) -> Any:
+    shown = {"default": default, "show_default": True} if default else {}
+    return option("-j", "--jobs", type=click.IntRange(1, 512), help=help, **shown)
+
+
+def takes(
+    kind: type[Options], work: str = ""
+) -> Callable[[Callable[[Options], Result]], Callable[..., Result]]:
+    """Give a command these options: what click has read comes to it as one object. `work`: the module that
+    does what the command is for, where `--help` should not import it."""
+
+    def decorate(function: Callable[[Options], Result]) -> Callable[..., Result]:
+        @wraps(function)
+        def command(**given: Any) -> Result:
+            options: Options = _filled(kind, given)
+            if work:
+                signals.import_module(work)
+            signals.hear()
+            return function(options)
+
+        for declare in reversed([*_declarations(kind)]):
+            command = declare(command)
+        return command
+
+    return decorate
+
+
+def _declarations(kind: type[Any]) -> Iterator[Callable[[Any], Any]]:
+    for one in fields(kind):
+        if "group" in one.metadata:
+            yield from _declarations(one.metadata["group"])
+        elif "argument" in one.metadata:
+            yield click.argument(one.name, **one.metadata["argument"])
+        elif "flags" in one.metadata:
+            flags = one.metadata["flags"] or (f"--{one.name.replace('_', '-')}",)
+            yield click.option(*flags, one.name, **one.metadata["attributes"])
+
+
+def _filled(kind: Any, given: dict[str, Any]) -> Any:
+    values = {
+        one.name: _filled(one.metadata["group"], given) if "group" in one.metadata else given[one.name]
+        for one in fields(kind)
+        if one.metadata
+    }
+    return kind(**values)
+
+
+def complete_ids(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """What the shell offers after a TAB. Files that cannot be read offer nothing, silently."""
+    from baselinekit.escape import one_line
+
+    return [
+        CompletionItem(baseline.id, help=one_line(baseline.name or ""))
+        for baseline in _baselines()
+        if baseline.id.startswith(incomplete)
+    ]
+
+
+def complete_tags(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from baselinekit.escape import one_line
+
+    known = sorted({tag for baseline in _baselines() for tag in baseline.metadata.tags})
+    return [CompletionItem(tag) for tag in known if tag.startswith(incomplete) and one_line(tag) == tag]
+
+
+def _baselines() -> list[Baseline]:
+    from baselinekit.workflow.loading import load
+    from baselinekit.workflow.project import open_project
+
+    try:
+        return load(open_project(operator_of(ProjectOptions())), ())
+    except (BaselinekitError, OSError):
+        return []
+
+
+@dataclass(frozen=True)
+class ProjectOptions:
     """Where the project is and what the operator says about it."""
-    for option in reversed(
-        [
-            click.option(
-                "--config",
-                metavar="FILE",
-                help="The configuration; else the nearest baselinekit.yaml upward.",
-            ),
-            click.option(
-                "--config-from", metavar="REV", help="The configuration as it stands at this commit."
-            ),
-            click.option("--environment", metavar="NAME", help="One of the configuration's environments."),
-            click.option("--base-url", metavar="URL", help="Send every request here instead."),
-            click.option(
-                "--var", "variables", metavar="NAME=VALUE", multiple=True, help="A variable for {{NAME}}."
-            ),
-            click.option(
-                "--env-file", "env_files", metavar="FILE", multiple=True, help="Variables as KEY=value lines."
-            ),
-            click.option(
-                "--secret",
-                "secrets",
-                metavar="NAME[=VALUE]",
-                multiple=True,
-                help="A variable never shown; without a value, from the environment.",
-            ),
-            click.option(
-                "--allow-host",
-                "allow_hosts",
-                metavar="HOST",
-                multiple=True,
-                help="Requests may go to these hosts only.",
-            ),
-            click.option(
-                "--allow-exec",
-                is_flag=True,
-                help="Let files run programs that the configuration does not name.",
-            ),
-        ]
-    ):
-        command = option(command)
-    return command
+
+    config: str | None = option(
+        metavar="FILE", help="The configuration; else the nearest baselinekit.yaml upward."
+    )
+    config_from: str | None = option(metavar="REV", help="The configuration as it stands at this commit.")
+    environment: str | None = option(metavar="NAME", help="One of the configuration's environments.")
+    base_url: str | None = option(metavar="URL", help="Send every request here instead.")
+    variables: tuple[str, ...] = option(
+        "--var", metavar="NAME=VALUE", multiple=True, help="A variable for {{NAME}}."
+    )
+    env_files: tuple[str, ...] = option(
+        "--env-file", metavar="FILE", multiple=True, help="Variables as KEY=value lines."
+    )
+    secrets: tuple[str, ...] = option(
+        "--secret",
+        metavar="NAME[=VALUE]",
+        multiple=True,
+        help="A variable never shown; without a value, from the environment.",
+    )
+    allow_hosts: tuple[str, ...] = option(
+        "--allow-host", metavar="HOST", multiple=True, help="Requests may go to these hosts only."
+    )
+    allow_exec: bool = option(
+        is_flag=True, help="Let files run programs that the configuration does not name."
+    )
 
 
-def operator_of(
-    config: str | None,
-    environment: str | None,
-    base_url: str | None,
-    variables: tuple[str, ...],
-    env_files: tuple[str, ...],
-    secrets: tuple[str, ...],
-    allow_hosts: tuple[str, ...],
-    allow_exec: bool,
-    config_from: str | None = None,
-) -> Operator:
+@dataclass(frozen=True)
+class RecordingOptions:
+    """What is kept of the answers of models, and how much may be asked."""
+
+    record_calls: str | None = option(metavar="DIR", help="Keep what models answer, for --offline.")
+    offline: str | None = option(metavar="DIR", help="Ask no model: only recorded answers count.")
+    cache: bool = option(is_flag=True, help="Ask no model the same thing twice, from run to run.")
+    max_calls: int | None = option(type=click.IntRange(1), help="Ask models so many times at most.")
+    max_cost: float | None = option(type=float, metavar="USD", help="Spend so much on models at most.")
+    max_tokens: int | None = option(type=click.IntRange(1), help="So many tokens at most.")
+
+    def __post_init__(self) -> None:
+        if self.max_cost is not None and not 0 <= self.max_cost < math.inf:  # nor is it no number at all
+            what = f"--max-cost {self.max_cost:g} is no sum of dollars"
+            raise InvalidInput(Problem("BK508", what, "0 or more, such as --max-cost 2.5"))
+        if self.offline is not None and (self.record_calls is not None or self.cache):
+            what = "--offline asks nobody, so there is nothing to record or to cache"
+            raise InvalidInput(Problem("BK508", what, "leave one of them out"))
+        if self.record_calls is not None:  # before anybody pays for what is to stand there
+            from baselinekit.store.results import check_place
+
+            check_place(os.path.join(self.record_calls, "calls"))
+
+
+@dataclass(frozen=True)
+class SelectionOptions:
+    """Which baselines."""
+
+    expression: str | None = option(
+        "-k", metavar="EXPR", help='Words of id, name or tag: "users and not slow".'
+    )
+    ids: tuple[str, ...] = option(
+        "--id", metavar="GLOB", multiple=True, shell_complete=complete_ids, help="Only these ids."
+    )
+    tags: tuple[str, ...] = option(
+        "--tag", multiple=True, shell_complete=complete_tags, help="Only with one of these tags."
+    )
+    exclude_tags: tuple[str, ...] = option("--exclude-tag", multiple=True, help="Without these tags.")
+
+
+def operator_of(options: ProjectOptions) -> Operator:
     """What the command line says; where it is silent, BASELINEKIT_CONFIG, _ENVIRONMENT and _BASE_URL do."""
+    import time
+
+    from baselinekit.workflow.project import Operator
+
+    execute = None
+    if options.config_from is not None:
+        from baselinekit.programs.process import Processes
+
+        execute = Processes().execute
     environ = dict(os.environ)
-    base_url = base_url or environ.get("BASELINEKIT_BASE_URL")
+    base_url = options.base_url or environ.get("BASELINEKIT_BASE_URL")
     if base_url is not None:
         check_base_url(base_url)
     return Operator(
         cwd=os.getcwd(),
         environ=environ,
-        config=config or environ.get("BASELINEKIT_CONFIG"),
-        environment=environment or environ.get("BASELINEKIT_ENVIRONMENT"),
+        config=options.config or environ.get("BASELINEKIT_CONFIG"),
+        environment=options.environment or environ.get("BASELINEKIT_ENVIRONMENT"),
         base_url=base_url,
-        variables=dict(_pair("--var", text) for text in variables),
-        env_files=env_files,
-        secrets=dict(map(_maybe_pair, secrets)),
-        allow_hosts=allow_hosts,
-        allow_exec=allow_exec,
+        variables=dict(_pair("--var", text) for text in options.variables),
+        env_files=options.env_files,
+        secrets=dict(map(_secret, options.secrets)),
+        allow_hosts=options.allow_hosts,
+        allow_exec=options.allow_exec,
         now=clock()(),
         work=time.thread_time,
-        config_from=config_from,
-        execute=_execute() if config_from is not None else None,
+        config_from=options.config_from,
+        execute=execute,
     )
 
 
 def check_base_url(url: str) -> None:
-    """Said of the option here, and not of each file that its address is put into."""
+    """Reported of the option, and not of each file that its address is put into."""
+    from baselinekit.kinds.http import check_base
+
     if not url.startswith(("http://", "https://")):
         raise InvalidInput(
             Problem("BK508", f"--base-url {url!r} is no URL", "it starts with http:// or https://")
@@ -118,36 +245,22 @@ def check_base_url(url: str) -> None:
         raise InvalidInput(Problem("BK508", f"--base-url: {problem.message}", problem.hint))
 
 
-PROJECT_KEYS = (
-    "config",
-    "environment",
-    "base_url",
-    "variables",
-    "env_files",
-    "secrets",
-    "allow_hosts",
-    "allow_exec",
-    "config_from",
-)
+def project_of(options: ProjectOptions) -> Project:
+    """The project that these options describe; from now on nothing of its secrets is printed."""
+    from baselinekit.store import config as configuration
+    from baselinekit.workflow.project import open_project
 
-
-def project_of(given: dict[str, Any]) -> Project:
-    """The project that a command's options describe; they are taken out of `given`."""
-    project = open_project(operator_of(**{key: given.pop(key) for key in PROJECT_KEYS}))
-    redaction.draw(project.redactor.mask_said)
+    project = open_project(operator_of(options))
+    redaction.install(project.redactor.mask_said)
     if project.config_from is not None and project.config_file is None and configuration.find(project.cwd):
         there = f"{configuration.NAME} is not there at {project.config_from}: the defaults count"
         screen.line(screen.safe_line(f"note: {there}, until it is merged"), err=True)
     return project
 
 
-def _execute() -> Execute:
-    from baselinekit.programs.process import Processes
-
-    return Processes().execute
-
-
 def _pair(option: str, text: str) -> tuple[str, str]:
+    from baselinekit.variables import NAME
+
     name, equals, value = text.partition("=")
     if not equals or not NAME.fullmatch(name):
         raise InvalidInput(
@@ -156,7 +269,9 @@ def _pair(option: str, text: str) -> tuple[str, str]:
     return name, value
 
 
-def _maybe_pair(text: str) -> tuple[str, str | None]:
+def _secret(text: str) -> tuple[str, str | None]:
+    from baselinekit.variables import NAME
+
     if "=" in text:
         return _pair("--secret", text)
     if not NAME.fullmatch(text):
@@ -164,28 +279,30 @@ def _maybe_pair(text: str) -> tuple[str, str | None]:
     return text, None
 
 
-def pairs(option: str, texts: tuple[str, ...], what: str) -> dict[str, str]:
+def parse_pairs(option: str, texts: tuple[str, ...], form: str) -> dict[str, str]:
     """`KEY=VALUE` options whose key may be anything, a path say."""
-    found = {}
+    pairs = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise InvalidInput(Problem("BK508", f"{option} {text!r} is not {what}"))
-        found[key] = value
-    return found
+            raise InvalidInput(Problem("BK508", f"{option} {text!r} is not {form}"))
+        pairs[key] = value
+    return pairs
 
 
-def lists(option: str, texts: tuple[str, ...], what: str) -> dict[str, str | list[str]]:
-    """As `pairs`, and a key that is given again has all its values."""
-    found: dict[str, list[str]] = {}
+def parse_lists(option: str, texts: tuple[str, ...], form: str) -> dict[str, str | list[str]]:
+    """As `parse_pairs`, and a key that is given again has all its values."""
+    lists: dict[str, list[str]] = {}
     for text in texts:
-        for key, value in pairs(option, (text,), what).items():
-            found.setdefault(key, []).append(value)
-    return {key: values[0] if len(values) == 1 else values for key, values in found.items()}
+        for key, value in parse_pairs(option, (text,), form).items():
+            lists.setdefault(key, []).append(value)
+    return {key: values[0] if len(values) == 1 else values for key, values in lists.items()}
 
 
-def record_of(project: Project, asked: bool | None) -> Record:
+def record_policy(project: Project, asked: bool | None) -> Record:
     """What the operator says, else nothing in CI, else what the configuration says."""
+    from baselinekit.trust import in_ci
+
     record = project.config.record
     if asked is False or (asked is None and in_ci(os.environ)):
         return "never"
@@ -198,28 +315,29 @@ def command_line(project: Project) -> str:
     return shlex.join(["baselinekit", *map(project.redactor.mask, sys.argv[1:])])
 
 
-# What the shell offers after a TAB: ids and tags. Files that cannot be read offer nothing, silently.
+def path_from_here(project: Project) -> Callable[[str], str]:
+    """How a file of the project is called from where the operator is."""
+    return lambda file: os.path.relpath(os.path.join(project.root, file), project.cwd)
 
 
-def ids(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return [
-        CompletionItem(baseline.id, help=one_line(baseline.name or ""))
-        for baseline in _baselines()
-        if baseline.id.startswith(incomplete)
-    ]
-
-
-def tags(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    known = sorted({tag for baseline in _baselines() for tag in baseline.metadata.tags})
-    return [CompletionItem(tag) for tag in known if tag.startswith(incomplete) and one_line(tag) == tag]
-
-
-def _baselines() -> list[Baseline]:
-
-    from baselinekit.workflow.loading import load
-    from baselinekit.workflow.project import open_project
+def read_text(option: str, name: str, what_it_is: str) -> str:
+    """A file that the operator named, wherever it is; `-` is standard input."""
+    from baselinekit.store.files import MAX_OUTPUT_BYTES
 
     try:
-        return load(open_project(operator_of(None, None, None, (), (), (), (), False)), ())
-    except (BaselinekitError, OSError):
-        return []
+        if name == "-":
+            data = sys.stdin.buffer.read(MAX_OUTPUT_BYTES + 1)
+        else:
+            with open(name, "rb") as file:
+                data = file.read(MAX_OUTPUT_BYTES + 1)
+        if len(data) > MAX_OUTPUT_BYTES:
+            what = f"{option} {name} is larger than {MAX_OUTPUT_BYTES:,} bytes"
+            raise InvalidInput(Problem("BK106", what, "write one with fewer baselines in it"))
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        what = f"{option} {name} cannot be read: {why}"
+        raise InvalidInput(Problem("BK111", what, "check the name")) from None
+    except UnicodeDecodeError:
+        what = f"{option} {name} is no text in UTF-8"
+        raise InvalidInput(Problem("BK101", what, f"name {what_it_is}")) from None

@@ -3,14 +3,16 @@
 import json
 import os
 import sys
-from typing import Any
+from dataclasses import dataclass
 
 import click
 
-from baselinekit.cli import options, screen
+from baselinekit.cli import screen
 from baselinekit.cli.clients import real_context
-from baselinekit.cli.models import UNASKED, RecordingOptions, with_models
+from baselinekit.cli.models import with_models
+from baselinekit.cli.options import ProjectOptions, including, option, project_of, takes
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.model.values import Json
 from baselinekit.store.atomic import remove
 from baselinekit.texts import many
 from baselinekit.workflow import resultfiles
@@ -25,16 +27,21 @@ _WORDS = {
 }
 
 
+@dataclass(frozen=True)
+class OrphansOptions:
+    results: tuple[str, ...] = option(
+        "--from", metavar="FILE", multiple=True, help="Result files: also what they never run."
+    )
+    delete: bool = option(is_flag=True, help="Remove the files, after a question.")
+    yes: bool = option(is_flag=True, help="Remove them without a question.")
+    fail: bool = option(is_flag=True, help="Exit code 1 when there are any.")
+    as_json: bool = option("--json", is_flag=True, help="Print them as JSON.")
+    project: ProjectOptions = including(ProjectOptions)
+
+
 @click.command(short_help="Find what nothing needs any more.")
-@click.option(
-    "--from", "results", metavar="FILE", multiple=True, help="Result files: also what they never run."
-)
-@click.option("--delete", is_flag=True, help="Remove the files, after a question.")
-@click.option("--yes", is_flag=True, help="Remove them without a question.")
-@click.option("--fail", is_flag=True, help="Exit code 1 when there are any.")
-@click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
-@options.project_options
-def orphans(results: tuple[str, ...], as_json: bool, **given: Any) -> int:
+@takes(OrphansOptions)
+def orphans(options: OrphansOptions) -> int:
     """List baselines whose prompt, input file, skill, command or model is gone, and output and pending files
     that belong to no baseline. With --from also baselines that runs which covered everything never ran; the
     files of all shards count as one run.
@@ -42,54 +49,56 @@ def orphans(results: tuple[str, ...], as_json: bool, **given: Any) -> int:
     Nothing is removed without --delete; a baseline among others in one file, or one that is never run, is
     left to you.
     """
-    wants = {name: given.pop(name) for name in ("delete", "yes", "fail")}
-    project = options.project_of(given)
-    parts = resultfiles.load(results, os.getcwd())
+    project = project_of(options.project)
+    parts = resultfiles.load(options.results, os.getcwd())
     with real_context() as context:
-        clients = with_models(context, project, RecordingOptions(offline=UNASKED)).clients
-        found = search(project, clients, parts)
-    if as_json:
-        screen.show_json(json.dumps(_document(found), indent=2, ensure_ascii=False) + "\n")
+        orphans = search(project, with_models(context, project).clients, parts)
+    if options.as_json:
+        screen.show_json(json.dumps(_document(orphans), indent=2, ensure_ascii=False) + "\n")
     else:
-        _print(found)
-    if wants["delete"]:
-        _delete(project, [one for one in found.found if one.alone], wants["yes"], as_json)
-    elif not as_json and any(one.alone for one in found.found):
-        screen.line("next: baselinekit orphans --delete")
-    return 1 if wants["fail"] and found.found else 0
+        _print(orphans)
+    removable = [orphan for orphan in orphans.found if orphan.alone]
+    if removable and options.delete:
+        _delete(project, removable, options)
+    elif removable and not options.as_json:
+        screen.next_commands(["baselinekit orphans --delete"])
+    return 1 if options.fail and orphans.found else 0
 
 
-def _print(found: Orphans) -> None:
-    for one in found.found:
-        line = f"{_WORDS[one.kind]}: {one.id}   {one.file}   {one.why}"
-        screen.line(screen.safe_line(line))
-    for note in found.notes:
+def _print(orphans: Orphans) -> None:
+    for orphan in orphans.found:
+        screen.line(screen.safe_line(f"{_WORDS[orphan.kind]}: {orphan.id}   {orphan.file}   {orphan.why}"))
+    for note in orphans.notes:
         screen.line(f"note: {screen.safe_line(note)}")
-    number, of = len(found.found), found.looked_at
+    number, of = len(orphans.found), orphans.looked_at
     screen.line(f"{many(number, 'orphan')}; {many(of, 'baseline')} looked at")
 
 
-def _document(found: Orphans) -> dict[str, Any]:
+def _document(orphans: Orphans) -> dict[str, Json]:
     return {
         "orphans": [
-            {"kind": one.kind, "id": one.id, "file": one.file, "why": one.why, "removable": one.alone}
-            for one in found.found
+            {
+                "kind": orphan.kind,
+                "id": orphan.id,
+                "file": orphan.file,
+                "why": orphan.why,
+                "removable": orphan.alone,
+            }
+            for orphan in orphans.found
         ],
-        "baselines": found.looked_at,
-        "notes": list(found.notes),
+        "baselines": orphans.looked_at,
+        "notes": list(orphans.notes),
     }
 
 
-def _delete(project: Project, chosen: list[Orphan], yes: bool, quiet: bool) -> None:
+def _delete(project: Project, chosen: list[Orphan], options: OrphansOptions) -> None:
     """Remove them one by one, and say so: what git tracks can be had back, what it does not cannot."""
-    if not chosen:
-        return
-    number = len(chosen)
-    if not yes:
+    files = many(len(chosen), "file")
+    if not options.yes:
         if not (sys.stdin is not None and sys.stdin.isatty()):
-            what = f"--delete would remove {many(number, 'file')}, and nobody can be asked"
+            what = f"--delete would remove {files}, and nobody can be asked"
             raise InvalidInput(Problem("BK508", what, "say --yes"))
-        click.confirm(f"Remove {many(number, 'file')}?", abort=True, err=True)
-    for one in chosen:
-        remove(project.root, one.file)
-        screen.line(f"removed {screen.safe_line(one.file)}", err=quiet)
+        click.confirm(f"Remove {files}?", abort=True, err=True)
+    for orphan in chosen:
+        remove(project.root, orphan.file)
+        screen.line(f"removed {screen.safe_line(orphan.file)}", err=options.as_json)

@@ -9,7 +9,14 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from baselinekit.cli import capture_options, options
+from baselinekit.cli.capture_options import (
+    CommandOptions,
+    HttpOptions,
+    PromptOptions,
+    SkillOptions,
+    execution_of,
+)
+from baselinekit.cli.options import parse_lists, parse_pairs
 from baselinekit.documents import languages
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.kinds.http import HttpExecution
@@ -22,29 +29,28 @@ from baselinekit.workflow.learning import with_names
 from baselinekit.workflow.project import Project
 
 
-def http(words: tuple[str, ...], given: dict[str, Any], project: Project) -> dict[str, Any]:
+def http(options: HttpOptions, project: Project) -> dict[str, Any]:
     """`[METHOD] URL` and the options of a request."""
+    words = options.words
     *method, url = words
     if len(method) > 1:
         raise InvalidInput(
             Problem("BK508", f"{' '.join(words)!r} is not [METHOD] URL", "quote a URL with spaces")
         )
     request: dict[str, Any] = {}
-    body = _body(given)
-    chosen = given["method"] or (method[0] if method else ("POST" if body else "GET"))
+    body = _body(options)
+    chosen = options.method or (method[0] if method else ("POST" if body else "GET"))
     request["method"] = chosen.upper()
     execution: dict[str, Any] = {"type": "http"}
     request["endpoint"] = _endpoint(url, execution, project)
-    if given["headers"]:
-        request["headers"] = _headers(given["headers"], project)
-    if given["params"]:
-        request["params"] = options.lists("--param", given["params"], "NAME=VALUE")
+    if options.headers:
+        request["headers"] = _headers(options.headers, project)
+    if options.params:
+        request["params"] = parse_lists("--param", options.params, "NAME=VALUE")
     request |= body
-    for key in ("timeout", "redirects"):
-        if given[key] is not None:
-            execution[key] = given[key]
-    if given["keep_headers"]:
-        execution["keep_headers"] = ["content-type", *(name.lower() for name in given["keep_headers"])]
+    execution |= _stated(timeout=options.timeout, redirects=options.redirects)
+    if options.keep_headers:
+        execution["keep_headers"] = ["content-type", *(name.lower() for name in options.keep_headers)]
     return {"input": request, "execution": execution}
 
 
@@ -104,54 +110,55 @@ def _header(text: str, project: Project) -> tuple[str, str]:
     return name, value
 
 
-def _body(given: dict[str, Any]) -> dict[str, Any]:
-    if given["form"] and given["data"] is not None:
+def _body(options: HttpOptions) -> dict[str, Any]:
+    if options.form and options.data is not None:
         raise InvalidInput(Problem("BK508", "-d and --form both say what the body is", "keep one of them"))
-    if given["form"]:
-        return {"form": options.lists("--form", given["form"], "NAME=VALUE")}
-    if given["data"] is None:
+    if options.form:
+        return {"form": parse_lists("--form", options.form, "NAME=VALUE")}
+    if options.data is None:
         return {}
-    text = content(given["data"])
+    text = content(options.data)
     parsed = json_or_text(text)
     return {"body": text} if isinstance(parsed, str) else {"json": parsed}
 
 
-def prompt(file: str, given: dict[str, Any], project: Project) -> dict[str, Any]:
+def prompt(options: PromptOptions, group: str, project: Project) -> dict[str, Any]:
     """A template and what goes into it. Its path leads there from the new file's folder."""
-    if not os.path.isfile(os.path.join(project.cwd, file)):
+    if not os.path.isfile(os.path.join(project.cwd, options.file)):
         hint = "name a template: a text with {{names}}, or a list of messages in YAML or JSON"
-        raise InvalidInput(Problem("BK508", f"there is no file {file!r}", hint))
-    group = given["group"] = given["group"] or slug(os.path.splitext(os.path.basename(file))[0])
-    asked: dict[str, Any] = {"prompt": project.way_back(group, file)}
-    if given["inputs"]:
-        pairs = options.pairs("--input", given["inputs"], "NAME=VALUE")
+        raise InvalidInput(Problem("BK508", f"there is no file {options.file!r}", hint))
+    asked: dict[str, Any] = {"prompt": project.way_back(group, options.file)}
+    if options.inputs:
+        pairs = parse_pairs("--input", options.inputs, "NAME=VALUE")
         asked["inputs"] = {name: _input(text, group, project) for name, text in pairs.items()}
-    if given["inputs_from"]:
-        asked["inputs_from"] = project.way_back(group, given["inputs_from"])
-    execution: dict[str, Any] = {"type": "prompt", "model": given["model"]}
-    if given["system"] is not None:
-        execution["system"] = content(given["system"])
-    if given["max_answer"] is not None:
-        execution["max_tokens"] = given["max_answer"]
-    if given["json_mode"]:
-        execution["json"] = True
-    execution |= {key: given[key] for key in ("temperature", "parse", "timeout") if given[key] is not None}
-    if given["tools"] is not None:
-        asked["tools"] = _tools(given["tools"])
-    return {"input": asked, "execution": execution | capture_options.graded(given, group, project)}
+    if options.inputs_from:
+        asked["inputs_from"] = project.way_back(group, options.inputs_from)
+    execution: dict[str, Any] = {"type": "prompt", "model": options.model}
+    if options.system is not None:
+        execution["system"] = content(options.system)
+    execution |= _stated(max_tokens=options.max_answer, json=options.json_mode or None)
+    execution |= _stated(temperature=options.temperature, parse=options.parse, timeout=options.timeout)
+    if options.tools is not None:
+        asked["tools"] = _tools(options.tools)
+    graded = execution_of(options.grading, options.collect, group, project)
+    return {"input": asked, "execution": execution | graded}
 
 
-def skill(name: str, given: dict[str, Any], project: Project) -> dict[str, Any]:
+def skill(options: SkillOptions, group: str, project: Project) -> dict[str, Any]:
     """A skill by its name, and what it is given."""
-    group = given["group"] = given["group"] or name
-    execution: dict[str, Any] = {"type": "skill", "skill_name": name}
-    if given["params"]:
-        pairs = options.pairs("--param", given["params"], "NAME=VALUE")
+    execution: dict[str, Any] = {"type": "skill", "skill_name": options.skill_name}
+    if options.params:
+        pairs = parse_pairs("--param", options.params, "NAME=VALUE")
         execution["parameters"] = {key: json_or_text(value) for key, value in pairs.items()}
-    if given["timeout"] is not None:
-        execution["timeout"] = given["timeout"]
-    asked = json_or_text(content(given["input"]))
-    return {"input": asked, "execution": execution | capture_options.graded(given, group, project)}
+    execution |= _stated(timeout=options.timeout)
+    asked = json_or_text(content(options.input))
+    graded = execution_of(options.grading, options.collect, group, project)
+    return {"input": asked, "execution": execution | graded}
+
+
+def _stated(**values: Json) -> dict[str, Json]:
+    """Those that the command line says."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _tools(file: str) -> list[Json]:
@@ -185,18 +192,16 @@ def _input(text: str, group: str, project: Project) -> Json:
     return json_or_text(text)
 
 
-def command(argv: tuple[str, ...], given: dict[str, Any], cwd: str) -> dict[str, Any]:
+def command(options: CommandOptions, cwd: str) -> dict[str, Any]:
     """The program as it was typed, run where it was typed: `cwd` leads there from the new file's folder."""
-    asked: dict[str, Any] = {"argv": list(argv), "cwd": cwd}
-    if given["stdin"] is not None:
-        asked["stdin"] = content(given["stdin"])
-    if given["env"]:
-        asked["env"] = options.pairs("--env", given["env"], "NAME=VALUE")
-    if given["files"]:
-        asked["files"] = list(given["files"])
-    execution = {"type": "command"} | {
-        key: given[key] for key in ("timeout", "parse") if given[key] is not None
-    }
+    asked: dict[str, Any] = {"argv": list(options.argv), "cwd": cwd}
+    if options.stdin is not None:
+        asked["stdin"] = content(options.stdin)
+    if options.env:
+        asked["env"] = parse_pairs("--env", options.env, "NAME=VALUE")
+    if options.files:
+        asked["files"] = list(options.files)
+    execution = {"type": "command"} | _stated(timeout=options.timeout, parse=options.parse)
     return {"input": asked, "execution": execution}
 
 
@@ -248,16 +253,16 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "baseline"
 
 
-def described(output: Json) -> str:
+def describe_output(output: Json) -> str:
     """A captured output in a few words."""
     if isinstance(output, dict) and "status" in output:
-        return f"{output['status']}, {_body_words(output.get('body'))}"
+        return f"{output['status']}, {_describe_body(output.get('body'))}"
     if isinstance(output, dict) and "exit_code" in output:
         return f"exit code {output['exit_code']}"
-    return _body_words(output)
+    return _describe_body(output)
 
 
-def _body_words(body: Json) -> str:
+def _describe_body(body: Json) -> str:
     if isinstance(body, dict) and body.keys() == {"sha256", "size"}:  # of bytes that are no text
         return f"{body['size']:,} bytes"
     if isinstance(body, dict) and not body:

@@ -2,19 +2,19 @@
 
 from collections.abc import Callable
 
-_hide: Callable[[str], str] | None = None
+_mask: Callable[[str], str] | None = None
 
 
-def draw(hide: Callable[[str], str]) -> None:
+def install(mask: Callable[[str], str]) -> None:
     """From now on this keeps the secrets out."""
-    global _hide
-    _hide = hide
+    global _mask
+    _mask = mask
 
 
-def behind(text: str) -> str:
+def redact(text: str) -> str:
     """The text without secrets."""
-    if _hide is not None:
-        return _hide(text)
+    if _mask is not None:
+        return _mask(text)
     from baselinekit.secrets.finding import covered
 
     return covered(text)

@@ -2,21 +2,32 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import click
 
 from baselinekit.approval.approving import Permit, apply, forbidden, preview, version_of
 from baselinekit.approval.refresh import accepted_by, propose
-from baselinekit.cli import models, options, options as completion, pending_options, screen
-from baselinekit.cli.clients import real_context
-from baselinekit.cli.progress import show_progress
+from baselinekit.cli import screen
+from baselinekit.cli.approving import StampOptions, parse_wanted, suggest_checks
+from baselinekit.cli.clients import real_context, with_progress
+from baselinekit.cli.models import with_models
+from baselinekit.cli.options import (
+    ProjectOptions,
+    RecordingOptions,
+    SelectionOptions,
+    argument,
+    color_option,
+    complete_ids,
+    including,
+    jobs_option,
+    option,
+    project_of,
+    takes,
+)
 from baselinekit.errors import InvalidInput, Place, Problem
-from baselinekit.model.changes import Applied, Approval, RefreshProposal, Stamp
-from baselinekit.model.results import Outcome
+from baselinekit.model.changes import Applied, Approval, RefreshProposal
 from baselinekit.model.values import Json
 from baselinekit.report.refreshing import count_changes, format_file_diff, format_refresh, format_refresh_json
 from baselinekit.report.style import Style
@@ -31,31 +42,39 @@ _MOST_NAMED = 4
 _MOST_TOLD = 20
 
 
+@dataclass(frozen=True)
+class RefreshOptions:
+    words: tuple[str, ...] = argument(nargs=-1, metavar="[ID|PATH]...", shell_complete=complete_ids)
+    all_failed: bool = option(is_flag=True, help="All of which an answer is kept.")
+    selection: SelectionOptions = including(SelectionOptions)
+    paths: tuple[str, ...] = option(
+        "--path", metavar="PATH", multiple=True, help="Accept only what changes there."
+    )
+    results: str | None = option(
+        "--from", metavar="RESULTS", help="Take what a CI job saw: its results.json; - reads it."
+    )
+    replay: bool = option(is_flag=True, help="Ask the targets again.")
+    dry_run: bool = option(is_flag=True, help="Show the files as they would be, and write nothing.")
+    yes: bool = option("-y", "--yes", is_flag=True, help="Do not ask.")
+    allow_high_risk: bool = option(is_flag=True, help="Also keys that go away and values of another type.")
+    drop_placeholders: bool = option(is_flag=True, help="Also where a placeholder would be lost.")
+    approved: StampOptions = including(StampOptions)
+    jobs: int = jobs_option("With --replay: at once.", 8)
+    as_json: bool = option("--json", is_flag=True, help="Print the changes as JSON; writes only with --yes.")
+    verbose: bool = option("-v", "--verbose", is_flag=True, help="Every change of every baseline.")
+    recording: RecordingOptions = including(RecordingOptions)
+    project: ProjectOptions = including(ProjectOptions)
+    color: str = color_option()
+
+    @property
+    def is_of_pending(self) -> bool:
+        """Whether it is about answers that compares here have kept: those a review is about as well."""
+        return not self.replay and self.results is None
+
+
 @click.command(short_help="Take what a failing compare saw into the baseline.")
-@click.argument("words", nargs=-1, metavar="[ID|PATH]...", shell_complete=completion.ids)
-@click.option("--all-failed", is_flag=True, help="All of which an answer is kept.")
-@pending_options.selecting
-@click.option("--path", "paths", metavar="PATH", multiple=True, help="Accept only what changes there.")
-@click.option(
-    "--from", "results", metavar="RESULTS", help="Take what a CI job saw: its results.json; - reads it."
-)
-@click.option("--replay", is_flag=True, help="Ask the targets again.")
-@click.option("--dry-run", is_flag=True, help="Show the files as they would be, and write nothing.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--allow-high-risk", is_flag=True, help="Also keys that go away and values of another type.")
-@click.option("--drop-placeholders", is_flag=True, help="Also where a placeholder would be lost.")
-@click.option("--version", metavar="TEXT", help="The version of what answered; else what git describes.")
-@click.option("--by", metavar="WHO", help="Note who approved it.")
-@click.option("--reason", metavar="TEXT", help="Note why.")
-@click.option(
-    "-j", "--jobs", type=click.IntRange(1, 512), default=8, show_default=True, help="With --replay: at once."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the changes as JSON; writes only with --yes.")
-@click.option("-v", "--verbose", is_flag=True, help="Every change of every baseline.")
-@models.model_options
-@options.project_options
-@screen.color_option
-def refresh(words: tuple[str, ...], color: str, **given: Any) -> int:
+@takes(RefreshOptions)
+def refresh(options: RefreshOptions) -> int:
     """Make what a failing compare saw the known-good output of the baselines that ID or PATH names.
 
     Nothing is asked again: what is approved is what was seen. Only what differs is rewritten; what still
@@ -71,62 +90,53 @@ def refresh(words: tuple[str, ...], color: str, **given: Any) -> int:
     Exit code: 0 done, 2 usage or an invalid file, 3 something could not be refreshed,
     5 there is nothing to refresh.
     """
-    wanted, asking = pending_options.wanted_of(words, given, given["all_failed"]), models.kept(given)
-    project = options.project_of(given)
-    bar = ExitStack()
-    with real_context(None if given["as_json"] else _progress(bar, color)) as context:
-        context = models.with_models(context, project, asking) if wanted.replay else context
-        with bar:
-            proposal = propose(project, wanted, context)
-        accepted = accepted_by(proposal.plans, given["paths"])
-        told = _Telling(project, context, given, screen.style_of(color), proposal, accepted)
-        return told.run()
-
-
-def _progress(bar: ExitStack, color: str) -> Callable[[int], Callable[[Outcome], None]]:
-    def begin(total: int) -> Callable[[Outcome], None]:
-        return bar.enter_context(show_progress(total, sys.stderr, "asking", color))
-
-    return begin
+    wanted = parse_wanted(
+        options.words, options.selection, options.all_failed, options.results, options.replay, options.jobs
+    )
+    project = project_of(options.project)
+    with real_context() as context:
+        context = with_models(context, project, options.recording) if wanted.replay else context
+        with with_progress(context, "" if options.as_json else "asking", options.color) as asking:
+            proposal = propose(project, wanted, asking)
+        accepted = accepted_by(proposal.plans, options.paths)
+        style = screen.style_of(options.color)
+        return _Refresh(project, context, options, style, proposal, accepted).run()
 
 
 @dataclass(slots=True)
-class _Telling:
+class _Refresh:
     """One refresh, as its user sees it: what would change, the question, what was done, what comes next."""
 
     project: Project
     context: RunContext
-    given: dict[str, Any]
+    options: RefreshOptions
     style: Style
     proposal: RefreshProposal
     accepted: list[frozenset[int]]
     held: dict[str, Problem] = field(default_factory=dict)
 
     def run(self) -> int:
-        given = self.given
+        options = self.options
         approvals = self._approvals()
-        stamp = Stamp(
-            given["version"] or version_of(self.project, self.context.clients), given["by"], given["reason"]
-        )
-        if given["as_json"]:
-            applied = apply(self.project, approvals, stamp) if given["yes"] and not given["dry_run"] else None
+        stamp = options.approved.stamp(version_of(self.project, self.context.clients))
+        if options.as_json:
+            applied = apply(self.project, approvals, stamp) if options.yes and not options.dry_run else None
             self._print_json(applied)
             return self._code(applied)
         shown = proposal_shown(self.proposal, self.project.redactor)
-        screen.show(format_refresh(shown, self.accepted, self.style, given["verbose"]))
-        if given["dry_run"] or given["results"] is not None:
+        screen.show(format_refresh(shown, self.accepted, self.style, options.verbose))
+        if options.dry_run or options.results is not None:
             for rewritten in preview(self.project, approvals, stamp):
                 screen.show(format_file_diff(rewritten, self.style) + "\n")
         self._tell_held()
         if not approvals:
             self._tell_nothing()
             return self._code(None)
-        if given["dry_run"]:
+        if options.dry_run:
             screen.line(f"{self._counted(approvals)}; nothing was written")
-            for command in self._after_a_look(approvals):
-                screen.line(f"next: {command}")
+            screen.next_commands(self._after_a_look(approvals))
             return self._code(None)
-        if not given["yes"] and not self._may(approvals):
+        if not options.yes and not self._may(approvals):
             return self._code(None)
         applied = apply(self.project, approvals, stamp)
         self._tell_done(applied)
@@ -135,10 +145,10 @@ class _Telling:
     def _approvals(self) -> list[Approval]:
         """What may be written; what may not is held back, with the reason. Who can be asked is asked about
         the risk, but a placeholder is never lost by a mere yes."""
-        given = self.given
+        options = self.options
         permit = Permit(
-            given["allow_high_risk"] or given["dry_run"] or (self._can_ask() and not given["yes"]),
-            given["drop_placeholders"] or given["dry_run"],
+            options.allow_high_risk or options.dry_run or (self._can_ask() and not options.yes),
+            options.drop_placeholders or options.dry_run,
         )
         approvals = []
         for plan, few in zip(self.proposal.plans, self.accepted, strict=True):
@@ -147,14 +157,14 @@ class _Telling:
                 self.held[plan.baseline.id] = why
             elif few:
                 approvals.append(Approval(plan, few))
-            if given["dry_run"] and why is None:
-                flagged = forbidden(plan, few, Permit(given["allow_high_risk"], given["drop_placeholders"]))
+            if options.dry_run and why is None:
+                flagged = forbidden(plan, few, Permit(options.allow_high_risk, options.drop_placeholders))
                 if flagged is not None:
                     self.held[plan.baseline.id] = flagged
         return approvals
 
     def _can_ask(self) -> bool:
-        return screen.can_ask() and not self.given["as_json"]
+        return screen.can_ask() and not self.options.as_json
 
     def _may(self, approvals: Sequence[Approval]) -> bool:
         if not self._can_ask():
@@ -187,19 +197,15 @@ class _Telling:
         if not self.held:
             return
         screen.line("nothing was written")
-        if not self.given["replay"] and self.given["results"] is None:
-            for command in self._after_a_look(()):
-                screen.line(f"next: {command}")
+        if self.options.is_of_pending:
+            screen.next_commands(self._after_a_look(()))
 
     def _tell_done(self, applied: Applied) -> None:
         self._complain(applied.failures)
         if not applied.ids:
             return
         screen.line(f"refreshed {many(len(applied.ids), 'baseline')} in {many(len(applied.files), 'file')}")
-        for command in pending_options.next_commands(
-            self.project, self.context, applied, self.proposal.plans
-        ):
-            screen.line(f"next: {screen.safe_line(command)}")
+        suggest_checks(self.project, self.context, applied, self.proposal.plans)
 
     def _counted(self, approvals: Sequence[Approval]) -> str:
         return count_changes([one.plan for one in approvals], [one.accepted for one in approvals])
@@ -209,7 +215,7 @@ class _Telling:
         commands = []
         if any(one.plan.baseline.id not in self.held for one in approvals):
             commands.append(self._again("--yes"))
-        if self.held and not self.given["replay"] and self.given["results"] is None:
+        if self.held and self.options.is_of_pending:
             named = list(self.held) if len(self.held) <= _MOST_NAMED else []
             commands.append(screen.safe_line(shlex.join(["baselinekit", "review", *named])))
         return commands or [self._again()]
@@ -236,7 +242,7 @@ class _Telling:
         refusals = self.proposal.refusals
         if not self.proposal.plans and refusals and all(r.problem.code == _NOTHING_KEPT for r in refusals):
             return 5
-        only_looks = self.given["dry_run"] or (self.given["as_json"] and not self.given["yes"])
+        only_looks = self.options.dry_run or (self.options.as_json and not self.options.yes)
         held = {} if only_looks else self.held
         failed = applied is not None and applied.failures
         return _COULD_NOT if refusals or held or failed else 0

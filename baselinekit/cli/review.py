@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import click
 
@@ -11,10 +10,27 @@ from baselinekit.approval import review as reviewing
 from baselinekit.approval.approving import Permit, version_of
 from baselinekit.approval.decisions import decisions_in, undecided
 from baselinekit.approval.refresh import accepted_by, propose
-from baselinekit.cli import models, options, options as completion, pending_options, screen
+from baselinekit.cli import screen
+from baselinekit.cli.approving import StampOptions, parse_wanted, suggest_checks
 from baselinekit.cli.clients import real_context
+from baselinekit.cli.keys import AGAIN, REDRAW, Region, keyboard
+from baselinekit.cli.models import with_models
+from baselinekit.cli.options import (
+    ProjectOptions,
+    RecordingOptions,
+    SelectionOptions,
+    argument,
+    color_option,
+    complete_ids,
+    including,
+    jobs_option,
+    option,
+    project_of,
+    read_text,
+    takes,
+)
 from baselinekit.errors import NothingSelected, Problem
-from baselinekit.model.changes import Decision, Member, RefreshProposal, Stamp
+from baselinekit.model.changes import Decision, Member, RefreshProposal
 from baselinekit.refresh.reviewing import Review
 from baselinekit.report.refreshing import format_file_diff
 from baselinekit.report.reviewing import (
@@ -36,27 +52,30 @@ _MOST_DIFFS = 20
 _MOST_NAMED = 10
 
 
+@dataclass(frozen=True)
+class ReviewOptions:
+    words: tuple[str, ...] = argument(nargs=-1, metavar="[ID|PATH]...", shell_complete=complete_ids)
+    selection: SelectionOptions = including(SelectionOptions)
+    paths: tuple[str, ...] = option("--path", metavar="PATH", multiple=True, help="Only what changes there.")
+    results: str | None = option(
+        "--from", metavar="RESULTS", help="What a CI job saw: its results.json; - reads it."
+    )
+    replay: bool = option(is_flag=True, help="Ask the targets again.")
+    as_json: bool = option("--json", is_flag=True, help="Print all that is pending as JSON, and ask nothing.")
+    decide: str | None = option(metavar="FILE", help="Take the decisions from a JSON file; - reads them.")
+    dry_run: bool = option(is_flag=True, help="With --decide: show the files as they would be.")
+    allow_high_risk: bool = option(is_flag=True, help="With --decide: also where the risk is high.")
+    drop_placeholders: bool = option(is_flag=True, help="With --decide: also where a placeholder is lost.")
+    approved: StampOptions = including(StampOptions)
+    jobs: int = jobs_option("With --replay: at once.", 8)
+    recording: RecordingOptions = including(RecordingOptions)
+    project: ProjectOptions = including(ProjectOptions)
+    color: str = color_option()
+
+
 @click.command(short_help="Decide what changed, one change after the other.")
-@click.argument("words", nargs=-1, metavar="[ID|PATH]...", shell_complete=completion.ids)
-@pending_options.selecting
-@click.option("--path", "paths", metavar="PATH", multiple=True, help="Only what changes there.")
-@click.option("--from", "results", metavar="RESULTS", help="What a CI job saw: its results.json; - reads it.")
-@click.option("--replay", is_flag=True, help="Ask the targets again.")
-@click.option("--json", "as_json", is_flag=True, help="Print all that is pending as JSON, and ask nothing.")
-@click.option("--decide", metavar="FILE", help="Take the decisions from a JSON file; - reads them.")
-@click.option("--dry-run", is_flag=True, help="With --decide: show the files as they would be.")
-@click.option("--allow-high-risk", is_flag=True, help="With --decide: also where the risk is high.")
-@click.option("--drop-placeholders", is_flag=True, help="With --decide: also where a placeholder is lost.")
-@click.option("--version", metavar="TEXT", help="The version of what answered; else what git describes.")
-@click.option("--by", metavar="WHO", help="Note who approved it.")
-@click.option("--reason", metavar="TEXT", help="Note why.")
-@click.option(
-    "-j", "--jobs", type=click.IntRange(1, 512), default=8, show_default=True, help="With --replay: at once."
-)
-@models.model_options
-@options.project_options
-@screen.color_option
-def review(words: tuple[str, ...], color: str, **given: Any) -> int:
+@takes(ReviewOptions)
+def review(options: ReviewOptions) -> int:
     """Go through what failing compares saw, and decide each change by one key: accept, reject, skip, put a
     placeholder there, ignore the path. Nothing is written before the end.
 
@@ -72,22 +91,20 @@ def review(words: tuple[str, ...], color: str, **given: Any) -> int:
     Exit code: 0 nothing is pending any more, 2 usage or an invalid file, 3 something still is,
     5 nothing was selected, 130 interrupted: nothing was written.
     """
-    wanted, asking = pending_options.wanted_of(words, given, True), models.kept(given)
-    project = options.project_of(given)
+    wanted = parse_wanted(
+        options.words, options.selection, True, options.results, options.replay, options.jobs
+    )
+    project = project_of(options.project)
     with real_context() as context:
-        context = (
-            models.LazyModels(project, context.clients, asking).added_to(context)
-            if wanted.replay
-            else context
-        )
+        context = with_models(context, project, options.recording) if wanted.replay else context
         try:
             proposal = propose(project, wanted, context)
         except NothingSelected as nothing:
-            if words or nothing.problems[0].code != _NOTHING_KEPT:
+            if options.words or nothing.problems[0].code != _NOTHING_KEPT:
                 raise
             proposal = RefreshProposal(())
-        proposal = _only_at(proposal, given["paths"])
-        return _Session(project, context, given, screen.style_of(color), proposal).run()
+        proposal = _only_at(proposal, options.paths)
+        return _Session(project, context, options, screen.style_of(options.color), proposal).run()
 
 
 def _only_at(proposal: RefreshProposal, paths: Sequence[str]) -> RefreshProposal:
@@ -108,14 +125,14 @@ class _Session:
 
     project: Project
     context: RunContext
-    given: dict[str, Any]
+    options: ReviewOptions
     style: Style
     proposal: RefreshProposal
 
     def run(self) -> int:
-        if self.given["decide"] is not None:
-            return self._from_file(self.given["decide"])
-        if self.given["as_json"]:
+        if self.options.decide is not None:
+            return self._from_file(self.options.decide)
+        if self.options.as_json:
             screen.show_json(reviewing.as_json(self.project, self.proposal))
         elif not self.proposal.groups or not screen.can_ask():
             screen.show(format_pending(reviewing.shown(self.project, self.proposal), self.style))
@@ -123,12 +140,10 @@ class _Session:
         else:
             self._tell_refused()
             return self._ask()
-        return _PENDING if self.proposal.plans or self._refused() else 0
+        return _PENDING if self.proposal.plans or self.proposal.refusals else 0
 
     def _ask(self) -> int:
         """Keys in, screens out, until all is decided or somebody leaves."""
-        from baselinekit.cli.keys import AGAIN, REDRAW, Region, keyboard
-
         review, region = reviewing.begin(self.project, self.proposal), Region()
         try:
             with keyboard() as keys:
@@ -156,7 +171,7 @@ class _Session:
             return _PENDING
         return self._finish(review.ledger.decided)
 
-    def _press(self, review: Review, key: str, region: Any, style: Style) -> None:
+    def _press(self, review: Review, key: str, region: Region, style: Style) -> None:
         """What a key decided is said in a line that stays."""
         steps = len(review.ledger.steps)
         review.press(key)
@@ -176,22 +191,24 @@ class _Session:
         plans = {n for n, _ in members}
         decided = {member: one for member, one in review.ledger.decided.items() if member[0] in plans}
         wanted = {**decided, **dict.fromkeys(members, Decision("accept"))}
-        files = reviewing.diffs(self.project, self.proposal.plans, wanted, self._stamp(None))
+        files = reviewing.diffs(self.project, self.proposal.plans, wanted, self.options.approved.stamp(None))
         shown = "\n".join(format_file_diff(one, style) for one in files)
         more = len(review.ledger.in_sight) - len(members)
         rest = f"… and {more:,} more\n" if more else ""
         return f"\n{shown or 'no file would change'}\n{rest}" if shown else "no file would change\n"
 
     def _from_file(self, name: str) -> int:
-        text = pending_options.read_text("--decide", name, "a file with decisions in JSON")
-        permit = Permit(self.given["allow_high_risk"], self.given["drop_placeholders"])
+        text = read_text("--decide", name, "a file with decisions in JSON")
+        permit = Permit(self.options.allow_high_risk, self.options.drop_placeholders)
         knows = reviewing.Knows(self.project)
         decided = decisions_in(
             text, "standard input" if name == "-" else name, self.proposal.plans, knows, permit
         )
-        if self.given["dry_run"]:
+        if self.options.dry_run:
             reviewing.shown(self.project, self.proposal)  # what is no secret where it stands stays in sight
-            for one in reviewing.diffs(self.project, self.proposal.plans, decided, self._stamp(None)):
+            for one in reviewing.diffs(
+                self.project, self.proposal.plans, decided, self.options.approved.stamp(None)
+            ):
                 screen.show(format_file_diff(one, self.style) + "\n")
             screen.line("nothing was written")
             return 0
@@ -200,11 +217,13 @@ class _Session:
     def _finish(self, decided: dict[Member, Decision]) -> int:
         """Write it down, and say what became of everything."""
         version = version_of(self.project, self.context.clients)
-        applied = reviewing.finish(self.project, self.proposal.plans, decided, self._stamp(version))
+        applied = reviewing.finish(
+            self.project, self.proposal.plans, decided, self.options.approved.stamp(version)
+        )
         left = list(undecided(self.proposal.plans, decided))
         counts = reviewing.counted(decided)
         failures = applied.failures
-        if self.given["as_json"]:
+        if self.options.as_json:
             screen.show_json(format_decisions_json(self.proposal, applied, counts, left))
         else:
             screen.line(count_decisions(counts, len(left), self.style))
@@ -215,18 +234,9 @@ class _Session:
                 screen.line(f"… and {many(more, 'more file')}")
         self._complain(failures)
         self._tell_refused()
-        if not self.given["as_json"]:
-            for command in pending_options.next_commands(
-                self.project, self.context, applied, self.proposal.plans
-            ):
-                screen.line(f"next: {screen.safe_line(command)}")
-        return _PENDING if left or failures or self._refused() else 0
-
-    def _stamp(self, version: str | None) -> Stamp:
-        return Stamp(self.given["version"] or version, self.given["by"], self.given["reason"])
-
-    def _refused(self) -> bool:
-        return bool(self.proposal.refusals)
+        if not self.options.as_json:
+            suggest_checks(self.project, self.context, applied, self.proposal.plans)
+        return _PENDING if left or failures or self.proposal.refusals else 0
 
     def _tell_refused(self) -> None:
         self._complain([refusal.problem for refusal in self.proposal.refusals])

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Iterable
 
 import click
 
@@ -13,13 +14,6 @@ from baselinekit.escape import json_ascii, json_text, log, one_line, visible
 from baselinekit.report.style import Style
 
 _TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
-
-
-def color_option(command: click.decorators.FC) -> click.decorators.FC:
-    choice = click.Choice(["auto", "always", "never"])
-    return click.option(
-        "--color", type=choice, default="auto", show_default=True, help="When to use colours."
-    )(command)
 
 
 def style_of(color: str) -> Style:
@@ -45,7 +39,7 @@ def show(text: str, err: bool = False) -> None:
     if stream is None:  # closed by whoever started us
         return
     encoding = stream.encoding or "utf-8"
-    safe = redaction.behind(text).encode(encoding, "backslashreplace").decode(encoding)
+    safe = redaction.redact(text).encode(encoding, "backslashreplace").decode(encoding)
     try:
         click.echo(safe, nl=False, file=stream, color=True)
     except BrokenPipeError:
@@ -57,7 +51,7 @@ def show(text: str, err: bool = False) -> None:
 def show_json(written: str) -> None:
     """Print JSON, so that it is still JSON whatever the encoding of standard output."""
     encoding = "utf-8" if sys.stdout is None else sys.stdout.encoding or "utf-8"
-    shown = json_text(_TEXT.sub(lambda match: f'"{redaction.behind(match[1])}"', written))
+    shown = json_text(_TEXT.sub(lambda match: f'"{redaction.redact(match[1])}"', written))
     try:
         shown.encode(encoding)
     except UnicodeEncodeError:
@@ -67,6 +61,12 @@ def show_json(written: str) -> None:
 
 def line(text: str = "", err: bool = False) -> None:
     show(text + "\n", err)
+
+
+def next_commands(commands: Iterable[str]) -> None:
+    """What to type next, a line each."""
+    for command in commands:
+        line(f"next: {safe_line(command)}")
 
 
 def safe(text: str) -> str:

@@ -3,18 +3,17 @@
 import gc
 import os
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
-from baselinekit.cli import options, screen
+from baselinekit.cli import screen
 from baselinekit.cli.clock import clock
+from baselinekit.cli.options import project_of
+from baselinekit.cli.run_options import CompareOptions
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
 from baselinekit.model.results import Report
-from baselinekit.report.style import Style
 from baselinekit.texts import many
 from baselinekit.trust import in_ci
 from baselinekit.workflow import watching
-from baselinekit.workflow.project import Project
 from baselinekit.workflow.watching import View
 
 _PAUSE = 0.3
@@ -30,13 +29,17 @@ Round = Callable[[frozenset[str] | None, frozenset[str]], Report]
 class Watch:
     """What is known from one round to the next."""
 
-    def __init__(self, given: dict[str, Any], paths: Sequence[str], run: Round, style: Style):
-        _refuse(given)
-        self._options = {key: given[key] for key in options.PROJECT_KEYS}
-        self._settings = [os.path.abspath(path) for path in given["env_files"]]
-        self._paths = paths
+    def __init__(self, options: CompareOptions, run: Round):
+        if options.as_json:
+            what = "--json is one document, and --watch never ends"
+            raise InvalidInput(Problem("BK508", what, "leave out one"))
+        if in_ci(os.environ):
+            what = "--watch would never end here: CI is set"
+            raise InvalidInput(Problem("BK508", what, "leave it out in CI"))
+        self._options = options
+        self._settings = [os.path.abspath(path) for path in options.project.env_files]
         self._run = run
-        self._style = style
+        self._style = screen.style_of(options.color)
         self._bad: frozenset[str] = frozenset()
         self._code = 0
 
@@ -48,7 +51,8 @@ class Watch:
             return self._code
         try:
             while view is not None:
-                self._say(view)
+                text = f"watching {many(len(view.records), 'baseline')}; Ctrl-C ends"
+                screen.line(self._style.paint(text, "dim"), err=True)
                 view = self._round_due(view)
         except KeyboardInterrupt:
             screen.line(err=True)
@@ -99,19 +103,12 @@ class Watch:
 
     def _look(self) -> View:
         """A configuration that cannot be read is looked at until it can."""
+        options = self._options
         try:
-            project: Project = options.project_of(dict(self._options))
-            return watching.look(project, self._paths, self._settings)
+            return watching.look(project_of(options.project), options.paths, self._settings)
         except BaselinekitError as error:
-            return watching.only(self._config(), error.problems)
-
-    def _config(self) -> list[str]:
-        return [os.path.abspath(self._options["config"] or "baselinekit.yaml")]
-
-    def _say(self, view: View) -> None:
-        number = len(view.records)
-        text = f"watching {many(number, 'baseline')}; Ctrl-C ends"
-        screen.line(self._style.paint(text, "dim"), err=True)
+            config = os.path.abspath(options.project.config or "baselinekit.yaml")
+            return watching.only([config], error.problems)
 
 
 def _wait(view: View) -> None:
@@ -124,12 +121,3 @@ def _wait(view: View) -> None:
         if not latest.is_stale():
             return
         latest = latest.again()
-
-
-def _refuse(given: dict[str, Any]) -> None:
-    if given["as_json"]:
-        raise InvalidInput(
-            Problem("BK508", "--json is one document, and --watch never ends", "leave out one")
-        )
-    if in_ci(os.environ):
-        raise InvalidInput(Problem("BK508", "--watch would never end here: CI is set", "leave it out in CI"))

@@ -1,6 +1,5 @@
 """What is printed while and after baselines are compared: only what differs, and what to do next."""
 
-import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
@@ -200,26 +199,3 @@ def format_earlier(report: Report, style: Style, verbose: bool) -> str:
 
     told = earlier.format_earlier(report.earlier, verbose)
     return log("".join(f"{style.paint(line, colours)}\n" for line, colours in told))
-
-
-def next_commands(report: Report, paths: Sequence[str] = ()) -> list[str]:
-    """What to type next, the most useful first; empty when all is well. `paths`: what has to be named so that
-    those that failed are found."""
-    failed = [result for result in report.results if result.outcome == "failed"]
-    commands = []
-    if len(failed) == 1:
-        commands += wording.seeing(failed, paths)
-        commands.append(wording.command_line("refresh", *(paths or (failed[0].id,)), "--dry-run"))
-    elif failed:
-        commands.append(wording.command_line("compare", *paths, "--lf", "-v"))
-        commands.append(wording.command_line("review", *paths))
-    if not wording.renewable(failed):
-        commands = commands[:1]
-    codes = {result.code: None for result in report.results if result.outcome == "error" and result.code}
-    commands += [f"baselinekit explain {code}" for code in codes]
-    drafts = sorted({result.file for result in report.results if result.code == "BK223"})
-    if drafts:
-        commands.append(
-            f"baselinekit capture from {' '.join(one_line(shlex.quote(file)) for file in drafts[:5])}"
-        )
-    return commands[:_MOST_COMMANDS]

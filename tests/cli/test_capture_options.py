@@ -1,22 +1,29 @@
 """What is typed after `capture` about the comparison, and the rules that it becomes."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import click
 import pytest
 
-from baselinekit.cli.capture_options import cost_option, rule_options, rules_of
+from baselinekit.cli.capture_options import RuleOptions, cost_option, parse_rules
+from baselinekit.cli.options import including, takes
 from baselinekit.errors import InvalidInput
 
 
-def typed(words: str, **more: Any) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Options:
+    rules: RuleOptions = including(RuleOptions)
+    cost: tuple[str, ...] = cost_option()
+
+
+def typed(words: str, has_scores: bool = False) -> dict[str, Any]:
     """The rules that stand in the file for these words."""
 
     @click.command()
-    @rule_options
-    @cost_option
-    def command(**given: Any) -> Any:
-        return rules_of({**given, **more})
+    @takes(Options)
+    def command(options: Options) -> Any:
+        return parse_rules(options.rules, options.cost, has_scores)
 
     rules: dict[str, Any] = command.main(words.split(), standalone_mode=False)
     return rules
@@ -59,9 +66,9 @@ def test_words_become_rules(words: str, rules: dict[str, Any]) -> None:
 
 
 def test_who_wants_scores_wants_numbers_compared() -> None:
-    assert typed("", scores=("a=b",)) == {"type": "numeric"}
-    assert typed("--type structural", scores=("a=b",)) == {"type": "structural"}
-    assert typed("--method judge", scores=("a=b",)) == {"type": "semantic", "method": "judge"}
+    assert typed("", has_scores=True) == {"type": "numeric"}
+    assert typed("--type structural", has_scores=True) == {"type": "structural"}
+    assert typed("--method judge", has_scores=True) == {"type": "semantic", "method": "judge"}
 
 
 @pytest.mark.parametrize(

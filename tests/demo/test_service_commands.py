@@ -4,14 +4,14 @@ import shlex
 
 from hypothesis import given, strategies as st
 
-from baselinekit.cli.demo import typed
+from baselinekit.cli.demo import format_command
 
 WORDS = st.lists(st.sampled_from(["capture", "--id", "a b", "-q", "x" * 60, "it's", "--input", "k=v w"]))
 
 
 @given(WORDS, st.integers(40, 200))
 def test_a_shell_reads_the_lines_as_the_command_that_is_run(words: list[str], width: int) -> None:
-    lines = typed(words, width)
+    lines = format_command(words, width)
     joined = "\n".join(lines).replace("\\\n", "")  # as a shell does, which Python's reader does not
     assert shlex.split(joined.removeprefix("$ ")) == ["baselinekit", *words]
     assert all(line.endswith(" \\") for line in lines[:-1])
@@ -19,7 +19,7 @@ def test_a_shell_reads_the_lines_as_the_command_that_is_run(words: list[str], wi
 
 def test_an_option_and_its_value_stay_on_one_line() -> None:
     words = ["capture", "prompt", "x.md", "--parse", "json", "--input", "message=My order 4711 never arrived"]
-    assert typed(words, 60) == [
+    assert format_command(words, 60) == [
         "$ baselinekit capture prompt x.md --parse json \\",
         "    --input 'message=My order 4711 never arrived'",
     ]

@@ -7,7 +7,7 @@ import pytest
 from report.reports import FILE, NASTY, report, result, spot
 
 from baselinekit.model.results import Result
-from baselinekit.report import terminal as terminal, wording
+from baselinekit.report import next_commands, terminal as terminal, wording
 from baselinekit.report.evals import terms
 from baselinekit.report.style import Style
 
@@ -159,7 +159,7 @@ def test_nothing_from_outside_steers_the_terminal_or_the_runner() -> None:
         terminal.format_warnings(run, PLAIN),
         terminal.format_results(run.results, PLAIN),
         terminal.format_summary(run, PLAIN),
-        "\n".join(terminal.next_commands(run)),
+        "\n".join(next_commands.after_compare(run)),
     ):
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\ud800-\udfff]", text)
         assert not re.search(r"(?m)^\s*::", text)
@@ -230,7 +230,7 @@ def test_listing_and_warnings() -> None:
     ],
 )
 def test_next_commands(results: list[Result], commands: list[str]) -> None:
-    assert terminal.next_commands(report(*results)) == commands
+    assert next_commands.after_compare(report(*results)) == commands
 
 
 def test_places_stand_under_each_other_beside_wide_characters_too() -> None:

@@ -8,9 +8,10 @@ from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Metric, Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report.attempts import JUDGE
+from baselinekit.report.next_commands import refresh_command, select_renewable
 from baselinekit.report.resultfile import EARLIER
 from baselinekit.report.values import page, present
-from baselinekit.report.wording import collect_warnings, renewable, renewal
+from baselinekit.report.wording import collect_warnings
 from baselinekit.tree.paths import render as render_path
 
 # What an eval run comes to, as plain values: the report that people pass on. Counts, metrics, what
@@ -201,9 +202,10 @@ def _after_failure(result: Result) -> str:
         return f"{result.id}: passes sometimes ({passed} of {result.attempts}): it is unstable, not lost"
     if result.differences:
         places = ", ".join(dict.fromkeys(render_path(spot.path) for spot in result.differences[:3]))
-        if not renewable([result]):
+        if not select_renewable([result]):
             return f"{result.id}: the answer is not what is expected at {places}"
-        return f"{result.id}: the answer changed at {places}: look at it, or take it: {renewal([result])}"
+        take = refresh_command([result])
+        return f"{result.id}: the answer changed at {places}: look at it, or take it: {take}"
     failing = [grade for grade in grades_of(result) if grade.outcome == "failed" and grade.required]
     if failing and len({grade.kind for grade in grades_of(result)}) > 1:
         passing = [grade.grader for grade in grades_of(result) if grade.outcome == "passed"]

@@ -12,8 +12,9 @@ from baselinekit.escape import runner_message, runner_property
 from baselinekit.model.results import Report, Result
 from baselinekit.report.differences import Block, blocks, count
 from baselinekit.report.evals.terms import evidence
+from baselinekit.report.next_commands import refresh_command, select_renewable
 from baselinekit.report.values import cut_line
-from baselinekit.report.wording import describe_reason, headline, in_repository, renewable, renewal
+from baselinekit.report.wording import describe_reason, headline, in_repository
 from baselinekit.texts import already_masked, clipped
 
 MOST = 10
@@ -112,8 +113,8 @@ def _remark(folder: str, level: str, result: Result, block: Block | None) -> _Re
         )
         return _Remark(level, in_repository(folder, result.file), result.line, title, text)
     lines = [line.text for line in block.lines]
-    if renewable([result]):
-        lines.append(f"Right as it is now? {renewal([result])}")
+    if select_renewable([result]):
+        lines.append(f"Right as it is now? {refresh_command([result])}")
     title = f"{result.id}: {block.path}" + (f" {block.remark}" if block.remark else "")
     file, line = (block.file, block.line) if block.line else (result.file, result.line)
     return _Remark(level, in_repository(folder, file), line, title, "\n".join(lines))

@@ -11,6 +11,7 @@ from baselinekit.report import weakened
 from baselinekit.report.differences import Block, blocks, count
 from baselinekit.report.evals import markdown as evalmarkdown
 from baselinekit.report.evals.terms import evidence
+from baselinekit.report.next_commands import refresh_command, select_renewable, show_commands
 from baselinekit.report.values import cut_line, first_lines, short
 from baselinekit.report.wording import (
     collect_warnings,
@@ -19,9 +20,6 @@ from baselinekit.report.wording import (
     describe_unshown,
     format_place,
     headline,
-    renewable,
-    renewal,
-    seeing,
 )
 from baselinekit.texts import many
 
@@ -94,10 +92,10 @@ def _next(notable: list[Result]) -> str:
     failed = [result for result in notable if result.outcome == "failed"]
     if not failed:
         return ""
-    seen = ", ".join(map(markdown_code, seeing(failed)))
-    right = renewable(failed)
+    seen = ", ".join(map(markdown_code, show_commands(failed)))
+    right = select_renewable(failed)
     return f"\nTo see it: {seen}." + (
-        f" Right as it is now? {markdown_code(renewal(right))}\n" if right else "\n"
+        f" Right as it is now? {markdown_code(refresh_command(right))}\n" if right else "\n"
     )
 
 

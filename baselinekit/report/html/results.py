@@ -5,6 +5,7 @@ from baselinekit.model.results import Moment, Result
 from baselinekit.report.differences import Block, Bounds, blocks, count
 from baselinekit.report.html import cases, differences, svg
 from baselinekit.report.html.markup import Markup, element, joined
+from baselinekit.report.next_commands import refresh_command, select_renewable
 from baselinekit.report.values import cut_line, short
 from baselinekit.report.wording import (
     describe_drift,
@@ -13,8 +14,6 @@ from baselinekit.report.wording import (
     describe_usage,
     format_brief,
     format_place,
-    renewable,
-    renewal,
 )
 from baselinekit.texts import many
 
@@ -126,6 +125,6 @@ def _explained(result: Result) -> Markup | None:
 
 
 def _renew(result: Result) -> Markup | None:
-    if not renewable([result]):
+    if not select_renewable([result]):
         return None
-    return element("p", "Right as it is now? ", element("code", renewal([result])), class_="renew")
+    return element("p", "Right as it is now? ", element("code", refresh_command([result])), class_="renew")

@@ -1,0 +1,128 @@
+"""What `baselinekit compare` does: replay, keep, report, and say what to type next."""
+
+import os
+from dataclasses import replace
+
+from baselinekit.cli import delivery, screen
+from baselinekit.cli.clients import real_context, with_progress
+from baselinekit.cli.models import LazyModels
+from baselinekit.cli.options import command_line, project_of, record_policy
+from baselinekit.cli.run_options import CompareOptions
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.model.results import Against, Report
+from baselinekit.programs.git import Git
+from baselinekit.report import next_commands, terminal as terminal
+from baselinekit.store import results
+from baselinekit.trust import in_ci
+from baselinekit.workflow import history, selection
+from baselinekit.workflow.compare import ComparePolicy, compare
+from baselinekit.workflow.context import RunContext
+from baselinekit.workflow.masking import masked
+from baselinekit.workflow.project import Project
+from baselinekit.workflow.selection import Selection
+from baselinekit.workflow.verdicts import Repeating
+
+
+def compare_or_watch(options: CompareOptions) -> int:
+    delivery.check(options.outputs)
+    if not options.watch:
+        return compare_once(options).exit_code
+    from baselinekit.cli.watch import Watch
+
+    def again(among: frozenset[str] | None, first: frozenset[str]) -> Report:
+        return compare_once(options, among, first)
+
+    return Watch(options, again).until_stopped()
+
+
+def compare_once(
+    options: CompareOptions, among: frozenset[str] | None = None, first: frozenset[str] = frozenset()
+) -> Report:
+    """One compare. `among` and `first`: the ids that a round of a watch is about."""
+    project = project_of(options.project)
+    doing = "" if options.quiet or options.as_json else "comparing"
+    with real_context() as context, with_progress(context, doing, options.color) as context:
+        models = LazyModels(project, context.clients, options.recording, options.resume)
+        context = models.added_to(context)
+        against = _against(project, context, options)
+        report = compare(
+            project,
+            options.paths,
+            _selection(project, options, among, first),
+            _policy(project, options),
+            context,
+            command_line(project),
+        )
+        report = replace(report, spent=models.spent, against=against)
+        if report.complete and not (report.interrupted or report.summary.error):
+            models.forget()
+    report = masked(report, project.redactor)
+    results.remember(project.root, report)
+    if not among:  # a round of a watch, which would push real runs out
+        history.keep(project.root, report)
+    report = delivery.deliver(report, options.outputs, project.root)
+    if not delivery.show_json(report, options.as_json):
+        _print(project, report, options)
+    delivery.annotate(report, options.outputs, project.root, err=options.as_json)
+    return report
+
+
+def _against(project: Project, context: RunContext, options: CompareOptions) -> Against | None:
+    """What the change does to the baselines themselves; a commit that is none is told before any request."""
+    if options.base is not None:
+        from baselinekit.workflow import weakened
+
+        git = Git(context.clients.execute, project.root)
+        return weakened.against(project, git, options.base, options.fail_on_weakened)
+    if options.fail_on_weakened:
+        what = "--fail-on-weakened asks: weaker than what?"
+        raise InvalidInput(Problem("BK508", what, "add --base origin/main, or another commit"))
+    return None
+
+
+def _selection(
+    project: Project, options: CompareOptions, among: frozenset[str] | None, first: frozenset[str]
+) -> Selection:
+    wants = options.last_failed or options.failed_first
+    failed: frozenset[str] = results.not_passed(project.root) if wants else frozenset()
+    chosen = options.selection
+    return Selection(
+        chosen.ids,
+        chosen.tags,
+        chosen.exclude_tags,
+        chosen.expression,
+        among=among or (failed if options.last_failed else None),
+        first=first or (failed if options.failed_first else frozenset()),
+        shard=selection.parse(options.shard) if options.shard else None,
+        since=options.changed_since,
+    )
+
+
+def _policy(project: Project, options: CompareOptions) -> ComparePolicy:
+    record = record_policy(project, options.record)
+    repeating = Repeating(options.repeat, options.min_pass_rate)
+    if repeating.rate < 1 and repeating.times == 1:
+        what = "--min-pass-rate is a share of several replays"
+        raise InvalidInput(Problem("BK508", what, "say how many: --repeat 5"))
+    maxfail = 1 if options.first else options.maxfail
+    explain = bool(options.verbose or options.outputs)
+    return ComparePolicy(record, options.jobs, maxfail, options.strict_rules, explain, repeating)
+
+
+def _print(project: Project, report: Report, options: CompareOptions) -> None:
+    """Only what differs; with -v also what passed. The last line is the count, then what to type next."""
+    style = screen.style_of(options.color)
+    if options.verbose:
+        screen.show(terminal.format_passed(report, style))
+    if options.quiet:
+        shown = replace(report, results=())
+        screen.show(terminal.format_warnings(shown, style) if report.not_recorded else "")
+        screen.line(terminal.format_summary(report, style))
+        return
+    screen.show(terminal.format_failures(report, style, options.verbose))
+    screen.show(terminal.format_warnings(report, style))
+    screen.show(terminal.format_weakened(report, style))
+    screen.line(terminal.format_summary(report, style))
+    if report.exit_code != 130 and options.record is None and in_ci(os.environ):
+        screen.line(style.paint("CI: nothing is recorded in the files (--record does)", "dim"))
+    screen.next_commands(next_commands.after_compare(report, options.paths, project.folders, options.verbose))

@@ -1,0 +1,207 @@
+"""What `baselinekit run` does: ask, grade, count, report; or list what it would do. `gate` runs suites so."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from baselinekit.cli import delivery, screen
+from baselinekit.cli.clients import real_context, with_progress
+from baselinekit.cli.clock import clock
+from baselinekit.cli.models import LazyModels, with_models
+from baselinekit.cli.options import command_line, path_from_here, project_of, record_policy
+from baselinekit.cli.run_options import RunOptions
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.evals.attempts import Outside
+from baselinekit.evals.earlier import check_parts, compared, load_earlier
+from baselinekit.evals.finishing import keep_reports
+from baselinekit.evals.journalling import Lasting
+from baselinekit.evals.measuring import RATE
+from baselinekit.evals.rating import Queue
+from baselinekit.evals.run import Planned, RunPolicy, planned, run
+from baselinekit.evals.selection import Choice, load
+from baselinekit.metrics import PRESETS
+from baselinekit.model.evals import Suite
+from baselinekit.model.graders import FunctionOutput
+from baselinekit.model.observation import Ran
+from baselinekit.model.results import Report
+from baselinekit.programs.sandbox import Execute, Sandbox
+from baselinekit.report import next_commands, terminal as terminal
+from baselinekit.report.evals.terms import format_failures, format_metrics, format_passed, format_skipped
+from baselinekit.store import results
+from baselinekit.texts import many
+from baselinekit.workflow import history
+from baselinekit.workflow.masking import masked
+from baselinekit.workflow.project import Project
+
+
+def run_or_list(options: RunOptions) -> int:
+    delivery.check(options.outputs)
+    project = project_of(options.project)
+    suite = load(project, options.paths, options.suite)
+    if options.only_list:
+        _list(plan_suite(project, suite, options), len(suite.cases), options)
+        return 0
+    before = _earlier(project, suite, options)
+    report = run_suite(project, suite, options)
+    if before is not None:
+        report = replace(report, earlier=compared(report, before, options.across, options.fail_on_regressed))
+    report, kept = keep_run(project, suite, masked(report, project.redactor))
+    report = delivery.deliver(report, options.outputs, project.root)
+    if not delivery.show_json(report, options.as_json):
+        _print(project, report, kept, options)
+    delivery.annotate(report, options.outputs, project.root, err=options.as_json)
+    delivery.notify(project, report, report.exit_code, by_suite=suite.reporting.notify_on_failure)
+    return report.exit_code
+
+
+def plan_suite(project: Project, suite: Suite, options: RunOptions) -> list[Planned]:
+    """Everything as a run would, and nobody is asked."""
+    choice, policy = _choice(project, options), _policy(project, options, None)
+    with real_context() as context:
+        clients = with_models(context, project, options.recording).clients
+        sandbox = Sandbox(clients.execute, project.trust.allow_exec)
+        return planned(project, suite, choice, policy, clients, Outside(check=sandbox.check))
+
+
+def run_suite(project: Project, suite: Suite, options: RunOptions, lasting: Lasting | None = None) -> Report:
+    """The run itself, with real clients. `lasting`: the journal of a plan of several suites."""
+    doing = "" if options.quiet or options.as_json else "running"
+    with real_context() as context, with_progress(context, doing) as context:
+        models = LazyModels(project, context.clients, options.recording, options.resume)
+        context = models.added_to(context)
+        sandbox = Sandbox(context.clients.execute, project.trust.allow_exec)
+
+        def in_sandbox(method: FunctionOutput, code: str, execute: Execute) -> Ran:
+            return Sandbox(execute, project.trust.allow_exec).run(method, code)
+
+        report = run(
+            project,
+            suite,
+            _choice(project, options),
+            _policy(project, options, lasting),
+            context,
+            Outside(in_sandbox, Queue(project, clock()).rated, sandbox.check),
+            command_line(project),
+        )
+        report = replace(report, spent=models.spent)
+        if report.complete and not (report.interrupted or report.summary.error):
+            models.forget()
+    return report
+
+
+def keep_run(project: Project, suite: Suite, report: Report) -> tuple[Report, list[str]]:
+    """What later commands need of a run: what did not pass, for --lf (of what compare knows as well, for its
+    --lf too), its results, and the reports that its suite wants."""
+    results.remember(project.root, report, results.TRIED)
+    known = (one for one in report.results if one.case is not None and one.case.eval_type == "regression")
+    results.remember(project.root, replace(report, results=tuple(known)))
+    history.keep(project.root, report)
+    kept, why = keep_reports(project, suite, report)
+    return (replace(report, warnings=(*report.warnings, why)) if why else report), kept
+
+
+def _earlier(project: Project, suite: Suite, options: RunOptions) -> Report | None:
+    """The run to compare with; one that is not there is told before anything is asked."""
+    check_parts(options.across)
+    if options.compare_to is not None:
+        return load_earlier(project, options.compare_to, suite.name)
+    if options.fail_on_regressed or options.across:
+        what = "there is nothing to be compared with"
+        raise InvalidInput(Problem("BK508", what, "add --compare-to last, or a result file"))
+    return None
+
+
+def _choice(project: Project, options: RunOptions) -> Choice:
+    return Choice(
+        options.categories,
+        options.tags,
+        options.expression,
+        options.grader_type,
+        options.ids,
+        options.exclude_tags,
+        results.not_passed(project.root, results.TRIED) if options.last_failed else None,
+    )
+
+
+def _policy(project: Project, options: RunOptions, lasting: Lasting | None) -> RunPolicy:
+    record = record_policy(project, options.record)
+    thresholds = dict(PRESETS[options.preset]) if options.preset else {}
+    if options.fail_under is not None:
+        thresholds[RATE] = options.fail_under
+    attempts = options.attempts or (3 if options.preset else None)
+    if options.preset and (attempts or 0) < 3:
+        what = "a preset asks for pass@3, which fewer than three attempts cannot tell"
+        raise InvalidInput(Problem("BK508", what, "leave out --attempts, or make it 3 or more"))
+    return RunPolicy(record, options.jobs, attempts, options.resume, options.first, thresholds, lasting)
+
+
+def _print(project: Project, report: Report, kept: list[str], options: RunOptions) -> None:
+    """Only what did not pass; then the metrics, the count, and what to type next."""
+    style, verbose = screen.style_of(options.color), options.verbose
+    if verbose:
+        screen.show(format_passed(report, style))
+    if not options.quiet:
+        screen.show(format_failures(report, style, verbose))
+        screen.show(terminal.format_warnings(report, style))
+        screen.show(format_skipped(report, style, verbose))
+        screen.show(format_metrics(report, style, verbose))
+        screen.show(terminal.format_judges(report, style))
+        screen.show(terminal.format_earlier(report, style, verbose))
+    screen.line(terminal.format_summary(report, style))
+    if options.quiet:
+        delivery.tell_lost(report)
+        return
+    if kept:
+        screen.line(style.paint(f"kept: {delivery.describe_files(kept)}", "dim"))
+    named = ["--suite", options.suite] if options.suite else options.paths
+    here = path_from_here(project)
+    screen.next_commands(
+        next_commands.after_run(report, sys.argv[1:], named, verbose, options.outputs, kept, here)
+    )
+
+
+def _list(plans: Sequence[Planned], of: int, options: RunOptions) -> None:
+    """What would be run, by whom it would be graded, and how often models would be asked."""
+    if options.as_json:
+        screen.show_json(json.dumps([_document(plan) for plan in plans], indent=2, default=str) + "\n")
+        return
+    widest = max(len(plan.case.id) for plan in plans)
+    for plan in plans:
+        case = plan.case
+        graders = ", ".join(f"{grader.name} ({grader.kind})" for grader in case.graders)
+        last = f"skipped: {case.skip}" if case.skip is not None else f"by {graders}"
+        columns = [f"{case.id:<{widest}}", f"{case.recipe.kind:<7}", plan.place, last]
+        screen.line(screen.safe_line("  ".join(columns)))
+        for name, criteria in plan.criteria.items() if options.verbose else ():
+            for line in criteria:
+                screen.line(screen.safe_line(f"    {name}: {line}"))
+    calls, attempts = sum(plan.calls for plan in plans), sum(plan.attempts for plan in plans)
+    cases = f"{len(plans):,} of {of:,} cases" if len(plans) < of else many(len(plans), "case")
+    more = ", and more where an attempt is tried again" if calls else ""
+    asked = f"{many(calls, 'call')} of models{more}"
+    screen.line(f"{cases}, {many(attempts, 'attempt')}, {asked}; nothing was run")
+
+
+def _document(plan: Planned) -> dict[str, Any]:
+    case = plan.case
+    return {
+        "id": case.id,
+        "place": plan.place,
+        "kind": case.recipe.kind,
+        "eval_type": case.kind,
+        "tags": list(case.tags),
+        "graders": [
+            {
+                "name": grader.name,
+                "kind": grader.kind,
+                "required": grader.required,
+                **({"criteria": plan.criteria[grader.name]} if grader.name in plan.criteria else {}),
+            }
+            for grader in case.graders
+        ],
+        "skip": case.skip,
+        "attempts": plan.attempts,
+        "model_calls": plan.calls,
+    }

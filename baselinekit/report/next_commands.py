@@ -1,0 +1,204 @@
+"""What to type next, the most useful first: every form of report and every command asks here.
+
+The verb depends on what a result is of: a baseline is compared, and refreshed by its id; a regression record
+among evals is run, and refreshed by its file; what a case without a baseline expects, only people can say."""
+
+import re
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from baselinekit.escape import one_line
+from baselinekit.metrics import metric_name
+from baselinekit.model.evals import Judged
+from baselinekit.model.results import UNDECIDED, Report, Result
+
+Place = Callable[[str], str]
+"""How a file of the project is called from where the command will be typed."""
+
+_MOST_COMMANDS = 4
+_MOST_AFTER_A_GATE = 3
+_MOST_NAMED = 3
+_MOST_FILES = 20
+_MOST_DRAFTS = 5
+_RESULT_FILE = re.compile(r"(.*/)?[^/.]*\.json", re.DOTALL)
+_WAITING = ("pending", "disputed")
+"""Verdicts that only people can settle."""
+
+
+def _as_it_is(file: str) -> str:
+    return file
+
+
+def command_line(*words: str) -> str:
+    """A command as a shell takes it, and as a terminal and a page may show it."""
+    return one_line(shlex.join(["baselinekit", *words]))
+
+
+def explain_commands(codes: Iterable[str]) -> list[str]:
+    return [f"baselinekit explain {code}" for code in codes]
+
+
+def select_renewable(results: Sequence[Result]) -> list[Result]:
+    """Those that failed with an output that can be taken for right."""
+    return [
+        result
+        for result in results
+        if result.outcome == "failed"
+        and result.verdict not in UNDECIDED
+        and (result.case is None or (result.case.eval_type == "regression" and bool(result.differences)))
+    ]
+
+
+def refresh_command(results: Sequence[Result]) -> str:
+    """The command that takes what came for right, from now on."""
+    if len(results) > _MOST_NAMED and all(result.case is None for result in results):
+        return "baselinekit refresh --all-failed"
+    named = [result.id if result.case is None else result.file for result in results]
+    return command_line("refresh", *list(dict.fromkeys(named))[:_MOST_FILES])
+
+
+def show_commands(
+    results: Sequence[Result], paths: Sequence[str] | None = None, place: Place = _as_it_is
+) -> list[str]:
+    """The commands that show what did not pass, at length. `paths`: what was named to the command whose
+    results these are. Who reads a report of them does not know that: there the files are named."""
+    compared = [result.id for result in results if result.case is None]
+    tried = [result for result in results if result.case is not None]
+    commands = [command_line("compare", *(paths or ()), *_ids(compared), "-v")] if compared else []
+    if tried:
+        files = list(dict.fromkeys(place(result.file) for result in tried))
+        where = (files if len(files) <= _MOST_NAMED else ()) if paths is None else paths
+        commands.append(command_line("run", *where, *_ids([result.id for result in tried]), "-v"))
+    return commands
+
+
+def check_commands(
+    written: Sequence[tuple[str, str]],
+    baselines: Sequence[str],
+    evals: Sequence[str],
+    more: Sequence[str] = (),
+    place: Place = _as_it_is,
+) -> list[str]:
+    """The commands that show whether what was just written passes, by its ids and files. `baselines` and
+    `evals`: the folders in which `compare` and `run` look by themselves; what lies in neither is named."""
+    known = [(id, file) for id, file in written if _lies_in(file, baselines)]
+    cases = [pair for pair in written if pair not in known and _lies_in(pair[1], evals)]
+    others = [pair for pair in written if pair not in known and pair not in cases]
+    files = list(dict.fromkeys(place(file) for _, file in others))[:_MOST_FILES]
+    commands = [command_line("compare", *_ids([id for id, _ in known]), *more)] if known else []
+    commands += [command_line("compare", *files, *more)] if files else []
+    return commands + ([command_line("run", *_ids([id for id, _ in cases]))] if cases else [])
+
+
+def after_compare(
+    report: Report, paths: Sequence[str] = (), folders: Sequence[str] = ("",), verbose: bool = False
+) -> list[str]:
+    """`paths`: what was named to the compare; it is named again where what failed lies outside of the folders
+    in which a compare looks by itself. Who asked for the details is shown how the baseline is read."""
+    failed = [result for result in report.results if result.outcome == "failed"]
+    if verbose and failed:
+        return [f"baselinekit explain {shlex.quote(failed[0].id)}"]
+    if all(_lies_in(result.file, folders) for result in failed):
+        paths = ()
+    commands: list[str] = []
+    if len(failed) == 1:
+        refresh = command_line("refresh", *(paths or (failed[0].id,)), "--dry-run")
+        commands = [*show_commands(failed, paths), refresh]
+    elif failed:
+        commands = [command_line("compare", *paths, "--lf", "-v"), command_line("review", *paths)]
+    if not select_renewable(failed):
+        commands = commands[:1]
+    commands += explain_commands(_error_codes(report))
+    drafts = sorted({result.file for result in report.results if result.code == "BK223"})
+    if drafts:
+        commands.append(command_line("capture", "from", *drafts[:_MOST_DRAFTS]))
+    return commands[:_MOST_COMMANDS]
+
+
+def after_run(
+    report: Report,
+    words: Sequence[str],
+    named: Sequence[str],
+    verbose: bool,
+    files: Sequence[str],
+    kept: Sequence[str],
+    place: Place,
+) -> list[str]:
+    """`words`: what was typed; `named`: the paths or the suite among it. `files`: the reports that were asked
+    for; `kept`: those that the suite keeps."""
+    failed = [result for result in report.results if result.outcome == "failed"]
+    commands = []
+    if not report.complete:
+        again = [word for word in words if word not in ("--resume", "-x", "--exitfirst")]
+        commands.append(command_line(*again, "--resume"))
+    if failed and not verbose:
+        commands += show_commands(failed[:1], named)
+    if renewable := select_renewable(failed):
+        commands.append(command_line("refresh", place(renewable[0].file), "--dry-run"))
+    if any(result.verdict in _WAITING for result in report.results):
+        commands += ["baselinekit grade", *_finish_commands(_result_files([*files, *kept]))]
+    commands += explain_commands(_error_codes(report))
+    return commands[:_MOST_COMMANDS] or _gate_commands(report, _result_files(kept))
+
+
+def _gate_commands(report: Report, kept: Sequence[str]) -> list[str]:
+    """A gate, for who asked so often that there is something to judge, and said nowhere what is enough."""
+    metrics = report.suite.metrics if report.suite else ()
+    is_several = any(metric.name == "pass@3" and metric.value is not None for metric in metrics)
+    is_stated = any(metric.threshold is not None for metric in metrics)
+    if not kept or not is_several or is_stated or report.coverage.left_out:
+        return []
+    return [command_line("gate", kept[0], "--preset", "staging")]
+
+
+def after_gate(
+    judged: Sequence[Judged], words: Sequence[str], has_run: bool, files: Sequence[str], place: Place
+) -> list[str]:
+    """What goes on where a gate was stopped, and what shows why it is not met. `words`: what was typed;
+    `files`: the result files that were judged."""
+    commands = []
+    if has_run and not all(one.report.complete for one in judged):
+        commands.append(command_line(*(word for word in words if word != "--resume"), "--resume"))
+    for one in judged:
+        wrong = [result for result in one.report.results if result.outcome in ("failed", "error")]
+        if one.state != "met" and wrong:
+            # a baseline is no case but for the gate, which counts it as one
+            first = replace(wrong[0], case=None) if _is_baseline(wrong[0]) else wrong[0]
+            commands += show_commands([first], [place(one.gate.suite)] if one.gate.suite else None, place)
+        short = [metric for metric in one.metrics if metric.value is None and metric.threshold is not None]
+        if short and not one.gate.suite and not all(map(_is_baseline, one.report.results)):
+            needed = max(k for _, k in ((metric_name(metric.name) or ("@", 3)) for metric in short))
+            commands.append(command_line("run", "--attempts", str(needed), "-o", "results.json"))
+    if any(result.verdict in _WAITING for one in judged for result in one.report.results):
+        commands += ["baselinekit grade", *_finish_commands(files)]
+    return list(dict.fromkeys(commands))[:_MOST_AFTER_A_GATE]
+
+
+def _finish_commands(files: Sequence[str]) -> list[str]:
+    return [command_line("grade", "--finish", file) for file in files[:1]]
+
+
+def _is_baseline(result: Result) -> bool:
+    return result.case is None or not result.case.fingerprint
+
+
+def _result_files(paths: Iterable[str]) -> list[str]:
+    """Those among them that a gate reads."""
+    return [path for path in paths if _RESULT_FILE.fullmatch(path)]
+
+
+def _error_codes(report: Report) -> list[str]:
+    codes = (result.code for result in report.results if result.outcome == "error" and result.code)
+    return list(dict.fromkeys(codes))
+
+
+def _lies_in(file: str, folders: Sequence[str]) -> bool:
+    """Whether a file is found by who looks into these folders."""
+    plain = (folder.removeprefix("./").rstrip("/") for folder in folders)
+    return any(folder in ("", ".") or file.startswith(f"{folder}/") for folder in plain)
+
+
+def _ids(ids: Sequence[str]) -> list[str]:
+    """Too many ids are no help: then all is looked at."""
+    return [word for id in ids for word in ("--id", id)] if len(ids) <= _MOST_NAMED else []
