@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
 
 from baselinekit.errors import Problem
 from baselinekit.grade.by_text import nothing_to_compare
@@ -10,7 +9,7 @@ from baselinekit.grade.task import GradeClients, GraderType, Task, never_fails
 from baselinekit.model.baselines import Options, Type
 from baselinekit.model.grades import Grade
 from baselinekit.model.observation import Observation
-from baselinekit.model.values import ABSENT, STRICT, Json
+from baselinekit.model.values import ABSENT, Json
 from baselinekit.texts import many
 from baselinekit.tree.paths import render
 
@@ -22,8 +21,6 @@ _MOST_DIFFERENCES = 50
 class StructuralMatch:
     """The matcher of compare: the expected value with its placeholders, or the record's baseline.
     `strict: false` allows further keys."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     strict: bool | None = None
     type: Type = "structural"

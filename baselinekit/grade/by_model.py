@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from baselinekit.errors import Problem
 from baselinekit.grade import criteria as rubrics
@@ -36,7 +36,7 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, Outcome
 from baselinekit.model.observation import Observation
 from baselinekit.model.questions import Ask, Usage
-from baselinekit.model.values import STRICT, Json
+from baselinekit.model.values import Json
 from baselinekit.tree.equality import decimal, is_number
 
 OVERALL = "overall"
@@ -62,8 +62,6 @@ class Scoring:
     """How a judge scores: on a range, by a word of several, or yes and no. `threshold`: from which overall
     score, category or share of the range on it is a pass."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     type: Literal["numeric", "categorical", "boolean"] = "numeric"
     range: list[Number] = field(default_factory=lambda: [1, 5])
     categories: list[str] = field(default_factory=list)
@@ -75,8 +73,6 @@ class Scoring:
 class Sample:
     """A judgement that was right: the judge sees it beforehand."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     output: Json
     score: Json
     input: Json = None
@@ -87,8 +83,6 @@ class Sample:
 class ModelJudge:
     """A model that judges by a rubric: a text with numbered criteria, or the criteria themselves.
     `samples` of its judgement are taken, and the middle one counts."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     rubric: str | list[Criterion] = ""
     model: str = "judge"

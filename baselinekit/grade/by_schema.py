@@ -4,13 +4,13 @@ patterns have a time limit that holds."""
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any
 
 from baselinekit.errors import InvalidInput, Problem, cannot, nearest
 from baselinekit.grade.task import GradeClients, GraderType, Task, keys_of, parsed, text_of
 from baselinekit.model.grades import Grade
 from baselinekit.model.observation import Observation
-from baselinekit.model.values import ABSENT, STRICT, Json
+from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.pattern import RegexBudget, compiled, search
 from baselinekit.texts import clipped
 from baselinekit.tree.paths import render
@@ -22,8 +22,6 @@ _LONGEST_SHOWN = 200
 @dataclass(frozen=True, slots=True)
 class JsonSchema:
     """The output is JSON that a schema allows: the schema in place, or the path of its file."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     schema: Json = None
     schema_file: str | None = None

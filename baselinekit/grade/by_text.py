@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from baselinekit.documents.jsontext import encode, json_in
 from baselinekit.errors import InvalidInput, Problem
@@ -19,7 +19,7 @@ from baselinekit.grade.task import (
 )
 from baselinekit.model.grades import Grade
 from baselinekit.model.observation import Observation
-from baselinekit.model.values import STRICT, Json
+from baselinekit.model.values import Json
 from baselinekit.placeholders.pattern import compiled, search
 from baselinekit.tree.equality import is_number, same_json
 
@@ -38,8 +38,6 @@ def _which(number: int) -> dict[str, Json]:
 class ExactMatch:
     """The output is the expected text, or the expected JSON. `of`, here and below: the part of the output
     that is looked at, `stderr` or `body.users[0]`; `$` is all of it."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     case_sensitive: bool = True
     trim_whitespace: bool = True
@@ -94,8 +92,6 @@ EXACT_MATCH = GraderType(
 class RegexMatch:
     """A pattern is found in the output, or (`must_match: false`) is not. Named groups, else groups by their
     number, are kept under the names of `capture_groups`. Without a pattern the expected value is one."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     pattern: str | None = None
     flags: list[Literal["multiline", "ignorecase", "dotall"]] = field(default_factory=list)
@@ -195,8 +191,6 @@ REGEX = GraderType(
 @dataclass(frozen=True, slots=True)
 class Contains:
     """Texts that stand in the output, or do not. Without any, the expected value must."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     all: list[str] = field(default_factory=list)
     any: list[str] = field(default_factory=list)

@@ -8,11 +8,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
 
 from baselinekit.errors import Problem
 from baselinekit.model.baselines import Number
-from baselinekit.model.values import STRICT
 from baselinekit.texts import already_masked, clipped
 
 _NUMBER = r"\d+(?:\.\d+)?|\.\d+"
@@ -61,8 +59,6 @@ _KINDS = ("numbered heading", "number", "table", "heading", "bullet", "line")
 @dataclass(frozen=True, slots=True)
 class Criterion:
     """One line of a rubric. Weights count among those that are stated; a `required` one must be met."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     name: str
     description: str = ""

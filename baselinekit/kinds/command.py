@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from baselinekit.errors import Problem
 from baselinekit.kinds.kind import INPUT, Family, OutcomePlace, RecipeKind
 from baselinekit.model.recipes import Recipe, Seconds
-from baselinekit.model.values import ABSENT, STRICT, Json, Path
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.texts import Mask
 
 
@@ -15,8 +15,6 @@ from baselinekit.texts import Mask
 class CommandInput:
     """A program and what it is given. `argv[0]` is a name under `commands:` in the configuration, or any
     program when the operator allows it (`--allow-exec`)."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     argv: list[str]
     stdin: Json = ABSENT
@@ -27,8 +25,6 @@ class CommandInput:
 
 @dataclass(frozen=True, slots=True)
 class CommandExecution:
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     type: Literal["command"]
     timeout: Seconds | None = None
     parse: Literal["text", "json"] | None = None
@@ -37,8 +33,6 @@ class CommandExecution:
 @dataclass(frozen=True, slots=True)
 class CommandCurrent:
     """`current:` with a program."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     input: CommandInput
     execution: CommandExecution

@@ -6,14 +6,14 @@ one step whose output is compared whole."""
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.kinds.kind import EXECUTION, INPUT, OutcomePlace, RecipeKind, check_limits, with_limit
 from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import Auth, HttpRequest, Recipe, Scalar, Seconds
-from baselinekit.model.values import ABSENT, STRICT, Json, Path
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.texts import Mask
 from baselinekit.tree.paths import Pattern, parse, roots
 
@@ -27,8 +27,6 @@ class HttpFlow:
     """Requests in order. The last output is compared, or what `collect` names: steps by their name, or
     `{key: "step.path"}`."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     steps: list[HttpRequest]
     collect: list[str] | dict[str, str] | None = None
 
@@ -36,8 +34,6 @@ class HttpFlow:
 @dataclass(frozen=True, slots=True)
 class HttpExecution:
     """What all requests of a recipe share; a request's own setting goes before it."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     type: Literal["http"]
     base_url: str | None = None
@@ -58,8 +54,6 @@ class HttpExecution:
 class HttpCurrent:
     """`current:` with one HTTP request."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     input: HttpRequest
     execution: HttpExecution
 
@@ -67,8 +61,6 @@ class HttpCurrent:
 @dataclass(frozen=True, slots=True)
 class FlowCurrent:
     """`current:` with HTTP requests in order."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     input: HttpFlow
     execution: HttpExecution

@@ -3,14 +3,14 @@
 import os.path
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from baselinekit.errors import Problem
 from baselinekit.kinds.kind import EMPTY, INPUT, Family, RecipeKind, Trouble, is_empty
 from baselinekit.model.observation import Observation
 from baselinekit.model.questions import Message, Tool
 from baselinekit.model.recipes import Recipe, Scores, Seconds
-from baselinekit.model.values import STRICT, Json
+from baselinekit.model.values import Json
 from baselinekit.texts import Mask, clipped
 from baselinekit.variables import as_text
 
@@ -21,8 +21,6 @@ _LONGEST_SHOWN = 40
 class PromptInput:
     """What a model is asked: a template file, a text or messages, with `{{name}}` for the inputs, which stand
     here (`{file: path}` for what is in a file) or in a file of their own."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     prompt: str | None = None
     text: str | None = None
@@ -36,8 +34,6 @@ class PromptInput:
 class PromptExecution:
     """Which model is asked, by the name that the configuration gives it, and what becomes of its answer: a
     text, JSON (`parse: json`), or what `collect` names."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     type: Literal["prompt"]
     model: str = "default"
@@ -54,8 +50,6 @@ class PromptExecution:
 @dataclass(frozen=True, slots=True)
 class PromptCurrent:
     """`current:` with a prompt."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     input: PromptInput
     execution: PromptExecution

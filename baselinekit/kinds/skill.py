@@ -2,20 +2,18 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from baselinekit.kinds.kind import EMPTY, STORED, Family, RecipeKind, Trouble, is_empty
 from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import Recipe, Scores, Seconds, Skill
-from baselinekit.model.values import STRICT, Json
+from baselinekit.model.values import Json
 from baselinekit.texts import Mask
 
 
 @dataclass(frozen=True, slots=True)
 class SkillExecution:
     """A skill by the name that the configuration gives it; `input` is handed to it verbatim."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     type: Literal["skill"]
     skill_name: str
@@ -28,8 +26,6 @@ class SkillExecution:
 @dataclass(frozen=True, slots=True)
 class SkillCurrent:
     """`current:` with a skill, whose input is anything."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     execution: SkillExecution
     input: Json = None

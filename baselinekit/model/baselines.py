@@ -3,10 +3,10 @@
 These classes are also the schema of the file (store/validate.py reads it off them)."""
 
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from baselinekit.model.recipes import Recipe, Seconds
-from baselinekit.model.values import ABSENT, STRICT, Json, Path
+from baselinekit.model.values import ABSENT, Json, Path
 
 Number = int | float
 Span = tuple[int, int]
@@ -16,8 +16,6 @@ Type = Literal["exact", "structural", "numeric", "semantic"]
 @dataclass(frozen=True, slots=True)
 class Observed:
     """What the capture took, written only when a rule about its time or its cost needs it."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     seconds: Number | None = None
     cost_usd: Number | None = None
@@ -30,8 +28,6 @@ class Variant:
     """Another known-good output, for places where something else is right: all that `when` names must fit,
     each by one of its texts, in which `*` stands for anything."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     when: dict[str, str | Number | list[str]]
     output: Json = ABSENT
     output_file: str | None = None
@@ -42,8 +38,6 @@ class Variant:
 @dataclass(frozen=True, slots=True)
 class Known:
     """The known-good output: in place, or in a file beside it; `variants` come before it where they fit."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     output: Json = ABSENT
     output_file: str | None = None
@@ -59,8 +53,6 @@ class Known:
 class Tolerance:
     """How far a number may be from its baseline; delta = current - baseline, null = no bound."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     min_delta: Number | None = None
     max_delta: Number | None = None
     abs: Number | None = None
@@ -70,8 +62,6 @@ class Tolerance:
 @dataclass(frozen=True, slots=True)
 class Options:
     """The switches of a comparison. They may stand in `options` or in `tolerance`; None = the default."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     allow_additional_fields: bool | None = None
     allow_missing_fields: bool | None = None
@@ -94,8 +84,6 @@ BOUNDS = tuple(f.name for f in fields(Tolerance))
 class By:
     """Array elements paired by the value of a key."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     by: str
 
     def __str__(self) -> str:
@@ -113,8 +101,6 @@ ArrayMode = Literal["ordered", "unordered", "each", "subset"] | By
 class FieldRule:
     """Another type of comparison below one path."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     type: Type | None = None
     options: Options | None = None
     tolerance: dict[str, bool | Number | Tolerance | None] = field(default_factory=dict)
@@ -126,8 +112,6 @@ class FieldRule:
 class Latency:
     """How long the output may take: at most so many seconds, or so many times what the capture took."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     max_seconds: Seconds | None = None
     max_ratio: Number | None = None
 
@@ -135,8 +119,6 @@ class Latency:
 @dataclass(frozen=True, slots=True)
 class Cost:
     """What the answer of a model may cost: at most so many dollars, or so many times what the capture did."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     max_usd: Number | None = None
     max_ratio: Number | None = None
@@ -146,8 +128,6 @@ class Cost:
 class Age:
     """After how long a known-good output is warned about, and after how long it counts no more: `30d`."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     warn: str | None = None
     fail: str | None = None
 
@@ -155,8 +135,6 @@ class Age:
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What counts as the same: the file's `comparison:`."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     type: Type | None = None
     options: Options | None = None
@@ -176,8 +154,6 @@ class Rules:
 @dataclass(frozen=True, slots=True)
 class Metadata:
     """What the team says of a baseline, and its record."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     criticality: Literal["critical", "high", "medium", "low"] | None = None
     tags: list[str] = field(default_factory=list)

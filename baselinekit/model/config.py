@@ -1,11 +1,11 @@
 """Config: what `baselinekit.yaml` may say."""
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from baselinekit.model.questions import Limits, Model
 from baselinekit.model.recipes import Command, Seconds, Skill
-from baselinekit.model.values import STRICT, Json
+from baselinekit.model.values import Json
 
 Record = Literal["always", "daily", "never"]
 """Which verdicts are written to the files."""
@@ -14,8 +14,6 @@ Record = Literal["always", "daily", "never"]
 @dataclass(frozen=True, slots=True)
 class Variable:
     """A variable that says more than its value: where it comes from, and whether it is a secret."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     value: Json = None
     from_env: str | None = None
@@ -27,16 +25,12 @@ class Variable:
 class Environment:
     """One of the places that the same baselines run against."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     base_url: str | None = None
     variables: dict[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class HttpDefaults:
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     headers: dict[str, str | int | float | bool] = field(default_factory=dict)
     timeout: Seconds | None = None
     redirects: int | bool | None = None
@@ -53,8 +47,6 @@ class Notify:
     """Who is told when a run or a gate does not come out well (`always`: also when it does): a program, which
     gets what is to be told as JSON on its standard input, or an address that it is sent to."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     command: list[str] | None = None
     webhook: str | None = None
     always: bool = False
@@ -64,8 +56,6 @@ class Notify:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     version: Literal[1] = 1
     base_url: str | None = None
     baselines: str | list[str] = "baselines"

@@ -1,13 +1,13 @@
 """Eval cases, suites and gates. Every form of eval file is read into these."""
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.graders import Grader
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.results import Metric, Report
-from baselinekit.model.values import STRICT, Json, Path
+from baselinekit.model.values import Json, Path
 
 # Case and suite: a recipe with graders instead of (or beside) a baseline. Every form of eval file is
 # read into these.
@@ -21,8 +21,6 @@ Form = Literal["json", "markdown", "html", "junit", "sarif", "ctrf"]
 class Expected:
     """What would be right: the value, or any of its alternatives. `of`: the part of the output that is meant,
     where a grader names none."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     type: Literal["exact", "contains", "pattern", "semantic", "functional"] = "exact"
     value: Json = None
@@ -61,8 +59,6 @@ class Reporting:
     """Which reports a run of the suite writes, and where. `notify_on_failure`: whether whoever the
     configuration names is told of a run that failed; where the suite does not say so, they are."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     format: list[Form] = field(default_factory=lambda: ["json"])
     output_dir: str | None = None
     include_details: bool = True
@@ -71,8 +67,6 @@ class Reporting:
 
 @dataclass(frozen=True, slots=True)
 class SuiteConfig:
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     parallel_execution: bool = True
     max_workers: int | None = None
     timeout_global: Seconds | None = None

@@ -2,19 +2,17 @@
 sandbox runs, and what people are asked. They are also the schema of a grader's `config:`."""
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from baselinekit.model.baselines import Number
 from baselinekit.model.grades import Grade, GraderKind, Outcome
 from baselinekit.model.recipes import Seconds
-from baselinekit.model.values import STRICT, Json, Path
+from baselinekit.model.values import Json, Path
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call of a generated function, and what it must give."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     expected: Json
     args: list[Json] = field(default_factory=list)
@@ -27,8 +25,6 @@ class Call:
 class FunctionOutput:
     """The output is a program; a function in it gives what is expected. It runs in a sandbox where there is
     one. `sandbox: true`: nowhere else, whatever is allowed."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     function_name: str
     test_cases: list[Call] = field(default_factory=list)
@@ -43,8 +39,6 @@ class FunctionOutput:
 class Evaluators:
     """Who rates. `adjudicator`: whose rating decides where the others do not agree, and counts only then."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     min_required: int = 2
     max_allowed: int = 5
     agreement_threshold: Number = 0.8
@@ -53,8 +47,6 @@ class Evaluators:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     value: Json
     label: str = ""
     description: str = ""
@@ -62,8 +54,6 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class RatingScale:
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     type: Literal["likert", "binary", "ranking"] = "likert"
     range: list[int] = field(default_factory=lambda: [1, 5])
     labels: dict[int, str] = field(default_factory=dict)
@@ -80,8 +70,6 @@ class RatingScale:
 class HumanRating:
     """People who rate: the case waits in a queue until enough of them have, and they agree. `slots`: what
     stands in the rubric for `{special_instructions}` and its like."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     interface: Literal["web", "cli", "api"] = "cli"
     evaluators: Evaluators = field(default_factory=Evaluators)

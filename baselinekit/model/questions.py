@@ -2,16 +2,14 @@
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from baselinekit.model.values import ABSENT, STRICT, Json
+from baselinekit.model.values import ABSENT, Json
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
     """US dollars for a million tokens."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     input: int | float = 0
     output: int | float = 0
@@ -23,8 +21,6 @@ class Model:
     the id that the server knows it by, a program, a callable (`module:function`), a name of the `llm`
     package, or a form that an installed package brings along. `key` names a variable; what `settings` holds
     goes into the request as it is. `folder` is for the entry `embedding`: a model that compares texts."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     openai: str | None = None
     anthropic: str | None = None
@@ -59,8 +55,6 @@ class Model:
 class Limits:
     """The most that one run may ask of its models, and below it what a data file may ask of one replay."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     calls: int | None = None
     tokens: int | None = None
     usd: int | float | None = None
@@ -83,8 +77,6 @@ class ToolCall:
 class Message:
     """One message of a conversation."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     role: Literal["system", "user", "assistant", "tool"]
     content: str
 
@@ -92,8 +84,6 @@ class Message:
 @dataclass(frozen=True, slots=True)
 class Tool:
     """A tool that a model may call; its parameters as a JSON Schema."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     name: str
     description: str = ""

@@ -3,11 +3,11 @@
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from baselinekit.model.graders import HumanRating
 from baselinekit.model.grades import Grade
-from baselinekit.model.values import STRICT, Json
+from baselinekit.model.values import Json
 
 # Ratings: what people said of an output, and what they are shown before they say it.
 
@@ -124,8 +124,6 @@ State = Literal["calibrated", "not calibrated", "another judge", "another rubric
 @dataclass(frozen=True, slots=True)
 class Label:
     """What a person says of one output: passed or failed, a score on the judge's scale, or a category."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     output: Json
     human: bool | int | float | str

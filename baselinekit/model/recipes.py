@@ -7,7 +7,7 @@ from dataclasses import Field, dataclass, field
 from typing import Any, ClassVar, Literal, Protocol
 
 from baselinekit.model.questions import Model
-from baselinekit.model.values import ABSENT, STRICT, Json
+from baselinekit.model.values import ABSENT, Json
 
 Scalar = str | int | float | bool
 Seconds = int | float
@@ -16,8 +16,6 @@ Seconds = int | float
 @dataclass(frozen=True, slots=True)
 class Auth:
     """Credentials for the `Authorization` header."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     type: Literal["basic", "bearer", "digest"]
     username: str | None = None
@@ -28,8 +26,6 @@ class Auth:
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
     """One request, and as a step of a flow what it hands on to the next (`save`)."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     method: str = "GET"
     endpoint: str | None = None
@@ -54,8 +50,6 @@ class HttpRequest:
 class Scores:
     """A text graded by a model into `quality_scores`: each criterion with what is meant by it, or the file
     that says so, on a scale."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     rubric: dict[str, str] | str
     model: str = "judge"
@@ -96,8 +90,6 @@ class Skill:
     that gets the question as JSON, or a folder with a SKILL.md for a model. `output: trace`: it answers with
     `{output, tool_calls, usage}`."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     command: list[str] | None = None
     python: str | None = None
     http: HttpRequest | None = None
@@ -112,8 +104,6 @@ class Skill:
 @dataclass(frozen=True, slots=True)
 class Command:
     """A program that the configuration allows baselines to run, under the name that they use."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     argv: list[str]
     env: list[str] = field(default_factory=list)

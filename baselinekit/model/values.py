@@ -24,9 +24,6 @@ class Absent(Enum):
 
 ABSENT = Absent.ABSENT
 
-STRICT: Any = {"extra": "forbid", "strict": True}
-"""How a dataclass that is also a file's schema wants to be validated: no unknown key, no coercion."""
-
 
 def json_type(value: Json) -> str:
     """The name that JSON gives to a value's type."""

@@ -2,6 +2,7 @@
 
 Owns pydantic, which is imported only when a value is not plainly right (plain.py)."""
 
+from dataclasses import is_dataclass
 from functools import cache
 from typing import Any, TypeVar
 
@@ -54,10 +55,18 @@ def schema_of(kind: Any) -> dict[str, Any]:
     return stated
 
 
+_CONFIG = "__pydantic_config__"
+_STRICT: Any = {"extra": "forbid", "strict": True}
+
+
 @cache
 def _adapter(kind: Any) -> Any:
+    """Without unknown keys and coercion: what a dataclass says of that holds for those in its fields too."""
     from pydantic import TypeAdapter
 
+    if not is_dataclass(kind):
+        return TypeAdapter(kind, config=_STRICT)
+    setattr(kind, _CONFIG, _STRICT)
     return TypeAdapter(kind)
 
 

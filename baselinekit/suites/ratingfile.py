@@ -3,7 +3,7 @@
 import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from baselinekit.documents import jsonfile, yamlwrite
 from baselinekit.documents.languages import language
@@ -12,7 +12,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.model.baselines import Number
 from baselinekit.model.graders import HumanRating
 from baselinekit.model.ratings import Agreement, Label, Queued, Rating
-from baselinekit.model.values import STRICT, Json, Path
+from baselinekit.model.values import Json, Path
 from baselinekit.schema.complaints import found
 from baselinekit.schema.places import place_problems
 from baselinekit.schema.validate import check
@@ -29,8 +29,6 @@ FORMAT = "baselinekit.ratings/1"
 class StatedRating:
     """A rating in a file. One without a value is still to be filled in."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     rater: str
     value: Json = None
     note: str = ""
@@ -40,8 +38,6 @@ class StatedRating:
 
 @dataclass(frozen=True, slots=True)
 class StatedShown:
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     title: str
     input: str = ""
     rubric: str = ""
@@ -55,8 +51,6 @@ class StatedShown:
 class StatedItem:
     """An item in a file. What is shown, and how it is graded, is only needed where it is not known yet.
     `wanted` and `scale` are for the reader."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     item: str
     case: str
@@ -73,8 +67,6 @@ class StatedItem:
 @dataclass(frozen=True, slots=True)
 class StatedRatings:
     """A whole file of ratings."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     format: Literal["baselinekit.ratings/1"]
     items: list[StatedItem] = field(default_factory=list)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from cases import case
@@ -16,7 +16,6 @@ from baselinekit.model.graders import Grader
 from baselinekit.model.grades import Grade
 from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import HttpRequest, Recipe
-from baselinekit.model.values import STRICT
 from baselinekit.suites.dialects.expecting import Given
 from baselinekit.suites.dialects.graders import read
 from baselinekit.suites.schema import schema_with
@@ -27,8 +26,6 @@ from baselinekit.suites.schema import schema_with
 @dataclass(frozen=True, slots=True)
 class WordCount:
     """The output has at most so many words. Without a number the expected value is one."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     most: int | None = None
     dictionary: str | None = None

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
 
 import pytest
 from storehelp import write
@@ -14,7 +13,7 @@ from baselinekit.kinds.prompt import PromptInput
 from baselinekit.model.evals import Case
 from baselinekit.model.graders import Grader
 from baselinekit.model.recipes import Recipe
-from baselinekit.model.values import STRICT, Json
+from baselinekit.model.values import Json
 from baselinekit.schema.jsonschema import Parts, Schema, add_part, ref
 from baselinekit.schema.places import below
 from baselinekit.schema.validate import check
@@ -29,8 +28,6 @@ from baselinekit.suites.schema import schema_with
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     ask: str
     answer: str
     id: str = "question"

@@ -4,13 +4,13 @@ It says nothing of how it is executed: always over HTTP, with a base_url from el
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from baselinekit.errors import Problem
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.baselines import Baseline, Known, Metadata, Observed, Options, Rules, Source
 from baselinekit.model.recipes import HttpRequest
-from baselinekit.model.values import ABSENT, STRICT, Json, Path
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema.validate import check
 from baselinekit.store.checks import check_lists
 from baselinekit.store.dialects import native
@@ -19,8 +19,6 @@ from baselinekit.store.dialects import native
 @dataclass(frozen=True, slots=True)
 class Description:
     """Its `metadata`: what is known of the case, and its record."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     id: str
     name: str | None = None
@@ -39,8 +37,6 @@ class Description:
 class HarnessResponse:
     """Its `baseline`: the known-good response."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     version: str | None = None
     captured_at: str | None = None
     response: Json = ABSENT
@@ -55,8 +51,6 @@ class HarnessResponse:
 class TestCase:
     """Its `test_case`: what is asked, and what counts as the same."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     input: HttpRequest
     comparison: Rules = field(default_factory=Rules)
     id: str | None = None
@@ -65,16 +59,12 @@ class TestCase:
 
 @dataclass(frozen=True, slots=True)
 class GraderConfig:
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     method: Literal["structural_match"] = "structural_match"
     strict: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class HarnessGrader:
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     type: Literal["code"] = "code"
     config: GraderConfig = field(default_factory=GraderConfig)
 
@@ -82,8 +72,6 @@ class HarnessGrader:
 @dataclass(frozen=True, slots=True)
 class RegressionFile:
     """The whole record."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     metadata: Description
     test_case: TestCase

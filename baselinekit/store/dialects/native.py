@@ -8,7 +8,7 @@ from baselinekit.errors import Problem
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.baselines import Baseline, Known, Metadata, Rules, Source
 from baselinekit.model.recipes import Execution, Recipe
-from baselinekit.model.values import STRICT, Json, Path
+from baselinekit.model.values import Json, Path
 from baselinekit.schema.validate import check, schema_of
 from baselinekit.store import checks
 
@@ -53,8 +53,6 @@ Current = Annotated[Any, _ByKind()]
 @dataclass(frozen=True, slots=True)
 class BaselineRecord:
     """A baseline as its file states it."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     id: str
     current: Current

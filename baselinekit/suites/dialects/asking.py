@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from baselinekit.errors import BaselinekitError, Problem, nearest
 from baselinekit.kinds import command, http, skill
@@ -10,7 +10,7 @@ from baselinekit.kinds.command import CommandInput
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.recipes import Execution, HttpRequest, Recipe
-from baselinekit.model.values import STRICT, Json
+from baselinekit.model.values import Json
 from baselinekit.schema.complaints import found
 from baselinekit.schema.places import below
 from baselinekit.schema.validate import check
@@ -25,8 +25,6 @@ EXECUTIONS: dict[str, Any] = {name: kind.execution for name, kind in KINDS.items
 @dataclass(frozen=True, slots=True)
 class StatedInput:
     """The `input:` of a case."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     type: Literal["prompt", "file", "api_call", "skill", "command"]
     content: Json

@@ -3,13 +3,13 @@ is one too, which says `expected`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from baselinekit.errors import Problem
 from baselinekit.model.baselines import Number, Source
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.recipes import Seconds
-from baselinekit.model.values import ABSENT, STRICT, Json, Path, json_type
+from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.schema.jsonschema import Parts, Schema, add_part, or_null, ref
 from baselinekit.schema.places import below
 from baselinekit.schema.validate import check
@@ -37,8 +37,6 @@ _MOST_RETRIES = 1_000
 class CaseMetadata:
     """What is said of a case, and how it is run."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     difficulty: Literal["easy", "medium", "hard"] | None = None
     tags: list[str] = field(default_factory=list)
     timeout_seconds: Seconds | None = None
@@ -55,8 +53,6 @@ class CaseMetadata:
 class CapabilityRecord:
     """A case as its file states it. What has no type here is looked at by itself, so that one mistake hides
     no other."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     id: str
     input: Json

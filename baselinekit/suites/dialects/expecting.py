@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
 
 from baselinekit.errors import Problem
 from baselinekit.grade.by_text import MustInclude
@@ -10,7 +9,7 @@ from baselinekit.grade.graders import GRADERS, Graders
 from baselinekit.grade.task import GraderType
 from baselinekit.model.evals import Expected
 from baselinekit.model.graders import Call, FunctionOutput, Grader, Method
-from baselinekit.model.values import STRICT, Json, Path
+from baselinekit.model.values import Json, Path
 from baselinekit.schema.places import below
 from baselinekit.schema.validate import check
 
@@ -23,8 +22,6 @@ _AS_CALLS_SAY = {"input": "args", "output": "expected"}
 class Lists:
     """The value of a `semantic` expectation."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     must_include: list[str] = field(default_factory=list)
     must_not_include: list[str] = field(default_factory=list)
 
@@ -32,8 +29,6 @@ class Lists:
 @dataclass(frozen=True, slots=True)
 class Program:
     """The value of a `functional` expectation."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     test_cases: list[dict[str, Json]]
     function_name: str | None = None

@@ -3,7 +3,7 @@
 import posixpath
 import shlex
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
@@ -11,7 +11,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, R
 from baselinekit.metrics import metric_name
 from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Gate
-from baselinekit.model.values import STRICT, Json
+from baselinekit.model.values import Json
 from baselinekit.schema.complaints import found
 from baselinekit.schema.jsonschema import Parts, Schema, add_part, closed, ref
 from baselinekit.schema.places import below, place_problems
@@ -34,8 +34,6 @@ _RUN_FIRST = "this is a suite: baselinekit run --suite %s -o results.json, then 
 class StepConfig:
     """The `config` of an eval step."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     suite: str
     required_pass_rate: Number | None = None
     blocking: bool = True
@@ -45,8 +43,6 @@ class StepConfig:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     type: Literal["eval"]
     config: StepConfig
     description: str | None = None
@@ -54,16 +50,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     categories: list[str] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class OnFailure:
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     action: Literal["block", "warn", "continue"] = "block"
     notification: bool = False
     report_path: str | None = None
@@ -71,8 +63,6 @@ class OnFailure:
 
 @dataclass(frozen=True, slots=True)
 class OnSuccess:
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     action: Literal["continue"] = "continue"
     archive_results: bool = False
 
@@ -80,8 +70,6 @@ class OnSuccess:
 @dataclass(frozen=True, slots=True)
 class Trigger:
     """`eval_trigger:`. `when` is for whoever calls the gate: it judges when it is called."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     suite: str
     when: str | None = None

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from baselinekit.errors import Problem, nearest
 from baselinekit.model.baselines import Number
 from baselinekit.model.graders import FunctionOutput, Grader, HumanRating, Method
-from baselinekit.model.values import STRICT, Json, Path
+from baselinekit.model.values import Json, Path
 from baselinekit.schema.places import below
 from baselinekit.schema.validate import check
 from baselinekit.suites.dialects.expecting import (
@@ -30,8 +30,6 @@ _AS_METHOD = "it is a method: {type: code, config: {method: %s}}"
 class InlineGrader:
     """A grader in place."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     type: Literal["code", "model", "human"]
     config: dict[str, Json] = field(default_factory=dict)
     name: str | None = None
@@ -42,8 +40,6 @@ class InlineGrader:
 @dataclass(frozen=True, slots=True)
 class NamedGrader:
     """A grader that config/graders.yaml describes; what is said here goes before what it says."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     ref: str
     name: str | None = None

@@ -4,14 +4,13 @@ import os
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar
 
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, nearest
 from baselinekit.model.evals import Reporting, Suite, SuiteConfig
 from baselinekit.model.recipes import Seconds
-from baselinekit.model.values import ABSENT, STRICT, Json, Path
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema.jsonschema import Parts, Schema, add_part, closed, or_null, ref
 from baselinekit.schema.places import below, named_at, place_problems
 from baselinekit.schema.validate import check
@@ -38,8 +37,6 @@ REF = "$ref"
 class SuiteFileConfig:
     """Its `config`: how it is run, and what holds for cases whose files do not say so."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     parallel_execution: bool = True
     max_workers: int | None = None
     timeout_global: Seconds | None = None
@@ -52,8 +49,6 @@ class SuiteFileConfig:
 
 @dataclass(frozen=True, slots=True)
 class StatedSuite:
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     name: str
     evals: list[Json]
     version: str | int | float | None = None

@@ -1,11 +1,11 @@
 """A file of test cases: `schema_version, eval_type, metadata, config, test_cases`."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from baselinekit.errors import Problem
 from baselinekit.model.recipes import Seconds
-from baselinekit.model.values import ABSENT, STRICT, Json
+from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema.jsonschema import Parts, Schema, add_part, or_null, ref
 from baselinekit.schema.places import below
 from baselinekit.schema.validate import check
@@ -18,8 +18,6 @@ from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocum
 @dataclass(frozen=True, slots=True)
 class CaseFileMetadata:
     """Its `metadata`: what holds for all of its cases. Their ids begin with its id."""
-
-    __pydantic_config__: ClassVar[Any] = STRICT
 
     id: str
     name: str | None = None
@@ -36,8 +34,6 @@ class CaseFileMetadata:
 class CaseFileConfig:
     """Its `config`: how its cases are run, where they do not say so themselves."""
 
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     timeout_seconds: Seconds | None = None
     retries: int | None = None
     parallel: bool | None = None
@@ -46,8 +42,6 @@ class CaseFileConfig:
 
 @dataclass(frozen=True, slots=True)
 class CasesFile:
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     metadata: Json
     test_cases: list[Json]
     schema_version: str | int | float | None = None

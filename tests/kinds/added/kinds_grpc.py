@@ -2,27 +2,23 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 from baselinekit.errors import Problem
 from baselinekit.kinds.kind import INPUT, OutcomePlace, RecipeKind
 from baselinekit.model.recipes import Recipe
-from baselinekit.model.values import STRICT, Json, Path
+from baselinekit.model.values import Json, Path
 from baselinekit.texts import Mask
 
 
 @dataclass(frozen=True, slots=True)
 class GrpcInput:
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     method: str
     message: dict[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class GrpcExecution:
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     type: Literal["grpc"]
     base_url: str | None = None
     timeout: int | float | None = None
@@ -30,8 +26,6 @@ class GrpcExecution:
 
 @dataclass(frozen=True, slots=True)
 class GrpcCurrent:
-    __pydantic_config__: ClassVar[Any] = STRICT
-
     input: GrpcInput
     execution: GrpcExecution
 
