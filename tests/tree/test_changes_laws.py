@@ -1,0 +1,81 @@
+"""The laws of a change: what it makes of the old value is the new one; all of its sites together make the new
+value, none of them the old one, and some of them a value that only what is left of the change makes new."""
+
+import copy
+
+from hypothesis import given, strategies as st
+
+from baselinekit.model.values import Json
+from baselinekit.tree.changes import Hints, Rewrite, at_place, change, looked_up, only, rooted, sites
+from baselinekit.tree.equality import identical
+from baselinekit.tree.paths import value_at, with_values
+
+VALUES = st.recursive(
+    st.sampled_from([None, True, 1, 1.0, 2, "x", "y"]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from("abcd"), inner, max_size=4),
+    max_leaves=10,
+)
+HINTS = st.sampled_from([Hints(), Hints(ordered=True), Hints({(): "a", ("*",): "b"})])
+
+
+def applied(whole: Rewrite | None, old: Json) -> Json:
+    """The new value as a writer makes it: entry by entry from what the old value has."""
+    if whole is None:
+        return old
+    if whole.entries is None:
+        return whole.value
+    made = [
+        (entry.name, entry.value if entry.old is None else applied(entry.change, old[entry.old]))
+        for entry in whole.entries
+    ]
+    if not whole.rebuilt:
+        return with_values(old, {(name,): value for name, value in made})
+    return (
+        {str(name): value for name, value in made} if isinstance(old, dict) else [value for _, value in made]
+    )
+
+
+@given(VALUES, VALUES, HINTS)
+def test_a_change_makes_the_old_value_the_new_one(old: Json, new: Json, hints: Hints) -> None:
+    before = copy.deepcopy((old, new))
+    whole = change(old, new, hints)
+    assert (whole is None) == identical(old, new, hints.ordered)
+    assert identical(applied(whole, old), new, hints.ordered)
+    assert whole is None or identical(whole.value, new, hints.ordered)
+    assert identical([*before], [old, new])
+
+
+@given(VALUES, VALUES, HINTS, st.data())
+def test_all_sites_make_the_new_value_none_the_old_and_some_what_lies_between(
+    old: Json, new: Json, hints: Hints, data: st.DataObject
+) -> None:
+    whole = change(old, new, hints)
+    if whole is None:
+        return
+    places = list(sites(whole))
+    every = only(whole, old, {*places})
+    assert every is not None
+    assert identical(every.value, new, hints.ordered)
+    assert only(whole, old, set()) is None
+    some = data.draw(st.sets(st.sampled_from(places)))
+    part, rest = only(whole, old, some), only(whole, old, {*places} - some)
+    between = old if part is None else part.value
+    assert identical(applied(part, old), between, hints.ordered)
+    assert (rest is None) == identical(between, new, hints.ordered)
+
+
+@given(VALUES, VALUES, HINTS)
+def test_a_change_at_a_path_of_a_document_is_found_there(old: Json, new: Json, hints: Hints) -> None:
+    inner = change(old, new, hints)
+    if inner is None:
+        return
+    document = {"other": [1, 2], "list": ["first", {"value": old}]}
+    path = ("list", 1, "value")
+    whole = rooted(inner, document, path)
+    assert looked_up(whole, path) == inner
+    assert looked_up(whole, ("other",)) is None
+    assert identical(applied(whole, document), with_values(document, {path: new}), hints.ordered)
+    assert identical(value_at(whole.value, path), new, hints.ordered)
+    plainest = at_place(whole, path, Rewrite(new))
+    assert looked_up(plainest, path) == Rewrite(new)
+    assert identical(applied(plainest, document), with_values(document, {path: new}), hints.ordered)
