@@ -15,13 +15,15 @@ from baselinekit.model.values import Json
 
 def block_entry(layout: Layout, node: MarkedNode, name: str | int, value: Json, column: int) -> str:
     """Its lines in a collection in block style."""
-    lead = "-" if node.kind == SEQUENCE else f"{_key(layout, node, str(name))}:"
+    key, quote = str(name), layout.body[node.first : node.first + 1]
+    written = f"{yamlwrite.scalar(key)}:"
+    lead = f"{yamlwrite.quoted(key, quote)}:" if quote in ("'", '"') else written
+    lead = "-" if node.kind == SEQUENCE else lead
     text = yamlwrite.flow(value) if layout.plainly else _on_one_line(node, value)
     if text is not None and len(lead) <= LONGEST_FLOW:
         return f"{' ' * column}{lead} {text}{layout.newline}"
-    entry = [value] if node.kind == SEQUENCE else {str(name): value}
+    entry = [value] if node.kind == SEQUENCE else {key: value}
     lines = yamlwrite.block(entry, column, style=layout.style)
-    written = f"{yamlwrite.scalar(str(name))}:"
     if node.kind == MAPPING and lines[0].startswith(written):
         lines[0] = lead + lines[0].removeprefix(written)
     return f"{' ' * column}{layout.newline.join(lines)}{layout.newline}"
@@ -38,11 +40,6 @@ def flow_entry(layout: Layout, node: MarkedNode, name: str | int, value: Json) -
     return f"{layout.language.key(str(name), quoted)}:{'' if layout.tight else ' '}{text}"
 
 
-def _key(layout: Layout, node: MarkedNode, name: str) -> str:
-    quote = layout.body[node.first : node.first + 1]
-    return yamlwrite.quoted(name, quote) if quote in ("'", '"') else yamlwrite.scalar(name)
-
-
 def _on_one_line(node: MarkedNode, value: Json) -> str | None:
     """In flow style or in quotes, where all the neighbours are; None: as it comes."""
     siblings = node.children.values()
@@ -50,15 +47,14 @@ def _on_one_line(node: MarkedNode, value: Json) -> str | None:
         flows = {one.style == "flow" and one.size > 0 for one in siblings if one.kind in (MAPPING, SEQUENCE)}
         line = yamlwrite.flow(value)
         return line if flows == {True} and len(line) <= LONGEST_FLOW else None
-    styles = {one.style for one in siblings if one.kind == SCALAR and not _is_no_text(one)}
+    styles = {
+        one.style
+        for one in siblings
+        if one.kind == SCALAR and (one.style or isinstance(scalar(one.value), str))  # no number or the like
+    }
     if isinstance(value, str) and "\n" not in value and len(styles) == 1 and styles <= {"'", '"'}:
         return yamlwrite.quoted(value, styles.pop())
     return None
-
-
-def _is_no_text(node: MarkedNode) -> bool:
-    """Null, a number or the like."""
-    return node.style == "" and not isinstance(scalar(node.value), str)
 
 
 # The entries of a collection in block style as lines: each with the comments that belong to it.
@@ -108,10 +104,7 @@ def after_line(body: str, index: int) -> int:
 
 
 def _dash(body: str, node: MarkedNode, end: int) -> int:
-    if end < 0:
-        properties = _PROPERTIES.match(body, node.start)
-        end = properties.end() if properties else node.start
-    match = _DASH.match(body, end)
+    match = _DASH.match(body, _behind(_PROPERTIES, body, node.start) if end < 0 else end)
     if match is None:
         raise Unplannable
     return match.end() - 1
@@ -138,16 +131,16 @@ def _bottom(body: str, node: MarkedNode, value: Json, column: int) -> int:
             return end
         end = node.start + len(body[node.start : end].rstrip())
     end = after_line(body, end)
-    while match := _DEEPER.match(body, _below(body, end)):
+    while match := _DEEPER.match(body, _behind(_BLANK_LINES, body, end)):
         if len(match[1]) <= column:
             break
         end = match.end()
     return end
 
 
-def _below(body: str, end: int) -> int:
-    match = _BLANK_LINES.match(body, end)
-    return match.end() if match else end
+def _behind(pattern: re.Pattern[str], body: str, index: int) -> int:
+    match = pattern.match(body, index)
+    return match.end() if match else index
 
 
 def _keeps_line_ends(value: Json) -> bool:
@@ -188,7 +181,10 @@ class Row(NamedTuple):
 def row_of(body: str, node: MarkedNode) -> Row:
     items: list[EntryText] = []
     at = node.first
-    lead = body[_opening(body, node) : at]
+    opening = body.find("{" if node.kind == MAPPING else "[", node.start, node.first)
+    if opening < 0:
+        raise Unplannable
+    lead = body[opening + 1 : at]
     children = list(node.children.values())
     for number, child in enumerate(children):
         start = child.key if child.key >= 0 else child.start
@@ -205,14 +201,6 @@ def row_of(body: str, node: MarkedNode) -> Row:
             at = tail.end() if tail else end
     comma = _BETWEEN.match(body, items[-1].end) is not None
     return Row(items, body[at : node.end - 1], comma)
-
-
-def _opening(body: str, node: MarkedNode) -> int:
-    """Behind the bracket that opens it."""
-    opening = body.find("{" if node.kind == MAPPING else "[", node.start, node.first)
-    if opening < 0:
-        raise Unplannable
-    return opening + 1
 
 
 def joined(texts: Sequence[tuple[EntryText | None, str]], row: Row, newline: str, tight: bool) -> str:

@@ -67,7 +67,11 @@ def _problems(fault: jsontext.NotJson, body: str, file: str, span: tuple[int, in
     start, end = span
     where = place(file, body, start + fault.position)
     if fault.kind == "repeated":
-        return _repeated(body, file, start, end)
+        problems: list[Problem] = []
+        with suppress(ValueError, IndexError):  # behind the first of them the text need not be JSON
+            for key, at, first in _twice(body[start:end]):
+                problems.append(repeated_key(key, file, body, start + at, start + first))
+        return problems
     if fault.kind == "syntax":
         hint = "mend the text there, or the end of the value before it"
         return [Problem("BK101", f"not valid JSON: {fault.what[0].lower()}{fault.what[1:]}", hint, where)]
@@ -132,14 +136,6 @@ def events(body: str) -> Iterator[Event]:
             yield (END, start, end, "", "", None)
         else:
             yield (SCALAR, start, end, token[0], "", None)
-
-
-def _repeated(body: str, file: str, begin: int, end: int) -> list[Problem]:
-    problems: list[Problem] = []
-    with suppress(ValueError, IndexError):  # behind the first of them the text need not be JSON
-        for key, start, first in _twice(body[begin:end]):
-            problems.append(repeated_key(key, file, body, begin + start, begin + first))
-    return problems
 
 
 def _twice(body: str) -> Iterator[tuple[str, int, int]]:

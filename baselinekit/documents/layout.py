@@ -126,15 +126,17 @@ class Layout:
         anchor = f"&{node.anchor} " if node.anchor and node.start not in self.freed else ""
         flow = not self.language.blocks or node.in_flow
         nicely = not (flow or anchor or self.plainly)
-        if nicely and isinstance(value, dict | list) and value and not self._keeps_flow(node, value):
-            return self._replace_by_block(node, parent, value)
+        was_flow = node.kind in (MAPPING, SEQUENCE) and node.style == "flow" and node.size > 0
+        if nicely and isinstance(value, dict | list) and value:
+            if not was_flow or len(self.language.flow(value)) > LONGEST_FLOW:
+                return self._replace_by_block(node, parent, value)
         block = self._replace_by_text_block(node, parent, value) if nicely else None
         if block is not None:
             return block
         if isinstance(value, str) and self.language.blocks and node.style in ("'", '"'):
             text = yamlwrite.quoted(value, node.style)
         elif flow or isinstance(value, dict | list):
-            text = self.nested(value, self._indent(node))
+            text = self.nested(value, self.indent_of(node.key if node.key >= 0 else node.start))
         else:
             text = yamlwrite.scalar(value)
         if node.kind in (MAPPING, SEQUENCE) and node.style != "flow" and parent is not None:
@@ -159,7 +161,8 @@ class Layout:
         write = self._insert_in_flow if flow else self._insert_in_block
         later: list[str] = []
         for key in entries:
-            before = next((node.children[name] for name in self._after(key) if name in node.children), None)
+            after = self.siblings[self.siblings.index(key) + 1 :] if key in self.siblings else ()
+            before = next((node.children[name] for name in after if name in node.children), None)
             if before is None and self.plainly and node.size and not self._keeps_line_ends(node):
                 splices.setdefault(node.first, []).append(key)
             elif before is None:
@@ -168,9 +171,6 @@ class Layout:
                 splices.setdefault(before.key, []).append(key)
         done = [write(node, {key: entries[key] for key in keys}, at) for at, keys in splices.items()]
         return [*done, write(node, {key: entries[key] for key in later}, None)] if later else done
-
-    def _after(self, key: str) -> Sequence[str]:
-        return self.siblings[self.siblings.index(key) + 1 :] if key in self.siblings else ()
 
     def _end(self, node: MarkedNode) -> int:
         """A block of text ends after its last line end, which stays."""
@@ -200,11 +200,6 @@ class Layout:
             yamlwrite.block(value, column, style=self.style)
         )
         return Splice(len(self.body[:start].rstrip()), self._line_end(end), comment + text)
-
-    def _keeps_flow(self, node: MarkedNode, value: Json) -> bool:
-        """Whether what stood on one line in flow style still does."""
-        was_flow = node.kind in (MAPPING, SEQUENCE) and node.style == "flow" and node.size > 0
-        return was_flow and len(self.language.flow(value)) <= LONGEST_FLOW
 
     def _replace_by_text_block(
         self, node: MarkedNode, parent: MarkedNode | None, value: Json
@@ -273,8 +268,8 @@ class Layout:
     def _insert_in_flow(self, node: MarkedNode, entries: dict[str, Json], at: int | None) -> Splice:
         first = node.first if node.size else node.end
         quoted = self.body[first : first + 1] in ("'", '"')
-        between = self._between(node)
-        indent = between.removeprefix(self.newline) if between != " " else None
+        indent = self.indent_of(node.last) if node.size and node.last > node.start else None
+        between = " " if indent is None else f"{self.newline}{indent}"
         texts = [
             f"{self.language.key(key, quoted)}: {self.nested(value, indent)}"
             for key, value in entries.items()
@@ -286,19 +281,10 @@ class Layout:
             return Splice(node.content_end, node.content_end, f",{between}{text}")
         return Splice(node.end - 1, node.end - 1, text)
 
-    def _between(self, node: MarkedNode) -> str:
-        """What stands between two entries of a mapping in flow style: a blank, or a line of its own."""
-        indent = self.indent_of(node.last) if node.size and node.last > node.start else None
-        return " " if indent is None else f"{self.newline}{indent}"
-
     def indent_of(self, index: int) -> str | None:
         """The blanks before something that begins its line."""
         line = self.body[self.body.rfind("\n", 0, index) + 1 : index] if index >= 0 else "-"
         return None if line.strip() or "\n" not in self.body[:index] else line
-
-    def _indent(self, node: MarkedNode) -> str | None:
-        """Of the entry that a node is the value of."""
-        return self.indent_of(node.key if node.key >= 0 else node.start)
 
     def nested(self, value: Json, indent: str | None) -> str:
         if self.language.blocks:

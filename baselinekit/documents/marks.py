@@ -79,24 +79,20 @@ def mark_each(events: Iterator[Event], wanted: Mapping[int, Iterable[Path]]) -> 
         if event[0] == DOCUMENT:
             number += 1
         elif number in wanted and number not in found:
-            ways = _ways(wanted[number])
-            walk = _Walk(events, ways)
+            ways: dict[Any, Any] = {}
+            paths = {*wanted[number]}
+            for path in paths:
+                step = ways
+                for name in path:
+                    step = step.setdefault(name, {})
+                step[_WANTED] = True
+            walk = _Walk(events, len(paths))
             found[number] = walk.marks
             with suppress(_Enough):
                 walk.visit(event, ways, None, 0, -1)
             if len(found) == len(wanted):
                 break
     return found
-
-
-def _ways(paths: Iterable[Path]) -> dict[Any, Any]:
-    ways: dict[Any, Any] = {}
-    for path in paths:
-        step = ways
-        for name in path:
-            step = step.setdefault(name, {})
-        step[_WANTED] = True
-    return ways
 
 
 def key_index(events: Iterator[Event], document: int, path: Path) -> int | None:
@@ -110,9 +106,11 @@ class _Enough(Exception):
 
 
 class _Walk:
-    def __init__(self, events: Iterator[Event], wanted: dict[Any, Any]):
+    """`left`: how many of the wanted nodes have not been met yet."""
+
+    def __init__(self, events: Iterator[Event], left: int):
         self.events = events
-        self.left = _count(wanted)
+        self.left = left
         self.marks = Marks()
         self.anchored = False
         self.end = 0
@@ -183,7 +181,3 @@ class _Walk:
         self.in_text_block = event[4] in ("|", ">")
         if event[0] == ALIAS:
             self.marks.aliases.append(MarkedNode(ALIAS, event[1], event[2], event[3], "", None, False))
-
-
-def _count(wanted: dict[Any, Any]) -> int:
-    return sum(1 if step is True else _count(step) for step in wanted.values())

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.kinds.table import kind_of
@@ -12,11 +13,7 @@ from baselinekit.placeholders.grammar import describes_many, has_marker, split, 
 from baselinekit.placeholders.narrowest import narrowest
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import compile_text
-from baselinekit.tree.paths import Pattern, children, of_any_row, parse, render
-
-# What can be done about a change instead of writing the new value down: a placeholder that accepts it,
-# or a rule that does not look at it.
-
+from baselinekit.tree.paths import Pattern, of_any_row, parse, places, render, value_at
 
 Changed = tuple[RefreshPlan, Change]
 WordsOf = Callable[[Baseline], Words]
@@ -30,13 +27,10 @@ _WHOLE: tuple[Path, ...] = ((), ("body",), ("stdout",))
 
 def actual(plan: RefreshPlan, change: Change) -> Json:
     """What came back. As it is to be written it may have names in it already."""
-    value = plan.seen.resolved
-    for key in change.path:
-        try:
-            value = value[key]
-        except (KeyError, IndexError, TypeError):
-            return unescaped(change.after)
-    return unescaped(value)
+    try:
+        return unescaped(value_at(plan.seen.resolved, change.path))
+    except (LookupError, TypeError):
+        return unescaped(change.after)
 
 
 def unescaped(value: Json) -> Json:
@@ -161,13 +155,11 @@ def _is_in_one_for_all(plan: RefreshPlan, change: Change) -> bool:
     """Whether a change is in a row on file that describes every row."""
     known = plan.baseline.baseline
     value: Json = known.output if known else None
-    for key in change.at:
-        if isinstance(value, list) and len(value) == 1 and describes_many(value[0]):
-            return True
-        try:
+    with suppress(LookupError, TypeError):
+        for key in change.at:
+            if isinstance(value, list) and len(value) == 1 and describes_many(value[0]):
+                return True
             value = value[key]
-        except (KeyError, IndexError, TypeError):
-            return False
     return False
 
 
@@ -186,17 +178,10 @@ def lost_in(change: Change) -> tuple[Lost, ...]:
     each of its placeholders is lost, even if the rows hold it again: it spoke for rows to come."""
     held = Counter() if change.note else Counter(token.text for token in tokens_in(change.after))
     lost = []
-    for path, text in _placeholders(change.before, change.at):
+    texts = ((path, value) for path, value in places(change.before, change.at) if isinstance(value, str))
+    for path, text in ((path, token.text) for path, value in texts for token in tokens_in(value)):
         if held[text]:
             held[text] -= 1
         else:
             lost.append(Lost(path, text))
     return tuple(lost)
-
-
-def _placeholders(value: Json, path: Path) -> Iterator[tuple[Path, str]]:
-    if isinstance(value, str) and has_marker(value):
-        for token in tokens_in(value):
-            yield path, token.text
-    for key, child in children(value):
-        yield from _placeholders(child, (*path, key))

@@ -14,9 +14,8 @@ from baselinekit.model.changes import (
     Seen,
     Verb,
 )
-from baselinekit.model.values import Json, Path
 from baselinekit.refresh.changes import merged, with_after
-from baselinekit.tree.paths import children, render
+from baselinekit.tree.paths import places, render
 from baselinekit.variables import MASK
 
 # What was decided in a review, and what follows from it for each baseline: what is written, what is
@@ -44,10 +43,10 @@ def settled(plans: Sequence[RefreshPlan], decisions: Mapping[Member, Decision]) 
     for (n, number), decision in decisions.items():
         if decision.verb != "skip":
             of_plan.setdefault(n, {})[number] = decision
-    return [_settled(plans[n], few) for n, few in sorted(of_plan.items())]
+    return [settle_plan(plans[n], decided) for n, decided in sorted(of_plan.items())]
 
 
-def _settled(plan: RefreshPlan, decided: Mapping[int, Decision]) -> Settled:
+def settle_plan(plan: RefreshPlan, decided: Mapping[int, Decision]) -> Settled:
     for number, decision in decided.items():
         if decision.verb == "placeholder":
             plan = with_after(plan, number, decision.text)
@@ -55,31 +54,24 @@ def _settled(plan: RefreshPlan, decided: Mapping[int, Decision]) -> Settled:
     covered = frozenset(n for n, decision in decided.items() if decision.verb == "ignore")
     ignored = tuple(dict.fromkeys(decided[n].text for n in sorted(covered)))
     approval = Approval(plan, accepted, ignored, covered)
-    left = len(decided) < len(plan.changes)
-    return Settled(approval, _rest(plan, decided, accepted) if left else None)
-
-
-def _rest(plan: RefreshPlan, decided: Mapping[int, Decision], accepted: frozenset[int]) -> Seen:
-    """What was seen, without what nobody is to be asked again."""
-    open_ones = [change for change in plan.changes if change.number not in decided]
-    output = merged(plan.shape, plan.changes, accepted | {change.number for change in open_ones})
-    noted = {change.note for change in open_ones if change.part == "observed"}
-    return replace(
+    undecided = [change for change in plan.changes if change.number not in decided]
+    if not undecided:
+        return Settled(approval, None)
+    output = merged(plan.shape, plan.changes, accepted | {change.number for change in undecided})
+    masked = tuple(  # what went away may have moved them
+        path
+        for path, value in places(output)
+        if isinstance(value, str | dict)
+        and any(MASK in text for text in ([value] if isinstance(value, str) else value))
+    )
+    noted = {change.note for change in undecided if change.part == "observed"}
+    rest = replace(
         plan.seen,
         resolved=output,
-        masked=tuple(_masked(output, ())) if plan.seen.masked else (),
+        masked=masked if plan.seen.masked else (),
         settled=tuple(text for text in plan.seen.settled if text in noted),
     )
-
-
-def _masked(value: Json, path: Path) -> Iterator[Path]:
-    """Where something is not shown: what went away may have moved it."""
-    if isinstance(value, str) and MASK in value:
-        yield path
-    for key, child in children(value):
-        if isinstance(key, str) and MASK in key:
-            yield path
-        yield from _masked(child, (*path, key))
+    return Settled(approval, rest)
 
 
 # What a review asks before a decision stands, in words.

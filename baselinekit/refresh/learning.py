@@ -1,7 +1,7 @@
 """Several replays of one recipe -> the places that vary, and the narrowest placeholder for each."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,14 +12,11 @@ from baselinekit.placeholders.proposals import WIDE, PlaceholderProposal, Write,
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.rows import BY, in_one_order, shuffle
 from baselinekit.tree.equality import is_number, same_json
-from baselinekit.tree.paths import children, of_any_row, render, value_at
+from baselinekit.tree.paths import children, of_any_row, places, render, value_at
 from baselinekit.tree.segments import Wild
 
-# Several replays of one recipe -> the places where they do not agree: leaves that take another value
-# each time, and what no placeholder may hide. The replays are set beside each other by their places.
-# Where that would be a guess (rows in another order, a key that comes and goes) nothing is learnt, and
-# it is said why.
-
+# The replays are set beside each other place by place. Where that would be a guess (rows in another order, a
+# key that comes and goes) nothing is learnt, and it is said why.
 
 RefusalKind = Literal[
     "structural",
@@ -70,20 +67,9 @@ class ReplayView:
     words: Words = field(default_factory=Words)
 
 
-@dataclass(slots=True)
-class Varying:
-    leaves: list[VaryingPlace]
-    refusals: list[UnlearnablePlace]
-
-
-def varying(outputs: Sequence[Json], look: ReplayView) -> Varying:
-    """Every place where the outputs differ, in the order of the first of them."""
-    found = _PlacesFound(look)
-    found.at((), outputs)
-    return Varying(found.leaves, found.refusals)
-
-
 class _PlacesFound:
+    """Every place where the replays differ, in the order of the first of them."""
+
     def __init__(self, look: ReplayView):
         self._look = look
         self.leaves: list[VaryingPlace] = []
@@ -92,13 +78,13 @@ class _PlacesFound:
     def at(self, path: Path, values: Sequence[Json]) -> None:
         types = {json_type(value) for value in values}
         if types == {"object"}:
-            self._objects(path, values)
+            self.objects(path, values)
         elif types == {"array"}:
-            self._arrays(path, values)
+            self.arrays(path, values)
         elif not all(same_json(value, values[0]) for value in values[1:]) and not self._look.agreed(path):
-            self._scalars(path, values, types)
+            self.scalars(path, values, types)
 
-    def _objects(self, path: Path, values: Sequence[Json]) -> None:
+    def objects(self, path: Path, values: Sequence[Json]) -> None:
         for key in dict.fromkeys(key for value in values for key in value):
             there = sum(key in value for value in values)
             where = (*path, key)
@@ -107,16 +93,16 @@ class _PlacesFound:
             elif not self._look.agreed(where):
                 what = f"it is there in {there} of {len(values)} replays"
                 hint = f"if it does not matter, `ignore_fields: [{render(where)}]` (--ignore)"
-                self._refuse(where, "structural", what, hint)
+                self.refuse(where, "structural", what, hint)
 
-    def _arrays(self, path: Path, values: Sequence[Json]) -> None:
+    def arrays(self, path: Path, values: Sequence[Json]) -> None:
         lengths = {len(value) for value in values}
         if len(lengths) > 1:
             if not self._look.agreed(path):
                 what = f"{min(lengths)} to {max(lengths)} elements: a placeholder would hide how many"
                 every = render((*path, Wild.ANY))
                 hint = f"ask for the same ones each time, or `ignore_values: ['{every}']`"
-                self._refuse(path, "array_length", what, hint)
+                self.refuse(path, "array_length", what, hint)
             return
         values = in_one_order(values, self._look.arrays.get(path, ""))
         order = shuffle(values)
@@ -125,27 +111,27 @@ class _PlacesFound:
                 self.at((*path, index), [value[index] for value in values])
         elif not self._look.agreed(path):
             hint = f"if their order means nothing, {_rule(render(path), order)}"
-            self._refuse(path, "order_ambiguous", "the same elements in another order", hint)
+            self.refuse(path, "order_ambiguous", "the same elements in another order", hint)
 
-    def _scalars(self, path: Path, values: Sequence[Json], types: set[str]) -> None:
+    def scalars(self, path: Path, values: Sequence[Json], types: set[str]) -> None:
         stated = types - {"null"}
         if path in self._look.outcomes:
             seen = ", ".join(map(str, dict.fromkeys(values)))
             what = f"it is {seen}: whether it works at all is never noise"
-            self._refuse(path, "outcome", what, "find out why; `compare --repeat` tells how often")
+            self.refuse(path, "outcome", what, "find out why; `compare --repeat` tells how often")
         elif len(stated) > 1 or not stated <= set(_SCALARS):
             named = " or ".join(sorted(types))
             hint = f"let it answer with one type, or `ignore_values: [{render(path) if path else '$'}]`"
-            self._refuse(path, "type", f"it is {named}", hint)
+            self.refuse(path, "type", f"it is {named}", hint)
         elif self._look.numeric and stated == {"number"}:
             numbers = [value for value in values if value is not None]
             width = max(numbers) - min(numbers)
             hint = f"`tolerance: {{{render(path)}: {{abs: {width}}}}}` or more (--tolerance)"
-            self._refuse(path, "numeric", "under `type: numeric` a number has a tolerance", hint)
+            self.refuse(path, "numeric", "under `type: numeric` a number has a tolerance", hint)
         else:
             self.leaves.append(VaryingPlace(path, tuple(values)))
 
-    def _refuse(self, path: Path, kind: RefusalKind, what: str, hint: str) -> None:
+    def refuse(self, path: Path, kind: RefusalKind, what: str, hint: str) -> None:
         self.refusals.append(UnlearnablePlace(path, kind, what, hint))
 
 
@@ -156,11 +142,9 @@ def _rule(path: str, order: str) -> str:
     return f"`arrays: {{{path}: {stated}}}` (--array '{path}={typed}')"
 
 
-# The places that vary from replay to replay -> what stands there on file: the narrowest placeholder that
-# accepts every value seen, or a refusal. A leaf that varies in most rows of an array is taken to vary in
-# all of them. Each row keeps its own lines: one row that describes all the others would accept any
-# number of them.
-
+# What stands at such a place from now on: the narrowest placeholder that accepts every value seen, or a
+# refusal. A leaf that varies in most rows of an array is taken to vary in all of them. Each row keeps its own
+# lines: one row that describes all the others would accept any number of them.
 
 _LONGEST_UNKNOWN = 100
 """Characters of a text of which nothing but its length is known: more of them is what it says."""
@@ -191,7 +175,8 @@ class Lesson:
 
 def learnt(outputs: Sequence[Json], look: ReplayView) -> Lesson:
     """What several outputs of one recipe teach; the first of them is the one that is stored."""
-    found = varying(outputs, look)
+    found = _PlacesFound(look)
+    found.at((), outputs)
     by_shape: dict[Shape, list[VaryingPlace]] = {}
     for leaf in found.leaves:
         by_shape.setdefault(of_any_row(leaf.path), []).append(leaf)
@@ -231,6 +216,10 @@ def _of_shape(
     look: ReplayView,
 ) -> Iterator[Volatile]:
     """One for all rows where most of them vary in the same way, else one for each that does."""
+
+    def indexes(path: Path) -> list[int]:
+        return [key for key in path if isinstance(key, int)]
+
     best = [narrowest(leaf.values, look.write, look.words)[0] for leaf in leaves]
     texts = {proposal.text for proposal in best}
     if len(texts) == 1 and 1 < len(rows) < 2 * len(leaves):
@@ -238,17 +227,13 @@ def _of_shape(
         values = [value_at(output, path) for path in others for output in outputs]
         if accepts_all(best[0].text, values, look.words):
             seen = _each_once(value for leaf in leaves for value in leaf.values)
-            yield Volatile(shape, tuple(sorted(rows, key=_rank)), seen, best[0])
+            yield Volatile(shape, tuple(sorted(rows, key=indexes)), seen, best[0])
             return
     for leaf, proposal in zip(leaves, best, strict=True):
         yield Volatile(leaf.path, (leaf.path,), _each_once(leaf.values), proposal)
 
 
-def _rank(path: Path) -> list[int]:
-    return [key for key in path if isinstance(key, int)]
-
-
-def _each_once(values: Iterator[Json] | Sequence[Json]) -> tuple[Json, ...]:
+def _each_once(values: Iterable[Json]) -> tuple[Json, ...]:
     return tuple({f"{type(value)}{value}": value for value in values}.values())
 
 
@@ -258,7 +243,9 @@ def _refusal(one: Volatile, wholes: Collection[Path]) -> UnlearnablePlace | None
     shown = render(one.path)
     meaning = "compare what it says: --method judge"
     is_root = path == () or path in wholes
-    if is_root and (is_alone(text) or not _keeps_enough(text, one.values)):
+    kept = sum(len("".join(part.split())) for part in split(text) if isinstance(part, str))
+    share = 2 if any(wide in text for wide in WIDE) else 3  # of a text that must stay: half, or a third
+    if is_root and (is_alone(text) or share * kept < min(map(len, one.values))):
         what = "all of it varies: a placeholder for it would accept anything"
         return UnlearnablePlace(path, "root_value", what, f"ask for what is steady, or {meaning}")
     long = any(isinstance(v, str) and (len(v) > _LONGEST_UNKNOWN or "\n" in v) for v in one.values)
@@ -269,16 +256,8 @@ def _refusal(one: Volatile, wholes: Collection[Path]) -> UnlearnablePlace | None
     return None
 
 
-def _keeps_enough(text: str, values: Sequence[str]) -> bool:
-    """Whether a third of a text stays what it is; a half, where the rest could be anything."""
-    kept = sum(len("".join(part.split())) for part in split(text) if isinstance(part, str))
-    share = 2 if any(wide in text for wide in WIDE) else 3
-    return share * kept >= min(map(len, values))
-
-
-# Values that a clock writes, mostly in whole seconds: replays within the same second agree on them by
-# chance, so that those who repeat wait for the next one.
-
+# Values that a clock writes, mostly in whole seconds: replays within one second agree on them by chance, so
+# whoever repeats waits for the next second.
 
 TICK = 1.1
 """Seconds after which a clock of whole seconds shows another time for certain."""
@@ -294,4 +273,4 @@ def is_moment(value: Json) -> bool:
 
 def tells_time(output: Json) -> bool:
     """Whether a moment is anywhere in an output."""
-    return is_moment(output) or any(tells_time(child) for _, child in children(output))
+    return any(is_moment(value) for _, value in places(output))

@@ -76,10 +76,6 @@ def _typing(dialog: Dialog, typed: str, key: str) -> Turn:
     return Turn(replace(dialog, typed=typed))
 
 
-# A review as a machine: keys go in, a scene comes out, and what was decided is a table until somebody
-# writes it down. Nothing here knows a terminal.
-
-
 _YES = ("y", "Y")
 Answer = Callable[[str], None]
 
@@ -151,18 +147,20 @@ class Review:
         if not self.ledger.in_sight and self.ledger.is_all_skipped:
             self.ended = "write"  # nothing is to be written, so nobody is asked
 
-    def _all_as(self, verb: Verb, members: Sequence[Member]) -> None:
+    def decide(self, verb: Verb, members: Sequence[Member] | None = None) -> None:
+        """Of these members, or of the question in sight."""
+        members = self.ledger.in_sight if members is None else members
         if members:
             self._decide(dict.fromkeys(members, Decision(verb)))
 
-    def _accept(self) -> None:
+    def accept(self) -> None:
         members = self.ledger.in_sight
         blocked = next((change.blocked for _, change in map(self._changed, members) if change.blocked), None)
         if blocked is not None:
             self._said = f"it cannot be accepted: {blocked.message}: p and g can help"
             return
         changes = [self._changed(one)[1] for one in members]
-        self._confirmed(changes, lambda: self._all_as("accept", members))
+        self._confirmed(changes, lambda: self.decide("accept", members))
 
     def _confirmed(self, changes: Sequence[Change], go_on: Callable[[], None]) -> None:
         """At once, or after a question in words where somebody may rely on what would change."""
@@ -173,21 +171,18 @@ class Review:
             dialog = Dialog(words, keys_of("y yes", "n no"))
             self._ask(dialog, lambda key: go_on() if key in _YES else None)
 
-    def _one(self, verb: Verb) -> None:
-        self._all_as(verb, self.ledger.in_sight)
-
-    def _every(self, verb: Verb) -> None:
+    def decide_all(self, verb: Verb) -> None:
         """What remains, here or everywhere: one question, and one more for what is risky."""
         n = self.ledger.in_sight[0][0]
         members, here = self.ledger.remaining(), self.ledger.remaining(n)
         baselines = len({n for n, _ in members})
         if len(members) == 1:
-            self._accept() if verb == "accept" else self._one(verb)
+            self.accept() if verb == "accept" else self.decide(verb)
             return
 
         def answer(key: str) -> None:
             chosen = members if key in _YES else here if key == "b" and baselines > 1 else []
-            self._accept_all(chosen) if verb == "accept" else self._all_as(verb, chosen)
+            self._accept_all(chosen) if verb == "accept" else self.decide(verb, chosen)
 
         id = self.plans[n].baseline.id
         self._ask(everything(verb, len(members), baselines, (id, len(here))), answer)
@@ -199,14 +194,14 @@ class Review:
         if len(free) < len(members):
             self._said = f"{len(members) - len(free)} cannot be accepted"
         if not risky:
-            self._all_as("accept", free)
+            self.decide("accept", free)
             return
         plain = [one for one in free if one not in risky]
         words = confirmation([self._changed(one)[1] for one in free if one in risky])
         dialog = Dialog(words, keys_of("y these as well", "n ask me about each of them"))
-        self._ask(dialog, lambda key: self._all_as("accept", free if key in _YES else plain))
+        self._ask(dialog, lambda key: self.decide("accept", free if key in _YES else plain))
 
-    def _placeholder(self) -> None:
+    def ask_for_placeholder(self) -> None:
         members = [self._changed(one) for one in self.ledger.in_sight]
         self._said = next((why for _, change in members if (why := no_placeholder(change))), "")
         if not self._said:
@@ -224,7 +219,7 @@ class Review:
         decision = Decision("placeholder", text)
         self._confirmed(after, lambda: self._decide(dict.fromkeys(members, decision)))
 
-    def _ignore(self) -> None:
+    def ask_for_rule(self) -> None:
         members = [self._changed(one) for one in self.ledger.in_sight]
         self._said = next((why for _, change in members if (why := no_rule(change))), "")
         if self._said:
@@ -256,7 +251,7 @@ class Review:
         else:
             self._dialog = now.dialog
 
-    def _members(self) -> None:
+    def take_apart(self) -> None:
         members = self.ledger.in_sight
         if len(members) == 1:
             self._said = "it is one change only"
@@ -264,10 +259,10 @@ class Review:
         self.ledger.take_apart(members)
         self._said = f"{len(members)} questions instead of one"
 
-    def _undo(self) -> None:
+    def undo(self) -> None:
         self._said = "" if self.ledger.undo() else "nothing is decided yet"
 
-    def _quit(self) -> None:
+    def quit(self) -> None:
         if self.ledger.is_all_skipped:
             self.ended = "write"
             return
@@ -283,31 +278,31 @@ class Review:
         if key in ENTER or key in _YES:
             self.ended = "write"
         elif key in ("n", "N", "q"):
-            self._quit()
+            self.quit()
         elif key == "u":
-            self._undo()
+            self.undo()
 
-    def _toggle_info(self) -> None:
+    def toggle_info(self) -> None:
         self._info = not self._info
 
-    def _show_help(self) -> None:
+    def show_help(self) -> None:
         self._help = True
 
 
 _COMMANDS: dict[str, Callable[[Review], None]] = {
-    "a": Review._accept,
-    "r": lambda review: review._one("reject"),
-    "s": lambda review: review._one("skip"),
-    "A": lambda review: review._every("accept"),
-    "R": lambda review: review._every("reject"),
-    "S": lambda review: review._every("skip"),
-    "p": Review._placeholder,
-    "g": Review._ignore,
-    "m": Review._members,
-    "i": Review._toggle_info,
-    "u": Review._undo,
-    "?": Review._show_help,
-    "q": Review._quit,
+    "a": Review.accept,
+    "r": lambda review: review.decide("reject"),
+    "s": lambda review: review.decide("skip"),
+    "A": lambda review: review.decide_all("accept"),
+    "R": lambda review: review.decide_all("reject"),
+    "S": lambda review: review.decide_all("skip"),
+    "p": Review.ask_for_placeholder,
+    "g": Review.ask_for_rule,
+    "m": Review.take_apart,
+    "i": Review.toggle_info,
+    "u": Review.undo,
+    "?": Review.show_help,
+    "q": Review.quit,
 }
 
 

@@ -1,6 +1,6 @@
 """How much a change puts at risk, which changes are the same, and whether a pending response is stale."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 
 from baselinekit.kinds.kind import OutcomePlace
@@ -49,20 +49,24 @@ def _types(value: Json) -> frozenset[str] | None:
 # The same change in many baselines: whoever has approved it once has approved it everywhere.
 
 
-_Key = tuple[str, str, str, str, str]
-
-
 def grouped(plans: Sequence[RefreshPlan]) -> tuple[Group, ...]:
     """Every change in one group, the greatest first: those at the same place, of one kind, between values of
     the same types. Objects are of one type if they have the same keys: a user more is not an order more."""
-    members: dict[_Key, list[tuple[int, int]]] = {}
+    alike: dict[tuple[str, ...], list[tuple[int, Change]]] = {}
     for n, plan in enumerate(plans):
         for change in plan.changes:
-            members.setdefault(_key(change), []).append((n, change.number))
-    groups = []
-    for key, found in members.items():
-        first = plans[found[0][0]].changes[found[0][1]]
-        groups.append(Group(key[0], first.kind, _worst(plans, found), tuple(found)))
+            types = _type(change.before), _type(change.after)
+            key = pattern(change.path), change.kind, *types, change.part
+            alike.setdefault(key, []).append((n, change))
+    groups = [
+        Group(
+            key[0],
+            members[0][1].kind,
+            max((change.risk for _, change in members), key=RISKS.index),
+            tuple((n, change.number) for n, change in members),
+        )
+        for key, members in alike.items()
+    ]
     return tuple(sorted(groups, key=lambda group: -len({n for n, _ in group.members})))
 
 
@@ -74,19 +78,10 @@ def pattern(path: Path) -> str:
     return text or "$"
 
 
-def _key(change: Change) -> _Key:
-    types = _type(change.before), _type(change.after)
-    return pattern(change.path), change.kind, *types, change.part
-
-
 def _type(value: Json) -> str:
     if value is ABSENT:
         return "absent"
     return f"object {sorted(value)}" if isinstance(value, dict) else json_type(value)
-
-
-def _worst(plans: Sequence[RefreshPlan], members: Iterable[tuple[int, int]]) -> Risk:
-    return max((plans[n].changes[number].risk for n, number in members), key=RISKS.index)
 
 
 # Whether what came back still belongs to the baseline: it was set against one output, by some rules.
@@ -96,5 +91,5 @@ def compared_with(baseline: Baseline) -> str:
     """A short name for the output and the rules of a baseline: of any others it is another one. In which
     order the keys of an object stand does not matter."""
     output = baseline.baseline.output if baseline.baseline else None
-    told = f"{canonical(output)}\n{baseline.comparison!r}"
-    return blake2b(told.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    text = f"{canonical(output)}\n{baseline.comparison!r}"
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()

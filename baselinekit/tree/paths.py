@@ -228,6 +228,13 @@ def children(value: Json) -> Iterator[tuple[str | int, Json]]:
         yield from enumerate(value)
 
 
+def places(value: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
+    """Every place of a document with its path, the document itself first."""
+    yield path, value
+    for key, child in children(value):
+        yield from places(child, (*path, key))
+
+
 def roots(pattern: Pattern, output: Json) -> list[Path]:
     """From where a path leads somewhere in an HTTP output: from the whole of it, from its body, or both.
     `$…` and `**…` always mean the whole, which has the body in it."""
