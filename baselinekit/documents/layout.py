@@ -127,9 +127,9 @@ class Layout:
         flow = not self.language.blocks or node.in_flow
         nicely = not (flow or anchor or self.plainly)
         was_flow = node.kind in (MAPPING, SEQUENCE) and node.style == "flow" and node.size > 0
-        if nicely and isinstance(value, dict | list) and value:
-            if not was_flow or len(self.language.flow(value)) > LONGEST_FLOW:
-                return self._replace_by_block(node, parent, value)
+        is_structure = isinstance(value, dict | list) and value
+        if nicely and is_structure and (not was_flow or len(self.language.flow(value)) > LONGEST_FLOW):
+            return self._replace_by_block(node, parent, value)
         block = self._replace_by_text_block(node, parent, value) if nicely else None
         if block is not None:
             return block
