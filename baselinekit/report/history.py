@@ -53,7 +53,7 @@ def _letter(run: KeptRun) -> str:
 
 
 def _table(trends: Sequence[Trend], style: Style, bars: bool, everything: bool) -> Iterator[str]:
-    doubtful = sorted((one for one in trends if everything or not _is_calm(one)), key=_worst_first)
+    doubtful = sorted((one for one in trends if everything or not _is_calm(one)), key=worst_first)
     shown = doubtful if everything else doubtful[:_MOST_ROWS]
     if shown:
         wide = max(8, *(len(one_line(trend.id)) for trend in shown))
@@ -78,7 +78,7 @@ def _is_calm(trend: Trend) -> bool:
     return all(one.outcome in ("passed", "skipped") for one in trend.seen)
 
 
-def _worst_first(trend: Trend) -> tuple[float, int, str]:
+def worst_first(trend: Trend) -> tuple[float, int, str]:
     rate = trend.pass_rate
     return (1.0 if rate is None else rate, -trend.flips, trend.id)
 

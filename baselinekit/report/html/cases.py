@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Result
-from baselinekit.model.values import Json
 from baselinekit.report.differences import DiffLine, Tone, describe_rest, unified
 from baselinekit.report.evals.evalreport import grades_of, telling
 from baselinekit.report.evals.terms import evidence, format_share
@@ -77,24 +76,21 @@ def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[Child]], k
 
 
 def _sides(result: Result) -> Markup | None:
-    """Expected beside actual, as far as a grader knows of both; else what came, alone."""
-    told = dict(evidence(result))
-    expected, actual = told.get("Expected"), told.get("Actual")
+    """Expected beside actual, as far as a grader knows of both; else what came, alone: then nothing in it is
+    less or more than something else."""
+    sides = dict(evidence(result))
+    expected, actual = sides.get("Expected"), sides.get("Actual")
     if expected is not None and actual is not None:
         shown, head = differences.lines(list(_lines(expected, actual))), "expected and actual"
     elif (alone := actual if expected is None else expected) is not None:
-        shown, head = _alone(alone), "actual" if expected is None else "expected"
+        head = "actual" if expected is None else "expected"
+        lines = first_lines(alone, _MOST_LINES) or ['""']
+        more = [element("div", line, class_="said") for line in lines[_MOST_LINES:]]
+        first = [element("div", line) for line in lines[:_MOST_LINES]]
+        shown = element("div", first, more, class_="lines plain")
     else:
         return None
     return element("section", element("h3", element("code", head)), shown, class_="diff")
-
-
-def _alone(text: str) -> Markup:
-    """An output that nothing stands beside: nothing in it is less or more than something else."""
-    lines = first_lines(text, _MOST_LINES) or ['""']
-    shown = [element("div", line) for line in lines[:_MOST_LINES]]
-    more = [element("div", line, class_="said") for line in lines[_MOST_LINES:]]
-    return element("div", shown, more, class_="lines plain")
 
 
 def _lines(expected: str, actual: str) -> Iterator[DiffLine]:
@@ -155,7 +151,9 @@ def _outcome(outcome: str, verdict: str | None) -> Markup:
 def _details(grade: Grade) -> Markup | None:
     """What the grader noted: of that which every grader has, the sides stand above already."""
     noted = [
-        (name, value) for name, value in grade.details.items() if name not in _SHOWN_ABOVE and _says(value)
+        (name, value)
+        for name, value in grade.details.items()
+        if name not in _SHOWN_ABOVE and value not in (None, "", [], {})
     ]
     if not noted:
         return None
@@ -164,10 +162,6 @@ def _details(grade: Grade) -> Markup | None:
         for name, value in noted[:_MOST_DETAILS]
     ]
     return element("dl", rows, class_="noted")
-
-
-def _says(value: Json) -> bool:
-    return value not in (None, "", [], {})
 
 
 def _attempts(attempts: Sequence[Attempt], result: Result) -> Markup:

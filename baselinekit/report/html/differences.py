@@ -1,7 +1,7 @@
 """The lines of a difference in HTML, laid out so that one structure serves two readings: one column under the
 other, or old and new beside each other. The style alone decides which."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 from baselinekit.report.differences import DiffLine
@@ -39,11 +39,11 @@ def _pair(gone: list[str], came: list[str]) -> Markup:
     if len(gone) == len(came):
         both = [_marked(old, new) for old, new in zip(gone, came, strict=True)]
         left, right = [old for old, _ in both], [new for _, new in both]
-    return element("div", _side("gone", left), _side("came", right), class_="pair")
-
-
-def _side(tone: str, texts: Sequence[Markup | str]) -> Markup:
-    return element("div", [element("div", text) for text in texts], class_=tone)
+    sides = [
+        element("div", [element("div", text) for text in texts], class_=tone)
+        for tone, texts in (("gone", left), ("came", right))
+    ]
+    return element("div", sides, class_="pair")
 
 
 def _between(text: str) -> Markup:
@@ -79,11 +79,6 @@ def _with_mark(text: str, start: int, end: int) -> Markup:
 
 
 def _alike(old: str, new: str) -> int:
-    return next(_parting(old, new))
-
-
-def _parting(old: str, new: str) -> Iterator[int]:
-    for number, (left, right) in enumerate(zip(old, new, strict=False)):
-        if left != right:
-            yield number
-    yield min(len(old), len(new))
+    """How many characters two texts begin with alike."""
+    pairs = enumerate(zip(old, new, strict=False))
+    return next((number for number, (left, right) in pairs if left != right), min(len(old), len(new)))

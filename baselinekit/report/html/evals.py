@@ -67,29 +67,22 @@ def _metrics(metrics: Sequence[Metric]) -> Iterator[Markup]:
 
 
 def _metric(metric: Metric) -> list[Child]:
+    least = "" if metric.threshold is None else f"{metric.threshold:g}"
+    met: Child = ""
+    if metric.met is not None:
+        word, tone = ("PASS", "passed") if metric.met else ("FAIL", "failed")
+        met = element("span", word, class_=f"outcome {tone}")
     if metric.value is None:
         none = element("span", "none", class_="dim")
-        return [metric.name, metric.view, none, "", "", "", _least(metric), _met(metric)]
-    between = ""
-    picture: Markup = Markup("")
+        return [metric.name, metric.view, none, "", "", "", least, met]
+    between, picture = "", Markup("")
     if metric.low is not None and metric.high is not None:
         between = f"{format_share(metric.low)} to {format_share(metric.high)}"
         label = f"{metric.name} {format_share(metric.value)}, {between}"
         picture = svg.interval(metric.value, metric.low, metric.high, metric.threshold, label)
-    counted = f"{metric.count:,}" if metric.count else ""
+    count = f"{metric.count:,}" if metric.count else ""
     value = element("b", format_share(metric.value))
-    return [metric.name, metric.view, value, between, picture, counted, _least(metric), _met(metric)]
-
-
-def _least(metric: Metric) -> str:
-    return "" if metric.threshold is None else f"{metric.threshold:g}"
-
-
-def _met(metric: Metric) -> Child:
-    if metric.met is None:
-        return ""
-    said, tone = ("PASS", "passed") if metric.met else ("FAIL", "failed")
-    return element("span", said, class_=f"outcome {tone}")
+    return [metric.name, metric.view, value, between, picture, count, least, met]
 
 
 def _groups(report: Report) -> Iterator[Markup]:
@@ -100,7 +93,9 @@ def _groups(report: Report) -> Iterator[Markup]:
     whole = {**found, "total": found["total_evals"]}
     for name, counts in [*found["by_category"].items(), *_categories(report), ("all", whole)]:
         rate = counts["pass_rate_of_decided"]
-        figures = [_count(counts[word], word) for word in _COLUMNS]
+        figures = [
+            element("span", f"{counts[word]:,}", class_=word) if counts[word] else "0" for word in _COLUMNS
+        ]
         rows.append([name, f"{counts['total']:,}", *figures, "none" if rate is None else format_share(rate)])
     by_category = table("By category", heads, rows, "figures")
     graders: list[list[Child]] = [
@@ -124,10 +119,6 @@ def _categories(report: Report) -> Iterator[tuple[str, dict[str, Json]]]:
             of.setdefault(result.case.category, []).append(result)
     for name, results in sorted(of.items())[:_MOST_NAMED]:
         yield cut_line(name, 80), evalreport.counted(results)
-
-
-def _count(number: int, word: str) -> Child:
-    return element("span", f"{number:,}", class_=word) if number else "0"
 
 
 def _judges(report: Report) -> Iterator[Markup]:
@@ -185,8 +176,10 @@ def _earlier(earlier: Earlier) -> Iterator[Markup]:
     for why, number in beside.incomparable(earlier).items():
         yield element("p", f"{number:,} not comparable: {cut_line(why)}")
     for ids, word in ((earlier.added, "New"), (earlier.gone, "Gone")):
+        names = [element("code", cut_line(id, 200)) for id in ids[:_MOST_NAMED]]
+        more = f" … and {len(ids) - _MOST_NAMED:,} more" if len(ids) > _MOST_NAMED else None
         if ids:
-            yield element("p", f"{word}: ", _named(ids))
+            yield element("p", f"{word}: ", names[0], [joined(", ", name) for name in names[1:]], more)
     yield from (element("p", hint, class_="dim") for hint in beside.hints(earlier))
 
 
@@ -210,12 +203,3 @@ def _case(case: CaseChange) -> list[Child]:
 
 def _verdict(word: str) -> Markup:
     return element("span", word, class_=f"outcome {_TONES[word]}")
-
-
-def _named(ids: Sequence[str]) -> Markup:
-    shown = [
-        joined(", " if place else None, element("code", cut_line(id, 200)))
-        for place, id in enumerate(ids[:_MOST_NAMED])
-    ]
-    more = f" … and {len(ids) - _MOST_NAMED:,} more" if len(ids) > _MOST_NAMED else None
-    return joined(shown, more)

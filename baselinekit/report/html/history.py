@@ -1,12 +1,11 @@
 """The same as one self-contained page."""
 
-from collections.abc import Iterator
-
 from baselinekit.model.history import History, Trend
 from baselinekit.model.results import Moment
+from baselinekit.report.history import worst_first
 from baselinekit.report.html import svg
-from baselinekit.report.html.markup import Markup, element, joined, page
-from baselinekit.report.html.style import STYLE
+from baselinekit.report.html.markup import Markup, element, joined, page, read_asset
+from baselinekit.report.html.page import figure
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import format_seconds
 
@@ -24,7 +23,7 @@ _NUMBERS = {"Passed", "Flips", "Runs", "Median", "95 % within"}
 
 
 def render_history(history: History) -> str:
-    trends = sorted(history.trends, key=lambda trend: (_rate(trend), -trend.flips, trend.id))
+    trends = sorted(history.trends, key=worst_first)
     shown, cut = trends[:MOST_ROWS], len(trends) - MOST_ROWS
     head = [
         element("th", name, scope="col", class_="number" if name in _NUMBERS else None) for name in _COLUMNS
@@ -41,7 +40,9 @@ def render_history(history: History) -> str:
             ),
         ),
     )
-    return page(f"History of {len(trends):,} baselines – baselinekit", STYLE + _STYLE, "", body)
+    return page(
+        f"History of {len(trends):,} baselines – baselinekit", read_asset("page.css") + _STYLE, "", body
+    )
 
 
 def _header(history: History) -> Markup:
@@ -57,11 +58,7 @@ def _header(history: History) -> Markup:
         element("p", f"{runs[0].started} to {runs[-1].started}", class_="dim"),
     )
     picture = svg.outcomes([run.summary for run in runs[-svg.MOST :]], label)
-    return element("header", about, element("div", picture, element("small", label), class_="figure"))
-
-
-def _rate(trend: Trend) -> float:
-    return 1.0 if trend.pass_rate is None else trend.pass_rate
+    return element("header", about, figure(picture, label))
 
 
 def _row(trend: Trend) -> Markup:
@@ -75,16 +72,14 @@ def _row(trend: Trend) -> Markup:
         format_seconds(trend.median),
         format_seconds(trend.tail),
     )
+    scores = [
+        element("div", element("small", f"{cut_line(name, 80)}: {values[0]:g} at first, {values[-1]:g} now"))
+        for name, values in trend.scores.items()
+    ]
     return element(
         "tr",
-        element("th", element("code", cut_line(trend.id, 200)), list(_scores(trend)), scope="row"),
+        element("th", element("code", cut_line(trend.id, 200)), scores, scope="row"),
         [element("td", number, class_="number") for number in numbers],
         element("td", svg.spark(moments)),
         element("td", cut_line(since, 120), class_="dim"),
     )
-
-
-def _scores(trend: Trend) -> Iterator[Markup]:
-    for name, values in trend.scores.items():
-        said = f"{cut_line(name, 80)}: {values[0]:g} at first, {values[-1]:g} now"
-        yield element("div", element("small", said))

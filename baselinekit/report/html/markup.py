@@ -8,6 +8,7 @@ from base64 import b64encode
 from collections.abc import Iterable
 from functools import cache
 from hashlib import sha256
+from pathlib import Path
 
 from baselinekit.escape import html
 
@@ -15,22 +16,8 @@ _EMPTY = {"input", "meta"}
 _ELEMENTS = {
     *_EMPTY,
     *("aside", "b", "body", "button", "caption", "code", "dd", "details", "div", "dl", "dt", "fieldset"),
-    *(
-        "footer",
-        "h1",
-        "h2",
-        "h3",
-        "head",
-        "header",
-        "kbd",
-        "label",
-        "legend",
-        "li",
-        "main",
-        "mark",
-        "ol",
-        "p",
-    ),
+    *("footer", "h1", "h2", "h3", "head", "header", "kbd", "label", "legend", "li", "main", "mark", "ol"),
+    "p",
     *("section", "small", "span", "summary", "table", "tbody", "td", "th", "thead", "title", "tr", "ul"),
     *("svg", "rect", "circle", "polyline"),
 }
@@ -74,12 +61,19 @@ def joined(*children: Child) -> Markup:
     return Markup("".join(parts))
 
 
+def read_asset(name: str) -> str:
+    """`page.css` or `page.js`, which stand beside this file. The script only adds filters: a report is read
+    without it."""
+    return Path(__file__).with_name(name).read_text("utf-8")
+
+
 def page(title: str, style: str, script: str, body: Markup) -> Markup:
     """A whole document that loads nothing, and runs this one script and nothing else."""
+    digests = [b64encode(sha256(text.encode()).digest()).decode() for text in (style, script)]
     policy = (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; "
         "base-uri 'none'; form-action 'none'"
-    )
+    ).format(*digests)
     head = joined(
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=policy),
@@ -98,14 +92,12 @@ def page(title: str, style: str, script: str, body: Markup) -> Markup:
 def _attribute(name: str, value: Value) -> str:
     if value is None or value is False:
         return ""
-    plain = _plain(name)
-    if value is True:
-        return f" {plain}"
-    return f' {plain}="{html(str(value))}"'
+    plain = _attribute_name(name)
+    return f" {plain}" if value is True else f' {plain}="{html(str(value))}"'
 
 
 @cache
-def _plain(name: str) -> str:
+def _attribute_name(name: str) -> str:
     plain = name.rstrip("_").replace("_", "-")
     if plain not in _ATTRIBUTES:
         raise ValueError(f"no attribute of a report: {plain}")
@@ -117,7 +109,3 @@ def _verbatim(tag: str, text: str) -> Markup:
     if "</" in text or "<!--" in text:
         raise ValueError(f"this would end the {tag}")
     return Markup(f"<{tag}>{text}</{tag}>")
-
-
-def _digest(text: str) -> str:
-    return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from baselinekit.model.results import OUTCOMES, Against, Report
 from baselinekit.report import weakened
 from baselinekit.report.html import evals, results, svg
-from baselinekit.report.html.markup import Markup, element, joined, page
-from baselinekit.report.html.style import SCRIPT, STYLE
+from baselinekit.report.html.markup import Markup, element, joined, page, read_asset
 from baselinekit.report.values import cut_line, short
 from baselinekit.report.wording import (
     collect_warnings,
@@ -35,12 +34,19 @@ def render(report: Report) -> str:
         room -= len(inside or "")
         bare += inside is None and result.outcome != "passed"
         rows.append(results.row(number, result, inside, report.trends.moments.get(result.id, ())))
+    notes = collect_warnings(report)[:_MOST_WARNINGS]
+    if left_out := len(ordered) - len(shown):
+        notes.append(f"{left_out:,} more results are not in this page: it would be too large (-o x.json)")
+    if bare:
+        cut = f"the details of {bare:,} results are left out"
+        notes.append(f"{cut}: the page would be too large (-o x.json)")
+    aside = [element("p", cut_line(note)) for note in notes]
     body = joined(
         _header(report),
-        _said([*collect_warnings(report)[:_MOST_WARNINGS], *_cut(bare, len(ordered) - len(shown))]),
+        element("aside", aside, aria_label="Notes on the run") if aside else None,
         element(
             "main",
-            _revised(report.against),
+            _weakened(report.against) if report.against else None,
             evals.sections(report),
             _tools(report),
             element("h2", "Results"),
@@ -49,77 +55,46 @@ def render(report: Report) -> str:
         ),
         _footer(report),
     )
-    return page(f"{headline(report)} – baselinekit", STYLE, SCRIPT, body)
-
-
-def _cut(bare: int, rows: int) -> Iterator[str]:
-    if rows:
-        yield f"{rows:,} more results are not in this page: it would be too large (-o x.json)"
-    if bare:
-        yield f"the details of {bare:,} results are left out: the page would be too large (-o x.json)"
+    return page(f"{headline(report)} – baselinekit", read_asset("page.css"), read_asset("page.js"), body)
 
 
 def _header(report: Report) -> Markup:
-    tally = [
-        element("li", element("b", text), class_=outcome) for outcome, text in count_outcomes(report)
-    ] or [element("li", "nothing ran")]
-    facts = cut_line(
-        " · ".join(part for part in (report.started, report.command, report.commit or "") if part), 300
-    )
+    outcomes = [element("li", element("b", text), class_=outcome) for outcome, text in count_outcomes(report)]
+    stated = " · ".join(filter(None, (report.started, report.command, report.commit)))
+    name, but = evals.title(report), describe_incomplete(report)
+    whole, bad = len(report.results), sum(result.outcome != "passed" for result in report.results)
+    verdict = f"{bad:,} of {whole:,} did not pass" if bad or not whole else f"All {whole:,} passed"
     about = element(
         "div",
-        element("h1", element("small", _whose(report)), _verdict(report), _but(report)),
-        element("ul", tally, class_="tally"),
-        element("p", facts, class_="dim"),
+        element(
+            "h1",
+            element("small", f"baselinekit · {name}" if name else "baselinekit"),
+            verdict,
+            element("span", f" ({but})", class_="but") if but else None,
+        ),
+        element("ul", outcomes or element("li", "nothing ran"), class_="tally"),
+        element("p", cut_line(stated, 300), class_="dim"),
     )
     return element("header", about, _pictures(report))
-
-
-def _whose(report: Report) -> str:
-    name = evals.title(report)
-    return f"baselinekit · {name}" if name else "baselinekit"
-
-
-def _verdict(report: Report) -> str:
-    whole = len(report.results)
-    bad = sum(result.outcome != "passed" for result in report.results)
-    return f"{bad:,} of {whole:,} did not pass" if bad or not whole else f"All {whole:,} passed"
-
-
-def _but(report: Report) -> Markup | None:
-    """Why it is not all, or not enough."""
-    return (
-        element("span", f" ({describe_incomplete(report)})", class_="but")
-        if describe_incomplete(report)
-        else None
-    )
 
 
 def _pictures(report: Report) -> Iterator[Markup]:
     past = [run.summary for run in report.trends.runs]
     if past:
         label = f"The last {len(past[-svg.MOST :]) + 1:,} runs"
-        yield _figure(svg.outcomes([*past[1 - svg.MOST :], report.summary], label), label)
+        yield figure(svg.outcomes([*past[1 - svg.MOST :], report.summary], label), label)
     times = [result.seconds for result in report.results if result.seconds]
     span = f"{format_brief(min(times))} to {format_brief(max(times))}" if times else ""
     if picture := svg.spread(times, f"How long each took: {span}"):
-        yield _figure(picture, f"{span} each")
+        yield figure(picture, f"{span} each")
 
 
-def _figure(picture: Markup, caption: str) -> Markup:
+def figure(picture: Markup, caption: str) -> Markup:
     return element("div", picture, element("small", caption), class_="figure")
 
 
-def _said(texts: list[str]) -> Markup | None:
-    if not texts:
-        return None
-    return element("aside", [element("p", cut_line(text)) for text in texts], aria_label="Notes on the run")
-
-
-def _revised(against: Against | None) -> Iterator[Markup]:
+def _weakened(against: Against) -> Iterator[Markup]:
     """What the change does to the baselines themselves."""
-    if against is None:
-        return
     yield element("h2", weakened.headline(against))
     if not against.changes:
         return
@@ -183,7 +158,9 @@ def _tools(report: Report) -> Markup:
 
 def _run(report: Report) -> Iterator[Markup]:
     facts = {"started": report.started, "took": format_duration(report.seconds), "command": report.command}
-    facts |= _of_suite(report)
+    if report.suite is not None:
+        suite = {"suite": report.suite.name, "version of the suite": report.suite.version}
+        facts |= {name: text for name, text in suite.items() if text}
     facts |= {"tool": report.tool, "configuration": report.config or "none", "run": report.id}
     facts |= {short(name): short(value, 200) for name, value in sorted(report.environment.items())}
     yield element("h2", "The run")
@@ -192,26 +169,10 @@ def _run(report: Report) -> Iterator[Markup]:
     )
 
 
-def _of_suite(report: Report) -> dict[str, str]:
-    if report.suite is None:
-        return {}
-    facts = {"suite": report.suite.name, "version of the suite": report.suite.version or ""}
-    return {name: text for name, text in facts.items() if text}
-
-
 def _footer(report: Report) -> Markup:
-    keys = element(
-        "p",
-        *("Keys: ", element("kbd", "/"), " filter, ", element("kbd", "j"), " and ", element("kbd", "k")),
-        *(
-            " next and previous, ",
-            element("kbd", "Enter"),
-            " open or close, ",
-            element("kbd", "Esc"),
-            " clear.",
-        ),
-        class_="keys",
-    )
+    slash, j, k, enter, escape = (element("kbd", key) for key in ("/", "j", "k", "Enter", "Esc"))
+    parts = "Keys: ", slash, " filter, ", j, " and ", k, " next and previous, ", enter
+    keys = element("p", parts, " open or close, ", escape, " clear.", class_="keys")
     return element(
         "footer", element("div", keys, class_="only-script", hidden=True), element("p", report.tool)
     )

@@ -22,6 +22,7 @@ _BOUNDS = Bounds(blocks=200, lines=400)
 _MOST_EXPLAINED = 40
 _MOST_DRIFTS = 50
 _MOST_NOTES = 20
+_MOST_REASONS = 20
 
 
 def row(number: int, result: Result, details: Markup | None, moments: tuple[Moment, ...]) -> Markup:
@@ -47,39 +48,33 @@ def row(number: int, result: Result, details: Markup | None, moments: tuple[Mome
 
 def inside(result: Result) -> Markup | None:
     """What there is to say of a result; of one that passed only what is noteworthy."""
-    noted = result.notes or result.environment_drift or describe_reason(result) or cases.is_noteworthy(result)
+    reason, usage = describe_reason(result), describe_usage(result.usage)
+    noted = result.notes or result.environment_drift or reason or cases.is_noteworthy(result)
     if result.outcome == "passed" and not noted:
         return None
-    where = element(
-        "p",
-        element("span", cut_line(format_place(result)), class_="place"),
-        element("code", cut_line(result.target)) if result.target else None,
-        element("span", describe_usage(result.usage), class_="dim") if describe_usage(result.usage) else None,
-        element("span", f"{result.attempts} attempts", class_="dim") if result.attempts > 1 else None,
-        class_="where",
-    )
-    reasons = [element("p", cut_line(line)) for line in describe_reason(result).splitlines()[:20]]
+    code = explain(result.code) if result.code else None
+    more = element("code", f"baselinekit explain {result.code}")
     shown, left_out = blocks(result, bounds=_BOUNDS)
+    refresh = refresh_command([result]) if select_renewable([result]) else ""
     return joined(
-        where,
-        reasons,
-        _code(result),
+        element(
+            "p",
+            element("span", cut_line(format_place(result)), class_="place"),
+            element("code", cut_line(result.target)) if result.target else None,
+            element("span", usage, class_="dim") if usage else None,
+            element("span", f"{result.attempts} attempts", class_="dim") if result.attempts > 1 else None,
+            class_="where",
+        ),
+        [element("p", cut_line(line)) for line in reason.splitlines()[:_MOST_REASONS]],
+        element("p", f"{result.code}: {code.title}. More: ", more, class_="dim") if code else None,
         [_block(block) for block in shown],
         element("p", describe_unshown(left_out), class_="dim") if left_out else None,
         cases.behind(result),
         _drift(result),
         [element("p", f"note: {cut_line(note)}", class_="dim") for note in result.notes[:_MOST_NOTES]],
         _explained(result),
-        _renew(result),
+        element("p", "Right as it is now? ", element("code", refresh), class_="renew") if refresh else None,
     )
-
-
-def _code(result: Result) -> Markup | None:
-    code = explain(result.code) if result.code else None
-    if not code:
-        return None
-    more = element("code", f"baselinekit explain {result.code}")
-    return element("p", f"{result.code}: {code.title}. More: ", more, class_="dim")
 
 
 def _block(block: Block) -> Markup:
@@ -122,9 +117,3 @@ def _explained(result: Result) -> Markup | None:
     more = len(result.explanation) - _MOST_EXPLAINED
     rest = element("div", f"… and {more:,} more lines") if more > 0 else None
     return element("details", element("summary", "In words"), element("div", said, rest, class_="said"))
-
-
-def _renew(result: Result) -> Markup | None:
-    if not select_renewable([result]):
-        return None
-    return element("p", "Right as it is now? ", element("code", refresh_command([result])), class_="renew")

@@ -15,7 +15,9 @@ from baselinekit.model.ratings import Agreement, JudgeFacts
 from baselinekit.model.results import CaseChange, Earlier, Metric, MetricChange, Report, Result, SuiteFacts
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.html import svg
-from baselinekit.report.html.style import SCRIPT, STYLE
+from baselinekit.report.html.markup import read_asset
+
+STYLE, SCRIPT = read_asset("page.css"), read_asset("page.js")
 
 EXAMPLES = 500 if os.environ.get("BASELINEKIT_THOROUGH") else 25
 ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=30)

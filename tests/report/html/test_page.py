@@ -14,8 +14,9 @@ from report.reports import FILE, NASTY, report, result, spot
 
 from baselinekit.model.results import Against, Moment, PastRun, Report, Revised, Summary, Trends
 from baselinekit.report.forms.table import render_report
-from baselinekit.report.html.markup import Markup, element, joined, page
-from baselinekit.report.html.style import SCRIPT, STYLE
+from baselinekit.report.html.markup import Markup, element, joined, page, read_asset
+
+STYLE, SCRIPT = read_asset("page.css"), read_asset("page.js")
 
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
 ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=40)
