@@ -12,7 +12,6 @@ Value = bool | int | float | str | None
 V = TypeVar("V")
 
 Level = Literal["nominal", "ordinal", "interval"]
-_Distance = Callable[[Value, Value], float]
 
 
 def share_of_most(values: Sequence[V]) -> float:
@@ -83,7 +82,7 @@ def _said(unit: Sequence[Value]) -> list[Value]:
     return [value for value in unit if value is not None]
 
 
-def _distances(totals: Mapping[Value, int], level: Level) -> _Distance:
+def _distances(totals: Mapping[Value, int], level: Level) -> Callable[[Value, Value], float]:
     if level == "nominal":
         return lambda a, b: float(a != b)
     if level == "interval":

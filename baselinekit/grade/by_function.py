@@ -28,7 +28,7 @@ _LONGEST_LINE = 300
 COMPARATORS = ("equals", "approx", "unordered", "set", "regex")
 
 
-def _function_output(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+def function_output(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     method: FunctionOutput = task.method
     taken = code_in(text_of(task.look(observation.output)), method.function_name)
     if taken.problem:
@@ -44,7 +44,7 @@ def _function_output(task: Task, observation: Observation, clients: GradeClients
     return task.grader.graded(outcome, verdict.score, reason, details=details)
 
 
-def _problems(task: Task) -> Iterator[Problem]:
+def problems(task: Task) -> Iterator[Problem]:
     method: FunctionOutput = task.method
     for number, call in enumerate(method.test_cases):
         wanted = call.expected if call.comparator == "regex" else None
@@ -66,10 +66,10 @@ def _problems(task: Task) -> Iterator[Problem]:
 
 FUNCTION_OUTPUT = GraderType(
     FunctionOutput,
-    _function_output,
+    function_output,
     "function_output",
     expectation="functional",
-    problems=_problems,
+    problems=problems,
     goes_by_expectation=lambda config: True,
 )
 
@@ -94,63 +94,47 @@ def judged(method: FunctionOutput, ran: Ran, regex_budget: RegexBudget, mask: Ma
         return FunctionVerdict(False, 0.0, "", contained, ran.flaw)
     results: list[Json] = []
     for number, call in enumerate(method.test_cases):
-        got = ran.calls[number] if number < len(ran.calls) else Returned(error="was not reached")
-        results.append({"case": number, **_result(call, got, regex_budget, mask)})
-    count = sum(result["passed"] for result in results)
-    details = {
-        "test_results": results,
-        "passed_count": count,
-        "total_count": len(results),
-        **contained,
-    }
+        returned = ran.calls[number] if number < len(ran.calls) else Returned(error="was not reached")
+        results.append({"case": number, **_result(call, returned, regex_budget, mask)})
+    passed = sum(result["passed"] for result in results)
+    reason = ""
     first = next((result for result in results if not result["passed"]), None)
-    return FunctionVerdict(
-        count == len(results), count / len(results), _reason(first, count, results, mask), details
-    )
+    if first is not None:
+        wrong = first.get("error") or f"gave {first.get('output')!r}, not {first.get('expected')!r}"
+        lines = [line for line in mask(wrong).strip().splitlines() if line.strip()]
+        last = clipped(lines[-1] if lines else mask(wrong), _LONGEST_LINE, already_masked)
+        reason = f"{passed} of {len(results)} calls passed; call {first['case']} {last}"
+    details = {"test_results": results, "passed_count": passed, "total_count": len(results), **contained}
+    return FunctionVerdict(passed == len(results), passed / len(results), reason, details)
 
 
-def _result(call: Call, got: Returned, regex_budget: RegexBudget, mask: Mask) -> dict[str, Json]:
-    said = end_of(got.printed, _LONGEST_PRINTED, mask)
-    printed: dict[str, Json] = {"printed": said} if said else {}
-    if got.error:
-        return {"passed": False, "error": _beginning(got.error, mask), **printed}
-    shown = _beginning(got.inexact, mask) or _shown(got.value, mask)
-    if equal(call, got, regex_budget):
-        return {"passed": True, "output": shown, **printed}
-    return {"passed": False, "output": shown, "expected": call.expected, **printed}
-
-
-def _shown(value: Json, mask: Mask) -> Json:
-    """As much of it as a report needs."""
-    text = encode(value)
-    return value if len(text) <= _LONGEST_SHOWN else clipped(text, _LONGEST_SHOWN, mask)
+def _result(call: Call, returned: Returned, regex_budget: RegexBudget, mask: Mask) -> dict[str, Json]:
+    printed = end_of(returned.printed, _LONGEST_PRINTED, mask)
+    shared: dict[str, Json] = {"printed": printed} if printed else {}
+    if returned.error:
+        return {"passed": False, "error": _beginning(returned.error, mask), **shared}
+    shown: Json = _beginning(returned.inexact, mask)
+    if not shown:
+        text = encode(returned.value)
+        shown = returned.value if len(text) <= _LONGEST_SHOWN else clipped(text, _LONGEST_SHOWN, mask)
+    if equal(call, returned, regex_budget):
+        return {"passed": True, "output": shown, **shared}
+    return {"passed": False, "output": shown, "expected": call.expected, **shared}
 
 
 def _beginning(text: str, mask: Mask) -> str:
     return text if len(text) <= _LONGEST_SHOWN else f"{beginning_of(text, _LONGEST_SHOWN, mask)} …"
 
 
-def _reason(first: Json, count: int, results: list[Json], mask: Mask) -> str:
-    if first is None:
-        return ""
-    said = first.get("error") or f"gave {first.get('output')!r}, not {first.get('expected')!r}"
-    return f"{count} of {len(results)} calls passed; call {first['case']} {_one_line(mask(said))}"
-
-
-def _one_line(text: str) -> str:
-    lines = [line for line in text.strip().splitlines() if line.strip()]
-    return clipped(lines[-1] if lines else text, _LONGEST_LINE, already_masked)
-
-
-def equal(call: Call, got: Returned, regex_budget: RegexBudget) -> bool:
+def equal(call: Call, returned: Returned, regex_budget: RegexBudget) -> bool:
     """By the comparator of the call. A value that is no JSON equals nothing, whatever it looks like; but a
     set may be compared as the list of what is in it."""
-    wanted, value = call.expected, got.value
+    wanted, value = call.expected, returned.value
     if value is ABSENT:
         return False
     if call.comparator in ("unordered", "set") and isinstance(wanted, list) and isinstance(value, list):
-        return _matched(wanted, value, once=call.comparator == "unordered")
-    if got.inexact:
+        return _same_elements(wanted, value, once=call.comparator == "unordered")
+    if returned.inexact:
         return False
     if call.comparator == "approx":
         return near(wanted, value, Decimal(str(_TOLERANCE if call.tolerance is None else call.tolerance)))
@@ -174,19 +158,16 @@ def near(wanted: Json, value: Json, tolerance: Decimal) -> bool:
     return same_json(wanted, value)
 
 
-def _matched(wanted: list[Json], value: list[Json], once: bool) -> bool:
+def _same_elements(wanted: list[Json], value: list[Json], once: bool) -> bool:
     """The same elements; `once`: each as often as in the other. Equality has no ties to choose between, so
     the first one that fits will do."""
     if not once:
-        return all(any(same_json(a, b) for b in value) for a in wanted) and all(
-            any(same_json(a, b) for a in wanted) for b in value
-        )
-    if len(wanted) != len(value):
-        return False
-    left = list(value)
-    for each in wanted:
-        found = next((n for n, other in enumerate(left) if same_json(each, other)), None)
-        if found is None:
+        pairs = ((wanted, value), (value, wanted))
+        return all(any(same_json(a, b) for b in right) for left, right in pairs for a in left)
+    rest = list(value)
+    for element in wanted:
+        place = next((place for place, other in enumerate(rest) if same_json(element, other)), None)
+        if place is None:
             return False
-        del left[found]
-    return True
+        del rest[place]
+    return not rest

@@ -48,11 +48,11 @@ STATISTICS = {
 }
 
 
-def _human_rating(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+def human_rating(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     return clients.rated(task.case, task.grader, observation)
 
 
-def _problems(task: Task) -> Iterator[Problem]:
+def problems(task: Task) -> Iterator[Problem]:
     scale = task.method.rating_scale
     bounds = scale.range if scale.type == "likert" else [0, 1]
     if len(bounds) == 2 and scale.threshold == bounds[0]:
@@ -60,7 +60,7 @@ def _problems(task: Task) -> Iterator[Problem]:
     yield from scale_problems(task.method)
 
 
-HUMAN_RATING = GraderType(HumanRating, _human_rating, kind="human", problems=_problems)
+HUMAN_RATING = GraderType(HumanRating, human_rating, kind="human", problems=problems)
 
 
 # What a rater is shown: the rubric with its slots filled, and what is to be ranked.
@@ -172,7 +172,7 @@ def _summary(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tally:
+class RatingTally:
     """The share of what could be, how far the raters agree, and both in words."""
 
     share: float
@@ -217,7 +217,7 @@ def human_grade(grader: Grader, item: RatingItem, ratings: Sequence[Rating]) -> 
 
 
 def _graded(
-    grader: Grader, tally: _Tally, reason: str, verdict: str | None, details: dict[str, Json]
+    grader: Grader, tally: RatingTally, reason: str, verdict: str | None, details: dict[str, Json]
 ) -> Grade:
     outcome: Outcome = "passed" if tally.passed else "failed"
     return grader.graded(outcome, round(tally.share, 6), reason, verdict=verdict, details=details)
@@ -243,13 +243,13 @@ def is_late(rating: Rating, how: HumanRating) -> bool:
     return limit is not None and rating.seconds is not None and rating.seconds > limit * 60
 
 
-def _binary(item: RatingItem, ratings: Sequence[Rating]) -> _Tally:
+def tally_binary(item: RatingItem, ratings: Sequence[Rating]) -> RatingTally:
     scale = item.method.rating_scale
     wanted = passing_value(scale)
     votes = [canonical(rating.value) == canonical(wanted) for rating in ratings]
     share = sum(votes) / len(votes)
     reason = f"{sum(votes)} of {len(votes)} say {words_for(wanted, scale)}"
-    return _Tally(share, share_of_most(votes), _is_enough(share, scale.threshold), reason)
+    return RatingTally(share, share_of_most(votes), _is_enough(share, scale.threshold), reason)
 
 
 def _is_enough(share: float, threshold: float | int | None) -> bool:
@@ -257,7 +257,7 @@ def _is_enough(share: float, threshold: float | int | None) -> bool:
     return share > 0.5 if threshold is None else share + _SLACK >= threshold
 
 
-def _likert(item: RatingItem, ratings: Sequence[Rating]) -> _Tally:
+def tally_likert(item: RatingItem, ratings: Sequence[Rating]) -> RatingTally:
     scale = item.method.rating_scale
     low, high = scale.range
     rows = [rating.value if isinstance(rating.value, list) else [rating.value] for rating in ratings]
@@ -269,10 +269,10 @@ def _likert(item: RatingItem, ratings: Sequence[Rating]) -> _Tally:
     if scale.criteria:
         worst = min(range(len(columns)), key=lambda number: sum(columns[number]))
         reason += f"; lowest: {scale.criteria[worst]} ({fsum(columns[worst]) / len(rows):.3g})"
-    return _Tally((mean - low) / (high - low), agreement, mean + _SLACK >= least, reason)
+    return RatingTally((mean - low) / (high - low), agreement, mean + _SLACK >= least, reason)
 
 
-def _ranking(item: RatingItem, ratings: Sequence[Rating]) -> _Tally:
+def tally_ranking(item: RatingItem, ratings: Sequence[Rating]) -> RatingTally:
     """How many of the pairs that are claimed come in that order, a tie being half."""
     rankings = [places_in(rating.value) for rating in ratings]
     held = [
@@ -283,7 +283,7 @@ def _ranking(item: RatingItem, ratings: Sequence[Rating]) -> _Tally:
     share = fsum(held) / len(held)
     reason = f"it is preferred in {share:.0%} of the pairs that were ranked"
     passed = _is_enough(share, item.method.rating_scale.threshold)
-    return _Tally(share, concordance(rankings), passed, reason)
+    return RatingTally(share, concordance(rankings), passed, reason)
 
 
-_TALLIES = {"binary": _binary, "likert": _likert, "ranking": _ranking}
+_TALLIES = {"binary": tally_binary, "likert": tally_likert, "ranking": tally_ranking}

@@ -34,7 +34,7 @@ class BaselineMatch:
     """A regression record: the output is compared with its baseline, as `compare` does."""
 
 
-def _matched(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+def compare_output(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     comparison, alternative = clients.compare(task.case, task.grader, observation)
     differences: list[Json] = []
     for difference in comparison.differences[:_MOST_DIFFERENCES]:
@@ -48,7 +48,7 @@ def _matched(task: Task, observation: Observation, clients: GradeClients) -> Gra
     return task.decide((comparison.passed, reason, details))
 
 
-def _structural_problems(task: Task) -> Iterator[Problem]:
+def structural_problems(task: Task) -> Iterator[Problem]:
     if any(value in _ANYTHING for value in task.expected if isinstance(value, str)):
         yield never_fails("anything at all fits <<any>>", "state at least its type: <<any_string>>")
     yield from nothing_to_compare(task)
@@ -56,9 +56,9 @@ def _structural_problems(task: Task) -> Iterator[Problem]:
 
 STRUCTURAL_MATCH = GraderType(
     StructuralMatch,
-    _matched,
+    compare_output,
     "structural_match",
-    problems=_structural_problems,
+    problems=structural_problems,
     goes_by_expectation=lambda config: True,
 )
-BASELINE_MATCH = GraderType(BaselineMatch, _matched)
+BASELINE_MATCH = GraderType(BaselineMatch, compare_output)

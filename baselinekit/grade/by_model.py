@@ -5,7 +5,7 @@ rubric, and whether that is a pass is decided here. A judge that contradicts its
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -146,49 +146,40 @@ def _texts(how: ModelJudge, case: Case, output: Json) -> dict[str, str]:
 def _task(how: ModelJudge) -> str:
     """The rubric in words. A template of the user's gets it for {rubric}; {input}, {output} and {expected} in
     it name the texts between the marks, and nothing is filled in twice."""
-    criteria = how.criteria
-    rubric = how.rubric if isinstance(how.rubric, str) else "\n".join(map(_in_words, criteria))
+    rubric = how.rubric if isinstance(how.rubric, str) else "\n".join(map(_describe_criterion, how.criteria))
     slots = {"rubric": rubric, **{name: f"the {name} below" for name in ("input", "output", "expected")}}
-    parts = [_filled(how.prompt or _PROMPT, slots)]
+    # One pass: braces that are no slot, such as those of JSON, stay as they are.
+    parts = [_SLOT.sub(lambda match: slots[match[1]], how.prompt or _PROMPT)]
     if how.prompt and "{rubric}" not in how.prompt:
         parts.append(rubric)
     if how.scoring.type == "numeric":
-        parts.append("\n".join(_asked_for(criterion, how) for criterion in criteria))
-        parts.append(_what_passes(criteria, how))
+        scales = [(criterion.name, *scale_of(criterion, how)) for criterion in how.criteria]
+        parts.append(
+            "\n".join(f"Score {name} from {low:g} (worst) to {high:g} (best)." for name, low, high in scales)
+        )
+        parts.append(_what_passes(how))
     elif how.scoring.type == "categorical":
         parts.append(f"Choose one category: {', '.join(how.scoring.categories)}")
-    parts += [f"An example of a judgement that was right: {_sample(sample)}" for sample in how.examples]
+    for sample in how.examples:
+        stated = {name: getattr(sample, name) for name in ("input", "output", "score", "justification")}
+        stated = {name: value for name, value in stated.items() if value not in (None, "")}
+        parts.append(f"An example of a judgement that was right: {json.dumps(stated, default=str)}")
     return "\n\n".join(parts)
 
 
-def _filled(template: str, slots: Mapping[str, str]) -> str:
-    """One pass: braces that are no slot, such as those of JSON, stay as they are."""
-    return _SLOT.sub(lambda match: slots[match[1]], template)
-
-
-def _in_words(criterion: Criterion) -> str:
+def _describe_criterion(criterion: Criterion) -> str:
     about = f": {criterion.description}" if criterion.description else ""
     return f"- {criterion.name} (weight: {criterion.weight}){about}"
 
 
-def _asked_for(criterion: Criterion, how: ModelJudge) -> str:
-    low, high = scale_of(criterion, how)
-    return f"Score {criterion.name} from {low:g} (worst) to {high:g} (best)."
-
-
-def _what_passes(criteria: Sequence[Criterion], how: ModelJudge) -> str:
+def _what_passes(how: ModelJudge) -> str:
     """When `passed` is true: who is not told can only guess, and would contradict the scores."""
-    low, high = (float(bound) for bound in how.scoring.range)
+    low, high = map(float, how.scoring.range)
     least = low + how.passing_share * (high - low)
-    mean = "weighted mean" if len({criterion.weight for criterion in criteria}) > 1 else "mean"
-    told = f"`overall_score` is the {mean} of the scores, and `passed` is true if it is {least:g} or more"
-    must = [criterion.name for criterion in criteria if criterion.required]
-    return f"{told}, and {', '.join(must)} too." if must else f"{told}."
-
-
-def _sample(sample: object) -> str:
-    said = {name: getattr(sample, name) for name in ("input", "output", "score", "justification")}
-    return json.dumps({name: value for name, value in said.items() if value not in (None, "")}, default=str)
+    mean = "weighted mean" if len({criterion.weight for criterion in how.criteria}) > 1 else "mean"
+    rule = f"`overall_score` is the {mean} of the scores, and `passed` is true if it is {least:g} or more"
+    required = [criterion.name for criterion in how.criteria if criterion.required]
+    return f"{rule}, and {', '.join(required)} too." if required else f"{rule}."
 
 
 def _form(how: ModelJudge) -> dict[str, Json]:
@@ -211,26 +202,21 @@ def _form(how: ModelJudge) -> dict[str, Json]:
 def read_judgement(answer: str, how: ModelJudge, case: Case, output: Json) -> Judgement:
     """What a reply amounts to; CannotReplay for one that is not exactly what was asked for, or whose verdict
     is not that of its own scores: nobody could say which of them is meant."""
-    nonce = nonce_of(*_texts(how, case, output).values())
-    given = reply(answer, _form(how), nonce)
-    if not isinstance(given["justification"], str):
+    given = reply(answer, _form(how), nonce_of(*_texts(how, case, output).values()))
+    justification = given["justification"]
+    if not isinstance(justification, str):
         raise unusable("justifies nothing", answer)
     if how.scoring.type == "categorical":
-        return _by_category(given, how, answer)
+        category = given["category"]
+        if category not in how.scoring.categories:
+            raise unusable(f"chooses {category!r}, which is none of the categories", answer)
+        passed = category in how.scoring.passing
+        return Judgement(passed, float(passed), justification, {"category": category})
     if not isinstance(given["passed"], bool):
         raise unusable(f"says passed: {given['passed']!r}, which is neither true nor false", answer)
     if how.scoring.type == "boolean":
-        passed = given["passed"]
-        return Judgement(passed, float(passed), given["justification"], {})
+        return Judgement(given["passed"], float(given["passed"]), justification, {})
     return _by_scores(given, how, answer)
-
-
-def _by_category(given: Mapping[str, Json], how: ModelJudge, answer: str) -> Judgement:
-    category = given["category"]
-    if category not in how.scoring.categories:
-        raise unusable(f"chooses {category!r}, which is none of the categories", answer)
-    passed = category in how.scoring.passing
-    return Judgement(passed, float(passed), given["justification"], {"category": category})
 
 
 def _by_scores(given: Mapping[str, Json], how: ModelJudge, answer: str) -> Judgement:
@@ -266,26 +252,13 @@ def _by_scores(given: Mapping[str, Json], how: ModelJudge, answer: str) -> Judge
         scored = f"its scores make {overall:.3g} of {high:g}, and {least:g} passes"
         scored += f", with {', '.join(unmet)} too low" if unmet else ""
         raise contradiction(f"says passed: {json.dumps(given['passed'])}, but {scored}")
-    disagrees = _disagreement(given, overall, (high - low) / 20)
+    claimed, disagrees = given["overall_score"], ""
+    if not is_number(claimed) or abs(decimal(claimed) - decimal(overall)) > decimal((high - low) / 20):
+        disagrees = (
+            f"the judge says {claimed!r} overall, its scores make {overall:.3g}"
+        )
     reason = given["justification"] if passed else f"{overall:.3g} of {high:g}: {given['justification']}"
     return Judgement(passed, share, reason, details, disagrees)
-
-
-def _disagreement(given: Mapping[str, Json], overall: float, slack: float) -> str:
-    """A slip in the sum, which is made here anyway."""
-    claimed = given["overall_score"]
-    if not is_number(claimed) or abs(decimal(claimed) - decimal(overall)) > decimal(slack):
-        return f"the judge says {claimed!r} overall, its scores make {overall:.3g}"
-    return ""
-
-
-def _middle(judgements: Sequence[Judgement]) -> tuple[Judgement, float]:
-    """The judgement that counts of several, the middle one by its score and its verdict, and the share of
-    the others that came to another one."""
-    ordered = sorted(judgements, key=lambda judgement: (judgement.score, judgement.passed))
-    chosen = ordered[(len(ordered) - 1) // 2]
-    flipped = sum(judgement.passed != chosen.passed for judgement in judgements)
-    return chosen, flipped / len(judgements)
 
 
 def scale_of(criterion: Criterion, how: ModelJudge) -> tuple[float, float]:
@@ -313,7 +286,7 @@ def describe_criteria(how: ModelJudge) -> list[str]:
     return lines
 
 
-def _model_judge(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+def model_judge(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     """As many samples as are wanted; the middle one counts, and how often the others differ is told."""
     method: ModelJudge = task.method
     output = observation.output
@@ -337,7 +310,9 @@ def _model_judge(task: Task, observation: Observation, clients: GradeClients) ->
                         "error", None, reason, code=problem.code, details=details, usage=usage
                     )
                 asked = question_again(first, error.why, clients.mask)
-    chosen, flips = _middle(judgements)
+    ordered = sorted(judgements, key=lambda judgement: (judgement.score, judgement.passed))
+    chosen = ordered[(len(ordered) - 1) // 2]
+    flips = sum(judgement.passed != chosen.passed for judgement in judgements) / len(judgements)
     details = dict(chosen.details)
     if complaints:
         details["replies_that_could_not_be_read"] = complaints
@@ -353,7 +328,7 @@ def _model_judge(task: Task, observation: Observation, clients: GradeClients) ->
     return task.grader.graded(outcome, chosen.score, reason, details=details, usage=usage)
 
 
-def _problems(task: Task) -> Iterator[Problem]:
+def problems(task: Task) -> Iterator[Problem]:
     how: ModelJudge = task.method
     scoring = how.scoring
     if scoring.type == "categorical" and {*scoring.categories} <= {*scoring.passing}:
@@ -389,9 +364,9 @@ def _problems(task: Task) -> Iterator[Problem]:
 
 MODEL_JUDGE = GraderType(
     ModelJudge,
-    _model_judge,
+    model_judge,
     kind="model",
-    problems=_problems,
+    problems=problems,
     files=lambda config: {"calibration": config.calibration},
     asks=lambda config: (config.model, max(1, config.samples)),
 )

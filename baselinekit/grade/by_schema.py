@@ -28,7 +28,7 @@ class JsonSchema:
     of: str | None = None
 
 
-def _json_schema(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+def json_schema(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     how: JsonSchema = task.method
     schema = how.schema if how.schema_file is None else clients.schema(task.case, how.schema_file)
     stated = schema if isinstance(schema, dict) else {}
@@ -38,28 +38,28 @@ def _json_schema(task: Task, observation: Observation, clients: GradeClients) ->
     if value is ABSENT:
         shown = clipped(text_of(output), _LONGEST_SHOWN, clients.mask)
         return task.decide((False, "it is no JSON", {"actual": shown}), part)
-    found = _violations(value, schema, clients.regex_budget())
+    found = violations(value, schema, clients.regex_budget())
     return task.decide((not found, "; ".join(found), {"violations": found} if found else {}), part)
 
 
-def _problems(task: Task) -> Iterator[Problem]:
+def problems(task: Task) -> Iterator[Problem]:
     how: JsonSchema = task.method
     if (how.schema is None) == (how.schema_file is None):
         yield Problem("BK703", "a json_schema grader has one schema", "state `schema` or `schema_file`")
     elif how.schema is not None:
-        yield from _schema_problems(how.schema)
+        yield from schema_problems(how.schema)
 
 
 JSON_SCHEMA = GraderType(
     JsonSchema,
-    _json_schema,
+    json_schema,
     "json_schema",
-    problems=_problems,
+    problems=problems,
     files=lambda config: {"schema_file": config.schema_file},
 )
 
 
-def _violations(value: Json, schema: Json, regex_budget: RegexBudget) -> list[str]:
+def violations(value: Json, schema: Json, regex_budget: RegexBudget) -> list[str]:
     """What the schema does not allow, one sentence each, the first ones."""
     from referencing.exceptions import Unresolvable
 
@@ -74,7 +74,7 @@ def _violations(value: Json, schema: Json, regex_budget: RegexBudget) -> list[st
     return [f"{render(tuple(error.absolute_path)) or 'the output'}: {error.message}" for error in found]
 
 
-def _schema_problems(schema: Json) -> Iterator[Problem]:
+def schema_problems(schema: Json) -> Iterator[Problem]:
     """What is wrong with the schema itself."""
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import validator_for

@@ -54,7 +54,7 @@ class ExactMatch:
         return value if self.case_sensitive else value.lower()
 
 
-def _exact_match(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+def exact_match(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     """The expected text after the same trimming of both, or the expected JSON."""
     normalize, output = task.method.normalize, observation.output
     for number, choice in enumerate(task.expected):
@@ -77,7 +77,7 @@ def nothing_to_compare(task: Task) -> Iterator[Problem]:
 
 EXACT_MATCH = GraderType(
     ExactMatch,
-    _exact_match,
+    exact_match,
     "exact_match",
     expectation="exact",
     problems=nothing_to_compare,
@@ -100,7 +100,7 @@ class RegexMatch:
     of: str | None = None
 
 
-def _regex_match(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+def regex_match(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     """Found, or with `must_match: false` not found. Of several patterns any one will do."""
     how, text, budget = task.method, text_of(task.look(observation.output)), clients.regex_budget()
     patterns = [how.pattern] if how.pattern is not None else list(map(str, task.expected))
@@ -121,7 +121,7 @@ def _regex_match(task: Task, observation: Observation, clients: GradeClients) ->
     return task.decide((passed, reason, details), task.part(observation.output))
 
 
-def _regex_problems(task: Task) -> Iterator[Problem]:
+def regex_problems(task: Task) -> Iterator[Problem]:
     how: RegexMatch = task.method
     patterns = [how.pattern] if how.pattern is not None else task.expected
     at = task.at_expected if how.pattern is None else ("config", "pattern")
@@ -177,10 +177,10 @@ def matches_everything(pattern: str, flags: Sequence[str]) -> bool:
 
 REGEX = GraderType(
     RegexMatch,
-    _regex_match,
+    regex_match,
     "regex",
     expectation="pattern",
-    problems=_regex_problems,
+    problems=regex_problems,
     goes_by_expectation=lambda config: config.pattern is None,
 )
 
@@ -213,7 +213,7 @@ class MustInclude:
     alternatives: "tuple[MustInclude, ...]" = ()
 
 
-def _contains(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+def contains(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     """All of `all`, one of `any`, none of `none`; without any of these the expected text, or every one of
     them where they are a list, or an alternative to it."""
     how, text = task.method, text_of(task.look(observation.output))
@@ -238,7 +238,7 @@ def _contains(task: Task, observation: Observation, clients: GradeClients) -> Gr
     return task.decide(judged(), task.part(observation.output))
 
 
-def _must_include(task: Task, observation: Observation, clients: GradeClients) -> Grade:
+def must_include(task: Task, observation: Observation, clients: GradeClients) -> Grade:
     """What has to be in it is, and what must not be is not; or the same of an alternative."""
     text = text_of(task.look(observation.output))
     results = [
@@ -272,7 +272,7 @@ def _by_lists(
     return not reasons, "; ".join(reasons), {name: texts for name, texts in lists.items() if texts}
 
 
-def _contains_problems(task: Task) -> Iterator[Problem]:
+def contains_problems(task: Task) -> Iterator[Problem]:
     how: Contains = task.method
     if how.states_texts:
         for name in ("all", "any"):
@@ -297,7 +297,7 @@ def _contains_problems(task: Task) -> Iterator[Problem]:
             yield never_fails(_EMPTY, _SAY_WORDS, *task.at_expected)
 
 
-def _must_include_problems(task: Task) -> Iterator[Problem]:
+def must_include_problems(task: Task) -> Iterator[Problem]:
     for lists in (task.method, *task.method.alternatives):
         if "" in lists.must_include:
             yield never_fails(_EMPTY, _SAY_WORDS, "value", "must_include")
@@ -307,12 +307,12 @@ def _must_include_problems(task: Task) -> Iterator[Problem]:
 
 CONTAINS = GraderType(
     Contains,
-    _contains,
+    contains,
     "contains",
     expectation="contains",
-    problems=_contains_problems,
+    problems=contains_problems,
     goes_by_expectation=lambda config: not config.states_texts,
 )
 MUST_INCLUDE = GraderType(
-    MustInclude, _must_include, problems=_must_include_problems, goes_by_expectation=lambda config: True
+    MustInclude, must_include, problems=must_include_problems, goes_by_expectation=lambda config: True
 )

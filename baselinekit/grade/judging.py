@@ -81,11 +81,8 @@ def contradiction(how: str) -> UnreadableReply:
 
 
 def unusable(why: str, text: str) -> UnreadableReply:
-    shown = " ".join(text.split())
-    return UnreadableReply(
-        why,
-        Problem("BK640", f"the judge's reply {why}: {shown!r}", "ask again, or ask a stronger model"),
-    )
+    what = f"the judge's reply {why}: {' '.join(text.split())!r}"
+    return UnreadableReply(why, Problem("BK640", what, "ask again, or ask a stronger model"))
 
 
 # `scores:` of a recipe: one number for each criterion, all of them asked for and all of them checked.

@@ -165,7 +165,7 @@ def _wrong(what: str, hint: str, *at: str) -> Problem:
     return Problem("BK740", what, hint, at=("config", *at))
 
 
-def _likert(scale: RatingScale) -> Iterator[tuple[str, str]]:
+def likert_problems(scale: RatingScale) -> Iterator[tuple[str, str]]:
     if len(scale.range) != 2 or scale.range[0] >= scale.range[1]:
         yield f"{scale.range} is no range", "the least and the greatest rating: [1, 5]"
         return
@@ -179,7 +179,7 @@ def _likert(scale: RatingScale) -> Iterator[tuple[str, str]]:
         yield f"the threshold is {scale.threshold}", f"a rating from {low} to {high}"
 
 
-def _binary(scale: RatingScale) -> Iterator[tuple[str, str]]:
+def binary_problems(scale: RatingScale) -> Iterator[tuple[str, str]]:
     if scale.options and len({canonical(option.value) for option in scale.options}) != 2:
         yield "a binary scale has two options", "state two with different values, the passing one first"
     elif len(scale.options) > 2:
@@ -187,7 +187,7 @@ def _binary(scale: RatingScale) -> Iterator[tuple[str, str]]:
     yield from _share(scale)
 
 
-def _ranking(scale: RatingScale) -> Iterator[tuple[str, str]]:
+def ranking_problems(scale: RatingScale) -> Iterator[tuple[str, str]]:
     if scale.min_items < 2 or scale.max_items < scale.min_items:
         yield f"{scale.min_items} to {scale.max_items} items cannot be ranked", "min_items 2, max_items 5"
     yield from _share(scale)
@@ -198,4 +198,4 @@ def _share(scale: RatingScale) -> Iterator[tuple[str, str]]:
         yield f"the threshold is {scale.threshold}", "a share from 0 to 1"
 
 
-_OF_SCALES = {"likert": _likert, "binary": _binary, "ranking": _ranking}
+_OF_SCALES = {"likert": likert_problems, "binary": binary_problems, "ranking": ranking_problems}

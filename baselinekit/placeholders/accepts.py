@@ -79,7 +79,7 @@ def between(number: Json, low: Json, high: Json) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
+class LearningRule:
     """How a placeholder is learnt: it is proposed for values of the type `of` if it accepts them all and they
     fit. `when`: "sure" (no value has its form by chance), "likely" (plain words may have it, or only a part
     of a text varies), "type" (it says hardly more than the type). `argument`: what all values have in common
@@ -107,7 +107,7 @@ class PlaceholderType:
     name: str
     build: Callable[[Args, Any], Kind]
     types: frozenset[str] | None = frozenset({"string"})
-    learnt: Learnt | None = None
+    learnt: LearningRule | None = None
 
 
 def bad_args(name: str, why: str, example: str) -> InvalidInput:

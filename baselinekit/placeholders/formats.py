@@ -17,7 +17,7 @@ from baselinekit.placeholders.accepts import (
     Args,
     Extent,
     Kind,
-    Learnt,
+    LearningRule,
     PlaceholderType,
     count,
     read_number,
@@ -88,7 +88,7 @@ def text_format(
     name: str,
     build: str | Callable[[Args, float], Kind],
     lengths: tuple[int, int | None],
-    learnt: Learnt,
+    learnt: LearningRule,
     *,
     check: Callable[[str], bool] | None = None,
     narrower_than: tuple[str, ...] = (),
@@ -118,7 +118,7 @@ def _known(lengths: tuple[int, int | None], *names: str) -> Extent:
     return Extent(frozenset({"string"}), lengths, names=frozenset(names))
 
 
-def _uuid(args: Args, now: float) -> Kind:
+def uuid(args: Args, now: float) -> Kind:
     """With a version, the layout of RFC 9562 with its variant digit. Without one any text of that form: test
     data is full of 1111…, and the nil and max UUIDs have no version."""
     (version,) = take("any_uuid", args, "any_uuid(4)", lambda arg: whole(arg) and 1 <= arg <= 8)
@@ -132,14 +132,14 @@ def _uuid(args: Args, now: float) -> Kind:
     return replace(kind, extent=_known((36, 36), *own))
 
 
-def _hex(args: Args, now: float) -> Kind:
+def hex_digits(args: Args, now: float) -> Kind:
     (length,) = take("any_hex", args, "any_hex(40)", lambda arg: count(arg) and arg > 0)
     kind = texts(rf"[0-9a-fA-F]{{{length}}}" if length else "[0-9a-fA-F]+")
     also = ("any_base64",) if length and length % 4 != 1 else ()
     return replace(kind, extent=_known((length or 1, length), *also))
 
 
-def _ip(args: Args, now: float) -> Kind:
+def ip(args: Args, now: float) -> Kind:
     (version,) = take("any_ip", args, "any_ip(4)", lambda arg: whole(arg) and arg in (4, 6))
 
     def check(text: str) -> bool:
@@ -150,7 +150,7 @@ def _ip(args: Args, now: float) -> Kind:
     return replace(texts(r"[0-9A-Fa-f:.]{2,45}", check), extent=_known((2, 45), *own))
 
 
-def _datetime(args: Args, now: float) -> Kind:
+def iso_datetime(args: Args, now: float) -> Kind:
     (within,) = take("any_iso_datetime", args, "any_iso_datetime(5m)", lambda arg: seconds(arg) is not None)
     span = None if within is None else float(seconds(within) or 0)
 
@@ -332,9 +332,9 @@ def _uuid_version(values: Texts) -> str | None:
 FORMATS = (
     text_format(
         "any_uuid",
-        _uuid,
+        uuid,
         (36, 36),
-        Learnt(
+        LearningRule(
             "UUIDs",
             argument=_uuid_version,
             narrowed="UUIDs of version {}",
@@ -347,14 +347,14 @@ FORMATS = (
         "any_jwt",
         r"[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)?",
         (6, None),
-        Learnt("JSON web tokens", piece=r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
+        LearningRule("JSON web tokens", piece=r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
         check=_is_jwt,
     ),
     text_format(
         "any_ulid",
         r"[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}",
         (26, 26),
-        Learnt(
+        LearningRule(
             "ULIDs",
             fits=lambda values: _are_mixed(values) and all(text.upper() == text for text in values),
             in_rows=True,
@@ -363,9 +363,9 @@ FORMATS = (
     ),
     text_format(
         "any_iso_datetime",
-        _datetime,
+        iso_datetime,
         (16, 35),
-        Learnt(
+        LearningRule(
             "dates with a time",
             piece=r"""[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt\ ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?
                 (?:[Zz]|[+-][0-9]{2}:?[0-9]{2})?)?""",
@@ -376,7 +376,7 @@ FORMATS = (
         "any_iso_date",
         _DATE,
         (10, 10),
-        Learnt("dates", in_rows=True),
+        LearningRule("dates", in_rows=True),
         check=_is_date,
         narrower_than=("any_hostname", "any_base64"),
     ),
@@ -384,20 +384,20 @@ FORMATS = (
         "any_time",
         rf"{_CLOCK}{_ZONE}?",
         (5, 24),
-        Learnt("times of day", piece=r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?"),
+        LearningRule("times of day", piece=r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?"),
         check=_is_time,
     ),
     text_format(
         "any_semver",
         _SEMVER,
         (5, None),
-        Learnt("versions", piece=r"v?[0-9]+(?:\.[0-9]+){2,3}(?:-[0-9A-Za-z.]+)?", in_rows=True),
+        LearningRule("versions", piece=r"v?[0-9]+(?:\.[0-9]+){2,3}(?:-[0-9A-Za-z.]+)?", in_rows=True),
     ),
     text_format(
         "any_ip",
-        _ip,
+        ip,
         (2, 45),
-        Learnt(
+        LearningRule(
             "IP addresses",
             fits=lambda values: all("." in text or ":" in text for text in values),
             argument=lambda values: _common(values, lambda text: 6 if ":" in text else 4),
@@ -408,23 +408,23 @@ FORMATS = (
         "any_email",
         rf"{_ATOM}(?:\.{_ATOM}){{0,31}}@{_LABEL}(?:\.{_LABEL}){{1,{_MOST_LABELS}}}",
         (5, _MOST_EMAIL),
-        Learnt("e-mail addresses", when="likely", in_rows=True),
+        LearningRule("e-mail addresses", when="likely", in_rows=True),
         check=_is_email,
     ),
-    text_format("any_url", _URL, (6, None), Learnt("URLs", when="likely", in_rows=True), check=_is_url),
+    text_format("any_url", _URL, (6, None), LearningRule("URLs", when="likely", in_rows=True), check=_is_url),
     text_format(
         "any_duration",
         f"(?:{_ISO_DURATION}|{_SHORT_DURATION})",
         (2, None),
-        Learnt("lengths of time", when="likely", fits=_are_mixed),
+        LearningRule("lengths of time", when="likely", fits=_are_mixed),
         check=_is_duration,
         types=frozenset({"number", "string"}),
     ),
     text_format(
         "any_hex",
-        _hex,
+        hex_digits,
         (1, None),
-        Learnt(
+        LearningRule(
             "hexadecimal digits",
             when="likely",
             fits=lambda values: _are_mixed(values) and min(map(len, values)) >= _LEAST_HEX,
@@ -437,14 +437,14 @@ FORMATS = (
         "any_base64",
         r"[A-Za-z0-9+/_-]+={0,2}",
         (2, None),
-        Learnt("base64", when="likely", fits=_look_encoded),
+        LearningRule("base64", when="likely", fits=_look_encoded),
         check=_is_base64,
     ),
     text_format(
         "any_hostname",
         _HOST,
         (1, _MOST_HOST),
-        Learnt("names of hosts", when="likely", fits=_look_like_hosts),
+        LearningRule("names of hosts", when="likely", fits=_look_like_hosts),
         check=_is_hostname,
     ),
 )

@@ -11,7 +11,7 @@ from baselinekit.placeholders.accepts import (
     Args,
     Extent,
     Kind,
-    Learnt,
+    LearningRule,
     PlaceholderType,
     bad_args,
     between,
@@ -78,7 +78,7 @@ def types_of(name: str, table: Table | None = None) -> frozenset[str] | None:
     return row.types if row else frozenset({"string"})
 
 
-def _string(args: Args, words: Words, name: str = "any_string", least: int = 0) -> Kind:
+def string(args: Args, words: Words, name: str = "any_string", least: int = 0) -> Kind:
     low, high = bounds(name, args, f"{name}(1, 80)", count)
     low = max(least, low or 0)
 
@@ -90,7 +90,7 @@ def _string(args: Args, words: Words, name: str = "any_string", least: int = 0) 
     return Kind(accepts, inline, any_text=(low, high), extent=extent)
 
 
-def _number(args: Args, words: Words, name: str = "any_number", *, only: type | None = None) -> Kind:
+def number(args: Args, words: Words, name: str = "any_number", *, only: type | None = None) -> Kind:
     low, high = bounds(name, args, f"{name}(0, 100)", is_number)
 
     def accepts(value: Json) -> bool:
@@ -106,7 +106,7 @@ def _number(args: Args, words: Words, name: str = "any_number", *, only: type | 
     return Kind(accepts, inline, read_number, furthest=furthest, extent=extent)
 
 
-def _near(args: Args, words: Words) -> Kind:
+def number_near(args: Args, words: Words) -> Kind:
     match = _NEAR.fullmatch(" ".join(str(arg) for arg in args))
     if match is None or (match[2] or "").startswith("-"):
         raise bad_args("number", "takes a number and a distance", "number(9.99 ± 0.05)")
@@ -122,7 +122,7 @@ def _near(args: Args, words: Words) -> Kind:
     )
 
 
-def _array(args: Args, words: Words) -> Kind:
+def array(args: Args, words: Words) -> Kind:
     example = "any_array(any_uuid, 1, 10)"
     of, low, high = bounds("any_array", args, example, count, lambda arg: isinstance(arg, str))
     element = None
@@ -140,7 +140,7 @@ def _array(args: Args, words: Words) -> Kind:
     return Kind(accepts, extent=replace(of_types("array"), lengths=(low or 0, high), element=element))
 
 
-def _one_of(args: Args, words: Words) -> Kind:
+def one_of(args: Args, words: Words) -> Kind:
     if not args:
         raise bad_args("one_of", "needs at least one value", "one_of(active, 'on hold', 3)")
     texts = {as_text(arg): arg for arg in args}
@@ -153,7 +153,7 @@ def _one_of(args: Args, words: Words) -> Kind:
     return Kind(accepts, inline, texts.get, extent=replace(of_types(*types), values=args))
 
 
-def _regex_args(args: Args, words: Words) -> Kind:
+def regex(args: Args, words: Words) -> Kind:
     (pattern,) = take("regex", args, r"regex('^ORD-\d{8}$')", lambda arg: arg is not None)
     if pattern is None:
         raise bad_args("regex", "needs an expression", r"regex('^ORD-\d{8}$')")
@@ -173,7 +173,7 @@ def _regex(pattern: str, regex_budget: RegexBudget) -> Kind:
     )
 
 
-def _text_test(
+def text_test(
     name: str, test: Callable[[str, str], bool], inline: str, known: Callable[[str], Extent]
 ) -> PlaceholderType:
     def build(args: Args, words: Words) -> Kind:
@@ -190,7 +190,7 @@ def _text_test(
     return PlaceholderType(name, build)
 
 
-def _length(args: Args, words: Words) -> Kind:
+def length(args: Args, words: Words) -> Kind:
     low, high = bounds("length", args, "length(1, 10)", count)
     if low is None:
         raise bad_args("length", "needs a number", "length(3)")
@@ -208,7 +208,7 @@ def _length(args: Args, words: Words) -> Kind:
     return Kind(accepts, inline, any_text=(low, high), extent=extent)
 
 
-def _variable(args: Args, words: Words) -> Kind:
+def variable(args: Args, words: Words) -> Kind:
     if len(args) != 1 or not isinstance(args[0], str):
         raise bad_args("var", "takes the name of a variable", "var(base_url)")
     value = words.scope.lookup(args[0])
@@ -228,13 +228,13 @@ def _without_args(name: str, kind: Kind) -> Callable[[Args, Words], Kind]:
     return build
 
 
-def _type(name: str, type: str, words: str, *values: Json) -> PlaceholderType:
+def all_of_type(name: str, type: str, words: str, *values: Json) -> PlaceholderType:
     """A placeholder for all values of one type. `values`: these, where there are few."""
     inline = "|".join(map(as_text, values)) or None
     extent = replace(of_types(type), values=values or None)
     read = {as_text(value): value for value in values}
     kind = Kind(lambda value: json_type(value) == type, inline, read.get, extent=extent)
-    learnt = Learnt(words, type, "sure" if values else "type", in_rows=type != "null")
+    learnt = LearningRule(words, type, "sure" if values else "type", in_rows=type != "null")
     return PlaceholderType(name, _without_args(name, kind), frozenset({type}), learnt)
 
 
@@ -245,9 +245,9 @@ _ROWS = (
     PlaceholderType("any_unix_timestamp", unix_timestamp, frozenset({"number", "string"})),
     PlaceholderType(
         "any_integer",
-        lambda args, words: _number(args, words, "any_integer", only=int),
+        lambda args, words: number(args, words, "any_integer", only=int),
         _IS_NUMBER,
-        Learnt(
+        LearningRule(
             "whole numbers",
             "number",
             "type",
@@ -258,9 +258,9 @@ _ROWS = (
     ),
     PlaceholderType(
         "any_number",
-        _number,
+        number,
         _IS_NUMBER,
-        Learnt(
+        LearningRule(
             "numbers",
             "number",
             "type",
@@ -270,38 +270,38 @@ _ROWS = (
         ),
     ),
     PlaceholderType(
-        "any_float", lambda args, words: _number(args, words, "any_float", only=float), _IS_NUMBER
+        "any_float", lambda args, words: number(args, words, "any_float", only=float), _IS_NUMBER
     ),
-    PlaceholderType("number", _near, _IS_NUMBER),
+    PlaceholderType("number", number_near, _IS_NUMBER),
     *FORMATS,
     PlaceholderType(
         "any_nonempty_string",
-        lambda args, words: _string(args, words, "any_nonempty_string", 1),
-        learnt=Learnt("texts", when="type", fits=all, in_rows=True),
+        lambda args, words: string(args, words, "any_nonempty_string", 1),
+        learnt=LearningRule("texts", when="type", fits=all, in_rows=True),
     ),
-    PlaceholderType("any_string", _string, learnt=Learnt("texts", when="type", in_rows=True)),
-    PlaceholderType("regex", _regex_args),
-    _text_test(
+    PlaceholderType("any_string", string, learnt=LearningRule("texts", when="type", in_rows=True)),
+    PlaceholderType("regex", regex),
+    text_test(
         "contains",
         lambda text, part: part in text,
         r"[\s\S]*?PART[\s\S]*?",
         lambda part: Extent(holds=(part,)),
     ),
-    _text_test("starts_with", str.startswith, r"PART[\s\S]*?", lambda part: Extent(begins=part)),
-    _text_test("ends_with", str.endswith, r"[\s\S]*?PART", lambda part: Extent(ends=part)),
-    _type("any_boolean", "boolean", "true or false", True, False),
-    _type("any_null", "null", "nothing but null", None),
-    _type("any_object", "object", "objects, whatever is in them"),
+    text_test("starts_with", str.startswith, r"PART[\s\S]*?", lambda part: Extent(begins=part)),
+    text_test("ends_with", str.endswith, r"[\s\S]*?PART", lambda part: Extent(ends=part)),
+    all_of_type("any_boolean", "boolean", "true or false", True, False),
+    all_of_type("any_null", "null", "nothing but null", None),
+    all_of_type("any_object", "object", "objects, whatever is in them"),
     PlaceholderType(
         "any_array",
-        _array,
+        array,
         frozenset({"array"}),
-        Learnt("arrays, whatever is in them", "array", "type", in_rows=True),
+        LearningRule("arrays, whatever is in them", "array", "type", in_rows=True),
     ),
     PlaceholderType("any", _without_args("any", _ANY), None),
-    PlaceholderType("one_of", _one_of, None),
-    PlaceholderType("length", _length, None),
-    PlaceholderType("var", _variable, None),
+    PlaceholderType("one_of", one_of, None),
+    PlaceholderType("length", length, None),
+    PlaceholderType("var", variable, None),
 )
 TABLE: Table = {row.name: row for row in _ROWS}
 """Those that are learnt are tried in this order, of each degree of certainty."""

@@ -6,7 +6,7 @@ import pytest
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json
-from baselinekit.placeholders.accepts import Extent, Kind, Learnt, PlaceholderType
+from baselinekit.placeholders.accepts import Extent, Kind, LearningRule, PlaceholderType
 from baselinekit.placeholders.contained import takes_all
 from baselinekit.placeholders.formats import text_format
 from baselinekit.placeholders.narrowest import narrowest
@@ -18,7 +18,7 @@ COLOUR = text_format(
     "any_colour",
     "#[0-9A-Fa-f]{6}",
     (7, 7),
-    Learnt(
+    LearningRule(
         "colours",
         argument=lambda texts: "dark" if all(text < "#8" for text in texts) else None,
         narrowed="{} colours",
