@@ -254,9 +254,7 @@ def _by_scores(given: Mapping[str, Json], how: ModelJudge, answer: str) -> Judge
         raise contradiction(f"says passed: {json.dumps(given['passed'])}, but {scored}")
     claimed, disagrees = given["overall_score"], ""
     if not is_number(claimed) or abs(decimal(claimed) - decimal(overall)) > decimal((high - low) / 20):
-        disagrees = (
-            f"the judge says {claimed!r} overall, its scores make {overall:.3g}"
-        )
+        disagrees = f"the judge says {claimed!r} overall, its scores make {overall:.3g}"
     reason = given["justification"] if passed else f"{overall:.3g} of {high:g}: {given['justification']}"
     return Judgement(passed, share, reason, details, disagrees)
 
