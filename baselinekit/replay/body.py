@@ -1,19 +1,16 @@
-"""From the bytes of an answer to a value that can be compared, within limits."""
+"""From the bytes of an answer to a value that can be compared, within limits: JSON strictly, text by its
+charset, the rest as hash and size. A charset that the server merely claims decides nothing beyond the common
+ones."""
 
 import re
 import zlib
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
-from typing import Protocol
 
 from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.errors import CannotReplay, cannot
 from baselinekit.model.observation import Request, Response
 from baselinekit.model.values import Json
-
-# From the bytes of an answer to a value that can be compared: JSON strictly, text by its charset, the
-# rest as hash and size. A charset that the server merely claims decides nothing beyond the common ones.
-
 
 _CHARSETS = {
     "utf-8": "utf-8-sig",
@@ -55,14 +52,18 @@ def http_output(response: Response, keep: list[str], max_body: int = DEFAULT_MAX
     return {"status": response.status, "headers": kept, "body": interpret(response, max_body)}
 
 
-def interpret(response: Response, max_body: int = DEFAULT_MAX_BODY) -> Json:
+def interpret(response: Response, max_body: int) -> Json:
     if not response.body:
         return ""
     stated = response.header("content-type")
     kind = stated.partition(";")[0].strip().lower()
     charset = _CHARSET.search(stated)
     name = charset[1] if charset else "utf-8"
-    text = as_text_by(response.body, name)
+    try:
+        codec = _codec(response.body, name)
+        text = response.body.decode(codec) if codec else None
+    except UnicodeDecodeError:
+        text = None
     if _JSON.fullmatch(kind):
         return _json(text, response, name, max_body // _BYTES_OF_EACH)
     return text if text is not None and (not kind or _TEXT.fullmatch(kind)) else as_hash(response.body)
@@ -72,7 +73,7 @@ def _json(text: str | None, response: Response, charset: str, most: int) -> Json
     says = f"the answer (status {response.status}) says that it is JSON"
     if text is None:
         raise cannot("BK307", f"{says}, but {_undecoded(response.body, charset)}", _MEND)
-    if text.count("[") + text.count("{") > most and _containers(text) > most:
+    if _containers(text) > most and _containers(_STRING.sub("", text)) > most:
         what = f"the answer holds more than {most:,} arrays and objects"
         raise cannot("BK305", what, "ask for less, or raise max_body, of which each takes ten bytes")
     try:
@@ -82,18 +83,9 @@ def _json(text: str | None, response: Response, charset: str, most: int) -> Json
 
 
 def _containers(text: str) -> int:
-    """How many arrays and objects a JSON text has: each takes up to thirty times the memory of its text."""
-    bare = _STRING.sub("", text)
-    return bare.count("[") + bare.count("{")
-
-
-def as_text_by(body: bytes, charset: str) -> str | None:
-    """The text, or None when these bytes are no text in that charset, or the charset is an unusual one."""
-    codec = _codec(body, charset)
-    try:
-        return body.decode(codec) if codec else None
-    except UnicodeDecodeError:
-        return None
+    """How many arrays and objects a JSON text seems to have: each takes up to thirty times the memory of its
+    text. What stands in strings counts too, unless they are taken out."""
+    return text.count("[") + text.count("{")
 
 
 def _codec(body: bytes, charset: str) -> str | None:
@@ -130,34 +122,20 @@ def as_hash(body: bytes) -> dict[str, Json]:
 _MOST_MEMBERS = 100
 
 
-class _Decompress(Protocol):
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, max_length: int = ..., /) -> bytes: ...
-
-
 def read(chunks: Iterable[bytes], codings: str, limit: int) -> bytes:
     """The whole body, decoded; at most `limit` bytes of it, on the wire and after decoding."""
     coding = codings.strip().lower()
     if coding in ("", "identity"):
         return _plain(chunks, limit)
     if coding not in ("gzip", "x-gzip", "deflate"):
-        raise cannot(
-            "BK306",
-            f"the answer is encoded as {coding!r}",
-            "gzip and deflate can be decoded: leave Accept-Encoding to baselinekit",
-        )
+        hint = "gzip and deflate can be decoded: leave Accept-Encoding to baselinekit"
+        raise cannot("BK306", f"the answer is encoded as {coding!r}", hint)
     return _inflated(_plain(chunks, limit), coding, limit)
 
 
 def too_large(limit: int) -> CannotReplay:
-    return cannot(
-        "BK305",
-        f"the answer is larger than {limit:,} bytes",
-        "ask for less, or raise max_body in execution or under `http:` in baselinekit.yaml",
-    )
+    hint = "ask for less, or raise max_body in execution or under `http:` in baselinekit.yaml"
+    return cannot("BK305", f"the answer is larger than {limit:,} bytes", hint)
 
 
 def _plain(chunks: Iterable[bytes], limit: int) -> bytes:
@@ -175,7 +153,9 @@ def _inflated(raw: bytes, coding: str, limit: int) -> bytes:
         for _ in range(_MOST_MEMBERS):
             if not raw:
                 return bytes(body)
-            stage = _start(raw, coding)
+            wrapped = raw[0] & 0x0F == 8 and int.from_bytes(raw[:2], "big") % 31 == 0
+            bits = 16 + zlib.MAX_WBITS if coding != "deflate" else zlib.MAX_WBITS * (1 if wrapped else -1)
+            stage = zlib.decompressobj(bits)
             body += stage.decompress(raw, limit + 1 - len(body))
             if len(body) > limit:
                 raise too_large(limit)
@@ -185,13 +165,6 @@ def _inflated(raw: bytes, coding: str, limit: int) -> bytes:
     except zlib.error as error:
         raise cannot("BK306", f"the answer says that it is {coding}, but is not: {error}") from None
     raise cannot("BK306", f"the answer's {coding} data has more than {_MOST_MEMBERS} members")
-
-
-def _start(raw: bytes, coding: str) -> _Decompress:
-    if coding != "deflate":
-        return zlib.decompressobj(16 + zlib.MAX_WBITS)
-    wrapped = raw[0] & 0x0F == 8 and int.from_bytes(raw[:2], "big") % 31 == 0
-    return zlib.decompressobj(zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS)
 
 
 # What an answer may be, on whichever way it comes: the limits of its head, and its body taken in whole.
@@ -216,9 +189,8 @@ class Interim:
     def another(self) -> None:
         self._count += 1
         if self._count > MOST_INTERIM:
-            raise cannot(
-                "BK305", f"more than {MOST_INTERIM} interim (1xx) answers came before the answer", _HEAD_HINT
-            )
+            what = f"more than {MOST_INTERIM} interim (1xx) answers came before the answer"
+            raise cannot("BK305", what, _HEAD_HINT)
 
 
 def has_no_body(request: Request, status: int) -> bool:
@@ -265,6 +237,5 @@ def _counted(chunks: Iterable[bytes], stated: int | None) -> Iterator[bytes]:
         length += len(chunk)
         yield chunk
     if stated is not None and length != stated:
-        raise cannot(
-            "BK304", f"{length:,} bytes came, and the answer's Content-Length says {stated:,}", _HEAD_HINT
-        )
+        what = f"{length:,} bytes came, and the answer's Content-Length says {stated:,}"
+        raise cannot("BK304", what, _HEAD_HINT)

@@ -1,11 +1,11 @@
-"""A command recipe: a program that the configuration names, run to its end; what it wrote is the output."""
+"""Replays a command: a program that the configuration names, run to its end; what it wrote is the output."""
 
 import os
-from typing import cast
 
 from baselinekit.documents.jsontext import NotJson, decode, to_bytes
 from baselinekit.errors import InvalidInput, Problem, Refused, cannot
 from baselinekit.kinds.command import CommandExecution, CommandInput
+from baselinekit.kinds.kind import INPUT
 from baselinekit.model.observation import Observation, ProcessResult, ProcessSpec
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import ABSENT, Json
@@ -18,14 +18,13 @@ from baselinekit.trust import Trust
 from baselinekit.variables import as_text
 
 _TIMEOUT = 60.0
-_AT = ("current", "input")
 
 
 def replay_command(recipe: Recipe, setting: Setting) -> Observation:
     """`{exit_code, stdout, stderr}`, and `files` when the recipe names some."""
-    asked = cast(CommandInput, setting.scope.expand(recipe.input, _AT))
-    execution = cast(CommandExecution, recipe.execution)
-    run = _run_of(asked, execution, setting)
+    asked: CommandInput = setting.scope.expand(recipe.input, INPUT)
+    execution: CommandExecution = recipe.execution
+    run = _process_of(asked, execution, setting)
     finished = setting.clients.execute(run)
     output: dict[str, Json] = {
         "exit_code": finished.exit_code,
@@ -33,26 +32,28 @@ def replay_command(recipe: Recipe, setting: Setting) -> Observation:
         "stderr": text_or_hash(finished.stderr),
     }
     if asked.files:
-        output["files"] = {path: _file(path, run.cwd, setting) for path in asked.files}
+        contents = {path: read_if_there(setting.surroundings, path, run.cwd) for path in asked.files}
+        output["files"] = {
+            path: None if content is None else text_or_hash(content) for path, content in contents.items()
+        }
     return Observation(output, finished.seconds)
 
 
 def check_command(recipe: Recipe, setting: Setting) -> None:
     """Undefined variables, and a program that may not run or does not exist."""
-    problems = list(undefined_in(recipe.input, setting.scope, _AT))
+    problems = list(undefined_in(recipe.input, setting.scope, INPUT))
     if problems:
         raise InvalidInput(*problems)
-    asked = cast(CommandInput, setting.scope.expand(recipe.input, _AT))
-    _run_of(asked, cast(CommandExecution, recipe.execution), setting)
+    _process_of(setting.scope.expand(recipe.input, INPUT), recipe.execution, setting)
 
 
-def _run_of(asked: CommandInput, execution: CommandExecution, setting: Setting) -> ProcessSpec:
+def _process_of(asked: CommandInput, execution: CommandExecution, setting: Setting) -> ProcessSpec:
     surroundings = setting.surroundings
     argv = [as_text(word) for word in asked.argv]
     if not argv or not argv[0]:
-        raise invalid("BK331", "an empty `argv`", "name a program", (*_AT, "argv"))
+        raise invalid("BK331", "an empty `argv`", "name a program", (*INPUT, "argv"))
     if "\0" in "".join(argv):
-        raise invalid("BK331", "a NUL character in `argv`", "take it out", (*_AT, "argv"))
+        raise invalid("BK331", "a NUL character in `argv`", "take it out", (*INPUT, "argv"))
     cwd = inside(surroundings, as_text(asked.cwd or "."))
     if not os.path.isdir(cwd):
         raise cannot("BK320", f"the working folder {asked.cwd!r} does not exist", "correct `cwd`")
@@ -63,12 +64,15 @@ def _run_of(asked: CommandInput, execution: CommandExecution, setting: Setting) 
     else:
         setting.trust.check_program(argv[0])
         words = [program_at(argv[0], cwd, "install it, or correct its name")]
+    stdin = b"" if asked.stdin is ABSENT else to_bytes(asked.stdin)
+    if isinstance(asked.stdin, str):
+        stdin = asked.stdin.encode("utf-8", "replace")
     passed = known.env if known else []
     own = {name: as_text(value) for name, value in asked.env.items()}
     _check_env(own, argv[0], passed, setting.trust)
     return ProcessSpec(
         argv=(*words, *argv[1:]),
-        stdin=_stdin(asked.stdin),
+        stdin=stdin,
         env=child_environment(passed, own),
         cwd=cwd,
         timeout=float(execution.timeout if execution.timeout is not None else _TIMEOUT),
@@ -83,27 +87,17 @@ def _check_env(own: dict[str, str], command: str, listed: list[str], trust: Trus
     for name, value in own.items():
         if not name or "=" in name or "\0" in name + value:
             what = f"{name!r} cannot be a variable of a program"
-            raise invalid("BK331", what, "a name without `=`, and no NUL character", (*_AT, "env", name))
+            raise invalid("BK331", what, "a name without `=`, and no NUL character", (*INPUT, "env", name))
         if name not in listed and not trust.allow_exec:
-            problems.append(_unlisted(name, command, [*listed, *own]))
+            names = ", ".join(dict.fromkeys([*listed, *own]))
+            what = f"the configuration does not let files set {name} for the command {command!r}"
+            hint = (
+                f"list it in baselinekit.yaml, commands: {{{command}: {{argv: […], env: [{names}]}}}}, "
+                "or pass --allow-exec, which grants programs and their variables"
+            )
+            problems.append(Problem("BK340", what, hint, at=(*INPUT, "env", name)))
     if problems:
         raise Refused(*problems)
-
-
-def _unlisted(name: str, command: str, wanted: list[str]) -> Problem:
-    names = ", ".join(dict.fromkeys(wanted))
-    what = f"the configuration does not let files set {name} for the command {command!r}"
-    hint = (
-        f"list it in baselinekit.yaml, commands: {{{command}: {{argv: […], env: [{names}]}}}}, "
-        "or pass --allow-exec, which grants programs and their variables"
-    )
-    return Problem("BK340", what, hint, at=(*_AT, "env", name))
-
-
-def _stdin(value: Json) -> bytes:
-    if value is ABSENT:
-        return b""
-    return value.encode("utf-8", "replace") if isinstance(value, str) else to_bytes(value)
 
 
 def _stdout(
@@ -117,9 +111,3 @@ def _stdout(
         ended = f"{as_text(asked.argv[0])} (exit code {finished.exit_code})"
         what = f"{ended} did not write JSON: {error}{said_last(finished.stderr, mask)}"
         raise cannot("BK307", what, "leave out `parse: json`, if it writes text") from None
-
-
-def _file(path: str, cwd: str, setting: Setting) -> Json:
-    """The content of a file that the program was to write; null when there is none."""
-    content = read_if_there(setting.surroundings, path, cwd)
-    return None if content is None else text_or_hash(content)

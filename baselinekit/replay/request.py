@@ -5,12 +5,13 @@ import hashlib
 import ipaddress
 import os
 import re
-from urllib.parse import SplitResult, quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from baselinekit import __version__
 from baselinekit.documents.jsontext import to_bytes
 from baselinekit.errors import Refused, nearest
 from baselinekit.kinds.http import HttpExecution
+from baselinekit.kinds.kind import EXECUTION
 from baselinekit.model.observation import Request
 from baselinekit.model.recipes import Auth, HttpRequest, Surroundings
 from baselinekit.model.values import ABSENT, Json, Path
@@ -20,22 +21,14 @@ from baselinekit.replay.settings import MANY_REDIRECTS, Setting, foreign_authori
 from baselinekit.trust import origin
 from baselinekit.variables import as_text
 
-# The URL of a request: put together from base_url and endpoint, checked, and written in one way, so that
-# the check of an origin and the connection cannot read it differently (F16).
-
-
 _UNSAFE = re.compile(r"[^!$&'()*+,/:;=?@\[\]~A-Za-z0-9._%-]|%(?![0-9A-Fa-f]{2})")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 
 
-def base_url(execution: HttpExecution, surroundings: Surroundings) -> str | None:
-    """The operator's word goes before the recipe's, and that before the configured default."""
-    return surroundings.override_base_url or execution.base_url or surroundings.base_url
-
-
 def url_of(step: HttpRequest, execution: HttpExecution, surroundings: Surroundings, at: Path) -> str:
-    """The whole URL of a request whose variables are expanded."""
+    """The whole URL of a request whose variables are expanded: put together, checked, and written in one way,
+    so that the check of an origin and the connection cannot read it differently (F16)."""
     given = [name for name in ("endpoint", "path", "url") if getattr(step, name) is not None]
     if len(given) > 1:
         raise invalid("BK311", f"both `{given[0]}` and `{given[1]}` are given", "keep one", (*at, given[1]))
@@ -43,28 +36,19 @@ def url_of(step: HttpRequest, execution: HttpExecution, surroundings: Surroundin
     if step.url is not None:
         whole = as_text(step.url)
     else:
-        base = base_url(execution, surroundings)
+        base = surroundings.override_base_url or execution.base_url or surroundings.base_url
         if not base:
-            raise invalid(
-                "BK310",
-                "no base_url",
-                "pass --base-url URL, or set execution.base_url, or base_url: in baselinekit.yaml",
-                at,
-            )
+            hint = "pass --base-url URL, or set execution.base_url, or base_url: in baselinekit.yaml"
+            raise invalid("BK310", "no base_url", hint, at)
         endpoint = as_text(step.endpoint if step.endpoint is not None else (step.path or ""))
         if endpoint and not endpoint.startswith("/"):
             hint = "an absolute one goes under `url`" if "://" in endpoint else f"write /{endpoint}"
             raise invalid("BK311", f"`{given[0]}` must start with /: {endpoint!r}", hint, at)
         whole = as_text(base).rstrip("/") + endpoint
-    return normal(_with_params(whole, step.params), at)
-
-
-def _with_params(url: str, params: dict[str, Json]) -> str:
-    if not params:
-        return url
-    pairs = pairs_of(params)
-    address = url.partition("#")[0]
-    return f"{address}{'&' if '?' in address else '?'}{urlencode(pairs)}" if pairs else address
+    if step.params:
+        pairs, whole = pairs_of(step.params), whole.partition("#")[0]
+        whole += f"{'&' if '?' in whole else '?'}{urlencode(pairs)}" if pairs else ""
+    return normal(whole, at)
 
 
 def pairs_of(values: dict[str, Json]) -> list[tuple[str, str]]:
@@ -90,22 +74,19 @@ def normal(url: str, at: Path = ()) -> str:
         raise invalid("BK311", f"{shown(url)!r} is no URL of http or https", hint, at)
     if "@" in parts.netloc:
         raise invalid("BK311", f"{shown(url)} has credentials in it", "give them under `auth:`", at)
-    where = f":{port}" if port is not None else ""
-    query = f"?{_quoted(parts.query)}" if parts.query else ""
-    return f"{parts.scheme}://{_host(parts, at)}{where}{_quoted(parts.path) or '/'}{query}"
-
-
-def _host(parts: SplitResult, at: Path) -> str:
     host = parts.hostname or ""
     try:
         if ":" in host:
-            return f"[{ipaddress.IPv6Address(host).compressed}]"
-        host = host if host.isascii() else host.encode("idna").decode()
+            host = f"[{ipaddress.IPv6Address(host).compressed}]"
+        elif not host.isascii():
+            host = host.encode("idna").decode()
     except ValueError:
         host = ""
-    if not _HOST.fullmatch(host):
+    if not host.startswith("[") and not _HOST.fullmatch(host):
         raise invalid("BK311", f"{shown(parts.geturl())} has no usable host", "", at)
-    return host
+    where = f":{port}" if port is not None else ""
+    query = f"?{_quoted(parts.query)}" if parts.query else ""
+    return f"{parts.scheme}://{host}{where}{_quoted(parts.path) or '/'}{query}"
 
 
 def _quoted(text: str) -> str:
@@ -117,10 +98,6 @@ def shown(url: str) -> str:
     address, query, _ = url.partition("?")
     address = re.sub(r"//[^/]*@", "//…@", address)
     return f"{address}{'?…' if query else ''}"
-
-
-# One request with everything decided: what it says itself, else what its execution says, else the
-# configuration, else the default.
 
 
 DEFAULT_TIMEOUT = 30.0
@@ -154,13 +131,18 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
         headers["cookie"] = ("Cookie", _checked(f"{own}; {pairs}" if own else pairs, "Cookie", at))
     http = setting.http
     verify, cert = _certificates(execution, setting)
+    url = url_of(step, execution, setting.surroundings, at)
+    seconds = _first(step.timeout, execution.timeout, http.timeout, DEFAULT_TIMEOUT)
+    if seconds <= 0:
+        hint = "give a number above 0"
+        raise invalid("BK311", f"a timeout of {seconds} seconds", hint, (*at, "timeout"))
     return Request(
         method=method,
-        url=url_of(step, execution, setting.surroundings, at),
+        url=url,
         headers=tuple(headers.values()),
         content=content,
         digest=digest,
-        timeout=float(_positive(_first(step.timeout, execution.timeout, http.timeout, DEFAULT_TIMEOUT), at)),
+        timeout=float(seconds),
         verify=verify,
         cert=cert,
         http2=bool(_first(execution.http2, http.http2, False)),
@@ -187,12 +169,6 @@ def _first(*choices: Json) -> Json:
     return next((choice for choice in choices if choice is not None), None)
 
 
-def _positive(seconds: float, at: Path) -> float:
-    if seconds <= 0:
-        raise invalid("BK311", f"a timeout of {seconds} seconds", "give a number above 0", (*at, "timeout"))
-    return seconds
-
-
 def _headers(step: HttpRequest, execution: HttpExecution, setting: Setting, at: Path) -> Headers:
     headers: Headers = {
         "user-agent": ("User-Agent", f"baselinekit/{__version__}"),
@@ -200,13 +176,9 @@ def _headers(step: HttpRequest, execution: HttpExecution, setting: Setting, at: 
         "accept-encoding": ("Accept-Encoding", "gzip, deflate"),
     }
     configured = setting.scope.expand(setting.http.headers)
-    shared = ("current", "execution", "headers")
-    for source, where in (
-        (configured, ()),
-        (execution.headers, shared),
-        (step.headers, (*at, "headers")),
-    ):
-        for name, value in source.items():
+    sources = (configured, ()), (execution.headers, (*EXECUTION, "headers")), (step.headers, (*at, "headers"))
+    for stated, where in sources:
+        for name, value in stated.items():
             lower = name.lower()
             if not _NAME.fullmatch(name):
                 raise invalid("BK311", f"{name!r} is no name of a header", "", (*where, name))
@@ -229,7 +201,7 @@ def _authorize(step: HttpRequest, execution: HttpExecution, headers: Headers, at
     auth = step.auth or (None if "authorization" in headers else execution.auth)
     if auth is None:
         return None
-    at = (*at, "auth") if step.auth else ("current", "execution", "auth")
+    at = (*at, "auth") if step.auth else (*EXECUTION, "auth")
     if auth.type == "bearer":
         if not auth.token:
             raise invalid("BK311", "`auth` of type bearer has no token", "add `token:`", at)
@@ -307,11 +279,7 @@ def check_authorities(url: str, verify: str, setting: Setting) -> None:
     """Who names an origin says whose certificates are believed there: a file that brings its own authorities
     along could let anybody answer in the place of that server, as with `verify: false`."""
     ours = setting.http.verify
-    granted = ours is False or (
-        isinstance(ours, str) and os.path.join(setting.surroundings.root, ours) == verify
-    )
-    if granted or not setting.trust.names(where := origin(url)):
-        return
-    raise Refused(
-        foreign_authorities(where, os.path.relpath(verify, os.path.realpath(setting.surroundings.root)))
-    )
+    root = setting.surroundings.root
+    granted = ours is False or (isinstance(ours, str) and os.path.join(root, ours) == verify)
+    if not granted and setting.trust.names(where := origin(url)):
+        raise Refused(foreign_authorities(where, os.path.relpath(verify, os.path.realpath(root))))

@@ -1,4 +1,5 @@
-"""What a replay needs besides its recipe, and how much a data file may ask for."""
+"""What a replay needs besides its recipe, and how much a data file may ask for: less than the configuration
+grants, as it likes; more, never. Nor does a file say that certificates are not checked."""
 
 import dataclasses
 import time
@@ -7,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from baselinekit.errors import InvalidInput, Problem, Refused
+from baselinekit.kinds.kind import EXECUTION
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.config import Config, HttpDefaults
 from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
@@ -17,16 +19,11 @@ from baselinekit.replay.body import DEFAULT_MAX_BODY
 from baselinekit.trust import Trust
 from baselinekit.variables import Redactor, Scope, names_in
 
-# How much a data file may ask for: less than the configuration grants, as it likes; more, never. And it
-# does not say that nobody's certificate is looked at.
-
-
 MANY_REDIRECTS = 5
 _TIMEOUT = 300
 _CASE_TIMEOUT = 3_600
 _RETRIES = 10
 _REDIRECTS = 20
-_EXECUTION: Path = ("current", "execution")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,25 +76,18 @@ def ceilings_of(config: Config) -> Ceilings:
 
 def refuse_above(recipe: Recipe, ceilings: Ceilings) -> None:
     """Refused, with each place, where a recipe asks for more than it may."""
-    problems = list(_above(recipe, ceilings))
-    if problems:
-        raise Refused(*problems)
-
-
-def _above(recipe: Recipe, ceilings: Ceilings) -> Iterator[Problem]:
+    problems: list[Problem] = []
     granted = ceilings.granting(ceilings.granted(recipe))
     for at, stated in kind_of(recipe).limited(recipe):
-        yield from _of(stated, granted, at)
+        for name in ("timeout", "max_body", "retries", "redirects"):
+            value, most = getattr(stated, name, None), getattr(granted, name)
+            wanted = MANY_REDIRECTS if value is True else value
+            if wanted is not None and wanted > most:
+                problems.append(above(name, wanted, most, (*at, name)))
     if getattr(recipe.execution, "verify", None) is False and ceilings.verify:
-        yield unverified()
-
-
-def _of(stated: object, ceilings: Ceilings, at: Path) -> Iterator[Problem]:
-    for name in ("timeout", "max_body", "retries", "redirects"):
-        value, most = getattr(stated, name, None), getattr(ceilings, name)
-        wanted = MANY_REDIRECTS if value is True else value
-        if wanted is not None and wanted > most:
-            yield above(name, wanted, most, (*at, name))
+        problems.append(unverified())
+    if problems:
+        raise Refused(*problems)
 
 
 def above(name: str, wanted: Seconds, most: Seconds, at: Path, setting: str | None = None) -> Problem:
@@ -111,7 +101,7 @@ def unverified() -> Problem:
         "name the certificate authority in baselinekit.yaml, `http: {verify: FILE}`, or grant it there: "
         "`http: {verify: false}`"
     )
-    return Problem("BK408", "verify: false is not for a file to say", hint, at=(*_EXECUTION, "verify"))
+    return Problem("BK408", "verify: false is not for a file to say", hint, at=(*EXECUTION, "verify"))
 
 
 def foreign_authorities(where: str, file: str) -> Problem:
@@ -120,17 +110,14 @@ def foreign_authorities(where: str, file: str) -> Problem:
         "which the configuration or the command line names"
     )
     hint = f"name the authorities in baselinekit.yaml: `http: {{verify: {file}}}`"
-    return Problem("BK408", what, hint, at=(*_EXECUTION, "verify"))
-
-
-# What a replay needs besides its recipe: the doors to the world, and what surrounds the recipe's file.
+    return Problem("BK408", what, hint, at=(*EXECUTION, "verify"))
 
 
 Execute = Callable[[ProcessSpec], ProcessResult]
 
 
 class ModelClient(Protocol):
-    """The door to the models, by the names that the configuration gives them."""
+    """Asks models, by the names that the configuration gives them."""
 
     def ask(self, ask: Ask) -> Answer: ...
     def check(self, name: str) -> None: ...
@@ -190,10 +177,8 @@ def invalid(code: str, what: str, hint: str = "", at: Path | None = None) -> Inv
     return InvalidInput(Problem(code, what, hint, at=at))
 
 
-# Every variable that a recipe uses and nobody has defined, each at its place: before the first request.
-
-
 def undefined_in(value: Any, scope: Scope, at: Path) -> Iterator[Problem]:
+    """The variables that a value uses and nobody has defined, each at its place."""
     if isinstance(value, str):
         for name in names_in(value):
             try:
