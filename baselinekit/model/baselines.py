@@ -171,7 +171,7 @@ class Source:
     file: str
     document: int = 0
     at: Path = ()
-    form: Literal["native", "response"] = "native"
+    form: str = "native"
     digest: str = ""
     spans: tuple[Span | None, Span | None] = (None, None)
 

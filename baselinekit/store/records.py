@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from baselinekit.documents import jsonfile
 from baselinekit.documents.languages import language
@@ -16,14 +16,14 @@ from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_path
 from baselinekit.model.values import Json, Path, json_type
-from baselinekit.store.dialects import harness, native
+from baselinekit.store.dialects import harness
+from baselinekit.store.dialects.table import DIALECTS
 from baselinekit.store.files import MAX_OUTPUT_BYTES, read
 from baselinekit.tree.equality import canonical
 
 # What a file holds: its records, each with where it stands, whatever the file's form.
 
 
-Form = Literal["native", "response"]
 SourceOf = Callable[[int, Path, dict[str, Json]], Source]
 WRAPPER = "regression_eval"
 RECORD_KEYS = ("last_passed", "failure_count")
@@ -101,26 +101,25 @@ def records(documents: list[Json], file: str) -> Iterator[tuple[int, Path, dict[
             yield number, here, raw
 
 
-def form(raw: dict[str, Json]) -> Form:
+def form(raw: dict[str, Json]) -> str:
     """Which of the forms a record is written in."""
-    return "response" if harness.recognises(raw) else "native"
+    return next(name for name, dialect in DIALECTS.items() if dialect.recognises(raw))
 
 
 def id_of(raw: dict[str, Json], source: Source) -> Json:
     """What stands where a record has its id, before anyone has checked it."""
-    about = raw.get("metadata") if source.form == "response" else raw
+    about = DIALECTS[source.form].described_in(raw)
     return about.get("id") if isinstance(about, dict) else None
 
 
 def read_record(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Problem]]:
     """A record by its form: the baseline, and what is wrong with it, with paths as they stand there."""
-    return harness.read(raw, source) if source.form == "response" else native.read(raw, source)
+    return DIALECTS[source.form].read(raw, source)
 
 
 def place_in(source: Source, path: Path) -> Path:
     """Where something of the model stands in the record's document."""
-    here = harness.path(path) if source.form == "response" else native.path(path)
-    return (*source.at, *here)
+    return (*source.at, *DIALECTS[source.form].path(path))
 
 
 def bytes_digest(data: bytes) -> str:

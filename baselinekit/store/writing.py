@@ -19,8 +19,8 @@ from baselinekit.model.comparison import Edit
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.store import atomic, reading, records, records as outputs, state
 from baselinekit.store.checks import ID, check_id
-from baselinekit.store.dialects import harness
 from baselinekit.store.dialects.native import json_schema
+from baselinekit.store.dialects.table import DIALECTS
 from baselinekit.store.files import MAX_BYTES, MAX_OUTPUT_BYTES, read, resolve
 from baselinekit.store.locating import locate
 from baselinekit.store.lock import lock, lock_free
@@ -100,8 +100,7 @@ def add_baseline(source: Source, baseline: dict[str, Json], root: str, inline_li
             raise NotRecorded(Problem("BK122", what, "run again"))
         id = str(records.id_of(raw, source))
         known, beside = _kept_short(baseline, file, id, root, inline_limit)
-        if source.form == "response":
-            known = harness.mapping(known)
+        known = DIALECTS[source.form].write(known)
         body, bom = decode(read(root, file), file)
         edit = Edit((*source.at, "baseline"), known)
         text = apply(body, [edit], source.document, language(file), _AFTER)

@@ -18,7 +18,7 @@ from baselinekit.grade.by_text import ExactMatch
 from baselinekit.model.evals import Expected, Reporting
 from baselinekit.model.graders import FunctionOutput, HumanRating
 from baselinekit.suites.dialects import capability, suite, testcases
-from baselinekit.suites.scaffold import FILES
+from baselinekit.suites.scaffold import example_files
 from baselinekit.suites.schema import json_schema
 from baselinekit.suites.settings import NUMBERED
 
@@ -52,7 +52,7 @@ def test_no_file_that_runs_is_underlined(file: Path) -> None:
 
 @pytest.mark.parametrize("name", ["eval-suite.yaml", "capability/strings.yaml", "regression/sentence.yaml"])
 def test_nor_is_anything_of_what_init_makes(name: str) -> None:
-    assert fits(FILES[name])
+    assert fits(example_files()[name])
 
 
 @pytest.mark.parametrize("asked", [asked for asked, _, _ in ASKED])

@@ -8,7 +8,7 @@ from baselinekit.errors import Problem
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.baselines import Baseline, Known, Metadata, Rules, Source
 from baselinekit.model.recipes import Execution, Recipe
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import Json
 from baselinekit.schema.validate import check, schema_of
 from baselinekit.store import checks
 
@@ -101,11 +101,6 @@ def _in_what_is_right(raw: dict[str, Json], wrong: set[str | int]) -> Iterator[P
     for key, (kind, look) in _PARTS.items():
         if key in raw and key not in wrong:
             yield from look(check(kind, raw[key])[0])
-
-
-def path(native: Path) -> Path:
-    """Where something of the model stands in this form."""
-    return native
 
 
 def recipe(asked: Json, execution: Execution) -> Recipe:
