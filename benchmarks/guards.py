@@ -18,7 +18,8 @@ from typing import Any
 import h11
 import yaml
 
-from baselinekit.documents import jsontext, languages
+from baselinekit.documents import jsontext
+from baselinekit.documents.languages import YAML
 from baselinekit.model.observation import Request
 from baselinekit.replay.client import Client, proxies_of_environment
 from baselinekit.store import files
@@ -78,7 +79,7 @@ def _pairs(made: data.Project, url: str) -> Sequence[Engine]:
     return [
         _each("open and read the files", lambda name: files.read(root, name), names, raw),
         _each("plain open", _opened, paths, raw),
-        _each("YAML to values", lambda text: languages.load(text, "x")[0], texts, plain),
+        _each("YAML to values", lambda text: YAML.load(text, "x")[0], texts, plain),
         _each("bare events to values", _bare, texts, plain),
         _each("JSON of the answers", jsontext.decode, answers, values),
         _each("json.loads", json.loads, answers, values),

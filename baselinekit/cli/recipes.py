@@ -17,7 +17,7 @@ from baselinekit.cli.capture_options import (
     execution_of,
 )
 from baselinekit.cli.options import parse_lists, parse_pairs
-from baselinekit.documents import languages
+from baselinekit.documents.languages import YAML
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.recipes import Command, HttpRequest, Recipe
@@ -164,7 +164,7 @@ def _stated(**values: Json) -> dict[str, Json]:
 def _tools(file: str) -> list[Json]:
     """The tools as a recipe has them; in a file they may stand as either wire form wants them."""
     try:
-        listed = languages.load(content(f"@{file}"), file)
+        listed = YAML.load(content(f"@{file}"), file)
     except BaselinekitError as error:
         raise InvalidInput(*(replace(problem, code="BK508") for problem in error.problems)) from None
     tools = listed[0] if len(listed) == 1 and isinstance(listed[0], list) else listed

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from baselinekit.documents.jsontext import MAX_DEPTH, fraction, whole
@@ -82,7 +82,7 @@ class _Other(ValueError):
 def read(body: str, watched: Watched) -> list[Json] | None:
     """The one document of a text, and where the values of the `watched` keys stand."""
     text = body.removesuffix("\n")
-    if len(body) > LONGEST or (not body.isascii() and _odd().search(body)):
+    if len(body) > LONGEST or (not body.isascii() and re.search(_OTHER_ODD, body)):
         return None
     lines = _LINE.findall(text)
     if len(lines) != text.count("\n") + 1:
@@ -93,7 +93,8 @@ def read(body: str, watched: Watched) -> list[Json] | None:
     except ValueError:
         return None
     for name, boxes in met.items():
-        spans = [found.span(1) for found in _values_of(name).finditer(text)] if boxes else []
+        values = rf'{re.escape(name)}"?: ?(.*)$'
+        spans = [match.span(1) for match in re.finditer(values, text, re.MULTILINE)] if boxes else []
         if len(spans) == len(boxes):  # else the name is also part of a text
             pairs = zip(boxes, spans, strict=True)
             plain = ((box, span) for box, span in pairs if box[name].__class__ not in (list, dict))
@@ -160,13 +161,3 @@ def _value(text: str) -> Json:
     if text in ("[]", "{}"):
         return [] if text == "[]" else {}
     return scalar(text)
-
-
-@cache
-def _odd() -> re.Pattern[str]:
-    return re.compile(_OTHER_ODD)
-
-
-@cache
-def _values_of(name: str) -> re.Pattern[str]:
-    return re.compile(rf'{re.escape(name)}"?: ?(.*)$', re.MULTILINE)

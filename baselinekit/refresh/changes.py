@@ -59,17 +59,17 @@ class _ChangesFound:
         if identical(old, new):
             return UnchangedPart(old)
         if isinstance(old, dict) and isinstance(new, dict):
-            return self._members(old, new, at, path)
+            return self.members(old, new, at, path)
         if isinstance(old, list) and isinstance(new, list):
-            return self._rows(old, new, at, path)
+            return self.rows(old, new, at, path)
         kind: ChangeKind = "retyped" if is_retyped(old, new) else "value"
-        return self._change(kind, path, at, old, self.ways.fresh(new))
+        return self.add(kind, path, at, old, self.ways.fresh(new))
 
-    def _members(self, old: dict[str, Json], new: dict[str, Json], at: Path, path: Path) -> Part:
+    def members(self, old: dict[str, Json], new: dict[str, Json], at: Path, path: Path) -> Part:
         names = (*old, *(name for name in new if name not in old))
         place = {name: n for n, name in enumerate(names)}
         parts = tuple(
-            self._one(
+            self.side_by_side(
                 old.get(name, ABSENT),
                 new.get(name, ABSENT),
                 (*at, name) if name in old else at,
@@ -78,12 +78,12 @@ class _ChangesFound:
             for name in names
         )
         before, after = tuple(place[name] for name in old), tuple(place[name] for name in new)
-        return self._branch(names, parts, before, after, (at, path))
+        return self.branch(names, parts, before, after, (at, path))
 
-    def _rows(self, old: list[Json], new: list[Json], at: Path, path: Path) -> Part:
+    def rows(self, old: list[Json], new: list[Json], at: Path, path: Path) -> Part:
         how = self.ways.arrays.get(at, "")
         if how == "each" and len(old) == 1 and describes_many(old[0]) and new:
-            return self._one_for_all(old, new, at, path)
+            return self.one_for_all(old, new, at, path)
         key = how.removeprefix("by ") if how.startswith("by ") else None
         aligned, restored = align_rows(old, new, key, self.ways.accepts)
         rows: list[tuple[int | None, int | None]] = [
@@ -94,7 +94,7 @@ class _ChangesFound:
         # Where a reader meets it: in the new array, and before what stands there now if it has gone.
         rows.sort(key=lambda row: (row[0] or 0, 0) if row[1] is None else (row[1], 1))
         parts = tuple(
-            self._one(
+            self.side_by_side(
                 ABSENT if e is None else old[e],
                 ABSENT if a is None else restored.get(a, new[a]),
                 at if e is None else (*at, e),
@@ -104,17 +104,17 @@ class _ChangesFound:
         )
         before = sorted((e, n) for n, (e, _) in enumerate(rows) if e is not None)
         after = sorted((a, n) for n, (_, a) in enumerate(rows) if a is not None)
-        return self._branch(None, parts, tuple(n for _, n in before), tuple(n for _, n in after), (at, path))
+        return self.branch(None, parts, tuple(n for _, n in before), tuple(n for _, n in after), (at, path))
 
-    def _one_for_all(self, old: list[Json], new: list[Json], at: Path, path: Path) -> Part:
+    def one_for_all(self, old: list[Json], new: list[Json], at: Path, path: Path) -> Part:
         """Of an array in which one row describes every element."""
         with suppress(Unlike):
             row = fold(old[0], new, self.ways.accepts)
             if describes_many(row):
                 return Branch(None, (self.part(old[0], row, (*at, 0), (*path, 0)),), (0,), (0,))
-        return self._change("value", path, at, old, self.ways.fresh(new), note=NOT_ONE_ROW)
+        return self.add("value", path, at, old, self.ways.fresh(new), note=NOT_ONE_ROW)
 
-    def _branch(
+    def branch(
         self,
         names: tuple[str, ...] | None,
         parts: tuple[Part, ...],
@@ -129,18 +129,18 @@ class _ChangesFound:
         if old != new:
             at, path = where
             labels = {n: names[n] if names else before.index(n) for n in old}
-            moved = self._change("order", path, at, [labels[n] for n in old], [labels[n] for n in new])
+            moved = self.add("order", path, at, [labels[n] for n in old], [labels[n] for n in new])
             order = moved.number
         return Branch(names, parts, before, after, order)
 
-    def _one(self, old: Json, new: Json, at: Path, path: Path) -> Part:
+    def side_by_side(self, old: Json, new: Json, at: Path, path: Path) -> Part:
         if new is ABSENT:
-            return self._change("removed", path, at, before=old)
+            return self.add("removed", path, at, before=old)
         if old is ABSENT:
-            return self._change("added", path, at, after=self.ways.fresh(new))
+            return self.add("added", path, at, after=self.ways.fresh(new))
         return self.part(old, new, at, path)
 
-    def _change(
+    def add(
         self,
         kind: ChangeKind,
         path: Path,

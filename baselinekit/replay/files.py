@@ -5,7 +5,8 @@ import stat
 from collections.abc import Iterator
 from dataclasses import replace
 
-from baselinekit.documents import jsonfile, languages
+from baselinekit.documents import jsonfile
+from baselinekit.documents.languages import YAML
 from baselinekit.errors import BaselinekitError, CannotReplay, cannot
 from baselinekit.model.recipes import Scores, Surroundings
 from baselinekit.model.values import Json, Path
@@ -90,7 +91,7 @@ def load(surroundings: Surroundings, path: str) -> Json:
 def loaded(text: str, name: str) -> Json:
     if name.lower().endswith(".json"):
         return jsonfile.load(text, name)
-    documents = languages.load(text, name)
+    documents = YAML.load(text, name)
     return documents[0] if len(documents) == 1 else documents
 
 

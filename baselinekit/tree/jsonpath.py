@@ -188,16 +188,16 @@ class _PathReader:
             self.space()
             if self.took(".."):
                 found.append(Wild.DEEP)
-                found.append(self._brackets() if self.took("[") else self._name())
+                found.append(self.brackets() if self.took("[") else self.name())
             elif self.took("."):
-                found.append(self._name())
+                found.append(self.name())
             elif self.took("["):
-                found.append(self._brackets())
+                found.append(self.brackets())
             else:
                 self.at = start
                 return found
 
-    def _name(self) -> Segment:
+    def name(self) -> Segment:
         if self.took("*"):
             return Wild.ANY
         if self.text[self.at : self.at + 1] == "`":
@@ -212,36 +212,36 @@ class _PathReader:
             raise self.wrong("a name has a blank or a sign that nobody sees", r"write it: ['a\u00a0b']")
         return name
 
-    def _brackets(self) -> Segment:
-        chosen = [self._selector()]
+    def brackets(self) -> Segment:
+        chosen = [self.selector()]
         self.space()
         while self.took(","):
-            chosen.append(self._selector())
+            chosen.append(self.selector())
             self.space()
         self.need("]", "at the end of the brackets")
         if Wild.ANY in chosen:
             return Wild.ANY
         return chosen[0] if len(chosen) == 1 else OneOf(tuple(chosen))
 
-    def _selector(self) -> Segment:
+    def selector(self) -> Segment:
         self.space()
         sign = self.text[self.at : self.at + 1]
         if sign in ("'", '"'):
-            name = self._string()
+            name = self.string()
             return Key(name) if name.isdigit() else name
         if self.took("*"):
             return Wild.ANY
         if self.took("?"):
             self.space()
-            return FilterSegment(self._either())
+            return FilterSegment(self.either())
         if sign in ("/", "\\"):
             raise self.wrong("a path does not sort", "take the element by a filter: [?(@.id == 1)]")
         if sign == "(":
             raise self.wrong("a path does not calculate", "a filter begins with ?: [?(@.id == 1)]")
-        return self._index_or_slice()
+        return self.index_or_slice()
 
-    def _index_or_slice(self) -> Segment:
-        start = self._index()
+    def index_or_slice(self) -> Segment:
+        start = self.index()
         self.space()
         if not self.took(":"):
             if start is None:
@@ -250,17 +250,17 @@ class _PathReader:
                 )
             return start
         self.space()
-        stop = self._index()
+        stop = self.index()
         self.space()
         step = None
         if self.took(":"):
             self.space()
-            step = self._index()
+            step = self.index()
         if step == 0:
             raise self.wrong("a slice with a step of 0 selects nothing", "leave the step out")
         return Slice(start, stop, step)
 
-    def _index(self) -> int | None:
+    def index(self) -> int | None:
         digits = self.taken(_INDEX)
         if digits is None:
             return None
@@ -269,7 +269,7 @@ class _PathReader:
             raise self.wrong(f"the index {shown} is out of range", f"at most {MOST_INDEX}")
         return int(digits)
 
-    def _string(self) -> str:
+    def string(self) -> str:
         """A quoted text; the escapes are those of JSON, and \\' between single quotes."""
         start, quote = self.at, self.text[self.at]
         end = start + 1
@@ -290,47 +290,47 @@ class _PathReader:
         self.at = end + 1
         return found
 
-    def _either(self) -> Filter:
+    def either(self) -> Filter:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise self.wrong("a filter is nested too deeply", "write it with fewer parentheses")
-        terms = [self._every()]
-        while self._joined("|"):
-            terms.append(self._every())
+        terms = [self.every()]
+        while self.is_joined("|"):
+            terms.append(self.every())
         self._depth -= 1
         return terms[0] if len(terms) == 1 else Joined(tuple(terms), every=False)
 
-    def _every(self) -> Filter:
-        terms = [self._term()]
-        while self._joined("&"):
-            terms.append(self._term())
+    def every(self) -> Filter:
+        terms = [self.term()]
+        while self.is_joined("&"):
+            terms.append(self.term())
         return terms[0] if len(terms) == 1 else Joined(tuple(terms), every=True)
 
-    def _joined(self, sign: str) -> bool:
+    def is_joined(self, sign: str) -> bool:
         """The sign twice, as the standard has it, or once, as jsonpath-ng had it for `and`."""
         self.space()
         return self.took(sign * 2) or self.took(sign)
 
-    def _term(self) -> Filter:
+    def term(self) -> Filter:
         self.space()
         if self.took("!"):
             self.space()
             if self.took("("):
-                return Not(self._closed())
+                return Not(self.closed())
             if self.text[self.at : self.at + 1] != "@":
                 raise self.wrong("`!` stands before a path or a parenthesis", "write !@.a or !(@.a == 1)")
-            return Not(Exists(self._query()))
+            return Not(Exists(self.query()))
         if self.took("("):
-            return self._closed()
-        left = self._comparable()
+            return self.closed()
+        left = self.comparable()
         self.space()
         sign = self.taken(_COMPARISON)
         if sign is None:
-            return self._alone(left)
+            return self.existence(left)
         if self.took("~"):
             raise self.wrong("a filter has a regular expression", "compare with ==, !=, < or >")
         self.space()
-        right = self._comparable()
+        right = self.comparable()
         for operand in (left, right):
             if isinstance(operand, Query) and not operand.single:
                 raise self.wrong(
@@ -338,12 +338,12 @@ class _PathReader:
                 )
         return Compare(sign, left, right)
 
-    def _closed(self) -> Filter:
-        term = self._either()
+    def closed(self) -> Filter:
+        term = self.either()
         self.need(")", "in a filter")
         return term
 
-    def _alone(self, left: Query | Constant) -> Filter:
+    def existence(self, left: Query | Constant) -> Filter:
         if self.text.startswith("=~", self.at):
             raise self.wrong("a filter has a regular expression", "compare with ==, !=, < or >")
         if self.text[self.at : self.at + 1] == "=":
@@ -354,19 +354,19 @@ class _PathReader:
             raise self.wrong("a filter has a value that is compared with nothing", "write @.a == 1")
         return Exists(left)
 
-    def _comparable(self) -> Query | Constant:
+    def comparable(self) -> Query | Constant:
         sign = self.text[self.at : self.at + 1]
         if sign == "@":
-            return self._query()
+            return self.query()
         if sign == "$":
             raise self.wrong("a filter looks at the whole document", "it sees its own element alone: @.a")
         if sign in ("'", '"'):
-            return Constant(self._string())
+            return Constant(self.string())
         if self.text[self.at : self.at + 4] == "=~":
             raise self.wrong("a filter has a regular expression", "compare with ==, !=, < or >")
         number = self.taken(_NUMBER)
         if number is not None:
-            return Constant(self._read(number))
+            return Constant(self.number(number))
         if _CALL.match(self.text, self.at):
             raise self.wrong("a filter takes no functions", "compare with ==, !=, < or >")
         word = self.taken(_WORD)
@@ -376,7 +376,7 @@ class _PathReader:
             raise self.wrong(f"a filter has {word!r} without quotes", f"write '{word}' or @.{word}")
         raise self.wrong("a filter needs @, a number, a quoted text, true, false or null here")
 
-    def _read(self, number: str) -> Json:
+    def number(self, number: str) -> Json:
         if number.lstrip("-").isdigit():
             return int(number)
         exact = Decimal(number)
@@ -384,7 +384,7 @@ class _PathReader:
             raise self.wrong("a filter has a number that is out of range")
         return exact
 
-    def _query(self) -> Query:
+    def query(self) -> Query:
         self.need("@", "in a filter")
         segments = tuple(self.segments())
         return Query(segments, all(isinstance(segment, str | int | Key) for segment in segments))

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.compare.weakened import covers, weakened
-from baselinekit.documents import languages
+from baselinekit.documents.languages import YAML
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.observation import Observation
 from baselinekit.placeholders.table import Words
@@ -36,7 +36,7 @@ metadata: {criticality: high, tags: [fast], last_passed: null, failure_count: 0}
 
 
 def baseline(text: str) -> Baseline:
-    return parse_record(languages.load(text, "x.yaml")[0], ".")
+    return parse_record(YAML.load(text, "x.yaml")[0], ".")
 
 
 def found(old: str, new: str, record: str = RECORD) -> list[str]:

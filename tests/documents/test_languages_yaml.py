@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from storehelp import same
 
-from baselinekit.documents.languages import load
+from baselinekit.documents.languages import YAML
 from baselinekit.errors import InvalidInput
 
 SCALARS: list[tuple[str, Any]] = [
@@ -58,19 +58,19 @@ SCALARS: list[tuple[str, Any]] = [
 @pytest.mark.parametrize("pure", [False, True])
 @pytest.mark.parametrize(("text", "value"), SCALARS)
 def test_a_scalar_is_what_yaml_1_2_says(text: str, value: Any, pure: bool) -> None:
-    (found,) = load(text if text else "---\n", "f", pure=pure)
+    (found,) = YAML.load(text if text else "---\n", "f", pure=pure)
     assert same(found, value)
     if "\n" not in text:
-        (found,) = load(f"- [{text or 'null'}]\n- {{k: {text}}}", "f", pure=pure)
+        (found,) = YAML.load(f"- [{text or 'null'}]\n- {{k: {text}}}", "f", pure=pure)
         assert same(found, [[value], {"k": value}]) or text in ("|", ">")
 
 
 def test_documents_and_aliases() -> None:
-    assert load("", "f") == []
-    assert load("# nothing\n", "f") == []
-    assert load("---\na: 1\n---\n---\nb: 2\n...\n", "f") == [{"a": 1}, None, {"b": 2}]
-    assert load("a: &x [1, &y 2]\nb: *x\nc: *y\n", "f") == [{"a": [1, 2], "b": [1, 2], "c": 2}]
-    assert load("%YAML 1.2\n---\n\"<<\": 1\n'1': 2\n*a : 3\n".replace("*a : 3\n", ""), "f") == [
+    assert YAML.load("", "f") == []
+    assert YAML.load("# nothing\n", "f") == []
+    assert YAML.load("---\na: 1\n---\n---\nb: 2\n...\n", "f") == [{"a": 1}, None, {"b": 2}]
+    assert YAML.load("a: &x [1, &y 2]\nb: *x\nc: *y\n", "f") == [{"a": [1, 2], "b": [1, 2], "c": 2}]
+    assert YAML.load("%YAML 1.2\n---\n\"<<\": 1\n'1': 2\n*a : 3\n".replace("*a : 3\n", ""), "f") == [
         {"<<": 1, "1": 2}
     ]
 
@@ -124,14 +124,14 @@ ERRORS = [
 @pytest.mark.parametrize(("text", "message"), ERRORS, ids=[text[:20] for text, _ in ERRORS])
 def test_what_is_wrong_is_said_with_its_place(text: str, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        load(text, "f")
+        YAML.load(text, "f")
 
 
 @pytest.mark.parametrize("text", ["a: 1\na: 2\n", BOMB, "[" * 70, "a: b: c", "a: \x01", "a: *b"])
 def test_the_guards_hold_without_libyaml_too(text: str) -> None:
     with pytest.raises(InvalidInput):
-        load(text, "f", pure=True)
+        YAML.load(text, "f", pure=True)
 
 
 def test_64_levels_are_read() -> None:
-    assert load("[" * 64 + "]" * 64, "f")
+    assert YAML.load("[" * 64 + "]" * 64, "f")

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from storehelp import ODD, same, values
 
 from baselinekit.documents import yamlwrite
-from baselinekit.documents.languages import load
+from baselinekit.documents.languages import YAML
 from baselinekit.documents.yamlwrite import dump, flow
 from baselinekit.errors import InvalidInput
 
@@ -37,8 +37,8 @@ def test_read_back_it_is_the_same(value: Any) -> None:
     text = dump(value)
     assert text.endswith("\n")
     text.encode()
-    assert same(load(text, "f"), [value])
-    assert same(load(flow(value), "f"), [value])
+    assert same(YAML.load(text, "f"), [value])
+    assert same(YAML.load(flow(value), "f"), [value])
     plain = for_pyyaml(value)
     assert same(yaml.load(dump(plain), yaml.CSafeLoader), plain)
 
@@ -46,7 +46,7 @@ def test_read_back_it_is_the_same(value: Any) -> None:
 @settings(max_examples=60, deadline=None)
 @given(values)
 def test_read_back_without_libyaml_it_is_the_same(value: Any) -> None:
-    assert same(load(dump(value), "f", pure=True), [value])
+    assert same(YAML.load(dump(value), "f", pure=True), [value])
 
 
 @pytest.mark.parametrize("text", [text for text in ODD if text.isascii()])
@@ -54,7 +54,7 @@ def test_an_odd_text_reads_back_as_key_and_value_in_every_reader(text: str) -> N
     value = {text: text, "list": [text, [text]]}
     for loader in (yaml.CSafeLoader, yaml.SafeLoader):
         assert yaml.load(dump(value), loader) == value
-    assert load(dump(value), "f") == [value]
+    assert YAML.load(dump(value), "f") == [value]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_what_is_nested_too_deeply_is_refused() -> None:
     for _ in range(64):
         value = [value]
     for write in (dump, flow):
-        assert same(load(write(value), "f"), [value])
+        assert same(YAML.load(write(value), "f"), [value])
         for deeper in ([value], json.loads(json.dumps(value).replace("1", "[]"))):
             with pytest.raises(InvalidInput, match=r"more than 64 levels"):
                 write(deeper)

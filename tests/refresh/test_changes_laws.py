@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from desk import Desk
 
-from baselinekit.documents import languages
+from baselinekit.documents.languages import YAML
 from baselinekit.placeholders.grammar import tokens_in
 
 pytestmark = pytest.mark.slow
@@ -165,7 +165,7 @@ KINDS: list[Edit] = [
 
 
 def placeholders(text: str) -> int:
-    (document,) = languages.load(text, "x.yaml")
+    (document,) = YAML.load(text, "x.yaml")
     return len(list(tokens_in(document["baseline"]["output"])))
 
 
