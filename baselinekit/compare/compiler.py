@@ -1,14 +1,14 @@
 """The expected output, compiled to nodes in one pass. What is literal and no rule touches stays as it is:
 most of a document costs little to compile and next to nothing to walk."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from baselinekit.compare.arrays import ElementTemplate, Ordered
+from baselinekit.compare.arrays import ElementTemplate, Keyed, Ordered, no_key
 from baselinekit.compare.leaves import (
     AnyElements,
     Elements,
     Ignored,
+    MediaType,
     PlaceholderNode,
     Scalar,
     Selected,
@@ -25,13 +25,13 @@ from baselinekit.compare.literal import (
     shows_more,
     untouched_bytes,
 )
-from baselinekit.compare.objects import Object, ObjectShape
-from baselinekit.compare.pairing import Keyed, no_key
+from baselinekit.compare.objects import Headers, Object, ObjectShape
 from baselinekit.compare.rules import Mode, Rule, Side, State
+from baselinekit.compare.settings import Form, field_mode
 from baselinekit.compare.unordered import LazyNodes, Unordered
 from baselinekit.compare.walk import Link, Node, unroll
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.model.baselines import ArrayMode, By, FieldRule
+from baselinekit.model.baselines import ArrayMode, By
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import describes_many, has_marker, tokens_in
 from baselinekit.placeholders.table import Words
@@ -43,12 +43,11 @@ _MOST_SHAPES = 8
 
 @dataclass(slots=True)
 class Compiler:
-    """`field_mode` makes the mode below a `fields:` rule. `hits` are the rules that met something in the
+    """`hits` are the rules that met something in the
     expected output, `arrays` says which arrays are compared in a way of their own, `checked` counts what can
     fail, `uncompared` what is not looked at."""
 
     words: Words
-    field_mode: Callable[[FieldRule, Rule, Mode], Mode]
     problems: list[Problem] = field(default_factory=list)
     hits: set[Rule] = field(default_factory=set)
     arrays: dict[Path, str] = field(default_factory=dict)
@@ -85,7 +84,7 @@ class Compiler:
             self.checked += keep and at is not None
             return Ignored(value, here.ignore, at, keep)
         if here.fields is not None and here.fields.fields is not None:
-            mode = self.field_mode(here.fields.fields, here.fields, mode)
+            mode = field_mode(here.fields.fields, here.fields, mode)
         if here.tolerances:
             rule = here.tolerances[0]
             bounds = [(one.tolerance, one.text) for one in here.tolerances if one.tolerance is not None]
@@ -100,6 +99,35 @@ class Compiler:
             return node
         side = Side(key, value, size)
         return Selected(node, usual, outer, side, lambda own: self.again().node(value, mode, own, at))
+
+    def output(self, value: Json, form: Form, mode: Mode, state: State, at: Link = None) -> Node:
+        """The node of an output, or of what stands in it at a place that has a form."""
+        kind = form.get(unroll(at))
+        if kind is None or not isinstance(value, dict):
+            return self.node(value, mode, state, at)
+        applied = self.apply_rules(value, mode, state, at)
+        if not isinstance(applied, Mode):
+            return applied
+        nodes = []
+        for key, item in value.items():
+            node = self._part(Side(key, item, len(value)), form, applied, state, (at, key))
+            is_type = kind == "headers" and key.casefold() == "content-type"
+            if is_type and isinstance(node, Scalar) and isinstance(node.value, str):
+                node = MediaType(node.expected, node.value, node.at)
+            nodes.append((key, node))
+        shape = ObjectShape(applied, state, open=kind != "names")
+        fields = Object(value, shape, tuple(nodes), None, at, stated={})
+        return Headers(fields) if kind == "headers" else fields
+
+    def _part(self, side: Side, form: Form, mode: Mode, outer: State, at: Link) -> Node:
+        """One of the things that an output consists of."""
+        usual = outer.step(side.key, side.value, side.size)
+        node = self.output(side.value, form, mode, usual, at)
+        if not outer.may_leave_out(side.key, side.value, side.size):
+            return node
+        return Selected(
+            node, usual, outer, side, lambda own: self.again().output(side.value, form, mode, own, at)
+        )
 
     def again(self) -> "Compiler":
         """For a value in another state than that of the baseline: nothing that was found changes by it."""

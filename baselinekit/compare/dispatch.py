@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from baselinekit.compare import limits, outputs, settings
+from baselinekit.compare import limits, settings
 from baselinekit.compare.arrays import in_document_order
 from baselinekit.compare.compiler import Compiler
+from baselinekit.compare.limits import is_limit as is_limit
 from baselinekit.compare.objects import missing_keys
 from baselinekit.compare.rules import Rule, automaton_of, least_similarity as least_similarity
 from baselinekit.compare.walk import Node, Walk
@@ -28,7 +29,7 @@ class Matcher:
     """One baseline's rules and output, ready to be walked."""
 
     root: Node
-    form: outputs.Form
+    form: settings.Form
     type: Type
     rules: Rules
     known: Known
@@ -47,7 +48,7 @@ class Matcher:
         known_missing = {found.path for found in differences if found.kind == "missing"}
         further = [
             *(found for found in self._missing(observation.output) if found.path not in known_missing),
-            *limits.too_much(self.rules, self.known, observation),
+            *limits.exceeded(self.rules, self.known, observation),
             *limits.too_old(self.rules, self.known, self.compiler.words.now),
         ]
         return Comparison(
@@ -102,8 +103,8 @@ class Matcher:
             and any(question.method == "embedding" for question in walk.answers)
         ):
             yield RuleReport("embedding", "advice", TOPIC_ONLY, ("comparison", "method"))
-        yield from limits.not_on_file(self.rules, self.known)
-        yield from limits.to_be_said(self.rules, self.known, self.compiler.words.now)
+        yield from limits.unchecked_ratios(self.rules, self.known)
+        yield from limits.age_reports(self.rules, self.known, self.compiler.words.now)
 
 
 def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
@@ -112,17 +113,17 @@ def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
     if known is None or known.output is ABSENT:
         what = f"{baseline.id} has no stored output yet"
         raise InvalidInput(Problem("BK223", what, "capture it: baselinekit capture from FILE", at=()))
-    output, rules, form = known.output, baseline.comparison, outputs.form_of(baseline.current)
-    compiler = Compiler(words, settings.field_mode)
+    output, rules, form = known.output, baseline.comparison, settings.form_of(baseline.current)
+    compiler = Compiler(words)
     problems = compiler.problems
-    problems += outputs.check(output, form)
+    problems += settings.check_form(output, form)
     mode = settings.base_mode(rules, output, baseline.current.kind, problems)
     if rules.cost is not None and kind_of(baseline.current).asks_models == "never":
         what = f"`cost` means nothing for a recipe of type {baseline.current.kind}"
         problems.append(Problem("BK203", what, "take it out", at=("comparison", "cost")))
     path_rules, required = settings.path_rules(rules, output, form, problems)
     automaton = automaton_of(path_rules)
-    root = outputs.node_of(output, form, mode, automaton.start, None, compiler)
+    root = compiler.output(output, form, mode, automaton.start)
     states_nothing = bool(form) and output in ({}, {"headers": {}})
     unchecked = not compiler.checked and (compiler.hits or compiler.uncompared or states_nothing)
     limited = rules.latency is not None or rules.cost is not None
@@ -140,11 +141,6 @@ def _where_it_stands(problem: Problem, baseline: Baseline) -> Problem:
     own, at = known_path(None), problem.at or ()
     inside = baseline.variant is not None and at[:2] == (*own, "output")
     return replace(problem, at=(*baseline.output_path, *at[2:])) if inside else problem
-
-
-def is_limit(difference: Difference) -> bool:
-    """Whether it is about what the output took, or how old the baseline is, and not about the output."""
-    return limits.is_limit(difference.rule) or limits.is_about_age(difference.rule)
 
 
 def default_type(output: Json, kind: str) -> Type:

@@ -6,8 +6,8 @@ for more; every other change of what is expected lets something else pass."""
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from baselinekit.compare.outputs import Form
 from baselinekit.compare.rules import Rule, State
+from baselinekit.compare.settings import Form
 from baselinekit.documents.jsonfile import compact
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.values import Json, Path, json_type

@@ -1,20 +1,16 @@
-"""The wording of a difference: deepdiff for a failing subtree, and which rows stand side by side."""
+"""The wording of a failing subtree, by deepdiff. It explains a verdict and is never on the way to one.
+
+It is handed the expected output and the *resolved* one (the actual output seen through the template): what a
+placeholder or a rule let pass is then the same on both sides, and only real differences are worded."""
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from baselinekit.model.comparison import Comparison
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import describes_many
 from baselinekit.texts import many
 from baselinekit.tree.paths import render
-
-# The wording of a failing subtree, by deepdiff. It explains a verdict and is never on the way to one. It
-# is handed the expected text and the *resolved* one (the actual output seen through the template), so
-# that what a placeholder or a rule let pass is the same on both sides and only real differences are
-# worded.
-
 
 _MOST_VALUES = 5_000
 _MOST_VALUES_IN_ALL = 20_000
@@ -35,7 +31,7 @@ def explain(expected: Json, comparison: Comparison) -> list[str]:
             lines.append(f"{render(path)}: too large to explain (more than {_MOST_VALUES:,} values)")
         else:
             budget -= size
-            lines += _worded(path, before, after)
+            lines += _lines(path, before, after)
     if len(lines) > _MOST_LINES:
         lines[_MOST_LINES:] = [f"… and {len(lines) - _MOST_LINES} more lines"]
     if unsaid:
@@ -47,22 +43,18 @@ def _failing(expected: Json, resolved: Json, path: Path) -> Iterator[tuple[Path,
     """The smallest subtrees that hold the differences: one key at a time as long as only keys changed."""
     if expected is resolved:
         return
+    is_template = isinstance(expected, list) and len(expected) == 1 and describes_many(expected)
     if isinstance(expected, dict) and isinstance(resolved, dict) and expected.keys() == resolved.keys():
         for key, value in expected.items():
             yield from _failing(value, resolved[key], (*path, key))
-    elif _is_template(expected) and isinstance(resolved, list):
+    elif is_template and isinstance(resolved, list):
         for index, element in enumerate(resolved):
             yield from _failing(expected[0], element, (*path, index))
     elif expected != resolved or type(expected) is not type(resolved):
         yield path, expected, resolved
 
 
-def _is_template(expected: Json) -> bool:
-    """Whether one element of a stored array described every element of the actual one."""
-    return isinstance(expected, list) and len(expected) == 1 and describes_many(expected)
-
-
-def _worded(path: Path, before: Json, after: Json) -> list[str]:
+def _lines(path: Path, before: Json, after: Json) -> list[str]:
     from deepdiff import DeepDiff
 
     found = DeepDiff(
@@ -71,24 +63,17 @@ def _worded(path: Path, before: Json, after: Json) -> list[str]:
     lines = []
     for group in found.values():
         for level in group:
-            lines.append(f"{render(path + tuple(level.path(output_format='list')))}: {_change(level)}")
+            kind = level.report_type
+            old, new = (json.dumps(value, ensure_ascii=False, default=str) for value in (level.t1, level.t2))
+            if kind == "type_changes":
+                old, new = f"{old} ({json_type(level.t1)})", f"{new} ({json_type(level.t2)})"
+            what = f"changed from {old} to {new}"
+            if kind.endswith("_added"):
+                what = f"added {new}"
+            elif kind.endswith("_removed"):
+                what = f"removed {old}"
+            lines.append(f"{render(path + tuple(level.path(output_format='list')))}: {what}")
     return sorted(lines)
-
-
-def _change(level: Any) -> str:
-    kind = level.report_type
-    if kind.endswith("_added"):
-        return f"added {_shown(level.t2)}"
-    if kind.endswith("_removed"):
-        return f"removed {_shown(level.t1)}"
-    if kind == "type_changes":
-        types = json_type(level.t1), json_type(level.t2)
-        return f"changed from {_shown(level.t1)} ({types[0]}) to {_shown(level.t2)} ({types[1]})"
-    return f"changed from {_shown(level.t1)} to {_shown(level.t2)}"
-
-
-def _shown(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _size(value: Json, most: int) -> int:

@@ -1,8 +1,9 @@
 """The nodes without nodes below them: scalars, texts, ignored places, and what a filter selects."""
 
+import math
 from collections.abc import Callable, Container, Sequence, Set
 from dataclasses import dataclass, field
-from decimal import Context, Decimal
+from decimal import Context
 
 from baselinekit.compare import semantic
 from baselinekit.compare.rules import Mode, Rule, Side, State
@@ -16,14 +17,13 @@ from baselinekit.placeholders.template import Inline, Placeholder
 from baselinekit.tree.equality import EXACT, decimal, delta, is_number, same_number
 from baselinekit.tree.paths import render
 
-# Numbers and their tolerances, in decimal arithmetic on the written digits: 4.2 -> 3.9 is -0.3 exactly.
-
-
 _SHOWN = Context(prec=20, traps=[])
 
 
 def within(expected: Json, actual: Json, tolerance: Tolerance) -> bool:
-    """Every delta that is stated bounds; of `abs` and `rel` the wider one does. The limit itself passes."""
+    """Whether a number is in its tolerance, in decimal arithmetic on the written digits: 4.2 -> 3.9 is -0.3
+    exactly. Every delta that is stated bounds; of `abs` and `rel` the wider one does. The limit itself
+    passes."""
     change = delta(expected, actual)
     if not between(change, tolerance.min_delta, tolerance.max_delta):
         return False
@@ -35,20 +35,15 @@ def within(expected: Json, actual: Json, tolerance: Tolerance) -> bool:
     return not widths or change.copy_abs() <= max(widths)
 
 
-def worded(expected: Json, actual: Json, tolerance: Tolerance) -> str:
+def describe_change(expected: Json, actual: Json, tolerance: Tolerance) -> str:
     """Why a number is out of tolerance, for the reader of the report."""
     bounds = ", ".join(
         f"{name} {getattr(tolerance, name)}" for name in BOUNDS if getattr(tolerance, name) is not None
     )
-    return f"changed by {_signed(delta(expected, actual))}, allowed: {bounds}"
-
-
-def _signed(number: Decimal) -> str:
+    number = delta(expected, actual)
     plain = number.is_zero() or -20 < number.adjusted() < 18
-    return f"{number.normalize(_SHOWN):+f}" if plain else f"{number:+.6e}"
-
-
-# The nodes without nodes below them.
+    signed = f"{number.normalize(_SHOWN):+f}" if plain else f"{number:+.6e}"
+    return f"changed by {signed}, allowed: {bounds}"
 
 
 def same_scalar(expected: Json, actual: Json, mode: Mode) -> bool:
@@ -79,7 +74,7 @@ class Scalar:
                 return walk.replaced(self.expected, actual, path, self.at)
             for bounds, rule in ((tolerance, self.mode.tolerance_rule), *self.mode.tolerances):
                 if not within(self.value, actual, bounds):
-                    note = worded(self.value, actual, bounds)
+                    note = describe_change(self.value, actual, bounds)
                     walk.differ(path, "tolerance", self.expected, actual, self.at, rule, note)
                     return actual
             return self.expected
@@ -107,29 +102,26 @@ class SemanticText:
         if note is None and self.mode.method != "judge":
             note = semantic.replacement(self.value, actual)
         if note is None:
-            likeness = self._likeness(actual, walk)
-            if likeness is None:
-                return self.expected  # nobody knows yet
-            score, why = likeness
+            score, why = self._likeness(actual, walk)
             if score >= self.mode.min_similarity:
                 return self.expected
             note = f"similarity {score:.2f}, at least {self.mode.min_similarity:g} is asked for{why}"
         walk.differ(path, "similarity", self.expected, actual, self.at, note=note)
         return escape(actual)
 
-    def _likeness(self, actual: str, walk: Walk) -> tuple[float, str] | None:
-        """How alike the texts are, and a word about it; None while somebody else has to say."""
+    def _likeness(self, actual: str, walk: Walk) -> tuple[float, str]:
+        """How alike the texts are, and who says so; for the time being they are, where a question is put."""
         if self.mode.method == "words":
             return semantic.similarity(self.value, actual), ""
         question = SimilarityQuestion(self.value, actual, self.mode.method)
         if question in walk.answers:
             score, why = walk.answers[question]
             return score, f" ({self.mode.method}: {why})" if why else f" ({self.mode.method})"
-        if not walk.collecting_questions:
-            walk.deferred += 1
-            return 0.0, ""
-        walk.questions[question] = None
-        return None
+        if walk.collecting_questions:
+            walk.questions[question] = None
+            return math.inf, ""
+        walk.deferred += 1
+        return 0.0, ""
 
 
 @dataclass(slots=True, eq=False)
@@ -150,14 +142,11 @@ class PlaceholderNode:
         return self.refuse(actual, walk, path)
 
     def refuse(self, actual: Json, walk: Walk, path: Link) -> Json:
-        walk.differ(path, "value", self.expected, actual, self.at, note=self._binding(walk))
+        tokens = self.template.tokens if isinstance(self.template, Inline) else (self.template.token,)
+        keys = [token.key for token in tokens if token.key and token.key in walk.bindings]
+        note = ", ".join(f"{key} is {walk.bindings[key]!r} elsewhere" for key in keys) or None
+        walk.differ(path, "value", self.expected, actual, self.at, note=note)
         return escape_value(actual)
-
-    def _binding(self, walk: Walk) -> str | None:
-        template = self.template
-        tokens = template.tokens if isinstance(template, Inline) else (template.token,)
-        keys = [token.key for token in tokens if token.key in walk.bindings]
-        return ", ".join(f"{key} is {walk.bindings[key]!r} elsewhere" for key in keys if key) or None
 
 
 @dataclass(slots=True, eq=False)
@@ -176,15 +165,12 @@ class Ignored:
     def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
         walk.hits.add(self.rule)
         if actual.__class__ is not self.expected.__class__ and not walk.probing:
-            self._look(actual, walk, path)
+            # whether the rule hides more than another value
+            before, after = json_type(self.expected), json_type(actual)
+            written = isinstance(self.expected, str) and has_marker(self.expected)
+            if before != after and not written and "null" not in (before, after):
+                walk.hidden.setdefault(self.rule, f"{render(unroll(path))} was {before}, is {after}")
         return self.expected
-
-    def _look(self, actual: Json, walk: Walk, path: Link) -> None:
-        """Whether the rule hides more than another value."""
-        before, after = json_type(self.expected), json_type(actual)
-        written = isinstance(self.expected, str) and has_marker(self.expected)
-        if before != after and not written and "null" not in (before, after):
-            walk.hidden.setdefault(self.rule, f"{render(unroll(path))} was {before}, is {after}")
 
 
 @dataclass(slots=True, eq=False)
@@ -237,12 +223,9 @@ def _media_type(text: str) -> list[str]:
     return [first, *sorted(parameter for parameter in parameters if parameter)]
 
 
-# What a filter, an index or a slice selects: that may be one thing in the baseline and another in what
-# came back. A pair is left out of the comparison only where both of it are selected; what has no partner
-# is judged by where it stands.
-
-
-_NOBODY: Set[int] = frozenset()
+# What a filter, an index or a slice selects may be one thing in the baseline and another in what came back. A
+# pair is left out of the comparison only where both values are selected; what has no partner is judged by
+# where it stands.
 
 
 @dataclass(slots=True, eq=False)
@@ -304,7 +287,7 @@ class Elements:
     def left_out(self, actual: Sequence[Json], walk: Walk) -> Set[int]:
         """The actual elements that a rule leaves out, by where each of them stands."""
         if not self.state.tells_apart:
-            return _NOBODY
+            return frozenset()
         found = set()
         for a, value in enumerate(actual):
             here = self.state.step_alone(a, value, len(actual)).here

@@ -1,4 +1,8 @@
-"""What is literal in a stored output, judged by its bytes; and rows that are all alike, by their columns."""
+"""What is literal in a stored output, judged by its bytes; and rows that are all alike, by their columns.
+
+No placeholder is in what is literal, so bytes can say whether something equals it. They tell the type of
+every number and the order of every key, where `==` would take true for 1. Other bytes are no difference yet:
+only then a value is looked into."""
 
 import re
 from collections.abc import Callable, Container, Iterator, Sequence
@@ -15,11 +19,6 @@ from baselinekit.placeholders.grammar import has_marker
 from baselinekit.placeholders.template import Inline, Placeholder
 from baselinekit.tree.alignment import same_rows
 from baselinekit.tree.equality import bytes_of, identical, is_written_as
-
-# What is literal in a stored output: no placeholder is in it, so bytes can say whether something equals
-# it. They tell the type of every number and the order of every key, where `==` would take true for 1.
-# Other bytes are no difference yet: only then a value is looked into.
-
 
 _PLACEHOLDER = re.compile(rb"<<(?:(?<=\\<<)|[a-z][a-z0-9_]*(?:[(?|}]|>>|[^!-~]))")
 _BRACED = re.compile(rb"\{\{any_")
@@ -104,10 +103,6 @@ class Literal:
         return self.opened.walk(actual, walk, path)
 
 
-# The columns of rows that are all alike: one pass in C over a thousand of them, where a node for each
-# would cost more than reading them did.
-
-
 Template = Callable[[str], str | Placeholder | Inline]
 Column = Callable[[Any], Any]
 """Takes the value of one column out of a row, or those of several."""
@@ -121,8 +116,9 @@ _PLAIN = {str, int, float, bool}
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What all rows have in common: as many keys, under the same ones the same placeholder or ignored type,
-    objects with columns of their own, and what is literal: its bytes, where they are known."""
+    """What rows that are all alike have in common: as many keys, under the same ones the same placeholder or
+    ignored type, objects with columns of their own, and what is literal: its bytes, where they are known. A
+    thousand rows take one pass in C, where a node for each would cost more than reading them did."""
 
     keys: int
     texts: tuple[tuple[Column, Callable[[Json], bool]], ...]
@@ -136,32 +132,26 @@ class Columns:
     def fit(self, rows: Sequence[Json]) -> bool:
         """Whether these rows pass, one by one. False says nothing yet."""
         try:
-            return (
-                self.data is not None
-                and is_written_as(_in_one_line(rows, self.literal), self.data)
-                and self._fit_elsewhere(rows)
-            )
+            same = self.data is not None and is_written_as(_in_one_line(rows, self.literal), self.data)
+            return same and self._accept(rows, Columns.fit)
         except (KeyError, TypeError):
             return False
 
-    def _fit_elsewhere(self, rows: Sequence[Json]) -> bool:
-        """Whether these rows pass, what is literal right in them aside."""
-        return self._accept(rows) and all(below.fit([*map(column, rows)]) for column, below in self.nested)
-
-    def _accept(self, rows: Sequence[Json]) -> bool:
-        """Whether these rows pass in what is neither literal nor in the objects below."""
+    def _accept(self, rows: Sequence[Json], below: Callable[["Columns", list[Json]], bool]) -> bool:
+        """Whether these rows pass in what is not literal. `below`: whether the objects below pass."""
         return (
             {*map(type, rows)} == {dict}
             and {*map(len, rows)} == {self.keys}
             and all({*map(type, map(column, rows))} == {kind} for column, kind in self.ignored)
             and all(all(map(accepts, map(column, rows))) for column, accepts in self.texts)
+            and all(below(columns, [*map(column, rows)]) for column, columns in self.nested)
         )
 
     def changed(self, rows: Sequence[Json], others: Sequence[Json]) -> list[Change] | None:
         """The literal values that are other ones in the other rows, row by row; None if those rows differ in
         more than that."""
         try:
-            if not self._fit_elsewhere(others):
+            if not self._accept(others, Columns.fit):
                 return None
             found = []
             for place, column in enumerate(map(itemgetter, self.literal)):
@@ -197,14 +187,13 @@ class Columns:
     def _literal_bytes(self, rows: Sequence[Json]) -> list[bytes | None] | None:
         """What is literal in each of these rows; None if one of them does not pass in all the rest."""
         try:
-            return [*map(bytes_of, self._all_literal(rows))] if self._accept_anywhere(rows) else None
+            return [*map(bytes_of, self._all_literal(rows))] if self._accept_any_literal(rows) else None
         except (KeyError, TypeError):
             return None
 
-    def _accept_anywhere(self, rows: Sequence[Json]) -> bool:
-        """Whether these rows pass, in any order, all that is literal in them aside."""
-        below = (columns._accept_anywhere([*map(column, rows)]) for column, columns in self.nested)
-        return self._accept(rows) and all(below)
+    def _accept_any_literal(self, rows: Sequence[Json]) -> bool:
+        """Whether these rows pass, all that is literal in them aside, also in the objects below."""
+        return self._accept(rows, Columns._accept_any_literal)
 
     def _all_literal(self, rows: Sequence[Json]) -> Iterator[tuple[Json, ...]]:
         """What is literal in each row, also in the objects below."""
@@ -247,23 +236,63 @@ def _same_types(before: list[Json], after: list[Json]) -> bool:
 def columns_of(rows: Sequence[Json], state: State, template: Template) -> Columns | None:
     """The columns of rows, in the state in which each of them is met; None if they are not that much alike,
     or more than placeholders and ignored values is in them."""
-    first = _like_all(rows, state)
-    try:
-        return None if first is None else _Sorted(rows, first, state, template).columns()
-    except (KeyError, _OfTheirOwn):
+    first = _first_if_alike(rows, state)
+    if first is None:
         return None
+    below = state.otherwise()
+    texts: list[tuple[Column, Callable[[Json], bool]]] = []
+    ignored: list[tuple[Column, type]] = []
+    nested: list[tuple[Column, Columns]] = []
+    literal: list[str] = []
+    rules: set[Rule] = set()
+    try:
+        for key, item in first.items():
+            column, inner = itemgetter(key), None
+            if key in (state.names or ()):
+                inner = state.step(key, item, len(first))
+                here = inner.here
+                if here is not None or not isinstance(item, dict):
+                    if here is None or here.ignore is None or {*map(type, map(column, rows))} != {type(item)}:
+                        return None
+                    rules.update(here.rules)
+                    ignored.append((column, type(item)))
+                    continue
+            elif isinstance(item, str) and has_marker(item):
+                found = template(item)
+                accepts = None if isinstance(found, str) else found.alone
+                if accepts is None or [*map(column, rows)].count(item) != len(rows):
+                    return None
+                texts.append((column, accepts))
+                continue
+            elif isinstance(item, dict) and shows_more(item, below.names or ()):
+                inner = below
+            if inner is None:
+                literal.append(key)
+                continue
+            columns = columns_of([*map(column, rows)], inner, template)
+            if columns is None:
+                return None
+            rules |= columns.rules
+            nested.append((column, columns))
+        data = literal_bytes(_in_one_line(rows, tuple(literal)))
+    except KeyError:  # a row has other keys
+        return None
+    if data is None or not below.asleep(data):
+        return None
+    parts = tuple(texts), tuple(ignored), tuple(nested), tuple(literal)
+    return Columns(len(first), *parts, data, frozenset(rules), below)
 
 
 def literal_columns(rows: Sequence[Json], state: State) -> Columns | None:
     """The columns of rows that are known to be literal, and that will hardly be met as they are: nobody needs
     their bytes."""
-    first = _like_all(rows, state)
+    first = _first_if_alike(rows, state)
     if first is None:
         return None
     return Columns(len(first), (), (), (), tuple(first), None, frozenset(), state.otherwise())
 
 
-def _like_all(rows: Sequence[Json], state: State) -> dict[str, Json] | None:
+def _first_if_alike(rows: Sequence[Json], state: State) -> dict[str, Json] | None:
     """The first of rows that may well be all alike."""
     first = rows[0] if len(rows) >= _FEWEST else None
     if not isinstance(first, dict) or state.names is None or state.here is not None:
@@ -272,91 +301,10 @@ def _like_all(rows: Sequence[Json], state: State) -> dict[str, Json] | None:
     return first if alike else None
 
 
-class _OfTheirOwn(Exception):
-    """A row has something of its own."""
-
-
-class _Sorted:
-    """The columns of rows by what is to be done with them."""
-
-    def __init__(self, rows: Sequence[Json], first: dict[str, Json], state: State, template: Template):
-        self._rows, self._state, self._template = rows, state, template
-        self._texts: list[tuple[Column, Callable[[Json], bool]]] = []
-        self._ignored: list[tuple[Column, type]] = []
-        self._nested: list[tuple[Column, Columns]] = []
-        self._rules: set[Rule] = set()
-        self._keys = len(first)
-        self._literal = tuple([key for key, item in first.items() if not self._taken(key, item)])
-
-    def columns(self) -> Columns:
-        below = self._state.otherwise()
-        data = literal_bytes(_in_one_line(self._rows, self._literal))
-        if data is None or not below.asleep(data):
-            raise _OfTheirOwn
-        return Columns(
-            self._keys,
-            tuple(self._texts),
-            tuple(self._ignored),
-            tuple(self._nested),
-            self._literal,
-            data,
-            frozenset(self._rules),
-            below,
-        )
-
-    def _taken(self, key: str, item: Json) -> bool:
-        names = self._state.names or ()
-        if key in names:
-            self._ruled(key, item)
-        elif isinstance(item, str) and has_marker(item):
-            self._placeholder(key, item)
-        elif isinstance(item, dict) and shows_more(item, self._state.otherwise().names or ()):
-            self._look_below(key, self._state.otherwise())
-        else:
-            return False
-        return True
-
-    def _ruled(self, key: str, item: Json) -> None:
-        below = self._state.step(key, item, self._keys)
-        if below.here is None and isinstance(item, dict):
-            self._look_below(key, below)
-            return
-        column = itemgetter(key)
-        if below.here is None or below.here.ignore is None or {*self._types(column)} != {type(item)}:
-            raise _OfTheirOwn
-        self._rules.update(below.here.rules)
-        self._ignored.append((column, type(item)))
-
-    def _types(self, column: Column) -> Iterator[type]:
-        return map(type, map(column, self._rows))
-
-    def _placeholder(self, key: str, text: str) -> None:
-        column = itemgetter(key)
-        found = self._template(text)
-        accepts = None if isinstance(found, str) else found.alone
-        if accepts is None or [*map(column, self._rows)].count(text) != len(self._rows):
-            raise _OfTheirOwn
-        self._texts.append((column, accepts))
-
-    def _look_below(self, key: str, state: State) -> None:
-        column = itemgetter(key)
-        below = columns_of([*map(column, self._rows)], state, self._template)
-        if below is None:
-            raise _OfTheirOwn
-        self._rules |= below.rules
-        self._nested.append((column, below))
-
-
-# An array of rows that are all alike, judged by their columns. What does not pass so is looked into row
-# by row.
-
-
-_PLAIN_ROWS = {str, int, float, bool}
-
-
 @dataclass(slots=True, eq=False)
 class ColumnarArray:
-    """`make` gives the node that looks into each row; `ordered`: the rows stay where they are."""
+    """An array of rows that are all alike, judged by their columns. What does not pass so is looked into row
+    by row, by the node that `make` gives. `ordered`: the rows stay where they are."""
 
     expected: list[Json]
     columns: Columns
@@ -389,17 +337,14 @@ class ColumnarArray:
             key = keys[number]
             place = ((at, n), key)
             where = ((path, n), key) if elsewhere else place
-            if plain and value.__class__ is got.__class__ in _PLAIN_ROWS:
+            if plain and value.__class__ is got.__class__ in _PLAIN:
                 seen = walk.replaced(value, got, where, place)
+            elif isinstance(value, dict | list) or self.mode.type == "semantic":
+                seen = walk.open(value, self.mode, self.columns.below, place).walk(got, walk, where)
             else:
-                seen = self._node(value, place, walk).walk(got, walk, where)
+                seen = Scalar(value, value, self.mode, place).walk(got, walk, where)
             if seen is not value:
                 if n not in rows:
                     rows[n] = self.expected[n].copy()
                 rows[n][key] = seen
         return [rows.get(n, row) for n, row in enumerate(self.expected)] if rows else self.expected
-
-    def _node(self, value: Json, place: Link, walk: Walk) -> Node:
-        if isinstance(value, dict | list) or self.mode.type == "semantic":
-            return walk.open(value, self.mode, self.columns.below, place)
-        return Scalar(value, value, self.mode, place)

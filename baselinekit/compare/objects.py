@@ -16,9 +16,6 @@ from baselinekit.tree.equality import bytes_of, identical
 from baselinekit.tree.paths import Pattern, children, find, leads_somewhere
 from baselinekit.tree.segments import Key, OneOf, Segment, Wild, fits
 
-# Objects, and the response headers among them.
-
-
 _PLAIN = (str, int, float, bool, type(None))
 
 
@@ -55,7 +52,7 @@ class ObjectShape:
 @dataclass(slots=True, eq=False)
 class Object:
     """An object: its shape, `nodes` under the keys where that is not enough, and the bytes of the rest, which
-    is literal."""
+    is literal. `opened`: the nodes of literal values, made when something else than they was met."""
 
     expected: dict[str, Json]
     shape: ObjectShape
@@ -117,7 +114,13 @@ class Object:
                 self._further(left, actual, walk, path, changed)
         if early > 1 or (early and walk.count != met):
             walk.shuffled = True
-        moved = not shape.mode.allow_field_reordering and self._order(actual, walk, path)
+        moved = False
+        if not shape.mode.allow_field_reordering:
+            before = [key for key in self.expected if key in actual]
+            after = [key for key in actual if key in self.expected]
+            moved = before != after
+            if moved:
+                walk.differ(path, "order", before, after, self.at, "allow_field_reordering")
         return self._resolved(actual, changed, moved) if changed or moved else self.expected
 
     def _literal(self, left: dict[str, Json], walk: Walk, path: Link, changed: dict[str, Json]) -> None:
@@ -144,19 +147,14 @@ class Object:
         if value.__class__ in _PLAIN and mode.type in ("structural", "exact"):
             node: Node = Scalar(value, value, mode, (self.at, key))
         else:
-            node = self._node(key, value, walk)
+            self.opened = {} if self.opened is None else self.opened
+            if key not in self.opened:
+                below = self.shape.state.step(key, value, len(self.expected))
+                self.opened[key] = walk.open(value, mode, below, (self.at, key))
+            node = self.opened[key]
         resolved = node.walk(got, walk, (path, key))
         if resolved is not value:
             changed[key] = resolved
-
-    def _node(self, key: str, value: Json, walk: Walk) -> Node:
-        """The node of a literal value, made when something else than it was met."""
-        if self.opened is None:
-            self.opened = {}
-        if key not in self.opened:
-            below = self.shape.state.step(key, value, len(self.expected))
-            self.opened[key] = walk.open(value, self.shape.mode, below, (self.at, key))
-        return self.opened[key]
 
     def _missing(self, key: str, value: Json, walk: Walk, path: Link, changed: dict[str, Json]) -> None:
         if not self.shape.mode.allow_missing_fields:
@@ -185,14 +183,6 @@ class Object:
             if not allowed and (here is None or here.ignore is None):
                 walk.extra(value, (path, key), self.at)
                 changed[key] = escape_value(value)
-
-    def _order(self, actual: dict[str, Json], walk: Walk, path: Link) -> bool:
-        before = [key for key in self.expected if key in actual]
-        after = [key for key in actual if key in self.expected]
-        if before == after:
-            return False
-        walk.differ(path, "order", before, after, self.at, "allow_field_reordering")
-        return True
 
     def _resolved(self, actual: dict[str, Json], changed: dict[str, Json], moved: bool) -> dict[str, Json]:
         resolved = {**self.expected, **changed}
@@ -230,9 +220,6 @@ class Headers:
         )
 
 
-# `require_keys`: keys that must be there, even null or empty, whether the baseline has them or not.
-
-
 _DIGITS = re.compile(r"0|[1-9][0-9]{0,9}")
 _NOTHING = ", and nothing here is what its path selects"
 
@@ -240,7 +227,8 @@ _NOTHING = ", and nothing here is what its path selects"
 def missing_keys(
     required: Sequence[tuple[Pattern, Path]], output: Json, header_places: Collection[Path] = ()
 ) -> Iterator[Difference]:
-    """What is required and not there. Below `header_places` names ignore case."""
+    """What `require_keys` asks for and is not there: a key may be null or empty, whether the baseline has it
+    or not. Below `header_places` names ignore case."""
     for pattern, at in required:
         for path, why in _without(pattern.segments, output, (), header_places):
             rule = f"require_keys: {pattern.text}"
@@ -293,27 +281,25 @@ def _without_anywhere(
         return
     found = find(Pattern("", (Wild.DEEP, *between, *then), True), value)
     if not found:
-        told = all(isinstance(segment, str | Wild) for segment in segments)
-        yield (*path, *(["**", *map(_word, segments)] if told else ())), _NOTHING
+        words = [
+            "**",
+            *(segment.value if isinstance(segment, Wild) else str(segment) for segment in segments),
+        ]
+        yield (*path, *(words if all(isinstance(part, str | Wild) for part in segments) else ())), _NOTHING
     for below, child in found if rest else ():
         yield from _without(rest, child, (*path, *below), header_places)
-
-
-def _word(segment: Segment) -> str:
-    return str(segment.value) if isinstance(segment, Wild) else str(segment)
 
 
 def _key(value: Json, step: str | int | Key, any_case: bool) -> str | int | None:
     """The key of a value that a step of a path means."""
     if isinstance(step, Key):
         return step.name if isinstance(value, dict) and step.name in value else None
-    wanted = step
     if isinstance(value, list):
-        index = int(wanted) if isinstance(wanted, int) or _DIGITS.fullmatch(wanted) else len(value)
+        index = int(step) if isinstance(step, int) or _DIGITS.fullmatch(step) else len(value)
         index += len(value) if index < 0 else 0
         return index if 0 <= index < len(value) else None
-    if not isinstance(value, dict) or not isinstance(wanted, str):
+    if not isinstance(value, dict) or not isinstance(step, str):
         return None
     if any_case:
-        return next((key for key in value if key.casefold() == wanted.casefold()), None)
-    return wanted if wanted in value else None
+        return next((key for key in value if key.casefold() == step.casefold()), None)
+    return step if step in value else None

@@ -1,4 +1,5 @@
-"""The path rules of a comparison as an automaton, and the mode that holds at each place."""
+"""The path rules of a comparison as an automaton: at each step of the walk, which are still in play and which
+apply right here. Then the mode: how values are compared at one place, its defaults filled in."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
@@ -11,11 +12,13 @@ from baselinekit.placeholders.grammar import has_marker
 from baselinekit.tree.paths import Pattern, Specificity
 from baselinekit.tree.segments import FilterSegment, Key, Segment, Slice, Wild, fits
 
-# The path rules of a comparison as an automaton: at each step of the walk, which rules are still in play
-# and which apply right here. States are made when they are met, and remembered.
-
+_MOST_SHARED = 256
+_MOST_NEXT = 4_096
 
 RuleKind = Literal["ignore_fields", "ignore_values", "tolerance", "arrays", "fields"]
+
+Positions = tuple[tuple[int, ...], tuple[int, ...]]
+"""How far a rule has come on the way through the baseline, and on the way through what came back."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +59,7 @@ class ActiveRules:
 @dataclass(frozen=True, slots=True)
 class RuleProgress:
     """How far a rule has come: `stored` on the way through the baseline, `came` on the way through what came
-    back. Both are the same until a filter holds for one value and not for the other."""
+    back. They differ once a filter holds for one value and not for the other."""
 
     number: int
     stored: tuple[int, ...]
@@ -96,16 +99,25 @@ class State:
         self._automaton = automaton
         self._entries = entries
         self._next: dict[str | int | None, State] = {}
-        rules = automaton.rules
-        steps = [(rules[e.number], list(rules[e.number].pattern.next_steps(e.stored))) for e in entries]
-        self._looks = any(_looks(step) for _, few in steps for step in few)
-        self.tells_apart = any(_names_an_index(step) for _, few in steps for step in few)
-        self.filters = any(
-            isinstance(step, FilterSegment) for rule, few in steps if rule.ignores for step in few
+        rules = [(automaton.rules[entry.number], entry) for entry in entries]
+        next_steps = [(rule, step) for rule, entry in rules for step in rule.pattern.next_steps(entry.stored)]
+        steps = [step for _, step in next_steps]
+        self._looks = any(map(_looks_at_values, steps))
+        self.tells_apart = any(
+            step.isdigit() if isinstance(step, str) else not isinstance(step, Wild | Key) for step in steps
         )
-        self.here = _here([rules[entry.number] for entry in entries if automaton.applies(entry)])
-        self.dead = self.here is None and not any(few for _, few in steps)
-        self.names = frozenset[str]() if self.dead else _names([step for _, few in steps for step in few])
+        self.filters = any(isinstance(step, FilterSegment) and rule.ignores for rule, step in next_steps)
+        self.here = _active(
+            [
+                rule
+                for rule, entry in rules
+                if rule.pattern.done(entry.stored) and rule.pattern.done(entry.came)
+            ]
+        )
+        self.dead = self.here is None and not steps
+        self.names: frozenset[str] | None = None
+        if all(isinstance(step, str) or step is Wild.DEEP for step in steps):
+            self.names = frozenset(step for step in steps if isinstance(step, str))
         self._marks: list[bytes] | None = [] if self.dead else None
         self._otherwise: State | None = self if self.dead else None
 
@@ -128,7 +140,7 @@ class State:
         if self.dead or not self._looks:
             return self.step(key, value, size)
 
-        def after(rule: Rule, entry: RuleProgress) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        def after(rule: Rule, entry: RuleProgress) -> Positions:
             # how far the rule has come on both sides: those that it selects together are left out together
             both = tuple(position for position in entry.came if position in entry.stored)
             return (rule.pattern.after(both, key, value, size),) * 2
@@ -140,7 +152,7 @@ class State:
         placeholder in the baseline is asked of what came back alone. How a thing is compared hangs on
         the baseline as it is written."""
 
-        def after(rule: Rule, entry: RuleProgress) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        def after(rule: Rule, entry: RuleProgress) -> Positions:
             unknown = _is_open if rule.ignores else None
             return (
                 rule.pattern.after(entry.stored, stored.key, stored.value, stored.size, unknown),
@@ -151,15 +163,14 @@ class State:
 
     def may_leave_out(self, key: str | int, value: Json, size: int) -> bool:
         """Whether a filter of a rule that leaves something out holds for a value of the baseline, or may."""
-        if not self.filters:
-            return False
-        for entry in self._entries:
-            rule = self._automaton.rules[entry.number]
-            if rule.ignores:
-                for step in rule.pattern.next_steps(entry.stored):
-                    if isinstance(step, FilterSegment) and fits(step, key, value, size, _is_open):
-                        return True
-        return False
+        entries = self._entries if self.filters else ()
+        rules = ((self._automaton.rules[entry.number], entry) for entry in entries)
+        return any(
+            isinstance(step, FilterSegment) and fits(step, key, value, size, _is_open)
+            for rule, entry in rules
+            if rule.ignores
+            for step in rule.pattern.next_steps(entry.stored)
+        )
 
     @property
     def same_below(self) -> "State | None":
@@ -198,16 +209,14 @@ class State:
         return not any(map(data.__contains__, self._marks))
 
     def _stepped(self, key: str | int, value: Json, size: int) -> "State":
-        def after(rule: Rule, entry: RuleProgress) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        def after(rule: Rule, entry: RuleProgress) -> Positions:
             stored = rule.pattern.after(entry.stored, key, value, size)
             same = entry.came == entry.stored
             return stored, stored if same else rule.pattern.after(entry.came, key, value, size)
 
         return self._advanced(after)
 
-    def _advanced(
-        self, after: Callable[[Rule, RuleProgress], tuple[tuple[int, ...], tuple[int, ...]]]
-    ) -> "State":
+    def _advanced(self, after: Callable[[Rule, RuleProgress], Positions]) -> "State":
         entries = []
         for entry in self._entries:
             rule = self._automaton.rules[entry.number]
@@ -233,11 +242,6 @@ class Automaton:
             found = self._states[entries] = State(self, entries)
         return found
 
-    def applies(self, entry: RuleProgress) -> bool:
-        """Whether a rule has come to its end."""
-        pattern = self.rules[entry.number].pattern
-        return pattern.done(entry.stored) and pattern.done(entry.came)
-
 
 def automaton_of(rules: list[Rule]) -> Automaton:
     """The automaton of these rules: baselines of one API often have the same ones, and then share it."""
@@ -254,8 +258,6 @@ def automaton_of(rules: list[Rule]) -> Automaton:
 
 
 _SHARED: dict[Hashable, Automaton] = {}
-_MOST_SHARED = 256
-_MOST_NEXT = 4_096
 
 
 def _is_open(value: Json) -> bool:
@@ -263,19 +265,9 @@ def _is_open(value: Json) -> bool:
     return isinstance(value, str) and has_marker(value)
 
 
-def _names(steps: list[Segment]) -> frozenset[str] | None:
-    if not all(isinstance(step, str) or step is Wild.DEEP for step in steps):
-        return None
-    return frozenset(step for step in steps if isinstance(step, str))
-
-
-def _looks(step: Segment) -> bool:
+def _looks_at_values(step: Segment) -> bool:
     """Whether more than the key decides where a step leads: a filter, or an index from the end."""
     return isinstance(step, FilterSegment | Slice) or (isinstance(step, int) and step < 0)
-
-
-def _names_an_index(step: Segment) -> bool:
-    return step.isdigit() if isinstance(step, str) else not isinstance(step, Wild | Key)
 
 
 _STRICTNESS = {"ordered": 4, "each": 2, "unordered": 1, "subset": 0}
@@ -291,7 +283,7 @@ def _rank(rule: Rule) -> tuple[Specificity, bool, int, int, str, str]:
     return (rule.pattern.specificity, rule.kind == "ignore_fields", order, type, rule.bounds, rule.text)
 
 
-def _here(rules: list[Rule]) -> ActiveRules | None:
+def _active(rules: list[Rule]) -> ActiveRules | None:
     """The most exact rule of each kind. An ignore rule holds unless a comparing rule is more exact. Of
     tolerances that are equally exact each one holds."""
     if not rules:
@@ -305,18 +297,12 @@ def _here(rules: list[Rule]) -> ActiveRules | None:
     comparing = [rule for kind, rule in best.items() if kind != "ignore"]
     if ignore and any(rule.pattern.specificity > ignore.pattern.specificity for rule in comparing):
         ignore = None
-    return ActiveRules(tuple(rules), ignore, _tolerances(rules), best.get("arrays"), best.get("fields"))
-
-
-def _tolerances(rules: list[Rule]) -> tuple[Rule, ...]:
-    found = [rule for rule in rules if rule.kind == "tolerance"]
-    most = max((rule.pattern.specificity for rule in found), default=None)
-    return tuple(
-        sorted((r for r in found if r.pattern.specificity == most), key=lambda r: (r.text, r.bounds))
-    )
-
-
-# Mode: how values are compared at one place of a document, its defaults filled in.
+    tolerances: list[Rule] = []
+    if "tolerance" in best:
+        exact = best["tolerance"].pattern.specificity
+        tolerances = [r for r in rules if r.kind == "tolerance" and r.pattern.specificity == exact]
+        tolerances.sort(key=lambda rule: (rule.text, rule.bounds))
+    return ActiveRules(tuple(rules), ignore, tuple(tolerances), best.get("arrays"), best.get("fields"))
 
 
 ANYWHERE: Specificity = (-(10**9), 0, 0, 0)
@@ -413,7 +399,7 @@ class Mode:
         if type != self.type:
             stated = {"type": type, "normalize_newlines": type == "exact"}
         if min_similarity is not None:
-            stated["min_similarity"] = min_similarity
+            stated["min_similarity"] = float(min_similarity)
         if method is not None:
             stated["method"] = OLD_NAMES.get(method, method)
             if min_similarity is None and method != self.method:

@@ -1,19 +1,77 @@
-"""What a file's `comparison:` says, ready to use: the mode of the whole and the path rules, rooted."""
+"""What a file's `comparison:` says, ready to use: the mode of the whole and the path rules, rooted in the
+form of the output."""
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Literal
 
-from baselinekit.compare.outputs import Form, spelled
 from baselinekit.compare.rules import Mode, Rule
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.kinds.kind import RecipeKind
-from baselinekit.kinds.table import KINDS
+from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.baselines import BOUNDS, FLAGS, FieldRule, Rules, Tolerance, Type
 from baselinekit.model.comparison import method_problems
-from baselinekit.model.values import Json, Path
+from baselinekit.model.recipes import Recipe
+from baselinekit.model.values import Json, Path, json_type
 from baselinekit.tree.equality import is_number
 from baselinekit.tree.paths import Pattern, parse
 from baselinekit.tree.segments import Wild
+
+Form = dict[Path, RecipeKind | Literal["headers", "names"]]
+"""What stands where in an output: a whole response of a kind, the headers in one, or responses by name."""
+
+
+def form_of(recipe: Recipe) -> Form:
+    """A response, what a flow collects by name, or nothing in particular."""
+    kind = kind_of(recipe)
+    if not kind.parts:
+        return {}
+    places = kind.responses(recipe)
+    form: Form = {} if () in places else {(): "names"}
+    for place in places:
+        form[place] = kind
+        if kind.headers:
+            form[*place, kind.headers] = "headers"
+    return form
+
+
+def check_form(output: Json, form: Form) -> Iterator[Problem]:
+    """Whether a stored output has the form that its recipe gives."""
+    for path, kind in form.items():
+        if isinstance(kind, str):
+            continue
+        noun, parts = kind.noun, kind.parts
+        where = ("baseline", "output", *path)
+        stated = output.get(path[0]) if path and isinstance(output, dict) else output
+        if path and isinstance(output, dict) and path[0] not in output:
+            what = f"the answer of {path[0]!r} is missing: `collect` names it"
+            yield Problem("BK225", what, f"add {path[0]}: {{{parts[0]}: …}}", at=where)
+            continue
+        if not isinstance(stated, dict):
+            what = f"a {noun} is an object with {', '.join(parts)}, not {json_type(stated)}"
+            yield Problem("BK225", what, f"state at least one of them: {parts[0]}: …", at=where)
+            continue
+        for key in stated:
+            if key not in parts:
+                hint = nearest(key, parts) or f"it has {', '.join(parts)}"
+                yield Problem("BK225", f"{key!r} is no part of a {noun}", hint, at=(*where, key))
+
+
+def _spelled(pattern: Pattern, output: Json, form: Form) -> Pattern:
+    """The path with the names of headers as the stored output spells them."""
+    for path, kind in form.items():
+        size = len(path)
+        name = pattern.segments[size] if len(pattern.segments) > size else None
+        if kind == "headers" and pattern.segments[:size] == path and isinstance(name, str):
+            stored = output
+            for key in path:
+                stored = stored.get(key) if isinstance(stored, dict) else None
+            same = [key for key in stored or () if key.casefold() == name.casefold()]
+            if same:
+                segments = (*path, same[0], *pattern.segments[size + 1 :])
+                return replace(pattern, segments=segments)
+    return pattern
+
 
 _DEFAULT = replace(parse("**"), text="*", last=True)
 """The path of the default tolerance. In a response it is for the body's numbers, not for the status. Every
@@ -40,8 +98,9 @@ def base_mode(rules: Rules, output: Json, kind: str, problems: list[Problem]) ->
             problems.append(Problem("BK203", what, hint, at=("comparison", name)))
     if type == "semantic" or rules.fields:
         problems += method_problems(rules)
-    similarity = _similarity(rules.min_similarity)
-    return Mode().changed(type, rules.options, flags, min_similarity=similarity, method=rules.method)
+    return Mode().changed(
+        type, rules.options, flags, min_similarity=rules.min_similarity, method=rules.method
+    )
 
 
 def field_mode(rule: FieldRule, where: Rule, outer: Mode) -> Mode:
@@ -50,8 +109,7 @@ def field_mode(rule: FieldRule, where: Rule, outer: Mode) -> Mode:
     flags = {
         name: value for name, value in rule.tolerance.items() if name in FLAGS and isinstance(value, bool)
     }
-    similarity = _similarity(rule.min_similarity)
-    mode = outer.changed(type, rule.options, flags, min_similarity=similarity, method=rule.method)
+    mode = outer.changed(type, rule.options, flags, min_similarity=rule.min_similarity, method=rule.method)
     bounds = field_tolerance(rule)
     if bounds is not None or type == "exact":  # exact means exact, whatever is tolerated around it
         mode = mode.tolerating(bounds, where.text, where.pattern.specificity)
@@ -68,10 +126,6 @@ def field_tolerance(rule: FieldRule) -> Tolerance | None:
     return Tolerance(**stated) if stated else None
 
 
-def _similarity(value: float | None) -> float | None:
-    return None if value is None else float(value)
-
-
 def path_rules(
     rules: Rules, output: Json, form: Form, problems: list[Problem]
 ) -> tuple[list[Rule], list[tuple[Pattern, Path]]]:
@@ -81,14 +135,16 @@ def path_rules(
     for rule in _stated(rules, problems):
         try:
             for root in _roots(rule.pattern, output, form):
-                made.append(replace(rule, pattern=spelled(_under(rule.pattern, root), output, form)))
+                pattern = replace(rule.pattern, segments=(*root, *rule.pattern.segments))
+                made.append(replace(rule, pattern=_spelled(pattern, output, form)))
         except InvalidInput as error:
             problems += [replace(problem, at=rule.at) for problem in error.problems]
     for number, text in enumerate(rules.require_keys):
         at: Path = ("comparison", "require_keys", number)
         try:
             pattern = parse(text)
-            required.append((_under(pattern, _roots(pattern, output, form)[0]), at))
+            root = _roots(pattern, output, form)[0]
+            required.append((replace(pattern, segments=(*root, *pattern.segments)), at))
         except InvalidInput as error:
             problems += [replace(problem, at=at) for problem in error.problems]
     return made, required
@@ -166,10 +222,6 @@ def _roots(pattern: Pattern, output: Json, form: Form) -> list[Path]:
     if found:
         return found
     return [()] if pattern.segments[0] in kind.parts else [answer, ()]
-
-
-def _under(pattern: Pattern, root: Path) -> Pattern:
-    return replace(pattern, segments=(*root, *pattern.segments)) if root else pattern
 
 
 def default_type(output: Json, kind: str) -> Type:

@@ -6,10 +6,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from baselinekit.compare.arrays import in_authors_order
 from baselinekit.compare.leaves import Elements, Scalar, is_left_out
 from baselinekit.compare.literal import Columns, Literal
 from baselinekit.compare.objects import Object
-from baselinekit.compare.pairing import in_authors_order
 from baselinekit.compare.rules import Mode
 from baselinekit.compare.walk import Link, Mismatch, Node, Walk, unroll
 from baselinekit.errors import CannotReplay, Problem

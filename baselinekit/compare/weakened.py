@@ -5,15 +5,14 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
 
-from baselinekit.compare import outputs, settings
+from baselinekit.compare import settings
 from baselinekit.compare.expectation import Loosened, Sides, loosened
 from baselinekit.compare.rules import Mode, Rule, automaton_of
-from baselinekit.model.baselines import Baseline, By, Known, Metadata, Rules, Tolerance, Variant, known_path
+from baselinekit.model.baselines import Baseline, By, Metadata, Rules, Tolerance, known_path
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import texts_in
 from baselinekit.placeholders.table import Words
-from baselinekit.tree.paths import Pattern
-from baselinekit.tree.segments import Key, Wild
+from baselinekit.tree.paths import Pattern, covers, meets, overlap
 
 _TYPES = {"exact": 0, "structural": 1, "numeric": 2, "semantic": 2}
 _ARRAYS = {"ordered": 0, "by": 1, "unordered": 2, "subset": 3, "each": 3}
@@ -32,55 +31,59 @@ _SWITCHES = {
 
 def weakened(before: Baseline, after: Baseline, words_before: Words, words: Words) -> list[Loosened]:
     """All of it, in the order of the file."""
-    found = [*_known(before, after, words_before, words), *_recipe(before, after)]
-    found += _rules(before, after)
-    found += _limits(before.comparison, after.comparison)
-    return [*found, *_metadata(before.metadata, after.metadata)]
+    return [
+        *_outputs(before, after, words_before, words),
+        *_recipe(before.current, after.current, ("current",)),
+        *_rules(before, after),
+        *_limits(before.comparison, after.comparison),
+        *_metadata(before.metadata, after.metadata),
+    ]
 
 
-def _known(before: Baseline, after: Baseline, words_before: Words, words: Words) -> Iterator[Loosened]:
+def _outputs(before: Baseline, after: Baseline, words_before: Words, words: Words) -> Iterator[Loosened]:
     old, new = before.baseline, after.baseline
     if old is None or old.output is ABSENT:
         return
     if new is None or new.output is ABSENT:
         yield Loosened(("baseline",), "has no stored output any more: nothing is compared")
         return
-    form = outputs.form_of(before.current)
-    problems: list[object] = []
-    rules, _ = settings.path_rules(before.comparison, old.output, form, problems)  # type: ignore[arg-type]
+    old_mode, rules = _read(before, before)
     mode = settings.base_mode(after.comparison, new.output, after.current.kind, [])
-    literal = _literal(after.comparison, mode)
-    ordered = _order_counted(before)
-    typed = "exact" in (before.comparison.type, *(one.type for one in before.comparison.fields.values()))
-    sides = Sides(words_before, words, form, mode.allow_additional_fields, literal, ordered, typed)
+    field_rules = before.comparison.fields.values()
+    reordering = [rule.tolerance.get("allow_field_reordering") for rule in field_rules]
+    start = automaton_of(rules).start
+    sides = Sides(
+        words_before,
+        words,
+        settings.form_of(before.current),
+        mode.allow_additional_fields,
+        _literal_types(after.comparison, mode),
+        order_counted=not old_mode.allow_field_reordering or False in reordering,
+        typed="exact" in (before.comparison.type, *(rule.type for rule in field_rules)),
+    )
 
-    def compared(one: Json, other: Json, variant: int | None) -> Iterator[Loosened]:
-        for found in loosened(one, other, automaton_of(rules).start, sides):
-            yield Loosened((*known_path(variant), "output", *found.at), found.what)
+    def compared(stored: Json, now: Json, variant: int | None) -> Iterator[Loosened]:
+        for way in loosened(stored, now, start, sides):
+            yield Loosened((*known_path(variant), "output", *way.at), way.what)
 
     yield from compared(old.output, new.output, None)
-    yield from _observed(old, new)
+    for name in ("seconds", "cost_usd"):  # of which a rule may allow so many times as much
+        took, takes = (getattr(known.observed, name, None) for known in (old, new))
+        if took is not None and (takes is None or takes > took):
+            what = f"{name}: {took} -> {'nothing' if takes is None else takes}"
+            yield Loosened(("baseline", "observed"), what)
     stood = {repr(sorted(variant.when.items())): variant for variant in old.variants}
     for number, variant in enumerate(new.variants):
-        known: Variant | Known = stood.pop(repr(sorted(variant.when.items())), old)
-        if known is old:
+        stored = stood.pop(repr(sorted(variant.when.items())), None)
+        if stored is None:
             yield Loosened(known_path(number), "a new variant: another output is right in some places")
         else:
-            yield from compared(known.output, variant.output, number)
+            yield from compared(stored.output, variant.output, number)
     if stood:
         yield Loosened(("baseline", "variants"), "a variant is gone: another output is right in some places")
 
 
-def _order_counted(before: Baseline) -> bool:
-    """Whether the order of keys was checked, be it in one place."""
-    mode = _read(before, before)[0]
-    fields = before.comparison.fields.values()
-    return not mode.allow_field_reordering or any(
-        field.tolerance.get("allow_field_reordering") is False for field in fields
-    )
-
-
-def _literal(rules: Rules, mode: Mode) -> frozenset[str] | None:
+def _literal_types(rules: Rules, mode: Mode) -> frozenset[str] | None:
     """The types of which a stored value takes nothing but itself; None where it may take another type."""
     if mode.type not in ("exact", "structural") or rules.fields:
         return None
@@ -92,30 +95,15 @@ def _literal(rules: Rules, mode: Mode) -> frozenset[str] | None:
     return frozenset(types)
 
 
-def _observed(old: Known, new: Known) -> Iterator[Loosened]:
-    """What a capture took, of which a rule may allow so many times as much."""
-    for name in ("seconds", "cost_usd"):
-        took, takes = (getattr(known.observed, name, None) for known in (old, new))
-        if took is not None and (takes is None or takes > took):
-            yield Loosened(
-                ("baseline", "observed"), f"{name}: {took} -> {'nothing' if takes is None else takes}"
-            )
-
-
-def _recipe(before: Baseline, after: Baseline) -> Iterator[Loosened]:
-    for path in _others(before.current, after.current, ("current",)):
-        yield Loosened(path, "another question is asked")
-
-
-def _others(old: Json, new: Json, path: Path) -> Iterator[Path]:
+def _recipe(old: Json, new: Json, path: Path) -> Iterator[Loosened]:
     """Where two parts of a recipe differ, to the depth at which people name it."""
     if old == new and old.__class__ is new.__class__:
         return
     if is_dataclass(old) and old.__class__ is new.__class__:
         for field in fields(old):
-            yield from _others(getattr(old, field.name), getattr(new, field.name), (*path, field.name))
+            yield from _recipe(getattr(old, field.name), getattr(new, field.name), (*path, field.name))
     else:
-        yield path
+        yield Loosened(path, "another question is asked")
 
 
 def _rules(before: Baseline, after: Baseline) -> Iterator[Loosened]:
@@ -139,7 +127,7 @@ def _rules(before: Baseline, after: Baseline) -> Iterator[Loosened]:
 def _read(baseline: Baseline, stored: Baseline) -> tuple[Mode, list[Rule]]:
     """The mode at the root and the path rules, for an output. What is wrong with them is said elsewhere."""
     output = stored.baseline.output if stored.baseline else None
-    form = outputs.form_of(baseline.current)
+    form = settings.form_of(baseline.current)
     mode = settings.base_mode(baseline.comparison, output, baseline.current.kind, [])
     return mode, settings.path_rules(baseline.comparison, output, form, [])[0]
 
@@ -182,7 +170,7 @@ def _uncovered(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
     still = {(rule.kind, rule.text) for rule in new if not rule.ignores}
     told = set()
     for rule in (rule for rule in new if rule.ignores and rule.at not in told):
-        for one in (one for one in old if not one.ignores and _meets(rule.pattern, one.pattern)):
+        for one in (one for one in old if not one.ignores and meets(rule.pattern, one.pattern)):
             exact = one.pattern.specificity
             wins = (one.kind, one.text) in still and exact > rule.pattern.specificity
             was = [each for each in ignoring if covers(each.pattern, rule.pattern)]
@@ -347,56 +335,3 @@ def _metadata(old: Metadata, new: Metadata) -> Iterator[Loosened]:
 
 def _weight(criticality: str | None) -> int:
     return _CRITICALITY.index(criticality) if criticality in _CRITICALITY else -1
-
-
-def covers(wide: Pattern, narrow: Pattern) -> bool:
-    """Whether a path, with all below it, holds every place that another leads to."""
-    return _covers(wide.segments, narrow.segments)
-
-
-def _meets(wide: Pattern, other: Pattern) -> bool:
-    """Whether a path may lead to a place, or to one above it, that another leads to."""
-    return _may_meet(wide.segments, other.segments)
-
-
-def _may_meet(wide: tuple[object, ...], other: tuple[object, ...]) -> bool:
-    if not wide:
-        return True
-    if wide[0] is Wild.DEEP:
-        return _may_meet(wide[1:], other) or (bool(other) and _may_meet(wide, other[1:]))
-    if not other:
-        return False
-    if other[0] is Wild.DEEP:
-        return _may_meet(wide, other[1:]) or _may_meet(wide[1:], other)
-    both_named = isinstance(wide[0], str | Key) and isinstance(other[0], str | Key)
-    return not (both_named and _name(wide[0]) != _name(other[0])) and _may_meet(wide[1:], other[1:])
-
-
-def _covers(wide: tuple[object, ...], narrow: tuple[object, ...]) -> bool:
-    if not wide:
-        return True
-    if wide[0] is Wild.DEEP:
-        return _covers(wide[1:], narrow) or (bool(narrow) and _covers(wide, narrow[1:]))
-    if not narrow or narrow[0] is Wild.DEEP:
-        return False
-    return (wide[0] is Wild.ANY or wide[0] == narrow[0]) and _covers(wide[1:], narrow[1:])
-
-
-def overlap(one: Pattern, other: Pattern) -> bool:
-    """Whether two paths, with all below them, may hold a place in common."""
-    return _overlap(one.segments, other.segments)
-
-
-def _overlap(one: tuple[object, ...], other: tuple[object, ...]) -> bool:
-    if not one or not other:
-        return True
-    if one[0] is Wild.DEEP:
-        return _overlap(one[1:], other) or _overlap(one, other[1:])
-    if other[0] is Wild.DEEP:
-        return _overlap(other, one)
-    both_named = isinstance(one[0], str | Key) and isinstance(other[0], str | Key)
-    return not (both_named and _name(one[0]) != _name(other[0])) and _overlap(one[1:], other[1:])
-
-
-def _name(step: object) -> object:
-    return step.name if isinstance(step, Key) else step

@@ -8,7 +8,7 @@ import ruled
 from hypothesis import given, strategies as st
 
 from baselinekit.compare import semantic
-from baselinekit.compare.leaves import within, worded
+from baselinekit.compare.leaves import describe_change, within
 from baselinekit.model.baselines import Tolerance
 from baselinekit.model.values import Json
 
@@ -59,7 +59,7 @@ def test_within(expected: Any, actual: Any, bounds: dict[str, Any], passes: bool
 def test_a_change_out_of_tolerance_is_worded(
     expected: Any, actual: Any, bounds: dict[str, Any], text: str
 ) -> None:
-    assert worded(expected, actual, Tolerance(**bounds)) == text
+    assert describe_change(expected, actual, Tolerance(**bounds)) == text
 
 
 NUMBERS = st.decimals(-1000, 1000, places=3).map(float)

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.compare.dispatch import compile_baseline
-from baselinekit.compare.weakened import covers, weakened
+from baselinekit.compare.weakened import weakened
 from baselinekit.documents.languages import YAML
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.observation import Observation
 from baselinekit.placeholders.table import Words
 from baselinekit.store.reading import parse_record
-from baselinekit.tree.paths import parse
+from baselinekit.tree.paths import covers, parse
 
 WORDS = Words({"order_no": r"ORD-\d+"})
 RECORD = """
