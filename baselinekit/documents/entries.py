@@ -31,8 +31,8 @@ def block_entry(layout: Layout, node: MarkedNode, name: str | int, value: Json, 
 
 def flow_entry(layout: Layout, node: MarkedNode, name: str | int, value: Json) -> str:
     """Itself in a collection in flow style."""
-    siblings = [one for one in node.children.values() if one.kind in (MAPPING, SEQUENCE) and one.size]
-    on_lines = [one for one in siblings if "\n" in layout.body[one.start : one.end]]
+    siblings = [child for child in node.children.values() if child.kind in (MAPPING, SEQUENCE) and child.size]
+    on_lines = [child for child in siblings if "\n" in layout.body[child.start : child.end]]
     text = layout.nested(value, layout.indent_of(node.last) if on_lines or not siblings else None)
     if node.kind == SEQUENCE:
         return text
@@ -44,13 +44,18 @@ def _on_one_line(node: MarkedNode, value: Json) -> str | None:
     """In flow style or in quotes, where all the neighbours are; None: as it comes."""
     siblings = node.children.values()
     if isinstance(value, dict | list) and value:
-        flows = {one.style == "flow" and one.size > 0 for one in siblings if one.kind in (MAPPING, SEQUENCE)}
+        flows = {
+            child.style == "flow" and child.size > 0
+            for child in siblings
+            if child.kind in (MAPPING, SEQUENCE)
+        }
         line = yamlwrite.flow(value)
         return line if flows == {True} and len(line) <= LONGEST_FLOW else None
     styles = {
-        one.style
-        for one in siblings
-        if one.kind == SCALAR and (one.style or isinstance(scalar(one.value), str))  # no number or the like
+        child.style
+        for child in siblings
+        if child.kind == SCALAR
+        and (child.style or isinstance(scalar(child.value), str))  # no number or the like
     }
     if isinstance(value, str) and "\n" not in value and len(styles) == 1 and styles <= {"'", '"'}:
         return yamlwrite.quoted(value, styles.pop())

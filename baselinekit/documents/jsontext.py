@@ -61,9 +61,7 @@ def _check_length(text: str) -> None:
         raise ValueError(f"a number of more than {MAX_DIGITS:,} digits")
 
 
-# JSON as the standard means it, and exactly: big integers whole, a number that a float would change as a
-# Decimal. What a lenient reader lets pass (a repeated key, NaN, endless nesting or digits) is a fault.
-
+# What a lenient reader lets pass (a repeated key, NaN, endless nesting or digits) is a fault.
 
 MAX_DEPTH = 64
 """Levels of nesting, of whatever is read or written here."""
@@ -214,10 +212,10 @@ _FENCED = re.compile(r"^[ \t]*```[a-zA-Z]*[ \t]*\r?\n(.*?)^[ \t]*```[ \t]*$", re
 def json_in(text: str) -> Json:
     """The JSON that a text is, or the one fenced block of it that is JSON; ABSENT if there is none, or more
     than one: nobody could say which is meant."""
-    found = []
+    values = []
     for candidate in (text, *_FENCED.findall(text)):
         try:
-            found.append(decode(candidate.strip()))
+            values.append(decode(candidate.strip()))
         except NotJson:
             continue
-    return found[0] if len(found) == 1 else ABSENT
+    return values[0] if len(values) == 1 else ABSENT

@@ -11,9 +11,7 @@ from baselinekit.documents.marks import MAPPING, SCALAR, SEQUENCE, MarkedNode
 from baselinekit.documents.text import newline
 from baselinekit.model.values import Json
 
-# Text of several lines as its author writes it, below a `|` or a `>`: other words in the same
-# indentation, and lines as long as those that were there.
-
+# Text of several lines below a `|` or a `>`: the new text has the indentation and the line length of the old.
 
 _HEADER = re.compile(r"([|>])([1-9]?)([+-]?)([1-9]?)([^\r\n]*)(?:\r\n?|\n|\Z)")
 _LONG = 80
@@ -26,13 +24,13 @@ def rewritten(written: str, text: str, outer: int, newline: str) -> str | None:
     header = _HEADER.match(written)
     if header is None:
         return None
-    mark, one, ending, other, comment = header.groups()
+    mark, indent, ending, indent_behind, comment = header.groups()
     filled = [line for line in written[header.end() :].splitlines() if line.strip()]
     if text.endswith("\n\n") and ending != "+":
         return None  # it would take in the empty lines that follow
     if "\n" not in text and len(text) <= (max(map(len, filled)) if len(filled) > 1 else _LONG):
         return None
-    column = outer + int(one or other or 0)
+    column = outer + int(indent or indent_behind or 0)
     if column == outer:
         column = len(filled[0]) - len(filled[0].lstrip(" ")) if filled else outer + yamlwrite.STEP
     if mark == ">" and not _NOT_FOLDED.search(text) and not text.endswith("\n\n"):
@@ -76,10 +74,6 @@ def _wrapped(line: str, width: int) -> Iterator[str]:
         else:
             so_far = f"{so_far} {word}" if so_far else word
     yield so_far
-
-
-# How a change is written into a text so that it looks as if its author had written it: in the
-# indentation, the quotes, the line ends and the flow or block style of its surroundings.
 
 
 _STEP = re.compile(r"^( *(?:- )*)[^\s#-][^\n]*:[ \t]*\r?\n( +)[^\s#-]", re.MULTILINE)
@@ -151,8 +145,8 @@ class Layout:
     @cached_property
     def tight(self) -> bool:
         """Whether a JSON text has no blanks between its signs."""
-        found = _AFTER_COLON.search(self.body)
-        return not self.language.blocks and found is not None and not found[1]
+        match = _AFTER_COLON.search(self.body)
+        return not self.language.blocks and match is not None and not match[1]
 
     def insert(self, node: MarkedNode, entries: dict[str, Json]) -> list[Splice]:
         """New keys in a mapping."""
@@ -318,9 +312,9 @@ class Layout:
     @cached_property
     def style(self) -> yamlwrite.YamlStyle:
         """How the text is indented, as far as it tells."""
-        found, listed = _STEP.search(self.body), _LIST.search(self.body)
-        width = len(found[2]) - len(found[1]) if found else 0
-        flat = listed is not None and len(listed[1]) == len(listed[2])
+        mapping, listing = _STEP.search(self.body), _LIST.search(self.body)
+        width = len(mapping[2]) - len(mapping[1]) if mapping else 0
+        flat = listing is not None and len(listing[1]) == len(listing[2])
         return yamlwrite.YamlStyle(width if 1 <= width <= 8 else yamlwrite.STEP, flat, inside=True)
 
 

@@ -1,6 +1,6 @@
 """YAML to values by libyaml: one pass over its events, YAML 1.2 core types, with every guard on the way.
 
-The owner of PyYAML. Values are built while the events arrive, so a file that is nested too deeply or that
+Values are built while the events arrive, so a file that is nested too deeply or that
 expands without end is refused before it costs anything. `events` gives the same pass with marks."""
 
 import re
@@ -97,11 +97,6 @@ def restored(value: Json, restore: Restore) -> Json:
     if isinstance(value, dict):
         return {restore(key): restored(item, restore) for key, item in value.items()}
     return value
-
-
-# YAML to values by libyaml: one pass over its events, YAML 1.2 core types, with every guard on the way.
-# The owner of PyYAML. Values are built while the events arrive, so a file that is nested too deeply or
-# that expands without end is refused before it costs anything. `events` gives the same pass with marks.
 
 
 MAX_NODES = 200_000

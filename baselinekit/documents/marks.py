@@ -73,26 +73,26 @@ def mark(events: Iterator[Event], document: int, paths: Iterable[Path]) -> Marks
 
 def mark_each(events: Iterator[Event], wanted: Mapping[int, Iterable[Path]]) -> dict[int, Marks]:
     """The same in many documents of one text, in one pass."""
-    found: dict[int, Marks] = {}
+    marks_of: dict[int, Marks] = {}
     number = -1
     for event in events:
         if event[0] == DOCUMENT:
             number += 1
-        elif number in wanted and number not in found:
-            ways: dict[Any, Any] = {}
+        elif number in wanted and number not in marks_of:
+            steps: dict[Any, Any] = {}
             paths = {*wanted[number]}
             for path in paths:
-                step = ways
+                step = steps
                 for name in path:
                     step = step.setdefault(name, {})
                 step[_WANTED] = True
             walk = _Walk(events, len(paths))
-            found[number] = walk.marks
+            marks_of[number] = walk.marks
             with suppress(_Enough):
-                walk.visit(event, ways, None, 0, -1)
-            if len(found) == len(wanted):
+                walk.visit(event, steps, None, 0, -1)
+            if len(marks_of) == len(wanted):
                 break
-    return found
+    return marks_of
 
 
 def key_index(events: Iterator[Event], document: int, path: Path) -> int | None:

@@ -29,9 +29,6 @@ from baselinekit.tree.changes import (
 from baselinekit.tree.equality import identical
 from baselinekit.tree.paths import value_at
 
-# A tree of changes as splices of the text: what is equal keeps its bytes, and moves with them.
-
-
 _FIRST_LINE_END = re.compile(r"\r\n?|\n")
 
 Chain = list[MarkedNode]
@@ -89,7 +86,7 @@ class Rewriter:
         """A part of the text, with its splices and those that fall into it from elsewhere."""
         mine = [splice for splice in self.besides if start <= splice.start and splice.end <= end]
         self.besides = [splice for splice in self.besides if splice not in mine]
-        moved = [Splice(one.start - start, one.end - start, one.text) for one in (*inner, *mine)]
+        moved = [Splice(splice.start - start, splice.end - start, splice.text) for splice in (*inner, *mine)]
         return spliced(self.body[start:end], moved) if moved else self.body[start:end]
 
     def in_flow(self, entries: Sequence[RewrittenEntry], chain: Chain, old: Json) -> Splice:
@@ -164,10 +161,8 @@ class _Gaps:
         return text.rstrip() + _FIRST_LINE_END.findall(text)[0] if text else ""
 
 
-# The value at a place of a file made another one: what is equal keeps its bytes, its comments and its
-# style. The result is read again and must be the file with exactly this change. Where the nicest way to
-# write it fails that test, the parts that it fails on are found and written more plainly, and no others.
-
+# The result is read again and must be the file with exactly this change. Where the nicest way to write it
+# fails that test, the parts on which it fails are found and written more plainly, and no others.
 
 _MOST_MENDED = 16
 """Parts of one file that are written more plainly one by one, before all of it is."""
@@ -189,11 +184,11 @@ def renewed(
         return apply(body, [Edit(path, new)], document, language, hints.siblings)
     except IndexError:
         raise _impossible(path) from None
-    found = change(old, new, hints)
-    if found is None:
+    inner = change(old, new, hints)
+    if inner is None:
         return body
     work = _RenewalJob(body, language, document, documents, hints.ordered)
-    for plan in work.plans(rooted(found, documents[document], path), path):
+    for plan in work.plans(rooted(inner, documents[document], path), path):
         text = work.attempt(plan)
         if text is not None:
             return text

@@ -24,9 +24,8 @@ from baselinekit.tree.changes import GONE, Rewrite, at_place, looked_up
 from baselinekit.tree.equality import identical
 from baselinekit.tree.paths import value_at, with_values
 
-# Edits, applied to the text of a file: only what changes is rewritten, every other byte stays. The plain
-# case, one scalar for another, is exact by itself. Whatever is harder is read again and compared with
-# what it should be; when the nicest way to write it fails that test, a plainer one is tried.
+# The plain case, one scalar for another, is exact by itself. Whatever is harder is read again and compared
+# with what it should be; when the nicest way to write it fails that test, a plainer one is tried.
 
 
 def apply(
@@ -156,8 +155,7 @@ def spliced(body: str, splices: Sequence[Splice]) -> str:
     return body[:end] + "".join(reversed(parts))
 
 
-# Anchors, and who else means them: a change below one of several names of a value must not be seen by
-# the others.
+# A change below one of several names of a value must not be seen under the others.
 
 
 @dataclass(slots=True)
@@ -172,7 +170,7 @@ class Shared:
 
 def shared(events: Iterator[Event], document: int) -> list[Shared]:
     """The anchors of a document that are meant elsewhere too."""
-    found: list[Shared] = []
+    anchors: list[Shared] = []
     named: dict[str, Shared] = {}
     number = -1
     for path, event in _placed(events):
@@ -184,8 +182,8 @@ def shared(events: Iterator[Event], document: int) -> list[Shared]:
             named[value].aliases.append((path, start, end))
         elif number == document and anchor is not None:
             named[anchor] = Shared(path, anchor, start)
-            found.append(named[anchor])
-    return [one for one in found if one.aliases]
+            anchors.append(named[anchor])
+    return [entry for entry in anchors if entry.aliases]
 
 
 def _placed(events: Iterator[Event]) -> Iterator[tuple[Path, Event]]:

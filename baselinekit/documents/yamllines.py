@@ -48,11 +48,9 @@ def _number(text: str) -> Json:
     return text
 
 
-# The YAML that `capture` writes, read line by line: mappings and lists in block style, each key and each
-# scalar on one line, no anchors, no tags, no escapes. Of a text with anything else in it nothing is
-# read, not even what is wrong with it: libyaml decides (libyaml.py), and for what is read here it would
-# say the same.
-
+# What `capture` writes: mappings and lists in block style, each key and each scalar on one line, no
+# anchors, no tags, no escapes. A text with anything else in it is left to libyaml (libyaml.py), whether it
+# is right or wrong; of what is read here, libyaml reads the same.
 
 LONGEST = 200_000
 """No node takes less than a character: a text that is no longer needs no count of them."""

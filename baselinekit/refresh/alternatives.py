@@ -63,8 +63,8 @@ def placeholders_for(members: Sequence[Changed], words_of: WordsOf) -> list[Offe
             values.append(unescaped(change.before))
         values.append(actual(plan, change))
     values = list({repr(value): value for value in values}.values())  # a change in many places is one sight
-    found = narrowest(values, words=words_of(members[0][0].baseline))[:_MOST_OFFERS]
-    return [Offer(one.text, one.reason) for one in found]
+    proposals = narrowest(values, words=words_of(members[0][0].baseline))[:_MOST_OFFERS]
+    return [Offer(proposal.text, proposal.reason) for proposal in proposals]
 
 
 def placeholder_problem(text: str, members: Sequence[Changed], words_of: WordsOf) -> str:
@@ -168,9 +168,6 @@ def _unambiguous(text: str, plan: RefreshPlan) -> str:
     known = plan.baseline.baseline
     starts = kind_of(plan.baseline.current).starts(parse(text), known.output if known else None)
     return f"$.{text}" if len(starts) > 1 else text
-
-
-# The placeholders that would be gone: somebody has thought about each of them.
 
 
 def lost_in(change: Change) -> tuple[Lost, ...]:

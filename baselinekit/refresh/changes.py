@@ -22,11 +22,9 @@ from baselinekit.refresh.risk import is_retyped, risk_of
 from baselinekit.refresh.rows import Accepts, Unlike, align_rows, fold
 from baselinekit.tree.equality import identical
 
-# The changes that lead from the output on file to the one that came back, and how they are put together.
-# The new output is the old one as far as it still matches, so equal parts are found by being equal. Rows
-# of an array are set beside each other before they are looked into: one row more at the head is one
-# added row.
-
+# The output that came back is the one on file as far as it still matches, so parts without a change are
+# identical. Rows of an array are aligned before they are looked into: one row more at the head is one added
+# row.
 
 NOT_ONE_ROW = "one row described every element; now each would be written out"
 
@@ -45,9 +43,9 @@ class Ways:
 
 def changes_of(old: Json, new: Json, ways: Ways) -> tuple[Part, tuple[Change, ...]]:
     """The changes, in the order of the document, and the shape that holds them together."""
-    found = _ChangesFound(ways)
-    shape = found.part(old, new, (), ())
-    return shape, tuple(found.changes)
+    builder = _ChangesFound(ways)
+    shape = builder.part(old, new, (), ())
+    return shape, tuple(builder.changes)
 
 
 @dataclass(slots=True)
@@ -162,9 +160,6 @@ def finished(change: Change, outcomes: Mapping[Path, OutcomePlace]) -> Change:
     )
 
 
-# The output with some of the changes in it: those that were accepted, and nothing of the others.
-
-
 def merged(shape: Part, changes: Sequence[Change], accepted: Container[int]) -> Json:
     """The old output with the accepted changes. With none it is the old one, with all the new one."""
     if isinstance(shape, UnchangedPart):
@@ -201,4 +196,4 @@ def with_after(plan: RefreshPlan, number: int, after: Json) -> RefreshPlan:
     changed = finished(replace(change, after=after, blocked=None), kind_of(recipe).outcomes(recipe))
     if plan.troubles:
         changed = replace(changed, risk="high")
-    return replace(plan, changes=tuple(changed if one is change else one for one in plan.changes))
+    return replace(plan, changes=tuple(changed if known is change else known for known in plan.changes))

@@ -18,10 +18,6 @@ from baselinekit.refresh.changes import merged, with_after
 from baselinekit.tree.paths import places, render
 from baselinekit.variables import MASK
 
-# What was decided in a review, and what follows from it for each baseline: what is written, what is
-# ignored from now on, and what stays open.
-
-
 _SETTLING = ("accept", "placeholder")
 
 
@@ -74,8 +70,7 @@ def settle_plan(plan: RefreshPlan, decided: Mapping[int, Decision]) -> Settled:
     return Settled(approval, rest)
 
 
-# What a review asks before a decision stands, in words.
-
+# What a review asks before a decision stands.
 
 _TO_DO: dict[Verb, str] = {"accept": "accept", "reject": "reject", "skip": "leave"}
 
@@ -101,9 +96,9 @@ def _reasons(changes: Sequence[Change]) -> Iterator[str]:
         ("removed", "removes a key that was guarded", "removes {} keys that were guarded"),
         ("retyped", "makes a value one of another type", "makes {} values of another type"),
     ):
-        found = [change for change in high if change.kind == kind]
-        if found:
-            yield one if len(found) == 1 else several.format(len(found))
+        alike = [change for change in high if change.kind == kind]
+        if alike:
+            yield one if len(alike) == 1 else several.format(len(alike))
     others = [change for change in high if change.kind not in ("removed", "retyped")]
     if len(others) == 1:
         yield others[0].note or f"makes a failure at {render(others[0].path)} the known-good answer"
@@ -128,9 +123,6 @@ def everything(verb: Verb, number: int, baselines: int, here: tuple[str, int]) -
 def keys_of(*words: str) -> tuple[tuple[str, str], ...]:
     """`y yes` as the key and what it does."""
     return tuple((key, does) for key, _, does in (word.partition(" ") for word in words))
-
-
-# The questions of a review and what was decided of them, with the way back.
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +162,7 @@ class Ledger:
     def remaining(self, plan: int | None = None) -> list[Member]:
         """All that is undecided, of every plan or of one."""
         every = (member for question in self.questions for member in question)
-        return [one for one in every if one not in self.decided and plan in (None, one[0])]
+        return [m for m in every if m not in self.decided and plan in (None, m[0])]
 
     def decide(self, decisions: Mapping[Member, Decision]) -> None:
         """What is in sight then is the next question with something undecided, seen from here."""
@@ -178,13 +170,13 @@ class Ledger:
         self.steps.append(_Step(self.at, self.questions, before))
         self.decided.update(decisions)
         places = [*range(self.at, len(self.questions)), *range(self.at)]
-        unfinished = (n for n in places if any(one not in self.decided for one in self.questions[n]))
+        unfinished = (n for n in places if any(part not in self.decided for part in self.questions[n]))
         self.at = next(unfinished, len(self.questions))
 
     def take_apart(self, members: Sequence[Member]) -> None:
         """A question for each of them."""
         self.steps.append(_Step(self.at, self.questions))
-        done = tuple(one for one in self.questions[self.at] if one in self.decided)
+        done = tuple(part for part in self.questions[self.at] if part in self.decided)
         ones = (*((done,) if done else ()), *((member,) for member in members))
         self.questions = (*self.questions[: self.at], *ones, *self.questions[self.at + 1 :])
         self.at += bool(done)

@@ -170,24 +170,24 @@ class Lesson:
 
     @property
     def placeholders(self) -> dict[Path, str]:
-        return {place: one.proposal.text for one in self.volatile for place in one.places}
+        return {place: volatile.proposal.text for volatile in self.volatile for place in volatile.places}
 
 
 def learnt(outputs: Sequence[Json], look: ReplayView) -> Lesson:
     """What several outputs of one recipe teach; the first of them is the one that is stored."""
-    found = _PlacesFound(look)
-    found.at((), outputs)
+    places = _PlacesFound(look)
+    places.at((), outputs)
     by_shape: dict[Shape, list[VaryingPlace]] = {}
-    for leaf in found.leaves:
+    for leaf in places.leaves:
         by_shape.setdefault(of_any_row(leaf.path), []).append(leaf)
     volatile: list[Volatile] = []
-    refusals = list(found.refusals)
+    refusals = list(places.refusals)
     rows = _rows(outputs[0], set(by_shape))
     for shape, leaves in by_shape.items():
-        for one in _of_shape(shape, leaves, rows[shape], outputs, look):
-            refusal = _refusal(one, look.wholes)
+        for place in _of_shape(shape, leaves, rows[shape], outputs, look):
+            refusal = _refusal(place, look.wholes)
             if refusal is None:
-                volatile.append(one)
+                volatile.append(place)
             else:
                 refusals.append(refusal)
     return Lesson(tuple(volatile), tuple(refusals))
@@ -195,7 +195,7 @@ def learnt(outputs: Sequence[Json], look: ReplayView) -> Lesson:
 
 def _rows(output: Json, shapes: set[Shape]) -> dict[Shape, list[Path]]:
     """Where in the output each of the shapes is."""
-    ways = {shape[:end] for shape in shapes for end in range(len(shape) + 1)}
+    prefixes = {shape[:end] for shape in shapes for end in range(len(shape) + 1)}
     rows: dict[Shape, list[Path]] = {shape: [] for shape in shapes}
     waiting: list[tuple[Path, Json]] = [((), output)]
     while waiting:
@@ -203,7 +203,7 @@ def _rows(output: Json, shapes: set[Shape]) -> dict[Shape, list[Path]]:
         shape = of_any_row(path)
         if shape in rows:
             rows[shape].append(path)
-        if shape in ways:
+        if shape in prefixes:
             waiting += [((*path, key), child) for key, child in children(value)]
     return rows
 
@@ -237,19 +237,19 @@ def _each_once(values: Iterable[Json]) -> tuple[Json, ...]:
     return tuple({f"{type(value)}{value}": value for value in values}.values())
 
 
-def _refusal(one: Volatile, wholes: Collection[Path]) -> UnlearnablePlace | None:
+def _refusal(volatile: Volatile, wholes: Collection[Path]) -> UnlearnablePlace | None:
     """Why a placeholder would hide too much: all of an output, or what a long text says."""
-    path, text = one.places[0], one.proposal.text
-    shown = render(one.path)
+    path, text = volatile.places[0], volatile.proposal.text
+    shown = render(volatile.path)
     meaning = "compare what it says: --method judge"
     is_root = path == () or path in wholes
     kept = sum(len("".join(part.split())) for part in split(text) if isinstance(part, str))
     share = 2 if any(wide in text for wide in WIDE) else 3  # of a text that must stay: half, or a third
-    if is_root and (is_alone(text) or share * kept < min(map(len, one.values))):
+    if is_root and (is_alone(text) or share * kept < min(map(len, volatile.values))):
         what = "all of it varies: a placeholder for it would accept anything"
         return UnlearnablePlace(path, "root_value", what, f"ask for what is steady, or {meaning}")
-    long = any(isinstance(v, str) and (len(v) > _LONGEST_UNKNOWN or "\n" in v) for v in one.values)
-    if one.proposal.says_little and long:
+    long = any(isinstance(v, str) and (len(v) > _LONGEST_UNKNOWN or "\n" in v) for v in volatile.values)
+    if volatile.proposal.says_little and long:
         what = "a text of which only the length would be known"
         hint = f"`ignore_values: [{shown}]`, or `fields: {{{shown}: {{type: semantic, method: judge}}}}`"
         return UnlearnablePlace(path, "too_broad", what, hint)

@@ -29,9 +29,6 @@ from baselinekit.refresh.alternatives import (
 from baselinekit.refresh.changes import with_after
 from baselinekit.refresh.decisions import Ledger, confirmation, everything, keys_of, needs_words
 
-# Choosing a text: one that is offered, by its number, or one that is typed.
-
-
 ENTER, ESCAPE = ("\r", "\n"), "\x1b"
 _RUB_OUT, _CLEAR = ("\x7f", "\b"), "\x15"
 _LONGEST = 500
@@ -108,9 +105,9 @@ class Review:
 
     @property
     def scene(self) -> Scene:
-        ledger, found = self.ledger, self.ledger.in_sight
-        about = self.knowing.about(*self._changed(found[0])) if found else None
-        members = tuple((self.shown[n], self.shown[n].changes[number]) for n, number in found)
+        ledger, in_sight = self.ledger, self.ledger.in_sight
+        about = self.knowing.about(*self._changed(in_sight[0])) if in_sight else None
+        members = tuple((self.shown[n], self.shown[n].changes[number]) for n, number in in_sight)
         verbs = [decision.verb for decision in ledger.decided.values()]
         counts = {verb: verbs.count(verb) for verb in VERBS if verb in verbs}
         number = min(ledger.at + 1, len(ledger.questions))
@@ -159,7 +156,7 @@ class Review:
         if blocked is not None:
             self._said = f"it cannot be accepted: {blocked.message}: p and g can help"
             return
-        changes = [self._changed(one)[1] for one in members]
+        changes = [self._changed(member)[1] for member in members]
         self._confirmed(changes, lambda: self.decide("accept", members))
 
     def _confirmed(self, changes: Sequence[Change], go_on: Callable[[], None]) -> None:
@@ -189,20 +186,20 @@ class Review:
 
     def _accept_all(self, members: Sequence[Member]) -> None:
         """What nobody can accept stays a question."""
-        free = [one for one in members if not self._changed(one)[1].blocked]
-        risky = {one for one in free if needs_words(self._changed(one)[1])}
+        free = [member for member in members if not self._changed(member)[1].blocked]
+        risky = {member for member in free if needs_words(self._changed(member)[1])}
         if len(free) < len(members):
             self._said = f"{len(members) - len(free)} cannot be accepted"
         if not risky:
             self.decide("accept", free)
             return
-        plain = [one for one in free if one not in risky]
-        words = confirmation([self._changed(one)[1] for one in free if one in risky])
+        plain = [member for member in free if member not in risky]
+        words = confirmation([self._changed(member)[1] for member in free if member in risky])
         dialog = Dialog(words, keys_of("y these as well", "n ask me about each of them"))
         self._ask(dialog, lambda key: self.decide("accept", free if key in _YES else plain))
 
     def ask_for_placeholder(self) -> None:
-        members = [self._changed(one) for one in self.ledger.in_sight]
+        members = [self._changed(member) for member in self.ledger.in_sight]
         self._said = next((why for _, change in members if (why := no_placeholder(change))), "")
         if not self._said:
             offers = tuple(self.knowing.offers(members))
@@ -210,7 +207,7 @@ class Review:
 
     def _take_placeholder(self, text: str) -> None:
         members = self.ledger.in_sight
-        pairs = [self._changed(one) for one in members]
+        pairs = [self._changed(member) for member in members]
         self._said = self.knowing.problem(text, pairs)
         if self._said:
             return
@@ -220,11 +217,11 @@ class Review:
         self._confirmed(after, lambda: self._decide(dict.fromkeys(members, decision)))
 
     def ask_for_rule(self) -> None:
-        members = [self._changed(one) for one in self.ledger.in_sight]
+        members = [self._changed(member) for member in self.ledger.in_sight]
         self._said = next((why for _, change in members if (why := no_rule(change))), "")
         if self._said:
             return
-        offers = [one for one in rules_for(*members[0]) if not rule_problem(one.text, members)]
+        offers = [rule for rule in rules_for(*members[0]) if not rule_problem(rule.text, members)]
         ids = dict.fromkeys(plan.baseline.id for plan, _ in members)
         more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
         question = f"which path is added to comparison.ignore_fields of {next(iter(ids))}{more}?"
@@ -233,13 +230,13 @@ class Review:
     def _take_rule(self, text: str) -> None:
         """All that a rule covers needs no question any more."""
         members = self.ledger.in_sight
-        self._said = rule_problem(text, [self._changed(one) for one in members])
+        self._said = rule_problem(text, [self._changed(member) for member in members])
         if self._said:
             return
         self._dialog = self._answer = None
         plans = dict.fromkeys(n for n, _ in members)
         reached = [(n, number) for n in plans for number in covered(self.plans[n], text)]
-        undecided = [one for one in reached if one not in self.ledger.decided]
+        undecided = [member for member in reached if member not in self.ledger.decided]
         self._decide(dict.fromkeys(undecided, Decision("ignore", text)))
 
     def _choose(self, dialog: Dialog, answer: Answer, key: str) -> None:

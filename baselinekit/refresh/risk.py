@@ -12,8 +12,7 @@ from baselinekit.placeholders.table import types_of
 from baselinekit.tree.equality import canonical
 from baselinekit.tree.paths import render
 
-# How much a change puts at risk: who reads the output may rely on a key and its type, hardly on its
-# value, and never on what was not there.
+# Who reads the output may rely on a key and its type, hardly on its value, and never on what was not there.
 
 
 def risk_of(change: Change, outcomes: Mapping[Path, OutcomePlace]) -> Risk:
@@ -44,9 +43,6 @@ def _types(value: Json) -> frozenset[str] | None:
         return frozenset({"string"})  # a placeholder inside a text
     types = types_of(token.name)
     return types | {"null"} if types and token.nullable else types
-
-
-# The same change in many baselines: whoever has approved it once has approved it everywhere.
 
 
 def grouped(plans: Sequence[RefreshPlan]) -> tuple[Group, ...]:
@@ -82,9 +78,6 @@ def _type(value: Json) -> str:
     if value is ABSENT:
         return "absent"
     return f"object {sorted(value)}" if isinstance(value, dict) else json_type(value)
-
-
-# Whether what came back still belongs to the baseline: it was set against one output, by some rules.
 
 
 def compared_with(baseline: Baseline) -> str:

@@ -11,9 +11,8 @@ from baselinekit.tree.alignment import Alignment, align, pair_anywhere, pair_bes
 from baselinekit.tree.changes import with_new_keys
 from baselinekit.tree.equality import canonical, freeze, identical
 
-# Rows that came in another order: told apart from rows whose values changed, because a placeholder would
-# hide which row is which.
-
+# Rows in another order are told apart from rows whose values changed: a placeholder would hide which is
+# which.
 
 Rows = Sequence[Json]
 BY = "by "
@@ -63,9 +62,8 @@ def _keys(values: Sequence[Rows]) -> Iterator[str]:
             yield key
 
 
-# One row that describes every element, kept as one row: where all the rows that came back changed alike,
-# the row itself changes, and a key that each of them has got another value for gets a placeholder.
-
+# One row that describes every element stays one row: where all the rows that came back changed alike, it
+# changes with them, and a key with another value in each of them gets a placeholder.
 
 Accepts = Callable[[str, Json], bool]
 """Whether what a text with placeholders stands for accepts a value."""
@@ -131,9 +129,8 @@ def _unescaped(value: Json) -> Json:
     return parts[0]
 
 
-# Which rows of an array on file are which of those that came back, before any of them is looked into: by
-# the key that the rules declare, by what is equal, by a key that names rows, and at last by likeness.
-
+# Rows are aligned by the key that the rules declare, by what is equal, by a key that names rows, and at
+# last by likeness.
 
 _MOST_TRIED = 50
 _ENOUGH = 0.5

@@ -20,9 +20,6 @@ Gap = tuple[int, int, int, int]
 """A stretch of one sequence and one of the other: where they begin and end."""
 
 
-# What both kinds of alignment are made of.
-
-
 def gaps(before: Sequence[Hashable], after: Sequence[Hashable]) -> Iterator[Gap]:
     """The stretches that differ, in rising order, found from the landmarks. From the end of one to the
     beginning of the next, both sequences go on with the same items."""
@@ -146,18 +143,18 @@ _IN_PLACE = 0.01
 
 def partners(old: Sequence[Json], new: Sequence[Json], key: str | None = None) -> list[int | None]:
     """For each new element the old one that it continues. `key` names the elements, where it can."""
-    found: list[int | None] = [None] * len(new)
+    continued: list[int | None] = [None] * len(new)
     rest_old, rest_new = list(range(len(old))), list(range(len(new)))
     if key is not None:
         names = _named(old, key), _named(new, key)
         for name, place in names[1].items():
-            found[place] = names[0].get(name)
+            continued[place] = names[0].get(name)
         taken = {*names[0].values()}, {*names[1].values()}
         rest_old = [place for place in rest_old if place not in taken[0]]
         rest_new = [place for place in rest_new if place not in taken[1]]
     for before, after in _pair_by_likeness([old[place] for place in rest_old], [new[n] for n in rest_new]):
-        found[rest_new[after]] = rest_old[before]
-    return found
+        continued[rest_new[after]] = rest_old[before]
+    return continued
 
 
 def _named(rows: Sequence[Json], key: str) -> dict[Hashable, int]:
@@ -215,15 +212,15 @@ class _Rows:
 
     def likeness(self, before: int, after: int) -> float:
         """The share of leaves that are equal, and a little for those that are at least there."""
-        one, other = self.looks(False, before), self.looks(True, after)
-        if one.kind is not other.kind:
+        left, right = self.looks(False, before), self.looks(True, after)
+        if left.kind is not right.kind:
             return 0.0
-        if one.leaves == other.leaves:
+        if left.leaves == right.leaves:
             return _EQUAL
-        sizes = len(one.leaves) + len(other.leaves)
-        shared = 2 * len(one.leaves & other.leaves) / sizes
-        like = shared + _SAME_FORM * 2 * len(one.form & other.form) / sizes
-        return like if like or one.kind is dict else _SAME_KIND
+        sizes = len(left.leaves) + len(right.leaves)
+        shared = 2 * len(left.leaves & right.leaves) / sizes
+        like = shared + _SAME_FORM * 2 * len(left.form & right.form) / sizes
+        return like if like or left.kind is dict else _SAME_KIND
 
 
 def _leaves(value: Json, path: tuple[str | int, ...]) -> Iterator[tuple[Hashable, type, Hashable]]:
@@ -292,8 +289,8 @@ def likeness(expected: Json, actual: Json) -> float:
             heavy = 4.0 if key in _LIKELY_KEYS and not isinstance(value, dict | list) else 1.0
             weight += heavy
             if key in actual:
-                other = actual[key]
-                score += heavy if value == other else heavy * 0.1 * (value.__class__ is other.__class__)
+                right = actual[key]
+                score += heavy if value == right else heavy * 0.1 * (value.__class__ is right.__class__)
         weight += sum(key not in expected for key in actual)
         return score / weight if weight else 1.0
     if isinstance(expected, list) and isinstance(actual, list):

@@ -9,8 +9,6 @@ from baselinekit.tree.alignment import partners
 from baselinekit.tree.equality import identical
 from baselinekit.tree.paths import with_values
 
-# Where a key that is new goes among those that are there: behind the one that it follows elsewhere.
-
 
 def with_new_keys(old: Iterable[str], new: Iterable[str]) -> list[str]:
     """All the old keys in their order, and each new one in its place. New ones that come before any known one
@@ -28,9 +26,6 @@ def with_new_keys(old: Iterable[str], new: Iterable[str]) -> list[str]:
     for key in known if first is not None else ():
         order += [*(behind[None] if key == first else ()), key, *behind[key]]
     return order
-
-
-# What it takes to make one value another: a tree of changes that leaves out whatever is equal.
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +97,16 @@ def _of_mapping(old: dict[str, Json], new: dict[str, Json], hints: Hints, path: 
 
 
 def _of_array(old: list[Json], new: list[Json], hints: Hints, path: Path) -> Rewrite:
-    found = partners(old, new, hints.key(path))
-    if found.count(None) == len(found):
+    continued = partners(old, new, hints.key(path))
+    if continued.count(None) == len(continued):
         return Rewrite(new)
     entries = tuple(
         RewrittenEntry(None, place, value)
         if before is None
         else RewrittenEntry(before, place, value, change(old[before], value, hints, (*path, before)))
-        for place, (before, value) in enumerate(zip(found, new, strict=True))
+        for place, (before, value) in enumerate(zip(continued, new, strict=True))
     )
-    return Rewrite(new, entries, found != list(range(len(old))))
+    return Rewrite(new, entries, continued != list(range(len(old))))
 
 
 def rooted(inner: Rewrite, root: Json, path: Path) -> Rewrite:

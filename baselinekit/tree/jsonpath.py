@@ -41,7 +41,7 @@ class Query:
     single: bool
 
     def values(self, value: Json) -> list[Json]:
-        return [found for (found,) in _selected(self.segments, value)]
+        return [selected for (selected,) in _selected(self.segments, value)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +160,8 @@ class _PathReader:
         return NotJsonPath(what, self.at, hint)
 
     def space(self) -> None:
-        found = _SPACE.match(self.text, self.at)
-        self.at = found.end() if found else self.at
+        match = _SPACE.match(self.text, self.at)
+        self.at = match.end() if match else self.at
 
     def took(self, sign: str) -> bool:
         if self.text.startswith(sign, self.at):
@@ -170,11 +170,11 @@ class _PathReader:
         return False
 
     def taken(self, pattern: re.Pattern[str]) -> str | None:
-        found = pattern.match(self.text, self.at)
-        if found is None:
+        match = pattern.match(self.text, self.at)
+        if match is None:
             return None
-        self.at = found.end()
-        return found[0]
+        self.at = match.end()
+        return match[0]
 
     def need(self, sign: str, where: str) -> None:
         self.space()
@@ -182,20 +182,20 @@ class _PathReader:
             raise self.wrong(f"{sign!r} is missing {where}")
 
     def segments(self) -> list[Segment]:
-        found: list[Segment] = []
+        segments: list[Segment] = []
         while True:
             start = self.at
             self.space()
             if self.took(".."):
-                found.append(Wild.DEEP)
-                found.append(self.brackets() if self.took("[") else self.name())
+                segments.append(Wild.DEEP)
+                segments.append(self.brackets() if self.took("[") else self.name())
             elif self.took("."):
-                found.append(self.name())
+                segments.append(self.name())
             elif self.took("["):
-                found.append(self.brackets())
+                segments.append(self.brackets())
             else:
                 self.at = start
-                return found
+                return segments
 
     def name(self) -> Segment:
         if self.took("*"):
@@ -281,14 +281,14 @@ class _PathReader:
         if quote == "'":
             inner = re.sub(r"\\.|\"", _as_in_json, inner, flags=re.DOTALL)
         try:
-            found = str(json.loads(f'"{inner}"', strict=True))
+            text = str(json.loads(f'"{inner}"', strict=True))
         except ValueError:
             hint = r"write \n, \u263a"
             raise self.wrong("a quoted text has a wrong escape or a control character", hint) from None
-        if _LONE_SURROGATE.search(found):
+        if _LONE_SURROGATE.search(text):
             raise self.wrong("a quoted text has half a surrogate pair", r"write both: \ud83d\ude00")
         self.at = end + 1
-        return found
+        return text
 
     def either(self) -> Filter:
         self._depth += 1
@@ -390,6 +390,6 @@ class _PathReader:
         return Query(segments, all(isinstance(segment, str | int | Key) for segment in segments))
 
 
-def _as_in_json(found: re.Match[str]) -> str:
+def _as_in_json(match: re.Match[str]) -> str:
     """`\\"` is no escape between single quotes; it becomes one that JSON refuses."""
-    return {"\\'": "'", '"': '\\"', '\\"': "\\!"}.get(found[0], found[0])
+    return {"\\'": "'", '"': '\\"', '\\"': "\\!"}.get(match[0], match[0])

@@ -64,7 +64,7 @@ def fits(segment: Segment, key: str | int, value: Json, size: int, unknown: Unkn
     if segment is Wild.ANY:
         return True
     if isinstance(segment, OneOf):
-        return any(fits(one, key, value, size, unknown) for one in segment.keys)
+        return any(fits(choice, key, value, size, unknown) for choice in segment.keys)
     if isinstance(segment, Slice):
         picked = range(*slice(segment.start, segment.stop, segment.step).indices(size))
         return isinstance(key, int) and key in picked
