@@ -64,12 +64,6 @@ def result_of(
     reason = _reason(telling, attempts, retried, outcome)
     if outcome == "skipped" and cut:
         reason = f"only {len(attempts)} of {wanted} attempts were made"
-    scores = [attempt.score for attempt in attempts[: len(attempts) - retried]]
-    judged = {
-        grade.grader: grade.score
-        for grade in telling.grades
-        if grade.kind != "code" and grade.score is not None
-    }
     return Result(
         id=case.id,
         file=case.source.file,
@@ -89,7 +83,7 @@ def result_of(
         attempts=len(attempts),
         seconds=sum(attempt.seconds for attempt in attempts) / len(attempts),
         usage=used_by(attempts),
-        scores={name: round(score, 6) for name, score in judged.items()},
+        scores=judged_scores(telling),
         environment_drift=spots.drift if outcome == "failed" else {},
         recipe_hash=recipe_hash(case.recipe),
         case=CaseFacts(
@@ -98,7 +92,7 @@ def result_of(
             case.category,
             case.tags,
             case.weight,
-            _mean(scores),
+            mean_score(attempts, retried),
             fingerprint(prepared, telling),
             retried,
         ),
@@ -171,9 +165,7 @@ def _reason(telling: Attempt, attempts: Sequence[Attempt], retried: int, outcome
     if retried:
         often = "both" if len(attempts) == 2 else f"all {len(attempts)}"
         return f"{telling.reason} (in {often} attempts)" if _alike(attempts) else telling.reason
-    passed = sum(attempt.outcome == "passed" for attempt in attempts)
-    often = f"{passed} of {len(attempts)} attempts passed" if len(attempts) > 1 else ""
-    return "; ".join(filter(None, (often, telling.reason)))
+    return reason_with_count(telling, attempts)
 
 
 def _explained(telling: Attempt) -> Iterator[str]:
@@ -203,6 +195,20 @@ def _notes(attempts: Sequence[Attempt], retried: int, outcome: Outcome) -> tuple
     return tuple(notes)
 
 
-def _mean(scores: Sequence[float | None]) -> float | None:
+def reason_with_count(telling: Attempt, attempts: Sequence[Attempt]) -> str:
+    passed = sum(attempt.outcome == "passed" for attempt in attempts)
+    often = f"{passed} of {len(attempts)} attempts passed" if len(attempts) > 1 else ""
+    return "; ".join(filter(None, (often, telling.reason)))
+
+
+def judged_scores(attempt: Attempt) -> dict[str, int | float]:
+    """What those graders gave that judge, and do not only check."""
+    judged = [grade for grade in attempt.grades if grade.kind != "code"]
+    return {grade.grader: round(grade.score, 6) for grade in judged if grade.score is not None}
+
+
+def mean_score(attempts: Sequence[Attempt], retried: int) -> float | None:
+    """Of the attempts that were made whatever came before; None where one of them has no score."""
+    scores = [attempt.score for attempt in attempts[: len(attempts) - retried]]
     known = [score for score in scores if score is not None]
     return round(sum(known) / len(known), 6) if known and len(known) == len(scores) else None

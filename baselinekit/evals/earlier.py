@@ -72,24 +72,21 @@ def compared(now: Report, before: Report, across: Collection[str] = (), strict: 
     fair = [
         pair
         for pair, case in zip(pairs, cases, strict=True)
-        if case.verdict != "not comparable" and _told(pair)
+        if case.verdict != "not comparable" and all(map(_decided, pair))
     ]
+    there = {result.id for result in now.results}
+    # of what a run left out nobody knows whether it is gone
+    gone = () if now.coverage.left_out else tuple(id for id in known if id not in there)
     return Earlier(
         before.id,
         before.started,
         cases,
         _metrics(fair),
         tuple(result.id for result in ours if result.id not in known),
-        _gone(known, now),
+        gone,
         tuple(across),
         strict,
     )
-
-
-def _gone(known: Collection[str], now: Report) -> tuple[str, ...]:
-    """Cases that are no more. A run that left some out says nothing of those."""
-    ours = {result.id for result in now.results}
-    return () if now.coverage.left_out else tuple(id for id in known if id not in ours)
 
 
 def check_parts(across: Sequence[str]) -> None:
@@ -132,7 +129,7 @@ def _judged(pair: Pair, counts: tuple[Share, Share]) -> CaseChange:
         return CaseChange(pair[1].id, "unchanged", *counts)
     if not _hangs_on_chance(pair):
         return CaseChange(pair[1].id, direction, *counts, why="no model takes part: one attempt tells")
-    if worse and _is_promise(pair[1]) and not is_now:
+    if worse and pair[1].criticality == "critical" and not is_now:
         return CaseChange(pair[1].id, direction, *counts, why="it is critical, and never passes now")
     chance = fisher_exact(was, of, is_now, of_now)
     if chance <= _SURE:
@@ -156,10 +153,6 @@ def _is_answered_by_a_model(result: Result) -> bool:
     return result.kind in KINDS and KINDS[result.kind].was_asked_of_model(fingerprint, result.usage)
 
 
-def _is_promise(result: Result) -> bool:
-    return result.criticality == "critical"
-
-
 def _attempts(result: Result) -> tuple[Attempt, ...]:
     """Those that were made whatever came before: one more because one failed tells nothing of how often."""
     facts = result.case or CaseFacts("")
@@ -173,10 +166,6 @@ def _decided(result: Result) -> list[Attempt]:
 def _passed(result: Result) -> Share:
     decided = _decided(result)
     return sum(attempt.outcome == "passed" for attempt in decided), len(decided)
-
-
-def _told(pair: Pair) -> bool:
-    return all(_decided(result) for result in pair)
 
 
 def _metrics(pairs: Sequence[Pair]) -> tuple[MetricChange, ...]:

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass, replace
 
 from baselinekit.errors import BaselinekitError
-from baselinekit.evals.caseresults import outcome_of
+from baselinekit.evals.caseresults import judged_scores, mean_score, outcome_of, reason_with_count
 from baselinekit.evals.measuring import measured
 from baselinekit.evals.rating import Queue
 from baselinekit.grade import by_human, graders
@@ -77,24 +77,14 @@ def _retold(result: Result, attempts: tuple[Attempt, ...]) -> Result:
     facts = result.case
     assert facts is not None
     outcome, verdict, telling = outcome_of(attempts, facts.retried)
-    scores = [attempt.score for attempt in attempts[: len(attempts) - facts.retried]]
-    known = [score for score in scores if score is not None]
-    mean = round(sum(known) / len(known), 6) if known and len(known) == len(scores) else None
-    passed = sum(attempt.outcome == "passed" for attempt in attempts)
-    often = f"{passed} of {len(attempts)} attempts passed" if len(attempts) > 1 else ""
-    judged = {
-        grade.grader: round(grade.score, 6)
-        for grade in telling.grades
-        if grade.kind != "code" and grade.score is not None
-    }
     return replace(
         result,
         outcome=outcome,
         verdict=verdict,
-        reason="" if outcome == "passed" else "; ".join(filter(None, (often, telling.reason))),
+        reason="" if outcome == "passed" else reason_with_count(telling, attempts),
         code=telling.code if outcome == telling.outcome else None,
-        scores=judged,
-        case=replace(facts, attempts=attempts, score=mean),
+        scores=judged_scores(telling),
+        case=replace(facts, attempts=attempts, score=mean_score(attempts, facts.retried)),
     )
 
 

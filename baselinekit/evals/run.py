@@ -38,6 +38,9 @@ from baselinekit.workflow.recording import Recorder
 
 
 _JOBS = 8
+_COMPACT = str.maketrans({"-": "", ":": "", "Z": "", "T": "-"})
+"""Turns a time into what the id of a run holds."""
+
 _NOTHING_OUTSIDE = Outside()
 _VERDICTS = {"passed": True, "failed": False}
 
@@ -94,13 +97,15 @@ def run(
             why = _why_not(context, overtime())
             results = _results(plan, made, why, project)
             recorder = _recorded(project, policy, context, chosen, results, memory)
-        complete = all(one is not None and not any(map(_out_of_budget, one)) for one in made)
+        complete = all(
+            told is not None and all(one.attempt.code != OUT_OF_BUDGET for one in told) for told in made
+        )
         if complete:
             policy.lasting.finished(memory) if policy.lasting else memory.forget()
     results = _with_lines(results, chosen, project.root)
     metrics = measured(results, thresholds)
     return Report(
-        id=f"eval-{_compact(started)}",
+        id=f"eval-{started.translate(_COMPACT)}",
         started=started,
         seconds=context.clock.seconds() - began,
         tool=f"baselinekit {__version__}",
@@ -116,7 +121,7 @@ def run(
                     *notes,
                     *recorder.notes,
                     *examining.warnings,
-                    *_narrowed(wanted),
+                    *([f"only {wanted.grader} graders were asked"] if wanted.grader else []),
                     *unheard(project, suite),
                 }
             )
@@ -133,15 +138,6 @@ def _why_not(context: RunContext, overtime: bool) -> str:
     if overtime:
         return "not run: the time of the suite was over"
     return "interrupted" if context.stop.is_set() else "not run: one did not pass before it (-x)"
-
-
-def _out_of_budget(told: Told) -> bool:
-    return told.attempt.code == OUT_OF_BUDGET
-
-
-def _compact(started: str) -> str:
-    digits = started.replace("-", "").replace(":", "").rstrip("Z")
-    return digits.replace("T", "-")
 
 
 def _jobs(suite: Suite, policy: RunPolicy) -> int:
@@ -288,10 +284,6 @@ def _served(results: Sequence[Result]) -> dict[str, str]:
     attempts = [attempt for one in results if one.case for attempt in one.case.attempts]
     names = sorted({str(one.environment["model"]) for one in attempts if "model" in one.environment})
     return {"model": ", ".join(names)} if names else {}
-
-
-def _narrowed(wanted: Choice) -> list[str]:
-    return [f"only {wanted.grader} graders were asked"] if wanted.grader else []
 
 
 # run --list: what a run would do. All that can be wrong is said as it would be; nobody is asked.

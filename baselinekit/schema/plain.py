@@ -3,7 +3,7 @@
 Whatever else it may be is left to validate.py, whose library takes as long to load as hundreds of files take
 to be read."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -51,13 +51,30 @@ def _structured(kind: Any) -> tuple[type, Reader]:
     if origin is list:
         item = reader(inner[0])
         return list, lambda value: [item(each) for each in value]
-    if origin is dict:
+    if origin is tuple:
+        items = [reader(kind) for kind in inner if kind is not ...]
+        return list, lambda value: _tuple(value, items, any_length=inner[-1] is ...)
+    if origin in (dict, Mapping):
         item = reader(inner[1])
+        if inner[0] is int:  # in a file every key is a text
+            return dict, lambda value: {_number(key): item(each) for key, each in value.items()}
         return dict, lambda value: {key: item(each) for key, each in value.items()}
     if origin is Literal:
         return type(inner[0]), lambda value: value if value in inner else _refuse(value)
     assert origin is Annotated, kind
     return dict, lambda value: reader(inner[1].member(value) or _refuse(value))(value)
+
+
+def _tuple(value: list[Json], items: list[Reader], any_length: bool) -> tuple[Any, ...]:
+    if any_length:
+        return tuple(map(items[0], value))
+    if len(items) != len(value):
+        raise NotPlain
+    return tuple(read(each) for read, each in zip(items, value, strict=True))
+
+
+def _number(key: str | int) -> int:
+    return key if isinstance(key, int) else int(key) if key.lstrip("-").isdecimal() else _refuse(key)
 
 
 def _of_class(kind: Any) -> Reader:

@@ -13,9 +13,9 @@ from dataclasses import asdict, replace
 
 from baselinekit.documents import jsontext
 from baselinekit.errors import InvalidInput, NotRecorded, Problem, cannot
-from baselinekit.model.graders import Evaluators, HumanRating, Option, RatingScale
-from baselinekit.model.ratings import Queued, Rating, RatingItem, Shown, by_role, is_adjudicator, same_person
+from baselinekit.model.ratings import Queued, Rating, RatingItem, by_role, is_adjudicator, same_person
 from baselinekit.model.values import Json
+from baselinekit.schema.plain import NotPlain, reader
 from baselinekit.store import state
 from baselinekit.store.state import cannot_write
 
@@ -247,32 +247,13 @@ def _queued(db: sqlite3.Connection, where: str, values: tuple[str, ...]) -> list
 
 
 def _item(row: tuple[str, ...]) -> RatingItem:
-    key, case, grader, opened_at, method, shown, claims = row
-    told = _value(shown)
+    texts = dict(zip(("key", "case", "grader", "opened_at"), row[:4], strict=True))
+    values = zip(("method", "shown", "claims"), map(_value, row[4:]), strict=True)
     try:
-        stated = Shown(**{**told, "items": tuple(told["items"])})
-        return RatingItem(
-            key, case, grader, _method(_value(method)), stated, opened_at, _claims(_value(claims))
-        )
-    except (TypeError, KeyError, ValueError) as error:
-        raise sqlite3.DatabaseError(f"the item {key} is not as it was written: {error}") from None
-
-
-def _claims(raw: Json) -> tuple[tuple[int, int], ...]:
-    return tuple((first, second) for first, second in raw)
-
-
-def _method(raw: dict[str, Json]) -> HumanRating:
-    scale = raw["rating_scale"]
-    labels = {int(number): label for number, label in scale["labels"].items()}
-    options = [Option(**option) for option in scale["options"]]
-    return HumanRating(
-        **{
-            **raw,
-            "evaluators": Evaluators(**raw["evaluators"]),
-            "rating_scale": RatingScale(**{**scale, "labels": labels, "options": options}),
-        }
-    )
+        item: RatingItem = reader(RatingItem)({**texts, **dict(values)})
+    except NotPlain:
+        raise sqlite3.DatabaseError(f"the item {row[0]} is not as it was written") from None
+    return item
 
 
 def _text(value: Json) -> str:

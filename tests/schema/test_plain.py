@@ -3,8 +3,9 @@
 import random
 import subprocess
 import sys
+from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -139,3 +140,29 @@ def test_a_project_in_which_nothing_is_wrong_is_read_without_the_library() -> No
         "assert not [name for name in sys.modules if name.startswith('pydantic')]"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@dataclass(frozen=True)
+class WithTuples:
+    pairs: tuple[tuple[int, int], ...] = ()
+    labels: Mapping[int, str] = field(default_factory=dict)
+
+
+@pytest.mark.parametrize(
+    ("raw", "wanted"),
+    [
+        ({"pairs": [[1, 2], [3, 4]]}, WithTuples(((1, 2), (3, 4)))),
+        ({"labels": {"-1": "bad", "5": "good"}}, WithTuples(labels={-1: "bad", 5: "good"})),
+        ({"pairs": [[1, 2, 3]]}, None),
+        ({"pairs": [[1, "2"]]}, None),
+        ({"pairs": "ab"}, None),
+        ({"labels": {"five": "good"}}, None),
+        ({"labels": {"5": 5}}, None),
+    ],
+)
+def test_tuples_are_lists_and_numbers_are_texts_as_keys(raw: Any, wanted: WithTuples | None) -> None:
+    if wanted is not None:
+        assert reader(WithTuples)(raw) == wanted
+        return
+    with pytest.raises(NotPlain):
+        reader(WithTuples)(raw)
