@@ -25,7 +25,7 @@ from baselinekit.cli.running import keep_run, plan_suite, run_suite
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem, Refused
 from baselinekit.evals import gating, selection
 from baselinekit.evals.checks import check_reachable
-from baselinekit.evals.journalling import Lasting
+from baselinekit.evals.journalling import PlanJournals
 from baselinekit.evals.measuring import RATE
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Gate, Judged, Suite, worst
@@ -212,7 +212,7 @@ class _Gating:
 
     def _run_gates(self, gates: Sequence[Gate]) -> list[Judged]:
         """Run the suites of the gates, one after the other, until the operator wants no more of it."""
-        lasting = Lasting() if len(gates) > 1 else None
+        lasting = PlanJournals() if len(gates) > 1 else None
         if lasting is not None:
             self._check_suites(gates)
         judged: list[Judged] = []
@@ -257,7 +257,7 @@ class _Gating:
             recording=options.recording,
         )
 
-    def _run_gate(self, one: Gate, lasting: Lasting | None) -> Report:
+    def _run_gate(self, one: Gate, lasting: PlanJournals | None) -> Report:
         project = self.project
         suite, asked = self._suite_of(one)
         report = masked(run_suite(project, suite, asked, lasting), project.redactor)

@@ -22,7 +22,14 @@ from baselinekit.cli.options import (
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals import rating as ratingfiles
 from baselinekit.evals.finishing import finish
-from baselinekit.evals.rating import Queue, check_rater, in_words, rated_by, typed, wanted
+from baselinekit.evals.rating import (
+    Queue,
+    check_rater,
+    describe_choices,
+    describe_rating,
+    parse_typed,
+    rated_by,
+)
 from baselinekit.model.ratings import Rating, Standing
 from baselinekit.report import resultfile
 from baselinekit.report.evals.rating import describe_count, format_queue, format_queue_json
@@ -120,7 +127,7 @@ class _Grading:
         waits = [one for one in standings if one.grade.outcome == "unscored"]
         agreements = self.queue.agreements(standings)
         if options.as_json:
-            words = [wanted(one.queued.item) for one in standings]
+            words = [describe_choices(one.queued.item) for one in standings]
             screen.show_json(format_queue_json(standings, words, agreements))
             return _PENDING if waits else 0
         screen.show(format_queue(standings if options.listed else waits, screen.style_of(options.color)))
@@ -132,7 +139,7 @@ class _Grading:
             return 0
         items = [one.queued.item for one in waits if one.is_open]
         screen.next_commands(
-            f"baselinekit grade {shlex.quote(item.case)} --as NAME --value VALUE   ({wanted(item)})"
+            f"baselinekit grade {shlex.quote(item.case)} --as NAME --value VALUE   ({describe_choices(item)})"
             for item in items[:1]
         )
         return _PENDING
@@ -146,12 +153,12 @@ class _Grading:
         if len(options.cases) != 1:
             raise InvalidInput(Problem("BK508", "--value is for one case", "name it: baselinekit grade CASE"))
         item = self._only(rater).queued.item
-        rating = Rating(rater, typed(item, value), self.queue.stamp(), options.note)
+        rating = Rating(rater, parse_typed(item, value), self.queue.stamp(), options.note)
         standing = self.queue.rate(item, rating, options.change)
         state = standing.grade.verdict or standing.grade.outcome
         least = item.method.evaluators.min_required
         rated = f"{describe_count(len(standing.queued.ratings), least)} it"
-        line = f"{rating.rater} rates {item.case} {in_words(item, rating.value)}: {state}, {rated}"
+        line = f"{rating.rater} rates {item.case} {describe_rating(item, rating.value)}: {state}, {rated}"
         screen.line(screen.safe_line(line))
         return 0
 
@@ -171,7 +178,7 @@ class _Grading:
         rater = None if self.options.rater is None else self._rater()
         if rater is None:
             standings = self.queue.standings(self.options.cases)
-            text = ratingfiles.exported(standings, name)
+            text = ratingfiles.export_ratings(standings, name)
         else:
             standings = self.queue.waiting(self.options.cases, rater)
             text = ratingfiles.form_for(standings, rater, name)
@@ -194,7 +201,7 @@ class _Grading:
 
     def take_in(self, name: str) -> int:
         text = read_text("--import", name, "what baselinekit grade --export wrote")
-        done = ratingfiles.imported(self.queue, text, "standard input" if name == "-" else name)
+        done = ratingfiles.import_ratings(self.queue, text, "standard input" if name == "-" else name)
         parts = [many(done.ratings, "new rating")]
         parts += [f"{done.known:,} known already"] if done.known else []
         parts += [f"{done.empty:,} not filled in"] if done.empty else []

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from baselinekit.cli import screen
 from baselinekit.cli.keys import AGAIN, REDRAW, Keyboard, Region, keyboard
 from baselinekit.errors import BaselinekitError
-from baselinekit.evals.rating import Queue, in_words, is_late, option_value, sheet, typed
+from baselinekit.evals.rating import Queue, describe_rating, is_late, option_value, parse_typed, sheet
 from baselinekit.model.ratings import Rating, Sheet, Standing
 from baselinekit.model.values import Json
 from baselinekit.report.evals.rating import format_note, format_question, format_sheet
@@ -128,7 +128,9 @@ class Session:
         self.kept.append(number)
         late = "  (longer than it should take: marked)" if is_late(item, rating) else ""
         note = "  with a note" if answer.note else ""
-        self.region.say(screen.safe_line(f"kept     {item.case}  {in_words(item, value)}{note}{late}") + "\n")
+        self.region.say(
+            screen.safe_line(f"kept     {item.case}  {describe_rating(item, value)}{note}{late}") + "\n"
+        )
         return True
 
     def _take_back(self) -> int:
@@ -220,7 +222,7 @@ def _ranked(key: str, shown: Sheet, answer: _Answer) -> Json:
     if item.method.rating_scale.tie_allowed:
         if key in _ENTER:
             try:
-                return typed(item, answer.typed)
+                return parse_typed(item, answer.typed)
             except BaselinekitError as error:
                 answer.said = error.problems[0].hint
         elif key.isdecimal() or key in ("=", ">", " ", ","):

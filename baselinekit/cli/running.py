@@ -14,12 +14,12 @@ from baselinekit.cli.options import command_line, path_from_here, project_of, re
 from baselinekit.cli.run_options import RunOptions
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.attempts import Outside
-from baselinekit.evals.earlier import check_parts, compared, load_earlier
+from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
 from baselinekit.evals.finishing import keep_reports
-from baselinekit.evals.journalling import Lasting
+from baselinekit.evals.journalling import PlanJournals
 from baselinekit.evals.measuring import RATE
 from baselinekit.evals.rating import Queue
-from baselinekit.evals.run import Planned, RunPolicy, planned, run
+from baselinekit.evals.run import Planned, RunPolicy, plan_cases, run
 from baselinekit.evals.selection import Choice, load
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Suite
@@ -46,7 +46,9 @@ def run_or_list(options: RunOptions) -> int:
     before = _earlier(project, suite, options)
     report = run_suite(project, suite, options)
     if before is not None:
-        report = replace(report, earlier=compared(report, before, options.across, options.fail_on_regressed))
+        report = replace(
+            report, earlier=compare_runs(report, before, options.across, options.fail_on_regressed)
+        )
     report, kept = keep_run(project, suite, masked(report, project.redactor))
     report = delivery.deliver(report, options.outputs, project.root)
     if not delivery.show_json(report, options.as_json):
@@ -62,10 +64,12 @@ def plan_suite(project: Project, suite: Suite, options: RunOptions) -> list[Plan
     with real_context() as context:
         clients = with_models(context, project, options.recording).clients
         sandbox = Sandbox(clients.execute, project.trust.allow_exec)
-        return planned(project, suite, choice, policy, clients, Outside(check=sandbox.check))
+        return plan_cases(project, suite, choice, policy, clients, Outside(check=sandbox.check))
 
 
-def run_suite(project: Project, suite: Suite, options: RunOptions, lasting: Lasting | None = None) -> Report:
+def run_suite(
+    project: Project, suite: Suite, options: RunOptions, lasting: PlanJournals | None = None
+) -> Report:
     """The run itself, with real clients. `lasting`: the journal of a plan of several suites."""
     doing = "" if options.quiet or options.as_json else "running"
     with real_context() as context, with_progress(context, doing) as context:
@@ -125,7 +129,7 @@ def _choice(project: Project, options: RunOptions) -> Choice:
     )
 
 
-def _policy(project: Project, options: RunOptions, lasting: Lasting | None) -> RunPolicy:
+def _policy(project: Project, options: RunOptions, lasting: PlanJournals | None) -> RunPolicy:
     record = record_policy(project, options.record)
     thresholds = dict(PRESETS[options.preset]) if options.preset else {}
     if options.fail_under is not None:

@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Time:
+class TimeLeft:
     """How much of its limit an attempt has left. `limit` is None for a case that may take as long as it
     takes."""
 
@@ -81,7 +81,7 @@ class Time:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    time: Time
+    time: TimeLeft
     models: ModelClient
 
     def ask(self, ask: Ask) -> Answer:
@@ -178,7 +178,7 @@ class Examiner:
         if prepared.fault is not None:
             raise prepared.fault
         case, project = prepared.case, self.here.project
-        time = Time(case.timeout, self.seconds, began)
+        time = TimeLeft(case.timeout, self.seconds, began)
         setting = project.setting(os.path.dirname(case.source.file), time.within(self.here.clients))
         setting = replace(setting, turn=number - 1, asker=case.id, ceilings=setting.ceilings.of_a_case())
         observation, again = self._observed(_within(case.recipe, case.timeout), setting)

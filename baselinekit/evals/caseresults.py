@@ -25,7 +25,7 @@ _LONGEST_SHOWN = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CaseAttempt:
     """An attempt as a result tells of it: also when it was made by an earlier run that was killed. `drift`:
     what is not as it was when its baseline was captured."""
 
@@ -51,7 +51,7 @@ def outcome_of(attempts: Sequence[Attempt], retried: int) -> tuple[Outcome, str 
 
 
 def result_of(
-    prepared: Prepared, told: Sequence[Told], retried: int, wanted: int, project: Project
+    prepared: Prepared, told: Sequence[CaseAttempt], retried: int, wanted: int, project: Project
 ) -> Result:
     """`wanted`: how many attempts there should be. Of a case that was cut short nothing is said."""
     case = prepared.case
@@ -99,7 +99,7 @@ def result_of(
     )
 
 
-def unrun(prepared: Prepared, why: str, verdict: str | None = "limit") -> Result:
+def skipped_result(prepared: Prepared, why: str, verdict: str | None = "limit") -> Result:
     """A case that nobody ran, and why."""
     case = prepared.case
     return Result(

@@ -9,7 +9,7 @@ from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, FirstOfEach, InvalidInput, Place, Problem, Refused
-from baselinekit.evals.measuring import asked_for
+from baselinekit.evals.measuring import read_thresholds
 from baselinekit.grade import graders
 from baselinekit.grade.by_matcher import BaselineMatch, StructuralMatch
 from baselinekit.grade.by_schema import JsonSchema
@@ -25,7 +25,7 @@ from baselinekit.replay.environment import digest
 from baselinekit.replay.settings import Setting, above
 from baselinekit.store.files import read
 from baselinekit.store.locating import locate, locate_each
-from baselinekit.suites.settings import named
+from baselinekit.suites.settings import resolve_named
 from baselinekit.texts import many
 from baselinekit.workflow.environment import CaptureEnvironment
 
@@ -210,7 +210,7 @@ def _rules(method: StructuralMatch) -> Rules:
 
 
 def _schema(case: Case, path: str, root: str) -> Json:
-    name = named(root, case.source.file, path)
+    name = resolve_named(root, case.source.file, path)
     try:
         documents = language(name).load(decode(read(root, name), name).body, name)
     except InvalidInput as error:
@@ -235,9 +235,9 @@ def check_reachable(
     makes so many attempts; InvalidInput for those that ask for more attempts than that."""
     made = attempts or suite.config.attempts
     problems = []
-    asked_for({**suite.thresholds, **stated})
+    read_thresholds({**suite.thresholds, **stated})
     for name, least in {**suite.thresholds, **stated}.items():
-        for sign, k in asked_for({name: least}):
+        for sign, k in read_thresholds({name: least}):
             if sign != "@" or k <= made:
                 continue
             what = f"pass@{k} cannot be met: nobody can tell it from {many(made, 'attempt')} a case"

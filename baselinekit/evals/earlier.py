@@ -63,7 +63,7 @@ def _part(of: Json, key: str) -> dict[str, Json]:
     return part if isinstance(part, dict) else {}
 
 
-def compared(now: Report, before: Report, across: Collection[str] = (), strict: bool = False) -> Earlier:
+def compare_runs(now: Report, before: Report, across: Collection[str] = (), strict: bool = False) -> Earlier:
     """The two runs side by side; only what both have counts."""
     known = {result.id: result for result in before.results if result.case is not None}
     ours = [result for result in now.results if result.case is not None]

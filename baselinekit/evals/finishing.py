@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.evals.caseresults import judged_scores, mean_score, outcome_of, reason_with_count
-from baselinekit.evals.measuring import measured
+from baselinekit.evals.measuring import measure
 from baselinekit.evals.rating import Queue
 from baselinekit.grade import by_human, graders
 from baselinekit.model.evals import Suite
@@ -65,7 +65,7 @@ def finish(report: Report, queue: Queue) -> FinishedReport:
     finished = replace(report, results=results)
     if report.suite is not None:
         least = {one.name: one.threshold for one in report.suite.metrics if one.threshold is not None}
-        suite = replace(report.suite, metrics=measured(results, least))
+        suite = replace(report.suite, metrics=measure(results, least))
         finished = replace(finished, suite=suite)
     changed = zip(report.results, results, strict=True)
     decided = sum(old.outcome == "unscored" != new.outcome for old, new in changed)

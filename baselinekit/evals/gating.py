@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, nearest
-from baselinekit.evals.measuring import RATE, asked_for, measured
+from baselinekit.evals.measuring import RATE, measure, read_thresholds
 from baselinekit.metrics import PRESETS, metric_name
 from baselinekit.model.evals import Gate, Judged, Suite
 from baselinekit.model.grades import Attempt
@@ -55,7 +55,7 @@ def stated(preset: str | None, required: Sequence[str], rate: float | None) -> d
     if rate is not None:
         least[RATE] = rate
     least |= dict(map(requirement, required))
-    asked_for(least)
+    read_thresholds(least)
     return least
 
 
@@ -134,7 +134,7 @@ def _metrics(gate: Gate, results: Sequence[Result]) -> tuple[Metric, ...]:
     """Those that are asked for, and those that are only to be told."""
     least = {canonical(name): value for name, value in gate.least.items()}
     shown = dict.fromkeys(map(canonical, gate.shown), 0.0)
-    found = [one for one in measured(results, {**shown, **least}) if one.threshold is not None]
+    found = [one for one in measure(results, {**shown, **least}) if one.threshold is not None]
     order = [*least, *(name for name in shown if name not in least)]
     found.sort(key=lambda metric: order.index(metric.name))
     return tuple(one if one.name in least else replace(one, threshold=None) for one in found)

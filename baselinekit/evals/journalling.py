@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from baselinekit import __version__
 from baselinekit.errors import BaselinekitError, NotRecorded
 from baselinekit.evals.attempts import AttemptResult, Examiner
-from baselinekit.evals.caseresults import Told, fingerprint, spots_of
+from baselinekit.evals.caseresults import CaseAttempt, fingerprint, spots_of
 from baselinekit.evals.checks import Prepared
 from baselinekit.grade.by_matcher import BaselineMatch
 from baselinekit.model.evals import Case
@@ -33,7 +33,7 @@ Key = tuple[str, int]
 _FINISHED = {"finished": True}
 _STEPS = Field(list, read=lambda value, at, reader: tuple(value), write=list)
 _ENTRY = Form(
-    Told,
+    CaseAttempt,
     attempt=record(ATTEMPT),
     spots=records(Form(Spot, **SPOT.keys, at=_STEPS), optional=True),
     count=Field(int, optional=True),
@@ -64,7 +64,7 @@ class Memory:
 
     def __init__(self, journal: Journal | None, go_on: bool):
         self._journal = journal
-        self._known: dict[Key, tuple[Told, int | None]] = {}
+        self._known: dict[Key, tuple[CaseAttempt, int | None]] = {}
         self.was_finished = False
         for entry in journal.begin(go_on) if journal else ():
             if entry == _FINISHED:
@@ -78,7 +78,7 @@ class Memory:
     def __len__(self) -> int:
         return len(self._known)
 
-    def known(self, case: Case, number: int) -> Told | None:
+    def known(self, case: Case, number: int) -> CaseAttempt | None:
         """The attempt, where it was finished before."""
         found = self._known.get((case.id, number))
         return found[0] if found else None
@@ -89,7 +89,7 @@ class Memory:
         known = case.baseline
         return found is not None and known is not None and known.metadata.failure_count != found[1]
 
-    def add(self, case: Case, told: Told) -> None:
+    def add(self, case: Case, told: CaseAttempt) -> None:
         failures = None if case.baseline is None else case.baseline.metadata.failure_count
         if self._journal is not None:
             self._journal.add({"id": case.id, "failures": failures, "told": _ENTRY.write(told)})
@@ -113,7 +113,7 @@ def _is_attempt(entry: Json) -> bool:
     return isinstance(entry, dict) and entry.keys() == {"id", "failures", "told"}
 
 
-class Lasting:
+class PlanJournals:
     """The journals of the runs of one plan. They stay until all of it is done, so that whoever goes on with
     it asks nothing of the runs that have come to their end. `taken`: the last run was had from its journal;
     `resumed`: something of the plan was."""
@@ -141,7 +141,7 @@ class Lasting:
 
 
 @dataclass(frozen=True, slots=True)
-class Examining:
+class CaseWorker:
     """`retries`: how often a case is tried again after it failed."""
 
     here: CaptureEnvironment
@@ -152,7 +152,7 @@ class Examining:
     warnings: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def work(self, item: tuple[Prepared, int]) -> tuple[Told, ...]:
+    def work(self, item: tuple[Prepared, int]) -> tuple[CaseAttempt, ...]:
         """The attempts that come of one: itself, and those that are made because it failed."""
         prepared, number = item
         if prepared.case.skip is not None:
@@ -166,7 +166,7 @@ class Examining:
             told.append(self._attempt(prepared, number + again + 1))
         return tuple(told)
 
-    def _attempt(self, prepared: Prepared, number: int) -> Told:
+    def _attempt(self, prepared: Prepared, number: int) -> CaseAttempt:
         """Made, unless an earlier run has."""
         known = self.memory.known(prepared.case, number)
         if known is not None:
@@ -174,7 +174,7 @@ class Examining:
         try:
             told = self._told(prepared, self.examiner.attempt(prepared, number))
         except Exception as error:  # the error of this case: the others are examined
-            told = Told(self.examiner.fault(number, error))
+            told = CaseAttempt(self.examiner.fault(number, error))
         attempt = told.attempt
         cut_off = (
             attempt.outcome == "error" and self.context.stop.is_set()
@@ -186,16 +186,16 @@ class Examining:
                 self._warn(f"this run cannot be resumed: {error.problems[0].message}")
         return told
 
-    def _told(self, prepared: Prepared, made: AttemptResult) -> Told:
+    def _told(self, prepared: Prepared, made: AttemptResult) -> CaseAttempt:
         if made.comparison is None or made.observation is None:
-            return Told(made.attempt)
+            return CaseAttempt(made.attempt)
         redactor = self.here.project.redactor.knowing(made.observation.output)
         self._keep(prepared, made)
         spots = spots_of(made.comparison, prepared.case, redactor)
         drift = {}
         if made.attempt.outcome == "failed" and prepared.baseline is not None:
             drift = drift_of(self.here, prepared.baseline, made.observation)
-        return Told(made.attempt, spots, made.comparison.count, drift)
+        return CaseAttempt(made.attempt, spots, made.comparison.count, drift)
 
     def _keep(self, prepared: Prepared, made: AttemptResult) -> None:
         """What differs from a baseline is kept for whoever takes it for right, as compare does."""

@@ -16,7 +16,7 @@ from baselinekit.model.observation import Observation
 from baselinekit.model.questions import Answer, Ask
 from baselinekit.model.ratings import Agreement, JudgeFacts, Label, State
 from baselinekit.suites import ratingfile
-from baselinekit.suites.settings import named
+from baselinekit.suites.settings import resolve_named
 from baselinekit.workflow.project import Project
 
 # calibrate: each judge that has a calibration file is asked about its labels. What comes of it is kept
@@ -38,7 +38,7 @@ def judges_of(root: str, cases: Sequence[Case]) -> list[LabelledJudge]:
         for grader in case.graders:
             how = grader.method
             if isinstance(how, ModelJudge) and how.calibration is not None:
-                file = named(root, case.source.file, how.calibration)
+                file = resolve_named(root, case.source.file, how.calibration)
                 found.setdefault((how.model, calibration.rubric_hash(how), file), LabelledJudge(how, file))
     return list(found.values())
 

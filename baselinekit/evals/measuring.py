@@ -32,9 +32,9 @@ class _Counted:
     weight: float
 
 
-def measured(results: Sequence[Result], thresholds: Mapping[str, float]) -> tuple[Metric, ...]:
+def measure(results: Sequence[Result], thresholds: Mapping[str, float]) -> tuple[Metric, ...]:
     """Every metric that is asked for, and those that everybody asks for. `pass@1` counts first attempts."""
-    wanted = asked_for(thresholds)
+    wanted = read_thresholds(thresholds)
     counted = [one for one in map(_counted, results) if one is not None and one.attempts]
     most = max((one.attempts for one in counted), default=0)
     ks = sorted({*_ALWAYS, *(k for _, k in wanted), *([most] if most else [])})
@@ -49,7 +49,7 @@ def measured(results: Sequence[Result], thresholds: Mapping[str, float]) -> tupl
     return tuple(_with_threshold(metric, stated) for metric in found)
 
 
-def asked_for(thresholds: Mapping[str, float]) -> dict[tuple[str, int], float]:
+def read_thresholds(thresholds: Mapping[str, float]) -> dict[tuple[str, int], float]:
     """The thresholds by what they are of; InvalidInput for a name that is no metric's, or no share."""
     found, problems = {}, []
     for name, least in thresholds.items():

@@ -75,7 +75,7 @@ def is_wanted(project: Project, exit_code: int, by_suite: bool | None = None) ->
     return wanted.always or (exit_code != 0 and by_suite is not False)
 
 
-def unheard(project: Project, suite: Suite) -> list[str]:
+def notification_warnings(project: Project, suite: Suite) -> list[str]:
     """A suite that wants somebody to be told, where there is nobody."""
     if not suite.reporting.notify_on_failure or project.config.notify is not None:
         return []

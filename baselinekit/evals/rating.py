@@ -155,17 +155,17 @@ def sheet(standing: Standing) -> Sheet:
     )
 
 
-def typed(item: RatingItem, text: str) -> Json:
+def parse_typed(item: RatingItem, text: str) -> Json:
     """A value as somebody typed it."""
     return scales.value_of(text, item.method.rating_scale, len(item.shown.items))
 
 
-def in_words(item: RatingItem, value: Json) -> str:
+def describe_rating(item: RatingItem, value: Json) -> str:
     """A value as people read it."""
     return scales.words_for(value, item.method.rating_scale)
 
 
-def wanted(item: RatingItem) -> str:
+def describe_choices(item: RatingItem) -> str:
     """What can be said of an item, in words."""
     return scales.wanted(item.method.rating_scale, len(item.shown.items))
 
@@ -253,7 +253,7 @@ class Imported:
     empty: int
 
 
-def exported(standings: Sequence[Standing], name: str) -> str:
+def export_ratings(standings: Sequence[Standing], name: str) -> str:
     """Everything that is known of these."""
     return ratingfile.dump([one.queued for one in standings], name)
 
@@ -267,7 +267,7 @@ def form_for(standings: Sequence[Standing], rater: str, name: str) -> str:
     return ratingfile.form(queued, rater, wanted, name)
 
 
-def imported(queue: Queue, text: str, name: str) -> Imported:
+def import_ratings(queue: Queue, text: str, name: str) -> Imported:
     """Take in all ratings of a file, or, where anything is wrong, none; every fault has its line."""
     stated = ratingfile.load(text, name)
     reading = _RatingReader(queue)

@@ -9,12 +9,12 @@ from typing import Any
 from baselinekit import __version__
 from baselinekit.errors import BaselinekitError, NotRecorded
 from baselinekit.evals.attempts import Examiner, Outside
-from baselinekit.evals.caseresults import Told, result_of, unrun
+from baselinekit.evals.caseresults import CaseAttempt, result_of, skipped_result
 from baselinekit.evals.checks import Prepared, check_reachable, prepare_cases
-from baselinekit.evals.journalling import Examining, Lasting, Memory, key_of
+from baselinekit.evals.journalling import CaseWorker, Memory, PlanJournals, key_of
 from baselinekit.evals.judges import facts_of
-from baselinekit.evals.measuring import measured
-from baselinekit.evals.notifying import unheard
+from baselinekit.evals.measuring import measure
+from baselinekit.evals.notifying import notification_warnings
 from baselinekit.evals.selection import Choice, choose
 from baselinekit.grade import graders
 from baselinekit.grade.by_model import ModelJudge, describe_criteria
@@ -57,7 +57,7 @@ class RunPolicy:
     resume: bool = False
     first: bool = False
     thresholds: dict[str, float] = field(default_factory=dict)
-    lasting: Lasting | None = None
+    lasting: PlanJournals | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def run(
     plan = _plan(prepare_cases(here, chosen, outside.check), suite, policy, jobs)
     memory, notes = _memory(project, suite, plan, policy)
     examiner = Examiner(here, outside, context.stop.is_set, context.clock.seconds)
-    examining = Examining(here, examiner, context, memory, _retries(suite, plan.attempts))
+    examining = CaseWorker(here, examiner, context, memory, _retries(suite, plan.attempts))
     with closing(memory):
         with context.stop.heard(), at_once, _deadline(suite, context) as overtime:
             made = _made(plan, examining, context, policy.first)
@@ -103,7 +103,7 @@ def run(
         if complete:
             policy.lasting.finished(memory) if policy.lasting else memory.forget()
     results = _with_lines(results, chosen, project.root)
-    metrics = measured(results, thresholds)
+    metrics = measure(results, thresholds)
     return Report(
         id=f"eval-{started.translate(_COMPACT)}",
         started=started,
@@ -122,7 +122,7 @@ def run(
                     *recorder.notes,
                     *examining.warnings,
                     *([f"only {wanted.grader} graders were asked"] if wanted.grader else []),
-                    *unheard(project, suite),
+                    *notification_warnings(project, suite),
                 }
             )
         ),
@@ -236,18 +236,18 @@ def _deadline(suite: Suite, context: RunContext) -> Iterator[Callable[[], bool]]
 
 
 def _made(
-    plan: _Plan, examining: Examining, context: RunContext, first: bool
-) -> list[tuple[Told, ...] | None]:
+    plan: _Plan, examining: CaseWorker, context: RunContext, first: bool
+) -> list[tuple[CaseAttempt, ...] | None]:
     """All attempts, in the order of the plan. Cases that must be alone come after all others."""
     advance, wrong = context.advance(len(plan.items)), threading.Event()
 
-    def finished(told: tuple[Told, ...]) -> bool:
+    def finished(told: tuple[CaseAttempt, ...]) -> bool:
         advance(told[0].attempt.outcome if told else "skipped")
         if first and told and told[-1].attempt.outcome in ("failed", "error"):
             wrong.set()
         return not wrong.is_set()
 
-    found: list[tuple[Told, ...] | None] = [None] * len(plan.items)
+    found: list[tuple[CaseAttempt, ...] | None] = [None] * len(plan.items)
     for together in (True, False):
         numbers = [n for n, (one, _) in enumerate(plan.items) if one.case.parallel is together]
         if not numbers or context.stop.is_set() or wrong.is_set():
@@ -260,10 +260,10 @@ def _made(
 
 
 def _results(
-    plan: _Plan, made: Sequence[tuple[Told, ...] | None], why: str, project: Project
+    plan: _Plan, made: Sequence[tuple[CaseAttempt, ...] | None], why: str, project: Project
 ) -> list[Result]:
     """One result a case, in the order of the cases."""
-    of: dict[int, tuple[Prepared, list[Told], int]] = {}
+    of: dict[int, tuple[Prepared, list[CaseAttempt], int]] = {}
     for (one, _), told in zip(plan.items, made, strict=True):
         prepared, so_far, retried = of.setdefault(id(one), (one, [], 0))
         so_far += told or ()
@@ -271,9 +271,9 @@ def _results(
     results = []
     for prepared, told_of, retried in of.values():
         if prepared.case.skip is not None:
-            results.append(unrun(prepared, prepared.case.skip, None))
+            results.append(skipped_result(prepared, prepared.case.skip, None))
         elif not told_of:
-            results.append(unrun(prepared, why))
+            results.append(skipped_result(prepared, why))
         else:
             results.append(result_of(prepared, told_of, retried, plan.attempts, project))
     return results
@@ -301,7 +301,7 @@ class Planned:
     criteria: dict[str, list[str]] = field(default_factory=dict)
 
 
-def planned(
+def plan_cases(
     project: Project, suite: Suite, wanted: Choice, policy: RunPolicy, clients: Clients, outside: Outside
 ) -> list[Planned]:
     """What would be run, in its order."""

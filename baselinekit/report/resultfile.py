@@ -275,12 +275,12 @@ def document(report: Report) -> dict[str, Json]:
     return {
         "format": FORMAT,
         "run": _RUN.write(report),
-        "summary": counted(report),
+        "summary": summary_document(report),
         "results": [_RESULT.write(result) for result in report.results],
     }
 
 
-def counted(report: Report) -> dict[str, Json]:
+def summary_document(report: Report) -> dict[str, Json]:
     """How many came out how, and whether that is all of them."""
     summary = report.summary
     counts = ("passed", "failed", "error", "unscored", "skipped", "complete")

@@ -88,7 +88,7 @@ def problems_of(complaints: Sequence[Complaint], raw: Json, schema: dict[str, An
     return problems
 
 
-def found(value: Json, name: str | int = "") -> str:
+def describe_value(value: Json, name: str | int = "") -> str:
     """A value as a message shows it. What its name gives away as a secret is not shown."""
     if isinstance(value, dict | list):
         return "a mapping" if isinstance(value, dict) else "a list"
@@ -164,7 +164,10 @@ def _kind_problem(current: Json, at: Path, kinds: str) -> Problem:
     """Why a `current:` is of no kind that can be replayed."""
     if not isinstance(current, dict):
         return Problem(
-            "BK105", f"expected a mapping, found {found(current)}", "see `current:` in the docs", at=at
+            "BK105",
+            f"expected a mapping, found {describe_value(current)}",
+            "see `current:` in the docs",
+            at=at,
         )
     execution = current.get("execution")
     if not isinstance(execution, dict):
@@ -175,7 +178,7 @@ def _kind_problem(current: Json, at: Path, kinds: str) -> Problem:
                 "add `execution: {type: http}`",
                 at=(*at, "execution"),
             )
-        what = f"expected a mapping, found {found(execution)}"
+        what = f"expected a mapping, found {describe_value(execution)}"
         return Problem("BK105", what, "such as {type: http}", at=(*at, "execution"))
     where = (*at, "execution", "type")
     kind = execution.get("type")
@@ -183,7 +186,7 @@ def _kind_problem(current: Json, at: Path, kinds: str) -> Problem:
     if kind is None:
         return Problem("BK104", "the key 'type' is missing", known, at=where)
     hint = nearest(str(kind), kinds.split(", ")) or known
-    return Problem("BK105", f"unknown type {found(kind)}", hint, at=where)
+    return Problem("BK105", f"unknown type {describe_value(kind)}", hint, at=where)
 
 
 def _follow(complaint: Complaint, value: Json) -> tuple[int, Path, Json]:
@@ -221,4 +224,6 @@ def _mismatch(complaints: Sequence[Complaint], at: Path, value: Json) -> Problem
         expected = [complaints[0].context["expected"]]
     words = " or ".join(word for word in expected if word) or complaints[0].words.lower()
     hint = nearest(value, choices) if isinstance(value, str) and choices else ""
-    return Problem("BK105", f"expected {words}, found {found(value, at[-1] if at else '')}", hint, at=at)
+    return Problem(
+        "BK105", f"expected {words}, found {describe_value(value, at[-1] if at else '')}", hint, at=at
+    )

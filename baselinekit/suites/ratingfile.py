@@ -13,7 +13,7 @@ from baselinekit.model.baselines import Number
 from baselinekit.model.graders import HumanRating
 from baselinekit.model.ratings import Agreement, Label, Queued, Rating
 from baselinekit.model.values import Json, Path
-from baselinekit.schema.complaints import found
+from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.places import place_problems
 from baselinekit.schema.validate import check
 from baselinekit.store import atomic
@@ -203,7 +203,9 @@ def load_labels(root: str, file: str) -> list[Label]:
         labels += [label] if label is not None else []
         problems += [replace(one, at=(*before, number, *(one.at or ()))) for one in more]
     if not isinstance(stated, list):
-        problems.append(Problem("BK736", f"expected a list of labels, found {found(stated)}", _MEND, at=()))
+        problems.append(
+            Problem("BK736", f"expected a list of labels, found {describe_value(stated)}", _MEND, at=())
+        )
     if problems:
         raise InvalidInput(*place_problems(body, file, {0: problems}))
     if not labels:

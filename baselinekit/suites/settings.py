@@ -14,7 +14,7 @@ from baselinekit.metrics import PRESETS, metric_name
 from baselinekit.model.evals import Case
 from baselinekit.model.graders import Grader
 from baselinekit.model.values import Json
-from baselinekit.schema.complaints import found
+from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.places import below, named_at, place_problems
 from baselinekit.store.files import link_at, read, unreadable
 from baselinekit.store.records import beside
@@ -104,7 +104,9 @@ class Settings:
             raw, at = raw[wrapper], (wrapper,)
         if not isinstance(raw, dict) or len(documents) > 1:
             what = (
-                "more than one document" if len(documents) > 1 else f"expected a mapping, found {found(raw)}"
+                "more than one document"
+                if len(documents) > 1
+                else f"expected a mapping, found {describe_value(raw)}"
             )
             problem = Problem("BK717", what, "names, and what they stand for", Place(path, 1, 1))
             self.problems += [problem] if problem not in self.problems else []
@@ -126,7 +128,7 @@ def _threshold(least: dict[str, float], name: str, raw: Json) -> list[Problem]:
         hint = hint or "such as pass@1, pass^3, pass_rate or `preset: production`"
         return [Problem("BK717", f"there is no metric {name!r}", hint, at=())]
     if isinstance(raw, bool) or not isinstance(raw, int | float) or not 0 <= raw <= 1:
-        return [Problem("BK717", f"the least value is {found(raw)}", "a number from 0 to 1", at=())]
+        return [Problem("BK717", f"the least value is {describe_value(raw)}", "a number from 0 to 1", at=())]
     least[f"pass{known[0]}{known[1]}" if known else name] = float(raw)
     return []
 
@@ -151,7 +153,7 @@ RESULTS = "results"
 _NO_PLACE = (".git", ".github", ".baselinekit")
 
 
-def named(root: str, file: str, name: str) -> str:
+def resolve_named(root: str, file: str, name: str) -> str:
     """What a file names, from the root on. Refused where it leads out; a file that the operator named
     elsewhere has its own folder for a root."""
     if name.split("/")[0].startswith("~"):
@@ -180,9 +182,9 @@ def wrong_paths(root: str, case: Case) -> list[Problem]:
 def results_of(root: str, suite: str, stated: str | None) -> str:
     """The folder of a suite's reports; Refused where they have no business: outside, in what git, its host or
     a run keep for themselves, or in a folder of it that is a link out."""
-    path = named(root, suite, stated or RESULTS)
+    path = resolve_named(root, suite, stated or RESULTS)
     folder = os.path.join(root, path)
-    if hides(os.path.relpath(os.path.realpath(folder), os.path.realpath(root))):
+    if is_no_place(os.path.relpath(os.path.realpath(folder), os.path.realpath(root))):
         raise Refused(
             Problem("BK404", f"{path} is no place for reports", "keep them in a folder of their own")
         )
@@ -196,7 +198,7 @@ def root_of(root: str, file: str) -> str:
     return os.path.dirname(file) if os.path.isabs(file) else root
 
 
-def hides(path: str) -> bool:
+def is_no_place(path: str) -> bool:
     """Whether a path leads into what is not for reports."""
     return any(part.lower() in _NO_PLACE for part in path.split("/"))
 
@@ -213,7 +215,7 @@ def wrong_results(root: str, suite: str, stated: str | None) -> list[Problem]:
 
 def _wrong(root: str, file: str, name: str) -> tuple[Problem, ...]:
     try:
-        named(root, file, name)
+        resolve_named(root, file, name)
     except BaselinekitError as error:
         return error.problems
     return ()

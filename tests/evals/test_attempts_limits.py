@@ -9,7 +9,7 @@ import pytest
 from evalcases import CONFIG, EXACT, World, case, suite
 
 from baselinekit.errors import Refused, cannot
-from baselinekit.evals.attempts import Outside, Time
+from baselinekit.evals.attempts import Outside, TimeLeft
 from baselinekit.grade.by_model import ModelJudge, Scoring
 from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.model.evals import Case
@@ -112,8 +112,8 @@ def test_h61_a_case_may_take_an_hour_or_what_the_configuration_grants(
 def test_h61_nobody_waits_longer_than_there_is_time(tmp_path: Path) -> None:
     world = World(tmp_path)
     ours = Clients(world.send, world.execute, world.slept.append, models=world)
-    clients = Time(3, lambda: 1.0, 0.0).within(ours)
+    clients = TimeLeft(3, lambda: 1.0, 0.0).within(ours)
     for seconds in (1, 5):
         clients.sleep(seconds)
     assert world.slept == [1, 2]
-    assert Time(None, lambda: 1e9, 0.0).left() == float("inf")
+    assert TimeLeft(None, lambda: 1e9, 0.0).left() == float("inf")

@@ -9,7 +9,7 @@ from evalreports import report, result
 from hypothesis import given, strategies as st
 
 from baselinekit.errors import InvalidInput
-from baselinekit.evals.earlier import check_parts, compared, load_earlier
+from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
 from baselinekit.model.questions import Usage
 from baselinekit.model.results import Coverage, Earlier, Metric, Report, SuiteFacts
 from baselinekit.report import resultfile, terminal as terminal
@@ -39,36 +39,36 @@ ONE = [  # before, now, verdict, what is said
 def test_a_case_that_a_model_answers_needs_more_than_chance(
     before: str, now: str, verdict: str, why: str
 ) -> None:
-    (case,) = compared(report(result("a", now)), report(result("a", before))).cases
+    (case,) = compare_runs(report(result("a", now)), report(result("a", before))).cases
     assert (case.verdict, case.why) == (verdict, why)
 
 
 def test_where_no_model_takes_part_one_attempt_tells() -> None:
     before, now = result("a", "+", kind="http"), result("a", "-", kind="http")
-    assert compared(report(now), report(before)).cases[0].verdict == "regressed"
-    assert compared(report(before), report(now)).cases[0].verdict == "improved"
+    assert compare_runs(report(now), report(before)).cases[0].verdict == "regressed"
+    assert compare_runs(report(before), report(now)).cases[0].verdict == "improved"
     program = {"kind": "skill", "fingerprint": {"case": "c", "grader": "g"}}
-    (case,) = compared(report(result("a", "-", **program)), report(result("a", "+", **program))).cases
+    (case,) = compare_runs(report(result("a", "-", **program)), report(result("a", "+", **program))).cases
     assert (case.verdict, case.why) == ("regressed", "no model takes part: one attempt tells")
     told = result("a", "-", **program, usage=Usage(3, 4))
     assert (
-        compared(report(told), report(result("a", "+", **program))).cases[0].verdict
+        compare_runs(report(told), report(result("a", "+", **program))).cases[0].verdict
         == "insufficient evidence"
     )
     asked = result("a", "-", kind="skill")  # of which its fingerprint names a model
-    assert compared(report(asked), report(before)).cases[0].verdict == "insufficient evidence"
+    assert compare_runs(report(asked), report(before)).cases[0].verdict == "insufficient evidence"
     judged = result("a", "-", kind="http", grader="model")
-    assert compared(report(judged), report(before)).cases[0].verdict == "insufficient evidence"
+    assert compare_runs(report(judged), report(before)).cases[0].verdict == "insufficient evidence"
 
 
 def test_a_critical_case_that_never_passes_now_regressed() -> None:
     now = result("a", "-", criticality="critical")
-    assert compared(report(now), report(result("a", "+"))).cases[0].verdict == "regressed"
+    assert compare_runs(report(now), report(result("a", "+"))).cases[0].verdict == "regressed"
 
 
 def test_an_attempt_that_was_made_because_one_failed_tells_nothing() -> None:
     now = result("a", "-+", retried=1)
-    assert compared(report(now), report(result("a", "+"))).cases[0].now == (0, 1)
+    assert compare_runs(report(now), report(result("a", "+"))).cases[0].now == (0, 1)
 
 
 ATTEMPTS = st.text("+-", min_size=1, max_size=9)
@@ -79,10 +79,10 @@ TURNED = {"regressed": "improved", "improved": "regressed"}
 def test_what_regressed_one_way_improved_the_other(pairs: list[tuple[str, str]]) -> None:
     before = report(*(result(f"c{n}", one) for n, (one, _) in enumerate(pairs)))
     now = report(*(result(f"c{n}", one) for n, (_, one) in enumerate(pairs)))
-    there, back = compared(now, before), compared(before, now)
+    there, back = compare_runs(now, before), compare_runs(before, now)
     assert [case.verdict for case in back.cases] == [TURNED.get(c.verdict, c.verdict) for c in there.cases]
     assert [one.verdict for one in back.metrics] == [TURNED.get(m.verdict, m.verdict) for m in there.metrics]
-    assert {case.verdict for case in compared(now, now).cases} == {"unchanged"}
+    assert {case.verdict for case in compare_runs(now, now).cases} == {"unchanged"}
 
 
 @pytest.mark.parametrize("part", ["case", "files", "grader", "model"])
@@ -90,27 +90,27 @@ def test_what_hangs_on_something_else_is_not_comparable_unless_one_says_so(part:
     print_of = {"case": "c", "files": "f", "grader": "g", "model": "m"}
     before = report(result("a", "+", fingerprint=print_of))
     now = report(result("a", "-", fingerprint={**print_of, part: "another"}))
-    found = compared(now, before)
+    found = compare_runs(now, before)
     assert (found.cases[0].verdict, found.cases[0].why) == (
         "not comparable",
         f"the {part} differ{'' if part == 'files' else 's'}",
     )
     assert found.metrics == ()
-    assert compared(now, before, [part]).cases[0].verdict == "insufficient evidence"
+    assert compare_runs(now, before, [part]).cases[0].verdict == "insufficient evidence"
     assert f"--across {part}" in terminal.format_earlier(replace(now, earlier=found), Style(), False)
 
 
 def test_a_case_that_could_not_be_run_is_not_called_another_one() -> None:
     before = result("a", "+", fingerprint={"case": "c", "files": "f", "model": "m"})
     now = result("a", "!", fingerprint={"case": "c"})
-    case = compared(report(now), report(before)).cases[0]
+    case = compare_runs(report(now), report(before)).cases[0]
     assert (case.verdict, case.why) == ("insufficient evidence", "error now")
 
 
 def test_several_parts_are_all_named() -> None:
     before = result("a", "+", fingerprint={"case": "c", "grader": "g"})
     now = result("a", "+", fingerprint={"case": "d", "grader": "h"})
-    assert compared(report(now), report(before)).cases[0].why == "the case and the grader differ"
+    assert compare_runs(report(now), report(before)).cases[0].why == "the case and the grader differ"
 
 
 def test_a_part_that_is_none_is_refused() -> None:
@@ -122,14 +122,14 @@ def test_a_part_that_is_none_is_refused() -> None:
 def test_five_pairs_that_differ_are_never_enough(lost: int, verdict: str) -> None:
     before = report(*(result(f"c{n}", "+") for n in range(20)))
     now = report(*(result(f"c{n}", "-" if n < lost else "+") for n in range(20)))
-    (metric,) = compared(now, before).metrics
+    (metric,) = compare_runs(now, before).metrics
     assert (metric.name, metric.verdict, metric.lost, metric.won) == ("pass@1", verdict, lost, 0)
 
 
 def test_with_several_attempts_three_metrics_are_looked_at_together() -> None:
     before = report(*(result(f"c{n}", "+++") for n in range(8)))
     now = report(*(result(f"c{n}", "++-") for n in range(8)))
-    found = {one.name: one for one in compared(now, before).metrics}
+    found = {one.name: one for one in compare_runs(now, before).metrics}
     assert list(found) == ["pass@1", "pass@3", "pass^3"]
     assert found["pass@3"].verdict == "unchanged"
     assert found["pass^3"].chance == pytest.approx(0.0078125)
@@ -138,17 +138,17 @@ def test_with_several_attempts_three_metrics_are_looked_at_together() -> None:
 
 
 def test_cases_that_only_one_of_them_has_are_told_and_not_counted() -> None:
-    found = compared(
+    found = compare_runs(
         report(result("a", "+"), result("new", "-")), report(result("a", "+"), result("old", "+"))
     )
     assert (found.added, found.gone) == (("new",), ("old",))
     assert found.metrics[0].pairs == 1
     narrowed = replace(report(result("a", "+")), coverage=Coverage({"expression": "a"}, 1))
-    assert compared(narrowed, report(result("a", "+"), result("old", "+"))).gone == ()
+    assert compare_runs(narrowed, report(result("a", "+"), result("old", "+"))).gone == ()
 
 
 def strict(now: Report, before: Report, is_strict: bool = True) -> Report:
-    return replace(now, earlier=compared(now, before, (), is_strict))
+    return replace(now, earlier=compare_runs(now, before, (), is_strict))
 
 
 def test_only_a_strict_comparison_fails_the_run() -> None:

@@ -11,7 +11,7 @@ from storehelp import write
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.evals.checks import prepare_cases
-from baselinekit.evals.earlier import compared
+from baselinekit.evals.earlier import compare_runs
 from baselinekit.evals.journalling import key_of
 from baselinekit.grade.by_matcher import BaselineMatch
 from baselinekit.grade.by_model import ModelJudge, Scoring
@@ -116,7 +116,7 @@ def compared_with(root: Path, before: Case, now: Case, between: Callable[[World]
     world = World(root)
     first = world.run(suite(before))
     between(world)
-    (change,) = compared(world.run(suite(now)), first).cases
+    (change,) = compare_runs(world.run(suite(now)), first).cases
     return change.verdict, change.why
 
 
@@ -156,10 +156,10 @@ def test_another_judge_is_not_comparable_unless_that_is_wanted(tmp_path: Path) -
     facts = first.results[0].case
     assert facts is not None
     assert facts.fingerprint["judge"] == "judge-1"
-    assert [one.verdict for one in compared(same, first).cases] == ["unchanged"]
-    (change,) = compared(other, first).cases
+    assert [one.verdict for one in compare_runs(same, first).cases] == ["unchanged"]
+    (change,) = compare_runs(other, first).cases
     assert (change.verdict, change.why) == ("not comparable", "the judge differs")
-    assert [one.verdict for one in compared(other, first, ["judge"]).cases] == ["unchanged"]
+    assert [one.verdict for one in compare_runs(other, first, ["judge"]).cases] == ["unchanged"]
 
 
 def record(**rules: Any) -> Case:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from evalcases import CONFIG, EXACT, case
 
-from baselinekit.evals.caseresults import Told
+from baselinekit.evals.caseresults import CaseAttempt
 from baselinekit.evals.checks import Prepared
 from baselinekit.evals.journalling import Memory, key_of
 from baselinekit.grade.by_text import ExactMatch
@@ -72,7 +72,7 @@ def test_an_attempt_comes_back_as_it_was(tmp_path: Path) -> None:
     attempt = Attempt(2, "failed", 0.25, (grade,), "so", again=1, seconds=0.5, output={"n": [1, None]})
     spots = (Spot(("a", 0), "extra", ABSENT, None, "f", None, at=("baseline", "output")),)
     first = memory(tmp_path, False)
-    told = Told(attempt, spots, 7, {"model": ("m-1", None)})
+    told = CaseAttempt(attempt, spots, 7, {"model": ("m-1", None)})
     first.add(known(), told)
     first.close()
     again = memory(tmp_path)
@@ -83,7 +83,7 @@ def test_an_attempt_comes_back_as_it_was(tmp_path: Path) -> None:
 
 def test_a_failure_that_was_written_before_the_crash_is_not_counted_twice(tmp_path: Path) -> None:
     first = memory(tmp_path, False)
-    first.add(known(2), Told(Attempt(1, "failed", 0.0)))
+    first.add(known(2), CaseAttempt(Attempt(1, "failed", 0.0)))
     first.close()
     again = memory(tmp_path)
     assert not again.is_recorded(known(2))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from baselinekit.evals.measuring import RATE, asked_for, measured
+from baselinekit.evals.measuring import RATE, measure, read_thresholds
 from baselinekit.metrics import pass_at_k
 from baselinekit.model.grades import Attempt, Outcome
 from baselinekit.model.results import CaseFacts, Metric, Result
@@ -26,7 +26,7 @@ def result(attempts: str, retried: int = 0, weight: float = 1.0, number: int = 0
 
 
 def metrics(*results: Result, **thresholds: float) -> dict[tuple[str, str], Metric]:
-    return {(metric.name, metric.view): metric for metric in measured(results, thresholds)}
+    return {(metric.name, metric.view): metric for metric in measure(results, thresholds)}
 
 
 def value(found: dict[tuple[str, str], Metric], name: str, view: str = "per case") -> float | None:
@@ -109,12 +109,12 @@ def test_h72_a_value_as_high_as_its_threshold_is_enough(least: float, met: bool)
 
 
 def test_a_threshold_is_of_the_view_that_its_name_means() -> None:
-    found = measured([result("pp"), result("pf")], {"pass_hat_2": 0.5, "pass@1": 0.5})
+    found = measure([result("pp"), result("pf")], {"pass_hat_2": 0.5, "pass@1": 0.5})
     stated = [(metric.name, metric.view) for metric in found if metric.threshold is not None]
     assert stated == [("pass@1", "per case"), ("pass^2", "pooled attempts")]
 
 
 def test_names_are_read_in_all_their_forms() -> None:
-    assert asked_for({"pass@1": 0.5, "pass_hat_3": 1}) == {("@", 1): 0.5, ("^", 3): 1.0}
-    assert asked_for({"pass^1": 0.5}) == {("@", 1): 0.5}
-    assert asked_for({RATE: 0.5}) == {}
+    assert read_thresholds({"pass@1": 0.5, "pass_hat_3": 1}) == {("@", 1): 0.5, ("^", 3): 1.0}
+    assert read_thresholds({"pass^1": 0.5}) == {("@", 1): 0.5}
+    assert read_thresholds({RATE: 0.5}) == {}

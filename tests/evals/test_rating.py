@@ -149,15 +149,15 @@ def test_h43_what_is_exported_comes_back_as_it_was(queue: Queue, tmp_path: Path,
         grader = people(scale=scale, slots={})
         queue.rated(case(grader, id), grader, said(["x", "y\n", {"deep": [None, 1.5]}]))
         rated(queue, {"ada": value}, id)
-    text = rating.exported(queue.standings(), name)
+    text = rating.export_ratings(queue.standings(), name)
     other = tmp_path / "other"
     other.mkdir()
     (other / "baselinekit.yaml").write_text("version: 1\n")
     elsewhere = Queue(open_project(Operator(str(other))), queue.now)
-    done = rating.imported(elsewhere, text, name)
+    done = rating.import_ratings(elsewhere, text, name)
     assert (done.items, done.ratings, done.known) == (3, 3, 0)
     assert Ratings(str(other)).all() == queue.ratings.all()
-    assert rating.imported(elsewhere, text, name).known == 3
+    assert rating.import_ratings(elsewhere, text, name).known == 3
 
 
 def test_agreement_beyond_chance_is_told_by_grader(queue: Queue) -> None:

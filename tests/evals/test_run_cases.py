@@ -13,7 +13,7 @@ from evalcases import EXACT, World, case, metric, outcomes, passes_at, suite, tr
 from baselinekit.errors import InvalidInput, NothingSelected, OutOfBudget, Problem, Refused, cannot
 from baselinekit.evals.attempts import Outside
 from baselinekit.evals.measuring import RATE
-from baselinekit.evals.run import RunPolicy, planned
+from baselinekit.evals.run import RunPolicy, plan_cases
 from baselinekit.evals.selection import Choice
 from baselinekit.grade.by_matcher import StructuralMatch
 from baselinekit.grade.by_model import ModelJudge
@@ -338,7 +338,7 @@ def test_a_list_tells_what_would_be_asked_and_asks_nobody(tmp_path: Path) -> Non
     judge = Grader("judge", "model", ModelJudge("is it kind?", samples=3))
     cases = suite(case("a", "yes", EXACT, judge), case("b", skip="not now"), attempts=2)
     world = World(tmp_path)
-    found = planned(world.project(), cases, Choice(), RunPolicy(), world.clients(), Outside())
+    found = plan_cases(world.project(), cases, Choice(), RunPolicy(), world.clients(), Outside())
     assert [(one.case.id, one.attempts, one.calls) for one in found] == [("a", 2, 6), ("b", 0, 0)]
     assert (world.calls, world.asked) == ([], [])
 

@@ -9,7 +9,7 @@ from baselinekit.model.recipes import Surroundings
 from baselinekit.replay.files import inside, read_bytes
 from baselinekit.store.files import read
 from baselinekit.store.records import load
-from baselinekit.suites.settings import named
+from baselinekit.suites.settings import resolve_named
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_what_is_there_and_what_is_not_are_refused_alike(root: Path, there: str,
         lambda name: read(str(root), f"baselines/{name}"),
         lambda name: inside(around, name),
         lambda name: read_bytes(around, name),
-        lambda name: named(str(root), "baselines/a.yaml", name),
+        lambda name: resolve_named(str(root), "baselines/a.yaml", name),
     ]
     outside = str(root.parent)
     names = [name.replace("{outside}", outside) for name in (there, absent)]

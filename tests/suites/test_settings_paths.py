@@ -8,7 +8,7 @@ from storehelp import write
 from baselinekit.errors import InvalidInput, Refused
 from baselinekit.suites.dialects.gates import load_gates
 from baselinekit.suites.loading import load_cases, load_evals, load_suite
-from baselinekit.suites.settings import named, results_of
+from baselinekit.suites.settings import resolve_named, results_of
 
 HEAD = "id: a\ninput: {type: prompt, content: x}\n"
 JUDGE = HEAD + "grader: {type: model, config: {rubric: ok, calibration: %s}}\n"
@@ -110,11 +110,11 @@ def test_f41_a_gate_names_a_suite_of_the_project(root: Path, path: str) -> None:
 
 def test_a_file_that_the_operator_named_elsewhere_has_its_own_folder(root: Path) -> None:
     file = str(root.parent / "outside/c.yaml")
-    assert named(str(root), file, "x.json") == str(root.parent / "outside/x.json")
+    assert resolve_named(str(root), file, "x.json") == str(root.parent / "outside/x.json")
     with pytest.raises(Refused, match="BK404"):
-        named(str(root), file, "../secret.json")
-    assert named(str(root), "evals/c.yaml", "x/../y.json") == "evals/y.json"
-    assert named(str(root), "evals/c.yaml", str(root / "evals/y.json")) == "evals/y.json"
+        resolve_named(str(root), file, "../secret.json")
+    assert resolve_named(str(root), "evals/c.yaml", "x/../y.json") == "evals/y.json"
+    assert resolve_named(str(root), "evals/c.yaml", str(root / "evals/y.json")) == "evals/y.json"
 
 
 def test_reports_that_a_suite_keeps_among_its_cases_are_passed_over(tmp_path: Path) -> None:

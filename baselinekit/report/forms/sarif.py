@@ -15,7 +15,7 @@ from baselinekit.model.results import Report, Result, Spot
 from baselinekit.model.values import Json
 from baselinekit.report.differences import count
 from baselinekit.report.forms import beside
-from baselinekit.report.resultfile import counted
+from baselinekit.report.resultfile import summary_document
 from baselinekit.report.values import cut_line, encode, page, pair
 from baselinekit.report.wording import describe_reason, format_place, in_repository
 from baselinekit.tree.paths import render as render_path
@@ -92,7 +92,7 @@ def _invocation(report: Report, left_out: int) -> dict[str, Json]:
         "commandLine": report.command,
         "startTimeUtc": report.started,
         "toolExecutionNotifications": notes,
-        "properties": counted(report),
+        "properties": summary_document(report),
     }
 
 

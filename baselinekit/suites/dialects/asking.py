@@ -11,7 +11,7 @@ from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.recipes import Execution, HttpRequest, Recipe
 from baselinekit.model.values import Json
-from baselinekit.schema.complaints import found
+from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.places import below
 from baselinekit.schema.validate import check
 from baselinekit.store.dialects.native import recipe as native_recipe
@@ -43,14 +43,16 @@ class CaseOrigin:
 def execution(raw: Json) -> tuple[Execution | None, list[Problem]]:
     """An `execution:` by its type."""
     if not isinstance(raw, dict):
-        return None, [Problem("BK105", f"expected a mapping, found {found(raw)}", "such as {type: prompt}")]
+        return None, [
+            Problem("BK105", f"expected a mapping, found {describe_value(raw)}", "such as {type: prompt}")
+        ]
     kind = raw.get("type")
     if not isinstance(kind, str) or kind not in EXECUTIONS:
         known = f"one of {', '.join(EXECUTIONS)}"
         if kind is None:
             return None, [Problem("BK104", "the key 'type' is missing", known, at=("type",))]
         hint = nearest(str(kind), EXECUTIONS) or known
-        return None, [Problem("BK105", f"unknown type {found(kind)}", hint, at=("type",))]
+        return None, [Problem("BK105", f"unknown type {describe_value(kind)}", hint, at=("type",))]
     stated, problems = check(EXECUTIONS[kind], raw)
     return stated, problems
 
@@ -146,7 +148,7 @@ def _target(
 
 
 def _kind(wanted: str, content: Json) -> Problem:
-    return Problem("BK105", f"expected {wanted}, found {found(content)}", at=("content",))
+    return Problem("BK105", f"expected {wanted}, found {describe_value(content)}", at=("content",))
 
 
 def file_text(root: str, file: str, name: str) -> tuple[str | None, Problem | None]:

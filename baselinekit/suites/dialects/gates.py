@@ -12,14 +12,14 @@ from baselinekit.metrics import metric_name
 from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Gate
 from baselinekit.model.values import Json
-from baselinekit.schema.complaints import found
+from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.jsonschema import Parts, Schema, add_part, closed, ref
 from baselinekit.schema.places import below, place_problems
 from baselinekit.schema.validate import check
 from baselinekit.store.files import MAX_BYTES, read
 from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
 from baselinekit.suites.dialects.suite import WRAPPER
-from baselinekit.suites.settings import hides, named, wrong_results
+from baselinekit.suites.settings import is_no_place, resolve_named, wrong_results
 
 RATE = "pass rate"
 SLOT = "{phase_id}"
@@ -208,7 +208,7 @@ def _suite(name: str, file: str, root: str) -> tuple[str, list[Problem]]:
     looked: list[str] = []
     for by in (file, ""):
         try:
-            path = named(root, by, name)
+            path = resolve_named(root, by, name)
             looked += [path] if path not in looked else []
             read(root, path, MAX_BYTES)
         except BaselinekitError as error:
@@ -233,7 +233,7 @@ def _wrong_least(least: dict[str, Number]) -> list[Problem]:
 def _wrong_share(value: Number | None, name: str, at: tuple[str, ...]) -> list[Problem]:
     if value is None or 0 <= value <= 1:
         return []
-    return [Problem("BK108", f"{name} is {found(value)}", "a share from 0 to 1", at=at)]
+    return [Problem("BK108", f"{name} is {describe_value(value)}", "a share from 0 to 1", at=at)]
 
 
 def _unknown(name: str, at: tuple[str | int, ...]) -> Problem:
@@ -246,10 +246,10 @@ def _wrong_path(path: str, root: str) -> list[Problem]:
     written = path.replace(SLOT, "x")
     inside = posixpath.normpath(written)
     try:
-        named(root, "", written)
+        resolve_named(root, "", written)
     except BaselinekitError as error:
         return [replace(problem, place=None, at=at) for problem in error.problems]
-    if hides(inside) or not inside.endswith(ENDINGS):
+    if is_no_place(inside) or not inside.endswith(ENDINGS):
         hint = f"a report ends in {', '.join(ENDINGS)}, such as eval-results/phase-{SLOT}.md"
         return [Problem("BK730", f"{path} is no place for a report", hint, at=at)]
     return []
