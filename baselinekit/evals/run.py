@@ -116,21 +116,18 @@ def run(
         environment={**here.seen, **_served(results)},
         config=project.config_file,
         warnings=tuple(
-            sorted(
-                {
-                    *notes,
-                    *recorder.notes,
-                    *examining.warnings,
-                    *([f"only {wanted.grader} graders were asked"] if wanted.grader else []),
-                    *notification_warnings(project, suite),
-                }
-            )
+            sorted({*notes, *recorder.notes, *examining.warnings, *_notices(project, suite, wanted)})
         ),
         not_recorded=tuple(str(problem) for error in recorder.failures for problem in error.problems),
         commit=head(project.root),
         coverage=wanted.coverage([suite.file] if suite.file else [], len(suite.cases) - len(chosen)),
         suite=SuiteFacts(suite.name, suite.version, metrics, judges=judges),
     )
+
+
+def _notices(project: Project, suite: Suite, wanted: Choice) -> list[str]:
+    narrowed = [f"only {wanted.grader} graders were asked"] if wanted.grader else []
+    return [*narrowed, *notification_warnings(project, suite)]
 
 
 def _why_not(context: RunContext, overtime: bool) -> str:
