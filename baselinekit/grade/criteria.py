@@ -179,15 +179,13 @@ def _chosen(items: Sequence[_Item]) -> list[_Item]:
     for kind in _KINDS:
         found = by_kind[kind]
         if any(item.weights for item in found):
-            whole = kind in ("number", "numbered heading", "table", "bullet")
-            return _siblings(found) if whole else [item for item in found if item.weights]
+            if kind in ("heading", "line"):
+                return [item for item in found if item.weights]
+            if kind == "bullet":  # others are remarks before or after those with a weight
+                places = [place for place, item in enumerate(found) if item.weights]
+                return found[places[0] : places[-1] + 1]
+            return found
     return by_kind["numbered heading"] or by_kind["number"]
-
-
-def _siblings(items: Sequence[_Item]) -> list[_Item]:
-    """Of bullets those from the first to the last with a weight: others are remarks before or after them."""
-    places = [place for place, item in enumerate(items) if item.weights]
-    return list(items[places[0] : places[-1] + 1]) if items[0].kind == "bullet" else list(items)
 
 
 def _outermost(items: Sequence[_Item]) -> list[_Item]:

@@ -113,14 +113,14 @@ class _Block:
         """Whether its function has no body to speak of: a docstring, `...` or `pass`."""
         body = self.tree.body if self.tree else []
         found = [node for node in body if getattr(node, "name", "") == function]
-        return bool(found) and all(_is_empty(line) for line in getattr(found[-1], "body", [found[-1]]))
+        return bool(found) and all(
+            isinstance(line, ast.Pass)
+            or (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
+            for line in getattr(found[-1], "body", [found[-1]])
+        )
 
     def __str__(self) -> str:
         return f"lines {self.first} to {self.last}" if self.last > self.first else f"line {self.first}"
-
-
-def _is_empty(node: ast.AST) -> bool:
-    return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
 
 
 def _of_blocks(blocks: Sequence[_Block], function: str) -> Taken:
@@ -206,7 +206,14 @@ def _without_fences(text: str, function: str) -> Taken:
     if inline:
         return _of_blocks([_Block(code, "python", 1, 1) for code in inline], function)
     whole = _Block(text, "", 1, text.count("\n") + 1)
-    if whole.tree is not None and (whole.defines(function) or not _is_prose(whole.tree)):
+    # Words may happen to parse: `Yes` does, `Not possible` does not.
+    if whole.tree is not None and (
+        whole.defines(function)
+        or not all(
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Name | ast.Constant)
+            for node in whole.tree.body
+        )
+    ):
         return Taken(whole.code, "the whole reply")
     lines = text.split("\n")
     start = next((number for number, line in enumerate(lines) if _STARTS.match(line)), None)
@@ -221,13 +228,6 @@ def _without_fences(text: str, function: str) -> Taken:
     return Taken(block.code, f"what stands among words from line {start + 1} on", partly=True)
 
 
-def _is_prose(tree: ast.Module) -> bool:
-    """Words that happen to parse: `Yes`, `Not possible` does not."""
-    return all(
-        isinstance(node, ast.Expr) and isinstance(node.value, ast.Name | ast.Constant) for node in tree.body
-    )
-
-
 def _blocks(text: str, deep: int = 0, before: int = 0) -> Iterator[_Block]:
     """What stands between fences, also in lists and quotes, to the end where a fence is not closed. In a
     block of Markdown those within it. `before`: how many lines stand before this text."""
@@ -237,11 +237,10 @@ def _blocks(text: str, deep: int = 0, before: int = 0) -> Iterator[_Block]:
         if opened is None or (opened["bar"][0] == "`" and "`" in opened["info"]):
             number += 1
             continue
-        inside = (
-            [_unquoted(line, opened) for line in lines[number + 1 :]]
-            if opened["quote"]
-            else lines[number + 1 :]
-        )
+        inside = lines[number + 1 :]
+        if opened["quote"]:
+            marks = re.compile(rf"^(?:[ \t]*>){{0,{opened['quote'].count('>')}}} ?")
+            inside = [marks.sub("", line) for line in inside]
         length, closed = _length(inside, opened)
         language = _LANGUAGE.match(opened["info"])
         body = "\n".join(inside[:length]) + "\n"
@@ -253,11 +252,6 @@ def _blocks(text: str, deep: int = 0, before: int = 0) -> Iterator[_Block]:
             body, language[1] if language else "", before + number + 2, before + number + 1 + length, closed
         )
         number += length + 1 + closed
-
-
-def _unquoted(line: str, opened: re.Match[str]) -> str:
-    """A line of a quote without its marks."""
-    return re.sub(rf"^(?:[ \t]*>){{0,{opened['quote'].count('>')}}} ?", "", line)
 
 
 def _length(lines: Sequence[str], opened: re.Match[str]) -> tuple[int, bool]:

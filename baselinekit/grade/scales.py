@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.model.graders import HumanRating, Option, RatingScale
 from baselinekit.model.values import Json
+from baselinekit.placeholders.accepts import whole as is_whole
 from baselinekit.tree.equality import canonical, is_number
 
 _PASS_FAIL = [Option(True, "Pass"), Option(False, "Fail")]
@@ -34,15 +35,12 @@ def value_of(text: str, scale: RatingScale, items: int = 0) -> Json:
         if scale.type == "likert":
             numbers: list[Json] = [int(word) for word in _GAPS.split(text)]
             return checked(numbers if scale.criteria else numbers[0] if len(numbers) == 1 else numbers, scale)
-        ranks: list[Json] = [_place(part) for part in _GAPS.split(re.sub(r"\s*=\s*", "=", text))]
+        places = [
+            [int(word) for word in part.split("=")] for part in _GAPS.split(re.sub(r"\s*=\s*", "=", text))
+        ]
     except ValueError:
         raise _refused(repr(text), scale, items) from None
-    return checked(ranks, scale, items)
-
-
-def _place(text: str) -> Json:
-    tied = [int(word) for word in text.split("=")]
-    return tied[0] if len(tied) == 1 else tied
+    return checked([place[0] if len(place) == 1 else place for place in places], scale, items)
 
 
 def _chosen(text: str, scale: RatingScale) -> Json:
@@ -59,38 +57,32 @@ def _chosen(text: str, scale: RatingScale) -> Json:
 def checked(value: Json, scale: RatingScale, items: int = 0) -> Json:
     """The value, if the scale has it; criteria by their names are put in order."""
     if scale.type == "binary":
-        if any(canonical(option.value) == canonical(value) for option in options_of(scale)):
-            return value
+        fits = any(canonical(option.value) == canonical(value) for option in options_of(scale))
     elif scale.type == "ranking":
-        if _is_ranking(value, scale, items):
-            return value
-    elif not scale.criteria:
-        if _is_on(value, scale):
-            return value
+        fits = _is_ranking(value, scale, items)
     else:
-        if isinstance(value, dict) and value.keys() == {*scale.criteria}:
+        if isinstance(value, dict) and scale.criteria and value.keys() == {*scale.criteria}:
             value = [value[name] for name in scale.criteria]
-        fits = isinstance(value, list) and len(value) == len(scale.criteria)
-        if fits and all(_is_on(each, scale) for each in value):
-            return value
-    raise _refused(json.dumps(value, default=str), scale, items)
-
-
-def _is_on(value: Json, scale: RatingScale) -> bool:
-    return (
-        isinstance(value, int) and not isinstance(value, bool) and scale.range[0] <= value <= scale.range[1]
-    )
+        numbers = value if scale.criteria else [value]
+        fits = (
+            isinstance(numbers, list)
+            and len(numbers) == (len(scale.criteria) or 1)
+            and all(is_whole(number) and scale.range[0] <= number <= scale.range[1] for number in numbers)
+        )
+    if not fits:
+        raise _refused(json.dumps(value, default=str), scale, items)
+    return value
 
 
 def _is_ranking(value: Json, scale: RatingScale, items: int) -> bool:
     if not isinstance(value, list):
         return False
     places = [place if isinstance(place, list) else [place] for place in value]
-    named = [each for place in places for each in place]
-    if any(isinstance(each, bool) or not isinstance(each, int) for each in named):
+    numbers = [number for place in places for number in place]
+    if not all(map(is_whole, numbers)):
         return False
     tied = any(len(place) != 1 for place in places)
-    return sorted(named) == list(range(1, items + 1)) and (scale.tie_allowed or not tied) and all(places)
+    return sorted(numbers) == list(range(1, items + 1)) and (scale.tie_allowed or not tied) and all(places)
 
 
 def _refused(said: str, scale: RatingScale, items: int, hint: str = "") -> InvalidInput:

@@ -156,7 +156,7 @@ def iso_datetime(args: Args, now: float) -> Kind:
 
     def check(text: str) -> bool:
         moment = _moment(text)
-        return moment is not None and (span is None or abs(_seconds(moment) - now) <= span)
+        return moment is not None and (span is None or abs(_with_zone(moment).timestamp() - now) <= span)
 
     extent = replace(_known((16, 35)), within=seconds(within))
     return replace(texts(rf"{_DATE}[Tt ]{_CLOCK}{_ZONE}?", check), extent=extent)
@@ -179,8 +179,13 @@ def _moment(text: str) -> datetime | None:
 
 def _may_be_leap(moment: datetime) -> bool:
     """Leap seconds follow 23:59:59 UTC on the last day of June or December: all of them did so far."""
-    at = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    at = _with_zone(moment).astimezone(UTC)
     return (at.month, at.day, at.hour, at.minute) in ((6, 30, 23, 59), (12, 31, 23, 59))
+
+
+def _with_zone(moment: datetime) -> datetime:
+    """A time without a zone counts as UTC."""
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _is_time(text: str) -> bool:
@@ -192,11 +197,6 @@ def _is_time(text: str) -> bool:
 
 _LEAP_DAYS = ("2016-12-31", "2017-01-01")
 """East of UTC the second comes on the morning after."""
-
-
-def _seconds(moment: datetime) -> float:
-    """Seconds since 1970; a time without a zone counts as UTC."""
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _is_date(text: str) -> bool:
@@ -237,11 +237,6 @@ def _is_email(text: str) -> bool:
     return len(text) <= _MOST_EMAIL and len(local) <= 64 and len(host) <= _MOST_HOST
 
 
-def _is_hostname(text: str) -> bool:
-    """RFC 1123: the last label is never a number, else it would be read as an address."""
-    return len(text) <= _MOST_HOST and not text.rpartition(".")[2].isdecimal()
-
-
 def _is_url(text: str) -> bool:
     """Whether the host and the port can be ones: the rest is in the expression."""
     found = _AUTHORITY.search(text)
@@ -261,11 +256,6 @@ def _ip_version(text: str) -> int | None:
         return ip_address(text).version
     except ValueError:
         return None
-
-
-def _is_duration(text: str) -> bool:
-    """ISO 8601: only the smallest unit may have a fraction."""
-    return not (text.startswith("P") and _FRACTION_BEFORE_MORE.search(text))
 
 
 def _is_base64(text: str) -> bool:
@@ -310,17 +300,6 @@ def _are_mixed(values: Texts) -> bool:
     """Letters and digits: no words, and no plain numbers."""
     joined = "".join(values)
     return any(c.isdigit() for c in joined) and any(c.isalpha() for c in joined)
-
-
-def _look_encoded(values: Texts) -> bool:
-    joined = "".join(values)
-    cases = any(c.isupper() for c in joined) and any(c.islower() for c in joined)
-    return cases and _are_mixed(values) and min(map(len, values)) >= _LEAST_BASE64
-
-
-def _look_like_hosts(values: Texts) -> bool:
-    """With a dot, small letters, and an end that is no number."""
-    return all("." in text and text == text.lower() and text.rpartition(".")[2].isalpha() for text in values)
 
 
 def _uuid_version(values: Texts) -> str | None:
@@ -417,7 +396,8 @@ FORMATS = (
         f"(?:{_ISO_DURATION}|{_SHORT_DURATION})",
         (2, None),
         LearningRule("lengths of time", when="likely", fits=_are_mixed),
-        check=_is_duration,
+        # ISO 8601: only the smallest unit may have a fraction.
+        check=lambda text: not (text.startswith("P") and _FRACTION_BEFORE_MORE.search(text)),
         types=frozenset({"number", "string"}),
     ),
     text_format(
@@ -437,15 +417,31 @@ FORMATS = (
         "any_base64",
         r"[A-Za-z0-9+/_-]+={0,2}",
         (2, None),
-        LearningRule("base64", when="likely", fits=_look_encoded),
+        LearningRule(
+            "base64",
+            when="likely",
+            fits=lambda values: (
+                _are_mixed(values)
+                and not "".join(values).isupper()
+                and not "".join(values).islower()
+                and min(map(len, values)) >= _LEAST_BASE64
+            ),
+        ),
         check=_is_base64,
     ),
     text_format(
         "any_hostname",
         _HOST,
         (1, _MOST_HOST),
-        LearningRule("names of hosts", when="likely", fits=_look_like_hosts),
-        check=_is_hostname,
+        LearningRule(
+            "names of hosts",
+            when="likely",
+            fits=lambda values: all(
+                "." in text and text == text.lower() and text.rpartition(".")[2].isalpha() for text in values
+            ),
+        ),
+        # RFC 1123: the last label is never a number, else it would be read as an address.
+        check=lambda text: len(text) <= _MOST_HOST and not text.rpartition(".")[2].isdecimal(),
     ),
 )
 """Each format: how it is read, how long its texts are, what other formats it is narrower than, and how it is
