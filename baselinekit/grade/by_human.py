@@ -197,7 +197,15 @@ def human_grade(grader: Grader, item: RatingItem, ratings: Sequence[Rating]) -> 
         "value": round(tally.agreement, 6),
         "threshold": people.agreement_threshold,
     }
-    details["ratings"] = [_describe_rating(rating, how) for rating in ratings]
+    details["ratings"] = [
+        {
+            "rater": rating.rater,
+            "value": rating.value,
+            **({"note": rating.note} if rating.note else {}),
+            **({"late": True} if is_late(rating, how) else {}),
+        }
+        for rating in ratings
+    ]
     if tally.agreement + _SLACK >= people.agreement_threshold:
         return _graded(grader, tally, "" if tally.passed else tally.reason, None, details)
     measured = f"their agreement is {tally.agreement:.2g}, and {people.agreement_threshold:g} is wanted"
@@ -226,15 +234,6 @@ def _graded(
 def command(item: RatingItem) -> str:
     """What to type in order to rate it."""
     return f"baselinekit grade {shlex.quote(item.case)}"
-
-
-def _describe_rating(rating: Rating, how: HumanRating) -> dict[str, Json]:
-    shown: dict[str, Json] = {"rater": rating.rater, "value": rating.value}
-    if rating.note:
-        shown["note"] = rating.note
-    if is_late(rating, how):
-        shown["late"] = True
-    return shown
 
 
 def is_late(rating: Rating, how: HumanRating) -> bool:

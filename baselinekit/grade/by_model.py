@@ -146,7 +146,15 @@ def _texts(how: ModelJudge, case: Case, output: Json) -> dict[str, str]:
 def _task(how: ModelJudge) -> str:
     """The rubric in words. A template of the user's gets it for {rubric}; {input}, {output} and {expected} in
     it name the texts between the marks, and nothing is filled in twice."""
-    rubric = how.rubric if isinstance(how.rubric, str) else "\n".join(map(_describe_criterion, how.criteria))
+    rubric = (
+        how.rubric
+        if isinstance(how.rubric, str)
+        else "\n".join(
+            f"- {criterion.name} (weight: {criterion.weight})"
+            + (f": {criterion.description}" if criterion.description else "")
+            for criterion in how.criteria
+        )
+    )
     slots = {"rubric": rubric, **{name: f"the {name} below" for name in ("input", "output", "expected")}}
     # One pass: braces that are no slot, such as those of JSON, stay as they are.
     parts = [_SLOT.sub(lambda match: slots[match[1]], how.prompt or _PROMPT)]
@@ -165,11 +173,6 @@ def _task(how: ModelJudge) -> str:
         stated = {name: value for name, value in stated.items() if value not in (None, "")}
         parts.append(f"An example of a judgement that was right: {json.dumps(stated, default=str)}")
     return "\n\n".join(parts)
-
-
-def _describe_criterion(criterion: Criterion) -> str:
-    about = f": {criterion.description}" if criterion.description else ""
-    return f"- {criterion.name} (weight: {criterion.weight}){about}"
 
 
 def _what_passes(how: ModelJudge) -> str:

@@ -288,7 +288,7 @@ def _indent(line: str) -> int:
 
 def _is_open_text(code: str) -> bool:
     try:
-        _parsed(textwrap.dedent(code))
+        ast.parse(_quiet(textwrap.dedent(code)))
     except SyntaxError as error:
         return "unterminated triple-quoted" in str(error)
     except (ValueError, RecursionError, MemoryError):
@@ -299,7 +299,11 @@ def _is_open_text(code: str) -> bool:
 def _readable(code: str, cut: bool = False) -> tuple[str, ast.Module | None]:
     """The code as it can be run, and its tree: dedented, without prompts, without lines for a shell. `cut`:
     words may follow it. Code that does not parse in any of these ways is given as it stands."""
-    forms = [code, textwrap.dedent(code), _dedented_by_first(code)]
+    first = next((line for line in code.split("\n") if line.strip()), "")
+    indent = first[: len(first) - len(first.lstrip())]
+    # Without the indent of its first line: what is less deep, such as a text in three quotes, stays.
+    by_first = "\n".join(line.removeprefix(indent) for line in code.split("\n"))
+    forms = [code, textwrap.dedent(code), by_first]
     forms += [_typed(form) for form in forms[1:2] if re.search(r"^\s*>>> ?", form, re.MULTILINE)]
     forms += [_MAGIC.sub("", forms[1])] if _MAGIC.search(forms[1]) else []
     for form in dict.fromkeys(forms):
@@ -309,13 +313,6 @@ def _readable(code: str, cut: bool = False) -> tuple[str, ast.Module | None]:
     shorter = _before_words(forms[1]) if cut else ""
     tree = _tree(shorter)
     return (shorter, tree) if tree is not None and tree.body else (forms[1], None)
-
-
-def _dedented_by_first(code: str) -> str:
-    """Without the indent of its first line: what is less deep, such as a text in three quotes, stays."""
-    first = next((line for line in code.split("\n") if line.strip()), "")
-    indent = first[: len(first) - len(first.lstrip())]
-    return "\n".join(line.removeprefix(indent) for line in code.split("\n"))
 
 
 def _typed(code: str) -> str:
@@ -353,16 +350,12 @@ def _before_words(code: str) -> str:
 
 def _tree(code: str) -> ast.Module | None:
     try:
-        return _parsed(code)
+        return ast.parse(_quiet(code))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
-def _parsed(code: str) -> ast.Module:
-    """Its tree. Escapes that Python only warns of (a `\\d` in a text) are doubled, so that nothing is
-    printed: the tree tells names, and no texts are read from it."""
-    return ast.parse(_quiet(code))
-
-
 def _quiet(code: str) -> str:
+    """Escapes that Python only warns of (a `\\d` in a text) are doubled, so that nothing is printed: a tree
+    tells names, and no texts are read from it."""
     return _ESCAPE.sub(lambda found: found[0] if found[1] in _KEPT_ESCAPES else "\\" + found[0], code)

@@ -121,10 +121,6 @@ class Task:
             yield Problem("BK709", f"a {kind.name} gives no {self.of!r}", hint, at=at)
 
 
-def _no_problems(task: Task) -> Iterator[Problem]:
-    return iter(())
-
-
 @dataclass(frozen=True, slots=True)
 class GraderType:
     """A grader as one row. `config`: its class, which is also the schema of `config:`; `judge` makes the
@@ -139,7 +135,7 @@ class GraderType:
     method: str = ""
     kind: GraderKind = "code"
     expectation: str = ""
-    problems: Callable[[Task], Iterator[Problem]] = _no_problems
+    problems: Callable[[Task], Iterator[Problem]] = lambda task: iter(())
     goes_by_expectation: Callable[[Any], bool] = lambda config: False
     files: Callable[[Any], Mapping[str, str | None]] = lambda config: {}
     asks: Callable[[Any], tuple[str, int] | None] = lambda config: None

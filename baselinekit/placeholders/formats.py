@@ -188,7 +188,7 @@ def _with_zone(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _is_time(text: str) -> bool:
+def is_time(text: str) -> bool:
     """Whether a second 60 stands where a leap second can be: at 23:59 UTC."""
     if not _LEAP_SECOND.search(text):
         return True
@@ -199,7 +199,7 @@ _LEAP_DAYS = ("2016-12-31", "2017-01-01")
 """East of UTC the second comes on the morning after."""
 
 
-def _is_date(text: str) -> bool:
+def is_date(text: str) -> bool:
     try:
         date.fromisoformat(text)
     except ValueError:
@@ -232,12 +232,12 @@ def unix_timestamp(args: Args, words: Any) -> Kind:
     return Kind(accepts, inline, read_number, furthest="[0-9.]+", extent=extent)
 
 
-def _is_email(text: str) -> bool:
+def is_email(text: str) -> bool:
     local, _, host = text.rpartition("@")
     return len(text) <= _MOST_EMAIL and len(local) <= 64 and len(host) <= _MOST_HOST
 
 
-def _is_url(text: str) -> bool:
+def is_url(text: str) -> bool:
     """Whether the host and the port can be ones: the rest is in the expression."""
     found = _AUTHORITY.search(text)
     if found is None or int(found[2] or 0) > _MOST_PORT:
@@ -258,7 +258,7 @@ def _ip_version(text: str) -> int | None:
         return None
 
 
-def _is_base64(text: str) -> bool:
+def is_base64(text: str) -> bool:
     """One of the two alphabets of RFC 4648; with padding all of it, or none."""
     if ("+" in text or "/" in text) and ("-" in text or "_" in text):
         return False
@@ -267,7 +267,7 @@ def _is_base64(text: str) -> bool:
     return len(text.rstrip("=")) % 4 != 1 and text[0] != "="
 
 
-def _is_jwt(text: str) -> bool:
+def is_jwt(text: str) -> bool:
     """RFC 7519: signed (three parts, the last one empty for `alg: none` alone) or encrypted (five parts)."""
     parts = text.split(".")
     header = _json_object(parts[0])
@@ -291,19 +291,19 @@ def _json_object(encoded: str) -> dict[str, Json] | None:
 # How formats are learnt: what a plain word may look like as well counts only where the texts look like it.
 
 
-def _common(values: Texts, of: Callable[[str], object]) -> str | None:
+def common(values: Texts, of: Callable[[str], object]) -> str | None:
     found = {of(value) for value in values}
     return str(found.pop()) if len(found) == 1 else None
 
 
-def _are_mixed(values: Texts) -> bool:
+def are_mixed(values: Texts) -> bool:
     """Letters and digits: no words, and no plain numbers."""
     joined = "".join(values)
     return any(c.isdigit() for c in joined) and any(c.isalpha() for c in joined)
 
 
-def _uuid_version(values: Texts) -> str | None:
-    version = _common(values, lambda text: text[_UUID_VERSION : _UUID_VERSION + 1])
+def uuid_version(values: Texts) -> str | None:
+    version = common(values, lambda text: text[_UUID_VERSION : _UUID_VERSION + 1])
     laid_out = all(text[_UUID_VARIANT : _UUID_VARIANT + 1] in "89abAB" for text in values)
     return version if version and version in "12345678" and laid_out else None
 
@@ -315,7 +315,7 @@ FORMATS = (
         (36, 36),
         LearningRule(
             "UUIDs",
-            argument=_uuid_version,
+            argument=uuid_version,
             narrowed="UUIDs of version {}",
             piece="[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
             in_rows=True,
@@ -327,7 +327,7 @@ FORMATS = (
         r"[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)?",
         (6, None),
         LearningRule("JSON web tokens", piece=r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
-        check=_is_jwt,
+        check=is_jwt,
     ),
     text_format(
         "any_ulid",
@@ -335,7 +335,7 @@ FORMATS = (
         (26, 26),
         LearningRule(
             "ULIDs",
-            fits=lambda values: _are_mixed(values) and all(text.upper() == text for text in values),
+            fits=lambda values: are_mixed(values) and all(text.upper() == text for text in values),
             in_rows=True,
         ),
         narrower_than=("any_base64",),
@@ -356,7 +356,7 @@ FORMATS = (
         _DATE,
         (10, 10),
         LearningRule("dates", in_rows=True),
-        check=_is_date,
+        check=is_date,
         narrower_than=("any_hostname", "any_base64"),
     ),
     text_format(
@@ -364,7 +364,7 @@ FORMATS = (
         rf"{_CLOCK}{_ZONE}?",
         (5, 24),
         LearningRule("times of day", piece=r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?"),
-        check=_is_time,
+        check=is_time,
     ),
     text_format(
         "any_semver",
@@ -379,7 +379,7 @@ FORMATS = (
         LearningRule(
             "IP addresses",
             fits=lambda values: all("." in text or ":" in text for text in values),
-            argument=lambda values: _common(values, lambda text: 6 if ":" in text else 4),
+            argument=lambda values: common(values, lambda text: 6 if ":" in text else 4),
             narrowed="IP addresses of version {}",
         ),
     ),
@@ -388,14 +388,14 @@ FORMATS = (
         rf"{_ATOM}(?:\.{_ATOM}){{0,31}}@{_LABEL}(?:\.{_LABEL}){{1,{_MOST_LABELS}}}",
         (5, _MOST_EMAIL),
         LearningRule("e-mail addresses", when="likely", in_rows=True),
-        check=_is_email,
+        check=is_email,
     ),
-    text_format("any_url", _URL, (6, None), LearningRule("URLs", when="likely", in_rows=True), check=_is_url),
+    text_format("any_url", _URL, (6, None), LearningRule("URLs", when="likely", in_rows=True), check=is_url),
     text_format(
         "any_duration",
         f"(?:{_ISO_DURATION}|{_SHORT_DURATION})",
         (2, None),
-        LearningRule("lengths of time", when="likely", fits=_are_mixed),
+        LearningRule("lengths of time", when="likely", fits=are_mixed),
         # ISO 8601: only the smallest unit may have a fraction.
         check=lambda text: not (text.startswith("P") and _FRACTION_BEFORE_MORE.search(text)),
         types=frozenset({"number", "string"}),
@@ -407,8 +407,8 @@ FORMATS = (
         LearningRule(
             "hexadecimal digits",
             when="likely",
-            fits=lambda values: _are_mixed(values) and min(map(len, values)) >= _LEAST_HEX,
-            argument=lambda values: _common(values, len),
+            fits=lambda values: are_mixed(values) and min(map(len, values)) >= _LEAST_HEX,
+            argument=lambda values: common(values, len),
             narrowed="{} hexadecimal digits",
             part=r"(?=.*[0-9])[0-9a-fA-F]{8,}",
         ),
@@ -421,13 +421,13 @@ FORMATS = (
             "base64",
             when="likely",
             fits=lambda values: (
-                _are_mixed(values)
+                are_mixed(values)
                 and not "".join(values).isupper()
                 and not "".join(values).islower()
                 and min(map(len, values)) >= _LEAST_BASE64
             ),
         ),
-        check=_is_base64,
+        check=is_base64,
     ),
     text_format(
         "any_hostname",

@@ -107,8 +107,10 @@ def escape(text: str, followed: bool = False) -> str:
     written = _escaped(text)
     after = [_FOLLOWER] if followed else []
     # An odd run of backslashes before a marker cannot be written: one would be lost. Such a text is quoted.
-    if _shown(written + "".join(after)) == [text, *after]:
-        return written
+    with suppress(InvalidInput):
+        parts = [part if isinstance(part, str) else part.text for part in split(written + "".join(after))]
+        if parts == [text, *after]:
+            return written
     return "<<one_of('" + text.replace("'", "''") + "')>>"
 
 
@@ -122,13 +124,6 @@ def _escaped(text: str) -> str:
         result += opener if begins else opener[0]
         position = match.end() if begins else match.end() - 1
     return result + text[position:]
-
-
-def _shown(written: str) -> list[str]:
-    try:
-        return [part if isinstance(part, str) else part.text for part in split(written)]
-    except InvalidInput:
-        return []
 
 
 def escape_value(value: Json) -> Json:
@@ -166,7 +161,10 @@ def _args(text: str, start: int, position: int) -> tuple[tuple[Json, ...], int]:
             args.append(raw[1].replace("''", "'"))
             position = raw.end()
         elif quoted := _QUOTED.match(text, position):
-            args.append(_json_string(quoted[0], text[start : quoted.end()]))
+            try:
+                args.append(json.loads(quoted[0]))
+            except ValueError:
+                raise malformed(text[start : quoted.end()], "has a text that is not JSON") from None
             position = quoted.end()
         elif bare := _BARE.match(text, position):
             args.append(_scalar(bare[0].strip()))
@@ -186,13 +184,6 @@ def _blank(text: str, position: int) -> int:
     """The position after any blanks."""
     match = _BLANKS.match(text, position)
     return match.end() if match else position
-
-
-def _json_string(quoted: str, shown: str) -> str:
-    try:
-        return str(json.loads(quoted))
-    except ValueError:
-        raise malformed(shown, "has a text that is not JSON") from None
 
 
 def _scalar(word: str) -> Json:

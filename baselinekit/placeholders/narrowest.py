@@ -22,7 +22,7 @@ from baselinekit.placeholders.table import Words
 from baselinekit.texts import many
 from baselinekit.tree.equality import EXACT, decimal, is_number
 
-# Numbers that were seen -> the range that they are likely to stay in, as a placeholder.
+# Of numbers: the range that they are likely to stay in.
 
 
 _FIRST_SECOND, _LAST_SECOND = 1_200_000_000, 2_200_000_000
@@ -58,7 +58,11 @@ def for_numbers(values: Sequence[Json], words: Words) -> Iterator[PlaceholderPro
             yield PlaceholderProposal(
                 f"<<{name}({_written(low)})>>", f"{seen}, each greater than the one before"
             )
-        elif not integers and _are_measured(numbers):
+        elif (  # more digits than anybody writes: a measured time, say, which may be ten times as long
+            not integers
+            and least >= 0
+            and max(len(number.as_tuple().digits) for number in numbers) >= _MEASURED_DIGITS
+        ):
             tenfold = EXACT.multiply(most, _TEN)
             high = _rounded(tenfold, _step(tenfold, integers), ROUND_CEILING)
             yield PlaceholderProposal(
@@ -90,12 +94,6 @@ def _grows(numbers: Sequence[Decimal], integers: bool) -> bool:
     steps = [EXACT.subtract(after, before) for before, after in pairwise(numbers)]
     counted = integers and len(set(steps)) == 1 and (steps[0] == 1 or len(steps) > 1)
     return min(steps) > 0 and (counted or len(steps) >= _ENOUGH_STEPS)
-
-
-def _are_measured(numbers: Sequence[Decimal]) -> bool:
-    """With more digits than anybody writes, and none below nothing: how long it took, say, which can be many
-    times more next time."""
-    return min(numbers) >= 0 and max(len(number.as_tuple().digits) for number in numbers) >= _MEASURED_DIGITS
 
 
 def _widened(least: Decimal, most: Decimal, integers: bool) -> tuple[Decimal, Decimal]:
@@ -132,9 +130,8 @@ def _written(number: Decimal) -> str:
     return f"{plain:f}" if -_MOST_DIGITS < plain.adjusted() < _MOST_DIGITS else f"{plain}".replace("E", "e")
 
 
-# Values that were seen -> the narrowest placeholders that accept every one of them. Each proposal of the
-# list accepts whatever the one before it does, and the last one hardly says more than the type. So the
-# first is the one to store, and who knows better takes a later one.
+# Of any values. Each proposal of the list accepts whatever the one before it does, and the last one hardly
+# says more than the type: the first is the one to store, unless somebody knows better.
 
 
 _MOST_ALTERNATIVES = 5
@@ -158,7 +155,11 @@ def narrowest(
     stated = [value for value in values if value is not None]
     candidates = list(_for(stated or values, write, words))
     if stated and len(stated) < len(values):
-        candidates = [_nullable(candidate) for candidate in candidates if is_alone(candidate.text)]
+        candidates = [
+            replace(candidate, text=f"{candidate.text[:-2]}|null>>", reason=f"{candidate.reason}, or null")
+            for candidate in candidates
+            if is_alone(candidate.text)
+        ]
     return that_accept(candidates, values, words) or [_ANYTHING]
 
 
@@ -215,20 +216,16 @@ def _few(values: Sequence[Json]) -> Iterator[PlaceholderProposal]:
     counted = Counter(values)
     few = 1 < len(counted) <= _MOST_ALTERNATIVES and min(counted.values()) > 1
     if few and all(len(str(value)) <= _LONGEST_ALTERNATIVE for value in counted):
-        args = ", ".join(map(_argument, counted))
-        yield PlaceholderProposal(f"<<one_of({args})>>", f"{len(counted)} values, each seen more than once")
-
-
-def _argument(value: Json) -> str:
-    if not isinstance(value, str) or (_BARE.fullmatch(value) and value not in _WORDS_OF_JSON):
-        return str(value)
-    return "'" + value.replace("'", "''") + "'"
+        args = [
+            "'" + value.replace("'", "''") + "'"
+            if isinstance(value, str) and (not _BARE.fullmatch(value) or value in _WORDS_OF_JSON)
+            else str(value)
+            for value in counted
+        ]
+        reason = f"{len(counted)} values, each seen more than once"
+        yield PlaceholderProposal(f"<<one_of({', '.join(args)})>>", reason)
 
 
 def is_alone(text: str) -> bool:
     """Whether it is one placeholder alone, which null can be said of."""
     return text.startswith("<<") and text.endswith(">>") and text.count("<<") == 1
-
-
-def _nullable(one: PlaceholderProposal) -> PlaceholderProposal:
-    return PlaceholderProposal(f"{one.text[:-2]}|null>>", f"{one.reason}, or null", one.says_little)

@@ -74,32 +74,32 @@ class _Splitting:
         """For each placeholder and each place where it can begin, those where it can end."""
 
     def bindings_after(self, bindings: Bindings) -> Bindings | None:
-        if len(self._text) not in self._reached():
+        if len(self._text) not in self.reachable():
             return None
-        return self._bound(dict(bindings), self._alive()) if self._binds else dict(bindings)
+        return self.bindings_of_split(dict(bindings), self.places_left()) if self._binds else dict(bindings)
 
-    def _reached(self) -> set[int]:
+    def reachable(self) -> set[int]:
         """The places that can be reached with all parts, the bindings left aside."""
         text = self._text
         reached = {0}
         for number, part in enumerate(self._parts):
             if isinstance(part, str):
-                self._worked(len(reached))
+                self.count_work(len(reached))
                 reached = {start + len(part) for start in reached if text.startswith(part, start)}
                 continue
-            allowed = self._allowed(number)
+            allowed = self.allowed_ends(number)
             edges = self._edges[number]
             following: set[int] = set()
             if part.kind.any_text is not None and not self._binds:
-                following = self._anywhere(part, sorted(reached), allowed)
+                following = self.ends_of_any_text(part, sorted(reached), allowed)
             else:
                 for start in reached:
-                    edges[start] = list(self._ends(part, start, allowed))
+                    edges[start] = list(self.ends(part, start, allowed))
                     following.update(edges[start])
             reached = following
         return reached
 
-    def _allowed(self, number: int) -> Sequence[int]:
+    def allowed_ends(self, number: int) -> Sequence[int]:
         """Where a part can end, by what comes after it."""
         text = self._text
         if number + 1 == len(self._parts):
@@ -107,39 +107,39 @@ class _Splitting:
         after = self._parts[number + 1]
         if not isinstance(after, str):
             return range(len(text) + 1)
-        self._worked(len(text) // _CHARACTERS)
+        self.count_work(len(text) // _CHARACTERS)
         places, place = [], text.find(after)
         while place >= 0:
             places.append(place)
             place = text.find(after, place + 1)
         return places
 
-    def _anywhere(self, slot: Slot, starts: list[int], allowed: Sequence[int]) -> set[int]:
+    def ends_of_any_text(self, slot: Slot, starts: list[int], allowed: Sequence[int]) -> set[int]:
         """Where a placeholder that takes any text of some lengths can end, for all its starts at once."""
         assert slot.kind.any_text is not None
         least, most = slot.kind.any_text
-        self._worked(len(starts) + len(allowed))
+        self.count_work(len(starts) + len(allowed))
         ends = set()
         for end in allowed:
             latest = bisect_right(starts, end - least)  # of the starts that leave enough, the last is nearest
             if latest and (most is None or end - starts[latest - 1] <= most):
                 ends.add(end)
         for start in starts:
-            ends.update(self._without(slot, start, allowed))
+            ends.update(self.ends_if_absent(slot, start, allowed))
         return ends
 
-    def _without(self, slot: Slot, start: int, allowed: Sequence[int]) -> Iterator[int]:
+    def ends_if_absent(self, slot: Slot, start: int, allowed: Sequence[int]) -> Iterator[int]:
         """Where an optional one ends that is absent, and one that is null."""
         if slot.token.optional and _holds(allowed, start):
             yield start
         if slot.token.nullable and self._text.startswith(_NULL, start) and _holds(allowed, start + 4):
             yield start + 4
 
-    def _ends(self, slot: Slot, start: int, allowed: Sequence[int]) -> Iterator[int]:
-        special = set(self._without(slot, start, allowed))
+    def ends(self, slot: Slot, start: int, allowed: Sequence[int]) -> Iterator[int]:
+        special = set(self.ends_if_absent(slot, start, allowed))
         yield from special
         text, kind = self._text, slot.kind
-        self._worked(1)
+        self.count_work(1)
         furthest = len(text)
         if kind.furthest is not None:
             found = _expression(kind.furthest).match(text, start)
@@ -150,13 +150,13 @@ class _Splitting:
         for end in allowed[bisect_left(allowed, start) : bisect_right(allowed, furthest)]:
             if end in special:
                 continue
-            self._worked(1 + (end - start) // _CHARACTERS)
+            self.count_work(1 + (end - start) // _CHARACTERS)
             if (inline is None or inline.fullmatch(text, start, end)) and kind.accepts(
                 kind.read(text[start:end])
             ):
                 yield end
 
-    def _alive(self) -> list[set[int]]:
+    def places_left(self) -> list[set[int]]:
         """For each part the places from which the end of the text can be reached."""
         alive: list[set[int]] = [{len(self._text)}]
         for number in range(len(self._parts) - 1, -1, -1):
@@ -169,7 +169,7 @@ class _Splitting:
         alive.reverse()
         return alive
 
-    def _bound(self, bindings: Bindings, alive: list[set[int]]) -> Bindings | None:
+    def bindings_of_split(self, bindings: Bindings, alive: list[set[int]]) -> Bindings | None:
         """The bindings of the first split that agrees with itself: the shorter part first."""
         waiting = [(0, 0, bindings)]
         while waiting:
@@ -181,12 +181,14 @@ class _Splitting:
                 waiting.append((number + 1, start + len(part), known))
                 continue
             for end in sorted(self._edges[number].get(start, ()), reverse=True):
-                self._worked(1)
+                self.count_work(1)
                 if end in alive[number + 1]:
-                    waiting += [(number + 1, end, after) for after in self._after(part, start, end, known)]
+                    waiting += [
+                        (number + 1, end, after) for after in self.bindings_of_slot(part, start, end, known)
+                    ]
         return None
 
-    def _after(self, slot: Slot, start: int, end: int, known: Bindings) -> Iterator[Bindings]:
+    def bindings_of_slot(self, slot: Slot, start: int, end: int, known: Bindings) -> Iterator[Bindings]:
         """The bindings after a part, for each way to read it; what is to be tried first comes last."""
         if slot.token.key is None:
             yield known
@@ -197,7 +199,7 @@ class _Splitting:
         if slot.token.optional and end == start:
             yield known
 
-    def _worked(self, steps: int) -> None:
+    def count_work(self, steps: int) -> None:
         self._work += steps
         if self._work > _MOST_WORK:
             raise self.limit("can be split in too many ways")
