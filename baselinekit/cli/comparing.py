@@ -111,7 +111,7 @@ def _policy(project: Project, options: CompareOptions) -> ComparePolicy:
 
 def _print(project: Project, report: Report, options: CompareOptions) -> None:
     """Only what differs; with -v also what passed. The last line is the count, then what to type next."""
-    style = screen.style_of(options.color)
+    style = screen.style_of(options.color, options.verbose)
     if options.verbose:
         screen.show(terminal.format_passed(report, style))
     if options.quiet:
@@ -119,7 +119,7 @@ def _print(project: Project, report: Report, options: CompareOptions) -> None:
         screen.show(terminal.format_warnings(shown, style) if report.not_recorded else "")
         screen.line(terminal.format_summary(report, style))
         return
-    screen.show(terminal.format_failures(report, style, options.verbose))
+    screen.show(terminal.format_failures(report, style))
     screen.show(terminal.format_warnings(report, style))
     screen.show(terminal.format_weakened(report, style))
     screen.line(terminal.format_summary(report, style))

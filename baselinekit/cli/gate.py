@@ -321,7 +321,7 @@ class _Gating:
 
     def _print(self, judged: Sequence[Judged]) -> None:
         """The gates, what they hang on, and in the last line whether the work goes on."""
-        options, style = self.options, screen.style_of(self.options.color)
+        options, style = self.options, screen.style_of(self.options.color, self.options.verbose)
         if options.as_json:
             screen.show_json(format_gates_json(judged))
             return
@@ -329,7 +329,7 @@ class _Gating:
             screen.line(_verdict(judged, style))
             return
         for one in judged:
-            screen.show(format_gate(one, style, options.verbose))
+            screen.show(format_gate(one, style))
             for warning in one.report.warnings:
                 screen.line(f"{style.paint('warning', 'yellow')} {screen.safe_line(warning)}")
         for note in self.notes:

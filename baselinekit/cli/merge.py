@@ -52,11 +52,11 @@ def merge(options: MergeOptions) -> int:
     redaction.install(redactor.mask_said)
     report = delivery.deliver(report, options.outputs, os.getcwd())
     if not delivery.show_json(report, options.as_json):
-        style = screen.style_of(options.color)
+        style = screen.style_of(options.color, options.verbose)
         if options.verbose:
             screen.show(terminal.format_passed(report, style))
         if not options.quiet:
-            screen.show(terminal.format_failures(report, style, options.verbose))
+            screen.show(terminal.format_failures(report, style))
             screen.show(terminal.format_weakened(report, style))
             screen.show(terminal.format_warnings(report, style))
         screen.line(terminal.format_summary(report, style))

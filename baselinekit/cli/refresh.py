@@ -99,7 +99,7 @@ def refresh(options: RefreshOptions) -> int:
         with with_progress(context, "" if options.as_json else "asking", options.color) as asking:
             proposal = propose(project, wanted, asking)
         accepted = accepted_by(proposal.plans, options.paths)
-        style = screen.style_of(options.color)
+        style = screen.style_of(options.color, options.verbose)
         return _Refresh(project, context, options, style, proposal, accepted).run()
 
 
@@ -124,7 +124,7 @@ class _Refresh:
             self._print_json(applied)
             return self._code(applied)
         shown = proposal_shown(self.proposal, self.project.redactor)
-        screen.show(format_refresh(shown, self.accepted, self.style, options.verbose))
+        screen.show(format_refresh(shown, self.accepted, self.style))
         if options.dry_run or options.results is not None:
             for rewritten in preview(self.project, approvals, stamp):
                 screen.show(format_file_diff(rewritten, self.style) + "\n")

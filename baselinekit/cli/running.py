@@ -143,16 +143,16 @@ def _policy(project: Project, options: RunOptions, lasting: PlanJournals | None)
 
 def _print(project: Project, report: Report, kept: list[str], options: RunOptions) -> None:
     """Only what did not pass; then the metrics, the count, and what to type next."""
-    style, verbose = screen.style_of(options.color), options.verbose
-    if verbose:
+    style = screen.style_of(options.color, options.verbose)
+    if options.verbose:
         screen.show(format_passed(report, style))
     if not options.quiet:
-        screen.show(format_failures(report, style, verbose))
+        screen.show(format_failures(report, style))
         screen.show(terminal.format_warnings(report, style))
-        screen.show(format_skipped(report, style, verbose))
-        screen.show(format_metrics(report, style, verbose))
+        screen.show(format_skipped(report, style))
+        screen.show(format_metrics(report, style))
         screen.show(terminal.format_judges(report, style))
-        screen.show(terminal.format_earlier(report, style, verbose))
+        screen.show(terminal.format_earlier(report, style))
     screen.line(terminal.format_summary(report, style))
     if options.quiet:
         delivery.tell_lost(report)
@@ -162,7 +162,7 @@ def _print(project: Project, report: Report, kept: list[str], options: RunOption
     named = ["--suite", options.suite] if options.suite else options.paths
     here = path_from_here(project)
     screen.next_commands(
-        next_commands.after_run(report, sys.argv[1:], named, verbose, options.outputs, kept, here)
+        next_commands.after_run(report, sys.argv[1:], named, options.verbose, options.outputs, kept, here)
     )
 
 

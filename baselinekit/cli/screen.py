@@ -16,16 +16,16 @@ from baselinekit.report.style import Style
 _TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
-def style_of(color: str) -> Style:
+def style_of(color: str, verbose: bool = False) -> Style:
     width = shutil.get_terminal_size((100, 24)).columns
     if color != "auto":
-        return Style(color == "always", width)
+        return Style(color == "always", width, verbose)
     if os.environ.get("NO_COLOR"):
-        return Style(False, width)
+        return Style(False, width, verbose)
     wanted = bool(os.environ.get("FORCE_COLOR")) or (
         sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     )
-    return Style(wanted, width)
+    return Style(wanted, width, verbose)
 
 
 def can_ask() -> bool:

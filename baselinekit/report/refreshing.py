@@ -34,11 +34,11 @@ Accepted = Sequence[Collection[int]]
 """Of each plan the numbers of the changes that are meant."""
 
 
-def format_refresh(proposal: RefreshProposal, accepted: Accepted, style: Style, verbose: bool = False) -> str:
+def format_refresh(proposal: RefreshProposal, accepted: Accepted, style: Style) -> str:
     """All that would change, in the order of the baselines; what is the same in many of them first."""
     lines: list[str] = []
     shared: set[tuple[int, int]] = set()
-    for group in () if verbose else proposal.groups:
+    for group in () if style.verbose else proposal.groups:
         members = [(n, number) for n, number in group.members if number in accepted[n]]
         if len({n for n, _ in members}) >= _TOLD_ONCE:
             shared.update(members)
@@ -50,10 +50,10 @@ def format_refresh(proposal: RefreshProposal, accepted: Accepted, style: Style, 
         if not own and not (plan.notes and accepted[n]):
             continue
         shown += 1
-        if verbose or shown <= MOST_PLANS:
+        if style.verbose or shown <= MOST_PLANS:
             kinds = [group_of.get((n, c.number), -1) for c in own]
-            lines += [*_plan_lines(plan, own, () if verbose else kinds, style), ""]
-    if shown > MOST_PLANS and not verbose:
+            lines += [*_plan_lines(plan, own, () if style.verbose else kinds, style), ""]
+    if shown > MOST_PLANS and not style.verbose:
         lines += [
             style.paint(f"… and {many(shown - MOST_PLANS, 'more baseline')} (-v shows them)", "dim"),
             "",

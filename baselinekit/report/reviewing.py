@@ -9,7 +9,6 @@ from baselinekit.model.changes import (
     Applied,
     Change,
     Decision,
-    Dialog,
     Member,
     Offer,
     Offers,
@@ -90,7 +89,7 @@ def _help(style: Style) -> Iterator[str]:
 def _body(scene: Scene, style: Style) -> Iterator[str]:
     yield ""
     if not scene.members or scene.about is None:
-        yield _counted(scene.counts, style)
+        yield _count_verbs(scene.counts, style)
         return
     plan, change = scene.members[0]
     about = scene.about
@@ -158,17 +157,18 @@ def _tail(scene: Scene, style: Style, columns: int) -> Iterator[str]:
     elif scene.dialog.typed is not None:
         yield cut_line(scene.dialog.question)
         yield from _keys([("Enter", "take it"), ("Esc", "leave")], style, columns)
-        yield f"> {_end_of(one_line(scene.dialog.typed), columns - 3)}"
+        typed = end = one_line(scene.dialog.typed)  # its end is shown: there the next character goes
+        while width(end) > columns - (3 if end == typed else 4):
+            end = end[1:]
+        yield f"> {end}" if end == typed else f"> …{end}"
     else:
-        yield from _dialog(scene.dialog, style, columns)
-
-
-def _dialog(dialog: Dialog, style: Style, columns: int) -> Iterator[str]:
-    yield from wrapped(one_line(dialog.question).split(" "), columns, " ")
-    for n, offer in enumerate(dialog.offers, 1):
-        yield f"  {style.paint(str(n), 'bold')} {one_line(offer.text)}  {style.paint(offer.reason, 'dim')}"
-    keys = [("Enter", "1"), ("t", "type one"), ("Esc", "leave")] if dialog.offers else list(dialog.keys)
-    yield from _keys(keys, style, columns)
+        dialog = scene.dialog
+        yield from wrapped(one_line(dialog.question).split(" "), columns, " ")
+        for n, offer in enumerate(dialog.offers, 1):
+            text = f"{style.paint(str(n), 'bold')} {one_line(offer.text)}"
+            yield f"  {text}  {style.paint(offer.reason, 'dim')}"
+        keys = [("Enter", "1"), ("t", "type one"), ("Esc", "leave")] if dialog.offers else list(dialog.keys)
+        yield from _keys(keys, style, columns)
 
 
 def _keys(keys: Sequence[tuple[str, str]], style: Style, columns: int) -> Iterator[str]:
@@ -178,22 +178,13 @@ def _keys(keys: Sequence[tuple[str, str]], style: Style, columns: int) -> Iterat
         full = [" ".join(key for key, _ in keys)]
     named = {key for key, _ in keys}
     for line in full:
-        words = line.split("  ")
-        yield "  ".join(_painted(word, named, style) for word in words)
-
-
-def _painted(word: str, named: set[str], style: Style) -> str:
-    key, found, does = word.partition("\0")
-    return f"{style.paint(key, 'bold')} {does}" if found and key in named else style.paint(word, "bold")
-
-
-def _end_of(text: str, columns: int) -> str:
-    """The end of what was typed: there the next character goes."""
-    if width(text) <= columns:
-        return text
-    while width(text) > columns - 1:
-        text = text[1:]
-    return f"…{text}"
+        parts = [word.partition("\0") for word in line.split("  ")]
+        yield "  ".join(
+            f"{style.paint(key, 'bold')} {does}"
+            if mark and key in named
+            else style.paint(f"{key}{mark}{does}", "bold")
+            for key, mark, does in parts
+        )
 
 
 def describe_decision(members: Sequence[tuple[RefreshPlan, Change]], decision: Decision, style: Style) -> str:
@@ -206,14 +197,14 @@ def describe_decision(members: Sequence[tuple[RefreshPlan, Change]], decision: D
     return log(fitted(line, max(20, style.width - 1)))
 
 
-def _counted(counts: Mapping[Verb, int], style: Style) -> str:
+def _count_verbs(counts: Mapping[Verb, int], style: Style) -> str:
     found = [style.paint(f"{n:,} {DONE[verb]}", _COLOURS[verb]) for verb, n in counts.items() if n]
     return ", ".join(found) or "nothing was decided"
 
 
 def count_decisions(counts: Mapping[Verb, int], left: int, style: Style) -> str:
     """The last line: `3 accepted, 1 rejected, 2 left`."""
-    line = _counted(counts, style)
+    line = _count_verbs(counts, style)
     return f"{line}, {left:,} left" if left else line
 
 
@@ -241,8 +232,12 @@ def format_pending(proposal: RefreshProposal, style: Style) -> str:
     if len(plans) > _MOST_PLANS:
         lines.append(f"… and {len(plans) - _MOST_PLANS:,} more baselines")
     lines += [""] if lines[-1] else []
-    for why, command in _for_all(plans):
-        lines.append(f"{why}: {command}")
+    changes = [change for plan in plans for change in plan.changes]
+    if len(plans) > 1 and not any(c.blocked or c.risk == "high" or c.lost for c in changes):
+        words = ["baselinekit", "refresh", *(_origin(plans[0]) or ["--all-failed"]), "--yes"]
+        lines.append(f"all of it: {one_line(shlex.join(words))}")
+    lines.append("one by one: baselinekit review (in a terminal)")
+    lines.append("by a program: baselinekit review --json, then baselinekit review --decide FILE")
     return log("".join(f"{line}\n" for line in lines))
 
 
@@ -255,10 +250,10 @@ def _plan_lines(plan: RefreshPlan, style: Style, each: bool) -> Iterator[str]:
     for change in plan.changes if each else ():
         yield from change_lines(change, style, baseline.source.file)
         if len(plan.changes) > 1 and not change.blocked and change.part == "output":
-            yield f"    {_shown(accepting(plan, (change,)))}"
+            yield f"    {one_line(accepting(plan, (change,)))}"
     free = [change for change in plan.changes if not change.blocked]
     if len(free) == len(plan.changes):
-        yield f"  {_shown(accepting(plan, None))}"
+        yield f"  {one_line(accepting(plan, None))}"
 
 
 def accepting(plan: RefreshPlan, changes: Sequence[Change] | None) -> str:
@@ -277,19 +272,6 @@ def _origin(plan: RefreshPlan) -> list[str]:
     """Where a refresh has the same answer from, unless it is kept here."""
     origin = plan.seen.origin
     return {"kept": [], "replay": ["--replay"]}.get(origin, ["--from", origin])
-
-
-def _shown(command: str) -> str:
-    return one_line(command)
-
-
-def _for_all(plans: Sequence[RefreshPlan]) -> Iterator[tuple[str, str]]:
-    changes = [change for plan in plans for change in plan.changes]
-    if len(plans) > 1 and not any(c.blocked or c.risk == "high" or c.lost for c in changes):
-        words = ["baselinekit", "refresh", *(_origin(plans[0]) or ["--all-failed"]), "--yes"]
-        yield "all of it", _shown(shlex.join(words))
-    yield "one by one", "baselinekit review (in a terminal)"
-    yield "by a program", "baselinekit review --json, then baselinekit review --decide FILE"
 
 
 def format_pending_json(proposal: RefreshProposal, offers: Mapping[Member, Offers]) -> str:

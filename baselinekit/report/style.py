@@ -13,10 +13,11 @@ _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How text is dressed. Whether colours are wanted is decided by whoever knows the terminal."""
+    """How a text is shown: colours and width as the terminal has them, `verbose` as the reader wants it."""
 
     colour: bool = False
     width: int = 100
+    verbose: bool = False
 
     def paint(self, text: str, colours: str) -> str:
         if not self.colour or not text or not colours:

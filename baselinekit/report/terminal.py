@@ -34,10 +34,10 @@ _MOST_OF_A_CODE = 5
 _SHOWN_OF_A_CODE = 3
 _NAMED = 6
 _FAULTS = ("failed", "error", "unscored")
-Tell = Callable[[Result, Style, bool], str]
+Tell = Callable[[Result, Style], str]
 
 
-def format_failures(report: Report, style: Style, verbose: bool = False, tell: Tell | None = None) -> str:
+def format_failures(report: Report, style: Style, tell: Tell | None = None) -> str:
     """All that did not pass, each as `tell` does. Of many errors with one code, as a service gives that is
     down, the first ones speak for the others."""
     wrong = [result for result in report.results if result.outcome in _FAULTS]
@@ -46,12 +46,12 @@ def format_failures(report: Report, style: Style, verbose: bool = False, tell: T
     more: dict[str, list[str]] = {}
     lines = []
     for result in wrong:
-        code = result.code if result.outcome == "error" and not verbose else None
+        code = result.code if result.outcome == "error" and not style.verbose else None
         told[code] += 1
         if code and errors[code] > _MOST_OF_A_CODE and told[code] > _SHOWN_OF_A_CODE:
             more.setdefault(code, []).append(one_line(result.id))
         else:
-            lines.append((tell or format_failure)(result, style, verbose) + "\n")
+            lines.append((tell or format_failure)(result, style) + "\n")
     for code, ids in more.items():
         names = ", ".join(ids[:_NAMED]) + (f" and {many(len(ids) - _NAMED, 'other')}" if ids[_NAMED:] else "")
         word = style.paint("ERROR  ", _OUTCOME_COLOURS["error"])
@@ -59,23 +59,23 @@ def format_failures(report: Report, style: Style, verbose: bool = False, tell: T
     return "".join(lines)
 
 
-def format_failure(result: Result, style: Style, verbose: bool = False) -> str:
+def format_failure(result: Result, style: Style) -> str:
     """One result that did not pass: what, where, and every difference. Ends with a line break."""
     lines = [*_heading(result, style)]
     lines += [f"  {visible(line)}" for line in describe_reason(result).splitlines()]
-    shown, left_out = blocks(result, fold=not verbose)
+    shown, left_out = blocks(result, fold=not style.verbose)
     if shown:
         lines.append("")
     lines += _difference_lines(shown, style)
     if left_out:
         lines.append(style.paint(f"  {describe_unshown(left_out)}", "dim"))
     lines += _drift(result, style)
-    if verbose and result.explanation:
+    if style.verbose and result.explanation:
         lines.append(style.paint("  explained", "dim"))
         lines += [f"    {one_line(line)}" for line in result.explanation[:_MOST_EXPLAINED]]
         more = len(result.explanation) - _MOST_EXPLAINED
         lines += [f"    … and {more:,} more lines"] if more > 0 else []
-    lines += [_note(note, style) for note in result.notes]
+    lines += [f"  {style.paint('note', 'yellow')} {cut_line(note)}" for note in result.notes]
     return log("\n".join(lines) + "\n")
 
 
@@ -125,10 +125,6 @@ def _drift(result: Result, style: Style) -> Iterator[str]:
         yield f"    … and {len(changed) - _MOST_DRIFTS} more"
     if commits:
         yield style.paint(f"    {commits}", "dim")
-
-
-def _note(note: str, style: Style) -> str:
-    return f"  {style.paint('note', 'yellow')} {cut_line(note)}"
 
 
 def format_warnings(report: Report, style: Style) -> str:
@@ -191,11 +187,11 @@ def format_judges(report: Report, style: Style) -> str:
     return log("".join(f"{line}\n" for line in told))
 
 
-def format_earlier(report: Report, style: Style, verbose: bool) -> str:
+def format_earlier(report: Report, style: Style) -> str:
     """How it did beside an earlier run, where somebody asked."""
     if report.earlier is None:
         return ""
     from baselinekit.report import earlier
 
-    told = earlier.format_earlier(report.earlier, verbose)
+    told = earlier.format_earlier(report.earlier, style.verbose)
     return log("".join(f"{style.paint(line, colours)}\n" for line, colours in told))

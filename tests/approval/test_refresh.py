@@ -420,11 +420,11 @@ def test_what_many_rows_have_lost_hides_nothing_behind_it(tmp_path: Path) -> Non
     here.says("a", {"rows": [{"id": n, "full_name": f"n{n}"} for n in range(30)], "total": 31})
     failed(here)
     proposal = here.propose()
-    told = format_refresh(proposal, [range(61)], Style(), False)
+    told = format_refresh(proposal, [range(61)], Style())
     assert '  body.rows[*].name  removed in 30 places, high risk\n    body.rows[0].name  - "n0"\n' in told
     assert "    … and 10 more (-v shows them)\n" in told
     assert "  body.total  another value, medium risk\n    - 30\n    + 31\n" in told
-    assert "places" not in format_refresh(proposal, [range(61)], Style(), True)
+    assert "places" not in format_refresh(proposal, [range(61)], Style(verbose=True))
 
 
 def test_the_lines_of_a_text_are_told_as_they_are(tmp_path: Path) -> None:
@@ -432,7 +432,7 @@ def test_the_lines_of_a_text_are_told_as_they_are(tmp_path: Path) -> None:
     here.put("a", 'status: 200\nbody: "<ul>\\n  - one\\n\\t-- two\\n</ul>\\n"\n')
     here.says("a", "<ul>\n  - 1\n\t-- 2\n</ul>\n")
     failed(here)
-    told = format_refresh(here.propose(), [range(1)], Style(), False)
+    told = format_refresh(here.propose(), [range(1)], Style())
     assert "    -   - one\n    - \\t-- two\n    +   - 1\n    + \\t-- 2\n    | </ul>\n" in told
 
 

@@ -97,7 +97,7 @@ def test_what_hangs_on_something_else_is_not_comparable_unless_one_says_so(part:
     )
     assert found.metrics == ()
     assert compare_runs(now, before, [part]).cases[0].verdict == "insufficient evidence"
-    assert f"--across {part}" in terminal.format_earlier(replace(now, earlier=found), Style(), False)
+    assert f"--across {part}" in terminal.format_earlier(replace(now, earlier=found), Style())
 
 
 def test_a_case_that_could_not_be_run_is_not_called_another_one() -> None:
@@ -210,5 +210,5 @@ def test_a_file_without_cases_is_refused(tmp_path: Path) -> None:
 
 
 def test_nothing_is_said_where_nobody_asked() -> None:
-    assert terminal.format_earlier(report(result("a", "+")), Style(), False) == ""
+    assert terminal.format_earlier(report(result("a", "+")), Style()) == ""
     assert Earlier("r", "s").tells_nothing

@@ -1,6 +1,7 @@
 """What an engineer reads after a failing compare."""
 
 import re
+from dataclasses import replace
 from unicodedata import combining, east_asian_width
 
 import pytest
@@ -62,7 +63,7 @@ FAILED  users-list  User list keeps its shape (critical)
   note ignore_fields[0] 'x' matched nothing
 """
     )
-    assert "    only with -v\n" in terminal.format_failure(failed, PLAIN, verbose=True)
+    assert "    only with -v\n" in terminal.format_failure(failed, replace(PLAIN, verbose=True))
 
 
 def test_another_commit_alone_is_told_in_one_line() -> None:
@@ -103,7 +104,7 @@ def test_what_repeats_along_an_array_is_told_once() -> None:
     assert "  body.users.*.name  missing in 20 of 20" in text
     assert text.count("missing") == 1
     assert "… and 19 more like it" in text
-    assert terminal.format_failure(failed, PLAIN, verbose=True).count("missing") == 20
+    assert terminal.format_failure(failed, replace(PLAIN, verbose=True)).count("missing") == 20
     assert "missing in 20 " in terminal.format_failure(result("a", "failed", *rows), PLAIN)
 
 
@@ -155,7 +156,7 @@ def test_nothing_from_outside_steers_the_terminal_or_the_runner() -> None:
     )
     run = report(nasty, result("p" + NASTY, "passed", notes=(NASTY,)), warnings=(NASTY,))
     for text in (
-        terminal.format_failure(nasty, PLAIN, verbose=True),
+        terminal.format_failure(nasty, replace(PLAIN, verbose=True)),
         terminal.format_warnings(run, PLAIN),
         terminal.format_results(run.results, PLAIN),
         terminal.format_summary(run, PLAIN),
@@ -278,7 +279,7 @@ def test_of_many_errors_with_one_code_the_first_speak_for_the_others() -> None:
         "ERROR   297 more with BK301: b3, b4, b5, b6, b7, b8 and 291 others (-v shows each)",
     ]
     assert many.endswith("(-v shows each)\n\n")
-    cases = terms.format_failures(report(*down(300)), PLAIN, False)
+    cases = terms.format_failures(report(*down(300)), PLAIN)
     assert cases.count("ERROR ") == 4
-    verbose = terminal.format_failures(report(*down(300)), PLAIN, verbose=True)
+    verbose = terminal.format_failures(report(*down(300)), replace(PLAIN, verbose=True))
     assert verbose.count("ERROR ") == 300

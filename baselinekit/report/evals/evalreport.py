@@ -14,10 +14,6 @@ from baselinekit.report.values import page, present
 from baselinekit.report.wording import collect_warnings
 from baselinekit.tree.paths import render as render_path
 
-# What an eval run comes to, as plain values: the report that people pass on. Counts, metrics, what
-# failed with what was expected and what came, and what to look at next.
-
-
 RATE = "pass rate"
 _MOST_SHOWN = 20
 _KINDS = ("capability", "regression")
@@ -28,6 +24,7 @@ _FAULTS = ("failed", "error", "unscored")
 def document(report: Report) -> dict[str, Json]:
     cases = [result for result in report.results if result.case is not None]
     suite = report.suite
+    skipped = [{"eval_id": one.id, "reason": one.reason} for one in cases if one.outcome == "skipped"]
     return {
         "eval_report": {
             "metadata": {
@@ -48,31 +45,29 @@ def document(report: Report) -> dict[str, Json]:
             **({"compared_to": EARLIER.write(report.earlier)} if report.earlier else {}),
             "failures": [failure(result) for result in cases if result.outcome in _FAULTS],
             **({"warnings": list(said)} if (said := collect_warnings(report)) else {}),
-            **_left_out(cases),
+            **({"skipped": skipped} if skipped else {}),
             "recommendations": recommendations(report),
         }
     }
 
 
-def _left_out(cases: Sequence[Result]) -> dict[str, Json]:
-    """The cases that nobody ran, and why."""
-    told = [{"eval_id": one.id, "reason": one.reason} for one in cases if one.outcome == "skipped"]
-    return {"skipped": told} if told else {}
-
-
 def summary(report: Report) -> dict[str, Json]:
     """The counts of all cases, and of each kind of case and of grader."""
     cases = [result for result in report.results if result.case is not None]
-    found = counted(cases)
-    found["by_category"] = {
-        kind: counted(of) for kind in _KINDS if (of := [one for one in cases if _kind(one) == kind])
+    document = counted(cases)
+    document["by_category"] = {
+        kind: counted(of)
+        for kind in _KINDS
+        if (of := [one for one in cases if one.case and one.case.eval_type == kind])
     }
-    found["by_grader"] = {
-        kind: _by_grader(of, kind)
-        for kind in _GRADERS
-        if (of := [one for one in cases if any(grade.kind == kind for grade in grades_of(one))])
-    }
-    return {"total_evals": found.pop("total"), **found, "complete": report.complete}
+    document["by_grader"] = {}
+    for kind in _GRADERS:  # a case counts once for each kind that it has, and passes if all of that kind do
+        own = ([grade for grade in grades_of(case) if grade.kind == kind] for case in cases)
+        graded = [grades for grades in own if grades]
+        passed = sum(all(g.outcome == "passed" for g in grades if g.required) for grades in graded)
+        if graded:
+            document["by_grader"][kind] = {"total": len(graded), "passed": passed}
+    return {"total_evals": document.pop("total"), **document, "complete": report.complete}
 
 
 def counted(results: Sequence[Result]) -> dict[str, Json]:
@@ -86,19 +81,6 @@ def counted(results: Sequence[Result]) -> dict[str, Json]:
     found["pass_rate"] = round(found["passed"] / ran, 3) if ran else None
     found["pass_rate_of_decided"] = round(found["passed"] / decided, 3) if decided else None
     return found
-
-
-def _by_grader(results: Sequence[Result], kind: str) -> dict[str, Json]:
-    """A case counts once for each kind of grader that it has, and passes if all of that kind do."""
-    passed = [
-        all(grade.outcome == "passed" for grade in grades_of(one) if grade.kind == kind and grade.required)
-        for one in results
-    ]
-    return {"total": len(results), "passed": sum(passed)}
-
-
-def _kind(result: Result) -> str:
-    return result.case.eval_type if result.case else ""
 
 
 def telling(result: Result) -> Attempt | None:
@@ -150,7 +132,17 @@ def failure(result: Result) -> dict[str, Json]:
         "file": result.file,
         "line": result.line,
         "attempts": [one.outcome for one in result.case.attempts] if result.case else [],
-        "graders": [_grade(grade) for grade in grades_of(result)],
+        "graders": [
+            {
+                "grader": grade.grader,
+                "kind": grade.kind,
+                "outcome": grade.outcome,
+                "score": grade.score,
+                **({"reason": grade.reason} if grade.reason else {}),
+                **({"details": grade.details} if grade.details else {}),
+            }
+            for grade in grades_of(result)
+        ],
     }
     if result.differences:
         details["differences"] = [
@@ -160,17 +152,6 @@ def failure(result: Result) -> dict[str, Json]:
     if attempt and attempt.output is not None and all("actual" not in one.details for one in attempt.grades):
         details["output"] = attempt.output
     return {"eval_id": result.id, "name": result.name, "reason": result.reason, "details": details}
-
-
-def _grade(grade: Grade) -> dict[str, Json]:
-    return {
-        "grader": grade.grader,
-        "kind": grade.kind,
-        "outcome": grade.outcome,
-        "score": grade.score,
-        **({"reason": grade.reason} if grade.reason else {}),
-        **({"details": grade.details} if grade.details else {}),
-    }
 
 
 def recommendations(report: Report) -> list[str]:
@@ -214,9 +195,6 @@ def _after_failure(result: Result) -> str:
             return f"{result.id}: {told}: {failing[0].reason or 'look at both'}"
     attempt = telling(result)
     return f"{result.id}: {(attempt.reason if attempt else '') or 'failed'}"
-
-
-# The report of an eval run for programs (`-o x.eval.json`).
 
 
 def render(report: Report) -> str:

@@ -37,21 +37,25 @@ def _page(judged: Judged) -> Iterator[str]:
     yield f"{markdown_text(cut_line(judged.gate.name))}: **{judged.state}**"
     yield from (f"> {markdown_text(cut_line(why))}" for why in _because(judged))
     yield from ("", "| Metric | Value | Threshold | Status |", "|--------|-------|-----------|--------|")
-    yield from (_row(metric) for metric in judged.metrics)
+    for metric in judged.metrics:
+        value = "not available" if metric.value is None else share(metric.value, metric)
+        least = "" if metric.threshold is None else _stated(metric.threshold)
+        yield f"| {metric.name} | {value} | {least} | {_word(metric)} |"
     for kind, title in _TITLES.items():
-        yield from _checks([one for one in judged.report.results if _kind(one) == kind], title)
+        yield from _checks(
+            [
+                one
+                for one in judged.report.results
+                if (one.case.eval_type if one.case else "regression") == kind
+            ],
+            title,
+        )
     advice = recommendations(judged.report)
     if advice:
         yield from ("", "### Recommendations", "")
         yield from (f"{n}. {advised(one)}" for n, one in enumerate(advice[:_MOST_ADVICE], 1))
         if len(advice) > _MOST_ADVICE:
             yield f"\n… and {len(advice) - _MOST_ADVICE:,} more"
-
-
-def _row(metric: Metric) -> str:
-    value = "not available" if metric.value is None else share(metric.value, metric)
-    least = "" if metric.threshold is None else _stated(metric.threshold)
-    return f"| {metric.name} | {value} | {least} | {_word(metric)} |"
 
 
 def share(value: float, metric: Metric | None = None) -> str:
@@ -81,10 +85,6 @@ def _because(judged: Judged) -> Iterator[str]:
     """Why a metric has no value, and why nobody can tell."""
     yield from (f"{one.name}: {one.why}" for one in judged.metrics if one.value is None and one.why)
     yield from judged.why
-
-
-def _kind(result: Result) -> str:
-    return result.case.eval_type if result.case else "regression"
 
 
 def _checks(results: Sequence[Result], title: str) -> Iterator[str]:
@@ -117,7 +117,7 @@ def _why(result: Result) -> Iterator[tuple[str, str]]:
     yield from ((label, markdown_code(cut_line(text, _LONGEST))) for label, text in told)
 
 
-def format_gate(judged: Judged, style: Style, verbose: bool = False) -> str:
+def format_gate(judged: Judged, style: Style) -> str:
     """A gate for the terminal: its metrics, why it is not met, and what did not pass."""
     word = "NOT MET" if judged.state == "not met" else judged.state.upper()
     found = [
@@ -127,8 +127,8 @@ def format_gate(judged: Judged, style: Style, verbose: bool = False) -> str:
     found += [f"  {_metric(metric, widest, style)}" for metric in judged.metrics]
     found += [f"  {style.paint('undecided', 'yellow')} {cut_line(why)}" for why in judged.why]
     wrong = [one for one in judged.report.results if one.outcome in _FAULTS]
-    most = len(wrong) if verbose else _MOST_NAMED
-    shown = wrong[:most] if judged.state != "met" or verbose else []
+    most = len(wrong) if style.verbose else _MOST_NAMED
+    shown = wrong[:most] if judged.state != "met" or style.verbose else []
     ids = min(_WIDEST, max((len(one_line(one.id)) for one in shown), default=0))
     for one in shown:
         reason = f"  {cut_line(one.reason)}" if one.reason else ""

@@ -134,20 +134,20 @@ def _text(value: Json) -> str:
     return value if isinstance(value, str) else encode(value, 2)
 
 
-def format_failures(report: Report, style: Style, verbose: bool) -> str:
+def format_failures(report: Report, style: Style) -> str:
     """All cases that did not pass, for the terminal."""
-    return terminal.format_failures(report, style, verbose, format_failure)
+    return terminal.format_failures(report, style, format_failure)
 
 
-def format_failure(result: Result, style: Style, verbose: bool) -> str:
+def format_failure(result: Result, style: Style) -> str:
     """One case that did not pass, for the terminal."""
-    told = terminal.format_failure(replace(result, explanation=()), style, verbose)
+    told = terminal.format_failure(replace(result, explanation=()), style)
     grades = grades_of(result)
     if result.differences and len(grades) < 2:
         return told
-    lines = list(format_grades(grades, style, not verbose, result.reason))
+    lines = list(format_grades(grades, style, not style.verbose, result.reason))
     for label, text in () if result.differences else evidence(result):
-        lines += _side(label, text, style, verbose)
+        lines += _side(label, text, style)
     attempts = result.case.attempts if result.case else ()
     if len(attempts) > 1:
         words = ", ".join(attempt.outcome for attempt in attempts)
@@ -156,8 +156,8 @@ def format_failure(result: Result, style: Style, verbose: bool) -> str:
     return told + log("".join(f"{line}\n" for line in lines))
 
 
-def _side(label: str, text: str, style: Style, verbose: bool) -> Iterator[str]:
-    most, longest = (_MOST_LINES_VERBOSE, _LONGEST_VERBOSE) if verbose else (_MOST_LINES, LONGEST)
+def _side(label: str, text: str, style: Style) -> Iterator[str]:
+    most, longest = (_MOST_LINES_VERBOSE, _LONGEST_VERBOSE) if style.verbose else (_MOST_LINES, LONGEST)
     shown = first_lines(text, most, longest) or ['""']
     word = style.paint(f"{label.lower():<8}", "green" if label == "Expected" else "red")
     yield f"    {word} {shown[0]}"
@@ -165,10 +165,10 @@ def _side(label: str, text: str, style: Style, verbose: bool) -> Iterator[str]:
     yield from (style.paint(f"             {line}", "dim") for line in shown[most:])
 
 
-def format_metrics(report: Report, style: Style, verbose: bool) -> str:
+def format_metrics(report: Report, style: Style) -> str:
     """The metrics that somebody asked for or that say something, with their intervals."""
     metrics = report.suite.metrics if report.suite else ()
-    lines = [_metric_line(metric, style) for metric in _worth(metrics, verbose)]
+    lines = [_metric_line(metric, style) for metric in _worth(metrics, style.verbose)]
     return log("".join(f"{line}\n" for line in lines))
 
 
@@ -222,11 +222,11 @@ _MOST_REASONS = 5
 _MOST_IDS = 3
 
 
-def format_skipped(report: Report, style: Style, verbose: bool) -> str:
-    """A line for each reason; `verbose`: one for each case."""
+def format_skipped(report: Report, style: Style) -> str:
+    """A line for each reason; for who wants it all, one for each case."""
     left_out = [one for one in report.results if one.outcome == "skipped" and not one.code and one.reason]
     word = style.paint("skipped", "yellow")
-    if verbose:
+    if style.verbose:
         return log("".join(f"{word}   {one_line(one.id)}: {cut_line(one.reason)}\n" for one in left_out))
     by_reason: dict[str, list[Result]] = {}
     for one in left_out:

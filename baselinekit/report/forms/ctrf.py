@@ -96,7 +96,7 @@ def _test(folder: str, result: Result, since: str | None) -> dict[str, Json]:
         test["retries"] = result.attempts - 1
     if message := _message(result):
         test["message"] = visible(message)
-    if trace := _trace(result):
+    if trace := "\n".join(map(visible, differences.lines(result))):
         test["trace"] = trace
     if result.verdict == "flaky":
         test["flaky"] = True
@@ -113,10 +113,6 @@ def _message(result: Result) -> str:
     if result.outcome == "failed" and number:
         return many(number, "difference")
     return describe_reason(result)
-
-
-def _trace(result: Result) -> str:
-    return "\n".join(map(visible, differences.lines(result)))
 
 
 def _milliseconds(started: str) -> int:

@@ -85,41 +85,27 @@ def _page(report: Report, page: _Page) -> str:
     last = ""
     if told < len(notable):
         last = f"\n*{len(notable) - told:,} more are not shown here: a comment has a limit.*\n"
-    return page.close(last + _next(notable))
-
-
-def _next(notable: list[Result]) -> str:
-    failed = [result for result in notable if result.outcome == "failed"]
-    if not failed:
-        return ""
-    seen = ", ".join(map(markdown_code, show_commands(failed)))
-    right = select_renewable(failed)
-    return f"\nTo see it: {seen}." + (
-        f" Right as it is now? {markdown_code(refresh_command(right))}\n" if right else "\n"
-    )
+    if failed := [result for result in notable if result.outcome == "failed"]:
+        right = select_renewable(failed)
+        last += f"\nTo see it: {', '.join(map(markdown_code, show_commands(failed)))}."
+        last += f" Right as it is now? {markdown_code(refresh_command(right))}\n" if right else "\n"
+    return page.close(last)
 
 
 def _table(results: list[Result]) -> str:
     whose = "case" if all(result.case is not None for result in results) else "baseline"
     lines = ["", f"| outcome | {whose} | what | where |", "|---|---|---|---|"]
-    lines += [_row(result) for result in results[:_MOST_ROWS]]
+    for result in results[:_MOST_ROWS]:
+        number, reason = count(result), describe_reason(result).partition("\n")[0]
+        what = many(number, "difference") if number else markdown_text(cut_line(reason, 160))
+        baseline = markdown_code(cut_line(result.id, _LONGEST_CELL))
+        if result.criticality:
+            baseline += f" ({markdown_text(result.criticality)})"
+        where = markdown_code(cut_line(format_place(result), _LONGEST_CELL))
+        lines.append(f"| {result.outcome} | {baseline} | {what} | {where} |")
     if len(results) > _MOST_ROWS:
         lines.append(f"| | | and {len(results) - _MOST_ROWS:,} more | |")
     return "\n".join(lines) + "\n"
-
-
-def _row(result: Result) -> str:
-    number = count(result)
-    what = (
-        many(number, "difference")
-        if number
-        else markdown_text(cut_line(_first_line(describe_reason(result)), 160))
-    )
-    baseline = markdown_code(cut_line(result.id, _LONGEST_CELL))
-    if result.criticality:
-        baseline += f" ({markdown_text(result.criticality)})"
-    where = markdown_code(cut_line(format_place(result), _LONGEST_CELL))
-    return f"| {result.outcome} | {baseline} | {what} | {where} |"
 
 
 def _section(result: Result, page: _Page, opened: bool) -> str:
@@ -170,10 +156,6 @@ def _sides(result: Result) -> list[str]:
         side += [f"  {line}" for line in lines[_MOST_LINES:]]
         sides.append("\n".join([f"@@ {cut_line(label)} @@", *side]))
     return sides
-
-
-def _first_line(text: str) -> str:
-    return text.partition("\n")[0]
 
 
 def _block_lines(block: Block) -> Iterator[str]:

@@ -114,18 +114,18 @@ def test_h67_what_comes_from_outside_is_escaped(form: str) -> None:
 
 
 def test_the_terminal_shows_what_was_expected_and_what_came() -> None:
-    shown = format_failure(case("a", "failed", reason="it differs"), Style(), False)
+    shown = format_failure(case("a", "failed", reason="it differs"), Style())
     assert "    expected olleh\n    actual   hello\n" in shown
-    nasty = format_failure(case("a", "failed", reason=NASTY, output=NASTY), Style(), True)
+    nasty = format_failure(case("a", "failed", reason=NASTY, output=NASTY), Style(verbose=True))
     assert "\x1b" not in nasty
     assert "\n::error" not in nasty
 
 
 def test_the_terminal_shows_the_metrics_that_tell_something() -> None:
-    shown = eval_metrics(many(), Style(), False)
+    shown = eval_metrics(many(), Style())
     assert "pass@1           0.880  (0.700 to 0.960, per case, n=25)  FAIL  at least 0.9" in shown
     once = suite(case("a"), metrics=(Metric("pass rate", 1.0), Metric("pass@1", 1.0), Metric("pass^3", 1.0)))
-    assert eval_metrics(once, Style(), False).split() == ["pass@1", "1.000"]
+    assert eval_metrics(once, Style()).split() == ["pass@1", "1.000"]
 
 
 def test_h67_a_suite_may_keep_the_details_to_itself() -> None:

@@ -42,7 +42,7 @@ def test_a_judge_shows_its_score_its_criteria_and_why_in_lines_that_fit() -> Non
 
 def test_without_v_each_of_several_graders_has_a_line() -> None:
     failed = case(Attempt(1, "failed", 0.0, (JUDGE, OPTIONAL)), outcome="failed", reason="no")
-    told = terms.format_failure(failed, PLAIN, verbose=False)
+    told = terms.format_failure(failed, PLAIN)
     assert "    failed   brief (code) 0.00, optional  it has 12 words\n" in told
     assert "accuracy" not in told
 
@@ -52,7 +52,7 @@ def test_why_an_attempt_could_not_be_judged_is_told_though_another_one_failed(ve
     error = Attempt(1, "error", None, (), "the judge answered in no form", "BK703")
     attempts = (error, Attempt(2, "passed", 1.0), Attempt(3, "failed", 0.0, (), "too long"))
     failed = case(*attempts, replace(error, number=4), outcome="failed", reason="too long")
-    told = terms.format_failure(failed, PLAIN, verbose).splitlines()
+    told = terms.format_failure(failed, replace(PLAIN, verbose=verbose)).splitlines()
     assert told[-2:] == [
         "    attempts  error, passed, failed, error",
         "      attempt 1 error: BK703 the judge answered in no form",

@@ -23,18 +23,18 @@ def of(*results: Result) -> Report:
 
 def test_each_reason_is_a_line_and_with_v_each_case() -> None:
     run = of(*(left_out(f"c{n}", "later") for n in range(5)), left_out("x", "no \x1b[2Jkey"))
-    assert eval_skipped(run, PLAIN, False).splitlines() == [
+    assert eval_skipped(run, PLAIN).splitlines() == [
         "skipped 5: later (c0, c1, c2, and 2 more)",
         "skipped 1: no \\x1b[2Jkey (x)",
     ]
-    assert eval_skipped(run, PLAIN, True).splitlines()[-1] == "skipped   x: no \\x1b[2Jkey"
-    assert len(eval_skipped(run, PLAIN, True).splitlines()) == 6
+    assert eval_skipped(run, replace(PLAIN, verbose=True)).splitlines()[-1] == "skipped   x: no \\x1b[2Jkey"
+    assert len(eval_skipped(run, replace(PLAIN, verbose=True)).splitlines()) == 6
 
 
 def test_of_many_reasons_some_are_told_and_the_others_counted() -> None:
     run = of(*(left_out(f"c{n}", f"reason {n}") for n in range(9)))
-    assert eval_skipped(run, PLAIN, False).splitlines()[-1] == "skipped … for 4 more reasons: -v"
-    assert eval_skipped(of(), PLAIN, False) == ""
+    assert eval_skipped(run, PLAIN).splitlines()[-1] == "skipped … for 4 more reasons: -v"
+    assert eval_skipped(of(), PLAIN) == ""
 
 
 def test_every_report_has_the_reason() -> None:
