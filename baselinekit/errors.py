@@ -97,7 +97,7 @@ class FirstOfEach:
             replace(
                 left,
                 message=f"… and {left.counts:,} more {self._called}{'s' * (left.counts > 1)} in this file",
-                hint="mend the first ones, and look again",
+                hint="fix the first ones, and look again",
             )
             for left in self._left.values()
         ]

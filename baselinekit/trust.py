@@ -87,7 +87,7 @@ class Trust:
                     Problem(
                         "BK402",
                         f"the secret {name} would go to {where}, which only the file names",
-                        f"name it yourself: --allow-host {host_of(where)}, or `hosts:` of the secret",
+                        f"allow it yourself: --allow-host {host_of(where)}, or `hosts:` of the secret",
                     )
                 )
 
@@ -146,7 +146,7 @@ def _must_be_named(where: str, address: str | None, what: str) -> Problem:
         )
     return Problem(
         "BK407",
-        f"{leads} is {what}, and in CI only what the configuration names is asked there",
+        f"{leads} is {what}, and in CI only what the configuration names may be reached there",
         f"name it in baselinekit.yaml, such as `variables: {{internal_url: {_short(where)}}}` (base_url, "
         "environments and allow_hosts count too; `capture --allow` does it), or pass --allow-host "
         f"{host_of(where)}",
@@ -178,7 +178,7 @@ def check_inside(root: str, path: str, shown: str) -> None:
     if os.path.commonpath([root, path]) != root:
         raise _outside(shown)
     if ".git" in os.path.relpath(path, root).lower().split(os.sep):
-        raise Refused(Problem("BK404", f"{shown} leads into .git", "keep what a file names outside it"))
+        raise Refused(Problem("BK404", f"{shown} leads into .git", "use a path outside .git"))
 
 
 def followed(
@@ -227,7 +227,7 @@ def _below(root: str, path: str, shown: str) -> str:
 
 
 def _outside(shown: str) -> Refused:
-    return Refused(Problem("BK404", f"{shown} leads out of the project", "keep what a file names inside it"))
+    return Refused(Problem("BK404", f"{shown} leads out of the project", "use a path inside the project"))
 
 
 def origin(url: str) -> str:
@@ -238,7 +238,7 @@ def origin(url: str) -> str:
         raise Refused(
             Problem(
                 "BK405",
-                "a URL does not say plainly where it leads",  # nor is it shown: it may hold a password
+                "a URL does not say unambiguously where it leads",  # nor is it shown: it may hold a password
                 "write http://host:port/path, with no user, blank, backslash or control character",
             )
         )

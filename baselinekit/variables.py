@@ -332,7 +332,7 @@ def _env_value(written: str, values: Mapping[str, str]) -> tuple[str, str]:
         match["name"] for match in pieces.finditer(value) if (match["name"] or "") not in ("", *values)
     ]
     if unknown:
-        return "", f"uses ${{{unknown[0]}}}, which no line above it defines"
+        return "", f"uses ${{{unknown[0]}}}, which no line before defines"
 
     def one(match: re.Match[str]) -> str:
         return values[match["name"]] if match["name"] else _ESCAPES.get(match["escaped"], match[0])

@@ -271,7 +271,7 @@ def test_a_base_without_a_configuration_grants_nothing_and_that_is_said(terminal
     pull = PullRequest(terminal, {"README": "x"}, {"baselinekit.yaml": GRANTS, "baselines/one.yaml": RUNS})
     done = pull.compare()
     assert done.returncode == 4, done.stderr
-    assert f"note: baselinekit.yaml is not there at {pull.base}: the defaults count" in done.stderr
+    assert f"note: baselinekit.yaml does not exist at {pull.base}: the defaults apply" in done.stderr
 
 
 def test_a_base_that_was_not_fetched_is_fetched(terminal: Console, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ MOMENTS = {
     "a year ends, half a world behind": ("2026-12-31T23:59:59Z", "<-12>12"),
     "clocks go forward": ("2027-03-28T00:59:59Z", _EUROPE),
     "clocks go back": ("2027-10-31T00:59:59Z", _EUROPE),
-    "the seconds of 32 bits are over": ("2038-01-19T03:14:07Z", "UTC0"),
+    "the seconds of 32 bits were used up": ("2038-01-19T03:14:07Z", "UTC0"),
 }
 CASES = ("compare-passes", "grade-queue")
 

@@ -138,7 +138,7 @@ The line itself is not shown.
 
 ## BK102
 
-**a key that is there twice**
+**a repeated key**
 
 Both lines are named: remove one of the two keys, for a reader silently takes the last.
 """

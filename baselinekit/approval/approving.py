@@ -37,12 +37,12 @@ def forbidden(plan: RefreshPlan, accepted: Collection[int], permit: Permit) -> P
     if lost and not permit.drop_placeholders:
         more = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
         what = f"{lost[0].text} at {render(lost[0].path)} would be lost{more}"
-        hint = "accept other parts (--path), mend it in the file, or pass --drop-placeholders"
+        hint = "accept other parts (--path), edit the file by hand, or pass --drop-placeholders"
         return Problem("BK533", what, hint)
     risky = [change for change in chosen if change.risk == "high"]
     if risky and not permit.high_risk:
         more = f", and {len(risky) - 1} more" if len(risky) > 1 else ""
-        what = f"{render(risky[0].path)} is a change of high risk ({_in_a_word(risky[0])}){more}"
+        what = f"{render(risky[0].path)} is a high-risk change ({_in_a_word(risky[0])}){more}"
         return Problem("BK532", what, "if it is meant, pass --allow-high-risk")
     return None
 

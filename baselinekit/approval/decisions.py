@@ -38,7 +38,7 @@ def decisions_in(
     if isinstance(document, dict) and document.keys() == {"decisions"}:
         document, at = document["decisions"], ("decisions",)
     if not isinstance(document, list):
-        what = "decisions are a list, or an object with the one key `decisions`"
+        what = "decisions must be a list, or an object with the single key `decisions`"
         raise InvalidInput(*place_problems(text, name, {0: [Problem("BK538", what, _LOOKS, at=at)]}))
     reading = _DecisionReader(plans, knows, permit)
     for n, one in enumerate(document):
@@ -48,7 +48,7 @@ def decisions_in(
     return {**_covered(plans, reading.decided), **reading.decided}
 
 
-_LOOKS = 'one looks like {"id": "users", "path": "body.name", "decision": "accept"}'
+_LOOKS = 'an example: {"id": "users", "path": "body.name", "decision": "accept"}'
 
 
 class _Wrong(Exception):
@@ -133,7 +133,7 @@ class _DecisionReader:
 def _checked(one: Json) -> Verb:
     """The verb of a decision that says what it must, and nothing else."""
     if not isinstance(one, dict):
-        raise _Wrong("a decision is an object", _LOOKS)
+        raise _Wrong("a decision must be an object", _LOOKS)
     for key, value in one.items():
         if key not in _KEYS:
             raise _Wrong(f"a decision has no key {key!r}", nearest(key, _KEYS) or ", ".join(_KEYS), key)

@@ -38,7 +38,7 @@ def kept(
         if seen is not None:
             pairs.append((baseline, seen))
         elif baseline.id in named:
-            what = f"{baseline.id} did not fail when it was last compared, so nothing of it is kept"
+            what = f"{baseline.id} did not fail when it was last compared, so no answer of it is kept"
             hint = f"{again(project, baseline)}, or refresh --replay"
             refusals.append(RefreshRefusal(baseline.id, baseline.source.file, Problem("BK530", what, hint)))
     return pairs
@@ -86,7 +86,7 @@ def _why_not(result: Result, baseline: Baseline | None) -> str:
     if baseline.baseline is None:
         return "it has no stored output here"
     if baseline.baseline.variants:
-        return "which of its variants was meant is not in a result file"
+        return "a result file does not say which of its variants was compared"
     return "its output is not in the file: it is over 1 MB" if result.resolved is ABSENT else ""
 
 

@@ -42,8 +42,8 @@ def plan_of(project: Project, baseline: Baseline, seen: Seen) -> RefreshPlan:
     changes = tuple(_checked(change, project, seen) for change in changes)
     changes += tuple(_noted(baseline, seen, len(changes)))
     if not changes:
-        what = f"{baseline.id} fails for what is no part of its output: {'; '.join(seen.unsettled)}"
-        raise InvalidInput(Problem("BK537", what, "change the rule, or mend the target"))
+        what = f"{baseline.id} fails for a reason outside its output: {'; '.join(seen.unsettled)}"
+        raise InvalidInput(Problem("BK537", what, "change the rule, or fix the target"))
     keys = {at: how.removeprefix("by ") for at, how in before.arrays.items() if how.startswith("by ")}
     wrong = tuple(_new_troubles(baseline, old, seen))
     if wrong:
@@ -175,7 +175,7 @@ def _checked(change: Change, project: Project, seen: Seen) -> Change:
     ):
         hidden = change.path
     if hidden is not None:
-        what = f"{render(hidden)} was masked when it was kept: nobody can approve what is not shown"
+        what = f"{render(hidden)} was masked when it was kept, and what is not shown cannot be approved"
         return replace(change, blocked=Problem("BK534", what, _MEND))
     for path, what in secrets_in(change.after, project.redactor, change.path):
         return replace(change, blocked=Problem("BK534", f"{render(path)} holds {what}", _MEND))
@@ -213,7 +213,7 @@ def _about_the_rules(before: Matcher, after: Baseline, words: Words) -> Iterator
         matcher = compile_baseline(after, words)
     except InvalidInput as error:
         if any(problem.code != "BK224" for problem in error.problems):
-            why = "what came back does not go with the rules"
+            why = "the new output does not fit the rules"
             raise InvalidInput(
                 *(replace(one, message=f"{why}: {one.message}") for one in error.problems)
             ) from None

@@ -49,7 +49,7 @@ def propose(project: Project, wanted: Wanted, context: RunContext) -> RefreshPro
         here = pending.ids(project.root)
         number = f"{len(here):,} answer{'s are' if len(here) != 1 else ' is'}"
         which = f" ({few(sorted(here))})" if here else ""
-        what = f"refresh what? {number} kept from failing compares{which}"
+        what = f"refresh which baselines? {number} kept from failed compares{which}"
         raise InvalidInput(Problem("BK508", what, "name ids or paths, or pass --all-failed"))
     with without_collector():
         chosen = select(_found(project, wanted.words), wanted.selection)
@@ -148,9 +148,11 @@ def _with_lines(plans: Sequence[RefreshPlan], root: str) -> list[RefreshPlan]:
 
 def _nothing(project: Project, chosen: Sequence[Baseline], wanted: Wanted) -> tuple[str, str]:
     if wanted.results is not None:
-        return f"nothing failed in {wanted.results[0]}", "there is nothing to take from it"
+        return f"nothing failed in {wanted.results[0]}", "it has no answer to accept"
     what = (
-        "nothing is kept of it" if len(chosen) == 1 else f"nothing is kept of these {len(chosen):,} baselines"
+        "no answer of it is kept"
+        if len(chosen) == 1
+        else f"no answers are kept of these {len(chosen):,} baselines"
     )
     asked = again(project, chosen[0]) if len(chosen) == 1 else "baselinekit compare"
     kept = sorted(pending.ids(project.root))

@@ -79,7 +79,7 @@ class Knows:
         """The placeholders that fit. A proposal must not spell out what is hidden, so for that it is a plain
         one."""
         if any(self._is_hidden(change) for _, change in members):
-            return [Offer(text, "what came back is not shown") for text in _FOR_WHAT_IS_HIDDEN]
+            return [Offer(text, "the new output is not shown") for text in _FOR_WHAT_IS_HIDDEN]
         return placeholders_for(members, self.words_of)
 
     def _is_hidden(self, change: Change) -> bool:

@@ -24,9 +24,9 @@ class StampOptions:
     """What is noted in the file of who approved it."""
 
     version: str | None = option(
-        metavar="TEXT", help="The version of what answered; else what git describes."
+        metavar="TEXT", help="The version of the target; the default is the output of git describe."
     )
-    by: str | None = option(metavar="WHO", help="Note who approved it.")
+    by: str | None = option(metavar="WHO", help="Record who approved it.")
     reason: str | None = option(metavar="TEXT", help="Note why.")
 
     def stamp(self, described: str | None) -> Stamp:
@@ -44,7 +44,7 @@ def parse_wanted(
 ) -> Wanted:
     """What the words and the options say. `results`: the name of a result file."""
     if results is not None and replay:
-        what = "--from and --replay are two answers to one question"
+        what = "--from and --replay cannot be combined"
         raise InvalidInput(Problem("BK508", what, "pass one"))
     selection = Selection(chosen.ids, chosen.tags, chosen.exclude_tags, chosen.expression)
     text = None

@@ -26,18 +26,20 @@ from baselinekit.suites.ratingfile import measured_file
 @dataclass(frozen=True)
 class CalibrateOptions:
     paths: tuple[str, ...] = argument(nargs=-1, type=click.Path())
-    suite: str | None = option(metavar="FILE", help="A suite; else PATHS, else the one in evals/.")
+    suite: str | None = option(
+        metavar="FILE", help="Use this suite; the default is PATHS, or the suite in evals/."
+    )
     as_json: bool = option("--json", is_flag=True, help="Print what was measured as JSON.")
     recording: RecordingOptions = including(RecordingOptions)
     project: ProjectOptions = including(ProjectOptions)
 
 
-@click.command(short_help="Measure how far judges agree with people.")
+@click.command(short_help="Measure how well judges agree with people.")
 @takes(CalibrateOptions)
 def calibrate(options: CalibrateOptions) -> int:
     """Ask each judge that has a calibration file about the outputs in it, which people have judged.
 
-    What comes of it is written beside the file, as x.measured.json, and every run says it from then on.
+    The result is written beside the file, as x.measured.json, and every run shows it from then on.
     """
     project = project_of(options.project)
     judges = judges_of(project.root, selection.load(project, options.paths, options.suite).cases)

@@ -40,7 +40,7 @@ class Kinds(click.Group):
         first = args[0]
         if first.split(" ")[0] == "curl":
             hint = "capture http takes the URL, -X, -H and -d of curl: capture http URL -H 'NAME: VALUE'"
-            raise InvalidInput(Problem("BK508", "a curl command is not read", hint))
+            raise InvalidInput(Problem("BK508", "curl commands are not supported", hint))
         if first not in self.commands and not first.startswith("-"):
             is_http = "://" in first or (first.isalpha() and first.isupper())
             args = ["http" if is_http else "from", *args]
@@ -49,7 +49,7 @@ class Kinds(click.Group):
 
 @click.group(cls=Kinds, short_help="Record a known-good output as a new baseline.")
 def capture() -> None:
-    """Replay once and record what comes back as a new baseline; with --repeat 3 also what varies.
+    """Replay once and record the output as a new baseline; --repeat 3 also learns what varies.
 
     \b
     baselinekit capture http GET http://127.0.0.1:8000/users --id users-list
@@ -65,7 +65,7 @@ def capture() -> None:
 def http(options: HttpOptions) -> int:
     """Send a request and record status, content-type and body of the answer.
 
-    URL is absolute, or begins with / where the project has a base_url.
+    URL is absolute, or begins with / if the project has a base_url.
     """
     project = project_of(options.project)
     current = recipes.http(options, project)
@@ -96,7 +96,7 @@ def skill(options: SkillOptions) -> int:
 @capture.command(short_help="A prompt: what a model answers.")
 @takes(PromptOptions)
 def prompt(options: PromptOptions) -> int:
-    """Ask a model what FILE says (a template with {{names}}) and record its answer."""
+    """Send the prompt in FILE (a template with {{names}}) to a model and record its answer."""
     project = project_of(options.project)
     name = recipes.slug(os.path.splitext(os.path.basename(options.file))[0])
     group = options.new.group or name
@@ -108,7 +108,7 @@ def prompt(options: PromptOptions) -> int:
 @capture.command(short_help="A program: its exit code and what it prints.")
 @takes(CommandOptions)
 def command(options: CommandOptions) -> int:
-    """Run a program (after --) and record how it ends and what it prints."""
+    """Run a program (after --) and record its exit code and what it prints."""
     project = project_of(replace(options.project, allow_exec=True))  # the operator has just typed its name
     argv = options.argv
     group = options.new.group or recipes.slug(os.path.basename(argv[0]))
@@ -122,13 +122,13 @@ def command(options: CommandOptions) -> int:
 @capture.command("from", short_help="Files that have a recipe and no output yet.")
 @takes(DraftOptions)
 def from_files(options: DraftOptions) -> int:
-    """Replay every baseline below PATHS that has a `current:` and no `baseline:`, and add what comes back."""
+    """Replay every file below PATHS that has a `current:` and no `baseline:`, and add the output."""
     project = project_of(options.project)
     named, loaded = project, load(project, options.paths)
     drafts = [draft for draft in loaded if draft.baseline is None]
     if not drafts and loaded:
-        what = "every baseline there has an output already: capture does not overwrite"
-        hint = "to take new answers over: baselinekit refresh PATH --replay"
+        what = "every baseline there already has an output, and capture does not overwrite"
+        hint = "to accept new answers: baselinekit refresh PATH --replay"
         raise InvalidInput(Problem("BK520", what, hint))
     if not drafts:
         hint = "a file needs an id and a `current:`"

@@ -37,13 +37,13 @@ class RuleOptions:
     tolerance: tuple[str, ...] = option(
         metavar="PATH=NUMBER",
         multiple=True,
-        help="How far a number may move; -0.3: only so far down, +2: only so far up, 5%: by a part.",
+        help="How far a number may move: 0.05 either way, -0.3 only down, +2 only up, 5% relative.",
     )
     fields: tuple[str, ...] = option(
         "--field",
         metavar="PATH=TYPE",
         multiple=True,
-        help="Another type below a path; semantic:METHOD for texts.",
+        help="Another type of comparison below a path; semantic:METHOD for texts.",
     )
     arrays: tuple[str, ...] = option(
         "--array",
@@ -53,17 +53,17 @@ class RuleOptions:
     )
     method: str | None = option(
         type=click.Choice(["judge", "words", "embedding", "lexical"]),
-        help="Texts by what they say: judge (facts), words (near-verbatim), embedding (topic).",
+        help="Compare texts by meaning: judge (facts), words (near-verbatim), embedding (topic).",
     )
     min_similarity: float | None = option(
         type=click.FloatRange(0, 1),
         metavar="0..1",
-        help="How alike they must be at least; makes the type semantic.",
+        help="The similarity that texts must reach; makes the type semantic.",
     )
     latency: tuple[str, ...] = option(
         metavar="LIMIT",
         multiple=True,
-        help="Fail over so many seconds (2.5), or times what the capture took (3x).",
+        help="Fail if it takes longer than this: seconds (2.5), or a multiple of the capture (3x).",
     )
 
 
@@ -71,11 +71,11 @@ class RuleOptions:
 class NewBaselineOptions:
     """What a new baseline is called, and how it is to be compared."""
 
-    id: str | None = option(metavar="ID", help="Its name; else made from what is asked.")
-    group: str | None = option(metavar="FOLDER", help="The folder below baselines/ that it goes to.")
+    id: str | None = option(metavar="ID", help="Its id; the default is made from the recipe.")
+    group: str | None = option(metavar="FOLDER", help="The folder below baselines/ to write it to.")
     name: str | None = option(help="A title for people.")
     description: str | None = option(help="What it protects.")
-    tags: tuple[str, ...] = option("--tag", multiple=True, help="A tag to select it by.")
+    tags: tuple[str, ...] = option("--tag", multiple=True, help="A tag, to select it by.")
     criticality: str | None = option(type=click.Choice(["critical", "high", "medium", "low"]))
     rules: RuleOptions = including(RuleOptions)
 
@@ -96,7 +96,10 @@ class StoringOptions:
     """How often it is asked, what may be stored, and what is printed of it."""
 
     placeholders: tuple[str, ...] = option(
-        "--placeholder", metavar="PATH=TEXT", multiple=True, help="Store <<any_uuid>> or the like at a path."
+        "--placeholder",
+        metavar="PATH=TEXT",
+        multiple=True,
+        help="Store a placeholder, such as <<any_uuid>>, at a path.",
     )
     repeat: int = option(
         type=click.IntRange(1, 1000),
@@ -105,12 +108,12 @@ class StoringOptions:
         metavar="N",
         help="Replay N times and store placeholders for what varies.",
     )
-    version: str | None = option(metavar="TEXT", help="The version of what is captured.")
+    version: str | None = option(metavar="TEXT", help="The version of the target.")
     allow_error_status: bool = option(is_flag=True, help="Store a 5xx answer as known-good.")
     allow_empty: bool = option(is_flag=True, help="Store an empty answer of a model.")
     allow_secrets: bool = option(is_flag=True, help="Store what looks like a secret.")
-    as_json: bool = option("--json", is_flag=True, help="Say what was captured as JSON.")
-    quiet: bool = option("-q", "--quiet", is_flag=True, help="Say nothing when all is well.")
+    as_json: bool = option("--json", is_flag=True, help="Print what was captured as JSON.")
+    quiet: bool = option("-q", "--quiet", is_flag=True, help="Print nothing on success.")
 
     @property
     def is_silent(self) -> bool:
@@ -135,19 +138,19 @@ class GradingOptions:
     scores: tuple[str, ...] = option(
         metavar="RUBRIC",
         multiple=True,
-        help="Have a model grade the answer: NAME=WHAT IS MEANT, again and again, or a FILE that says so.",
+        help="Have a model grade the answer: NAME=MEANING (can be repeated), or a FILE with the rubric.",
     )
-    scored_by: str | None = option(metavar="MODEL", help="The model that grades; else `judge`.")
+    scored_by: str | None = option(metavar="MODEL", help="The model that grades; the default is `judge`.")
 
 
 def allow_option() -> Any:
-    help = "Name the hosts that it asks in baselinekit.yaml, so that CI asks them too."
+    help = "Add its hosts to baselinekit.yaml, so that CI may send requests there too."
     return option(is_flag=True, help=help)
 
 
 def cost_option() -> Any:
     """Only what asks a model costs anything."""
-    what = "Fail over so many dollars (0.01), or times what the capture cost (2x)."
+    what = "Fail if it costs more than this: dollars (0.01), or a multiple of the capture (2x)."
     return option("--cost", metavar="LIMIT", multiple=True, help=what)
 
 
@@ -155,7 +158,7 @@ def collect_option(*parts: str) -> Any:
     return option(
         type=click.Choice(parts),
         multiple=True,
-        help="Store these, by their names, instead of the bare answer.",
+        help="Store these parts, by name, instead of the bare answer.",
     )
 
 
@@ -167,7 +170,10 @@ class HttpOptions:
         "-H", "--header", metavar="'NAME: VALUE'", multiple=True, help="A header to send."
     )
     data: str | None = option(
-        "-d", "--data", metavar="TEXT", help="The body: JSON where it is JSON; @FILE or @- reads it."
+        "-d",
+        "--data",
+        metavar="TEXT",
+        help="The body: sent as JSON if it is valid JSON; @FILE or @- reads it.",
     )
     form: tuple[str, ...] = option(metavar="NAME=VALUE", multiple=True, help="A form field.")
     params: tuple[str, ...] = option(
@@ -176,7 +182,9 @@ class HttpOptions:
     keep_headers: tuple[str, ...] = option(
         "--keep-header", metavar="NAME", multiple=True, help="A response header to store as well."
     )
-    redirects: int | None = option(type=click.IntRange(0, 20), help="Follow so many; the default is none.")
+    redirects: int | None = option(
+        type=click.IntRange(0, 20), help="How many redirects to follow; the default is none."
+    )
     timeout: float | None = option(type=float, metavar="SECONDS")
     allow: bool = allow_option()
     new: NewBaselineOptions = including(NewBaselineOptions)
@@ -188,7 +196,7 @@ class HttpOptions:
 class SkillOptions:
     skill_name: str = argument(metavar="NAME")
     params: tuple[str, ...] = option(
-        "--param", metavar="NAME=VALUE", multiple=True, help="A parameter; JSON where it is JSON."
+        "--param", metavar="NAME=VALUE", multiple=True, help="A parameter: read as JSON if it is valid JSON."
     )
     input: str = option(
         metavar="TEXT", default="{}", show_default=True, help="The input: JSON, or @FILE, or @-."
@@ -217,8 +225,8 @@ class PromptOptions:
         type=click.IntRange(1), metavar="TOKENS", help="How long the answer may be."
     )
     parse: str | None = option(type=click.Choice(["text", "json"]), help="Read the answer as JSON.")
-    json_mode: bool = option(is_flag=True, help="Have the server make it JSON, where it can.")
-    tools: str | None = option(metavar="FILE", help="The tools that it may call, in YAML or JSON.")
+    json_mode: bool = option(is_flag=True, help="Ask the server for JSON mode, if it has one.")
+    tools: str | None = option(metavar="FILE", help="The tools that the model may call, in YAML or JSON.")
     timeout: float | None = option(type=float, metavar="SECONDS")
     grading: GradingOptions = including(GradingOptions)
     collect: tuple[str, ...] = collect_option("text", "tool_calls")
@@ -232,10 +240,12 @@ class PromptOptions:
 @dataclass(frozen=True)
 class CommandOptions:
     argv: tuple[str, ...] = argument(nargs=-1, required=True, type=click.UNPROCESSED)
-    stdin: str | None = option(metavar="TEXT", help="What it reads: text, or @FILE, or @-.")
-    env: tuple[str, ...] = option(metavar="NAME=VALUE", multiple=True, help="A variable of its environment.")
+    stdin: str | None = option(metavar="TEXT", help="Its standard input: text, or @FILE, or @-.")
+    env: tuple[str, ...] = option(
+        metavar="NAME=VALUE", multiple=True, help="An environment variable of the program."
+    )
     files: tuple[str, ...] = option(
-        "--file", metavar="PATH", multiple=True, help="A file that it writes, to be compared too."
+        "--file", metavar="PATH", multiple=True, help="A file that it writes, compared as well."
     )
     parse: str | None = option(type=click.Choice(["text", "json"]), help="Read its output as JSON.")
     timeout: float | None = option(type=float, metavar="SECONDS")
@@ -262,7 +272,9 @@ def parse_rules(options: RuleOptions, cost: Sequence[str] = (), has_scores: bool
     if method is not None:
         rules["method"] = OLD_NAMES.get(method, method)
     elif kind == "semantic":
-        raise InvalidInput(Problem("BK206", "nothing says how texts are compared", f"--method: {_METHODS}"))
+        raise InvalidInput(
+            Problem("BK206", "it is not stated how texts are compared", f"--method: {_METHODS}")
+        )
     if options.min_similarity is not None:
         rules["min_similarity"] = options.min_similarity
     if options.ignore:
@@ -287,7 +299,7 @@ def _type(options: RuleOptions, has_scores: bool) -> str | None:
     stated = options.type
     is_semantic = options.method is not None or options.min_similarity is not None
     if is_semantic and stated not in (None, "semantic"):
-        what = f"--type {stated} compares no texts by what they say"
+        what = f"--type {stated} does not compare texts by meaning"
         raise InvalidInput(Problem("BK508", what, "leave out --type, or --method and --min-similarity"))
     return stated or ("semantic" if is_semantic else "numeric" if has_scores else None)
 
@@ -296,7 +308,7 @@ def _bound(text: str) -> dict[str, Json]:
     number = _NUMBER.fullmatch(text.strip())
     if number is None or (number["sign"] and number["percent"]):
         hint = "as in price=0.05, score=-0.3 or total=5%"
-        raise InvalidInput(Problem("BK508", f"--tolerance {text!r} is no number", hint))
+        raise InvalidInput(Problem("BK508", f"--tolerance {text!r} is not a number", hint))
     if number["percent"]:
         return {"rel": _number(number["digits"], lambda digits: float(digits) / 100)}
     name = {"-": "min_delta", "+": "max_delta", "": "abs"}[number["sign"]]
@@ -322,7 +334,9 @@ def _field(text: str, method: str | None) -> dict[str, Json]:
     """`exact`, or `semantic:judge`."""
     kind, _, how = text.partition(":")
     if kind not in _TYPES or (how and kind != "semantic"):
-        raise InvalidInput(Problem("BK508", f"--field: {text!r} is no type", f"one of {', '.join(_TYPES)}"))
+        raise InvalidInput(
+            Problem("BK508", f"--field: {text!r} is not a type", f"one of {', '.join(_TYPES)}")
+        )
     if kind != "semantic":
         return {"type": kind}
     how = OLD_NAMES.get(how, how)
@@ -330,7 +344,7 @@ def _field(text: str, method: str | None) -> dict[str, Json]:
         hint = f"one of {', '.join(PURPOSE)}"
         raise InvalidInput(Problem("BK508", f"--field: there is no method {how!r}", hint))
     if not how and method is None:
-        what = "--field: nothing says how texts are compared"
+        what = "--field: it is not stated how texts are compared"
         raise InvalidInput(Problem("BK206", what, f"semantic:METHOD, one of {_METHODS}"))
     return {"type": kind, "method": how} if how else {"type": kind}
 
@@ -339,7 +353,9 @@ def _limit(option: str, text: str, absolute: str) -> tuple[str, Json]:
     """`2.5` or `3x`."""
     digits, name = (text[:-1], "max_ratio") if text.endswith("x") else (text, absolute)
     if not re.fullmatch(r"\d+(\.\d+)?", digits):
-        raise InvalidInput(Problem("BK508", f"{option} {text!r} is no limit", "a number, or times: 2x"))
+        raise InvalidInput(
+            Problem("BK508", f"{option} {text!r} is not a limit", "a number, or a multiple: 2x")
+        )
     return name, _number(digits)
 
 
@@ -355,7 +371,7 @@ def execution_of(
         if options.scored_by:
             execution["scores"]["model"] = options.scored_by
     elif options.scored_by:
-        raise InvalidInput(Problem("BK508", "--scored-by grades nothing", "say by what: --scores RUBRIC"))
+        raise InvalidInput(Problem("BK508", "--scored-by needs something to grade by", "add --scores RUBRIC"))
     return execution
 
 

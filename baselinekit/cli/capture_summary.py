@@ -106,14 +106,14 @@ def offer(project: Project, recipes: Sequence[Recipe], allow: bool, options: Sto
         if allow or (not options.is_silent and _is_confirmed(origin)):
             written = name_origin(project.root, project.config_file, origin)
             if not options.is_silent:
-                screen.line(screen.safe_line(f"wrote {written}: CI asks it too"))
+                screen.line(screen.safe_line(f"wrote {written}: CI may send requests there too"))
         elif not options.is_silent:
-            what = f"note: in CI {origin} is asked only where baselinekit.yaml names it"
+            what = f"note: in CI {origin} gets requests only if baselinekit.yaml names it"
             how = f"`variables: {{internal_url: {origin}}}`"
             screen.line(screen.safe_line(f"{what}: capture --allow writes that, such as {how}"))
 
 
 def _is_confirmed(origin: str) -> bool:
     """One key, where somebody is there to press it."""
-    question = f"in CI {origin} has to be named in baselinekit.yaml: do that now?"
+    question = f"in CI {origin} must be named in baselinekit.yaml: add it now?"
     return screen.can_ask() and click.confirm(screen.safe_line(question), default=True)

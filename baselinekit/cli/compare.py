@@ -9,9 +9,9 @@ from baselinekit.cli.run_options import CompareOptions
 @click.command(short_help="Replay baselines and report what differs.")
 @takes(CompareOptions, "comparing")
 def compare(options: CompareOptions) -> int:
-    """Replay the baselines below PATHS (else those of the project) and compare what comes back.
+    """Replay the baselines below PATHS (default: all of the project) and compare the outputs.
 
-    What passes sets last_passed, what fails raises failure_count, in place. In CI nothing is written.
+    A pass updates last_passed in the file, a failure raises failure_count. In CI nothing is written.
 
     \b
     Exit code: 0 all passed, 1 a regression, 2 usage or an invalid file, 3 could not replay,

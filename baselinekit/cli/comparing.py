@@ -75,7 +75,7 @@ def _against(project: Project, context: RunContext, options: CompareOptions) -> 
         git = Git(context.clients.execute, project.root)
         return weakened.against(project, git, options.base, options.fail_on_weakened)
     if options.fail_on_weakened:
-        what = "--fail-on-weakened asks: weaker than what?"
+        what = "--fail-on-weakened needs a commit to compare with"
         raise InvalidInput(Problem("BK508", what, "add --base origin/main, or another commit"))
     return None
 
@@ -102,7 +102,7 @@ def _policy(project: Project, options: CompareOptions) -> ComparePolicy:
     record = record_policy(project, options.record)
     repeating = Repeating(options.repeat, options.min_pass_rate)
     if repeating.rate < 1 and repeating.times == 1:
-        what = "--min-pass-rate is a share of several replays"
+        what = "--min-pass-rate needs several replays"
         raise InvalidInput(Problem("BK508", what, "say how many: --repeat 5"))
     maxfail = 1 if options.first else options.maxfail
     explain = bool(options.verbose or options.outputs)
@@ -124,5 +124,5 @@ def _print(project: Project, report: Report, options: CompareOptions) -> None:
     screen.show(terminal.format_weakened(report, style))
     screen.line(terminal.format_summary(report, style))
     if report.exit_code != 130 and options.record is None and in_ci(os.environ):
-        screen.line(style.paint("CI: nothing is recorded in the files (--record does)", "dim"))
+        screen.line(style.paint("CI: nothing is recorded in the files (--record changes that)", "dim"))
     screen.next_commands(next_commands.after_compare(report, options.paths, project.folders, options.verbose))

@@ -66,28 +66,28 @@ class DemoOptions:
         "--dir", metavar="NAME", help="Where its files go.  [default: baselines-demo]"
     )
     serve: bool = option(
-        is_flag=True, help="Only the API and the model, until Ctrl-C, for commands of yours."
+        is_flag=True, help="Only start the API and the model, until Ctrl-C, for your own commands."
     )
     port: int | None = option(
         metavar="N",
         type=click.IntRange(0, 65535),
-        help="With --serve: which port, 0 being any that is free.  [default: 8080]",
+        help="With --serve: the port; 0 takes any that is free.  [default: 8080]",
     )
-    upgrade: bool = option(is_flag=True, help="With --serve: as they answer after their upgrade.")
+    upgrade: bool = option(is_flag=True, help="With --serve: start the upgraded versions.")
     color: str = color_option()
 
 
-@click.command(short_help="See it work in a minute, without a network.")
+@click.command(short_help="See it work in a minute, without network access.")
 @takes(DemoOptions)
 def demo(options: DemoOptions) -> None:
     """Start a small API and a small model on a free port of this machine, record what they answer, upgrade
-    them, and see what changed. Needs no network, no key and no configuration; the files stay for you to look
-    at.
+    them, and see what changed. Needs no network, no key and no configuration. The files are kept, so that
+    you can look at them.
 
     \b
-    baselinekit demo                     the whole story
-    baselinekit demo --serve             the two alone, at 127.0.0.1:8080, until Ctrl-C
-    baselinekit demo --serve --upgrade   the same after their upgrade
+    baselinekit demo                     the whole demo
+    baselinekit demo --serve             only the API and the model, at 127.0.0.1:8080, until Ctrl-C
+    baselinekit demo --serve --upgrade   the same, upgraded
     """
     style, port = screen.style_of(options.color), options.port
     if options.serve and options.folder is not None:
@@ -115,9 +115,9 @@ def _serve(style: Style, port: int, upgrade: bool) -> None:
         hint = f"baselinekit demo --serve --port {free}, or 0 for a free one"
         raise InvalidInput(Problem("BK508", f"port {port} of this machine {why}", hint)) from None
     with service:
-        screen.line(f"{style.paint(service.url, 'bold')} answers until Ctrl-C, on this machine alone")
+        screen.line(f"{style.paint(service.url, 'bold')} answers until Ctrl-C, on this machine only")
         screen.line(f"  an API    version {service.version}: {'  '.join(_ENDPOINTS)}")
-        screen.line(f"  a model   demo-{service.version}.0, as openai or anthropic; it asks for no key")
+        screen.line(f"  a model   demo-{service.version}.0, as openai or anthropic; no key needed")
         command = ["baselinekit", "capture", "http", "GET", f"{service.url}/health", "--id", "health"]
         screen.line(f"next, in another terminal: {shlex.join(command)}")
         with suppress(KeyboardInterrupt):
@@ -131,24 +131,28 @@ def _show(style: Style, service: Service, folder: str, color: str) -> None:
             _run(style, ["capture", "http", "GET", service.url + endpoint, "--id", name, *more], ["--quiet"])
         screen.line()
         screen.line(
-            "    Ids and times are new at every start: placeholders stand for them. Prices may move a little."
+            "    Ids and times are new at every start, so they get placeholders. Prices may change a little."
         )
         _step(
-            style, 2, "A model answers there as well. Guard a prompt, and a skill (a folder with a SKILL.md):"
+            style,
+            2,
+            "A model answers there as well. Record a prompt, and a skill (a folder with a SKILL.md):",
         )
         for words in _ASKED:
             _run(style, words, ["--quiet"])
-        _step(style, 3, "Do they still answer like that?")
+        _step(style, 3, "Are the answers still the same?")
         _run(style, ["compare"], ["--color", color])
         _step(
-            style, 4, "Both are upgraded: a field is renamed, a number becomes a text, prices move a little,"
+            style,
+            4,
+            "Both are upgraded: a field is renamed, a number becomes a string, prices change a little,",
         )
-        screen.line("   and the newer model says more. That its note is worded otherwise is allowed.")
+        screen.line("   and the newer model says more. Its note is worded differently, which is allowed.")
         service.upgrade()
         _run(style, ["compare"], ["--color", color])
-    _step(style, 5, "What was recorded are files to read, edit and commit:")
+    _step(style, 5, "The baselines are files that you can read, edit and commit:")
     _excerpt(style, os.path.join(folder, "baselines"))
-    _step(style, 6, "That API has ended with the demo. On one of your own:")
+    _step(style, 6, "The demo's API has stopped. With an API of your own:")
     screen.line("    baselinekit capture http GET http://127.0.0.1:8000/users --id users")
     screen.line("    baselinekit compare")
 
@@ -157,8 +161,8 @@ def _make(folder: str, url: str) -> None:
     """A fresh folder; one that an earlier demo made is replaced, any other is left alone."""
     if os.path.exists(folder):
         if not os.path.exists(os.path.join(folder, _MARKER)):
-            what = f"{folder} is there already, and no demo made it"
-            raise InvalidInput(Problem("BK508", what, "name another: --dir NAME"))
+            what = f"{folder} already exists, and was not made by the demo"
+            raise InvalidInput(Problem("BK508", what, "choose another: --dir NAME"))
         shutil.rmtree(folder)
     texts = {
         _MARKER: "The next demo may remove this folder.\n",

@@ -45,8 +45,8 @@ _MOST_CODES = 3
 @dataclass(frozen=True)
 class DoctorOptions:
     paths: tuple[str, ...] = argument(nargs=-1, type=click.Path())
-    ci: bool = option(is_flag=True, help="Also say what a run would be allowed, and by whom.")
-    probe_judges: bool = option(is_flag=True, help="Ask each judge about texts whose verdict is known.")
+    ci: bool = option(is_flag=True, help="Also print what a run may do, and who allows it.")
+    probe_judges: bool = option(is_flag=True, help="Test each judge on texts whose verdict is known.")
     as_json: bool = option("--json", is_flag=True, help="Print the findings as JSON.")
     project: ProjectOptions = including(ProjectOptions)
 
@@ -54,13 +54,13 @@ class DoctorOptions:
 @click.command(short_help="Check every file and rule without replaying anything.")
 @takes(DoctorOptions)
 def doctor(options: DoctorOptions) -> int:
-    """Check the configuration, and every baseline, eval case, suite and gate below PATHS (else the
-    project's), without any request.
+    """Check the configuration, and every baseline, eval case, suite and gate below PATHS (default: all of
+    the project), without sending a request.
 
     \b
     Exit code: 0 the files are in order, 2 something in them would stop a
-    compare or a run, 3 a judge failed a probe. What only lacks a permission or
-    a value is a note: who runs it may give it.
+    compare or a run, 3 a judge failed a probe. A missing permission or value
+    is only a note, because whoever runs it can supply it.
     """
     project = project_of(options.project)
     if options.probe_judges:
@@ -105,7 +105,9 @@ def _print(findings: Findings, project: Project, ci: bool) -> None:
     listed = f"{', '.join(counts[:-1])}{' and ' if counts[1:] else ''}{counts[-1]}"
     screen.line(f"{listed} {verb} in order{drafts}")
     if refused := sorted({note.code for note in findings.notes} & _REFUSALS):
-        screen.line(f"as it is granted now, a run of them all is refused (exit 4): {', '.join(refused)}")
+        screen.line(
+            f"with the current permissions, a run of all of them is refused (exit 4): {', '.join(refused)}"
+        )
         screen.next_commands(explain_commands(refused[:1]))
 
 
@@ -136,15 +138,15 @@ def _allowed(project: Project) -> list[str]:
     most = project.ceilings
     return [
         f"requests go to {where}",
-        f"in CI, in private networks only to what is named, cloud metadata by its address: {named}",
-        f"a file may ask for: timeout {most.timeout} s, max_body {most.max_body:,}, retries {most.retries}, "
+        f"in CI, private networks and cloud metadata only where named here (metadata by address): {named}",
+        f"a file may set: timeout {most.timeout} s, max_body {most.max_body:,}, retries {most.retries}, "
         f"redirects {most.redirects}{'' if most.verify else ', verify: false'}",
         f"secrets ({secrets}) go to {', '.join(sorted(origins)) or 'no origin'}",
         f"commands named in {by_config}: {commands}; {other}",
         *(
             [
-                f"full grants: with {full} a file runs any code, by the words that it gives them "
-                "or the files that they find beside it"
+                f"full grants: with {full} a file can run any code, through the arguments it passes "
+                "or the files beside it"
             ]
             if full
             else []
@@ -233,7 +235,7 @@ def _print_probes(probes: Sequence[Probed], judges: Sequence[str], mask: Mask) -
     for judge in judges:
         own = [one for one in probes if one.judge == judge]
         right = sum(one.holds for one in own)
-        screen.line(screen.safe_line(f"{judge}: {right} of {len(own)} probes as they should be"))
+        screen.line(screen.safe_line(f"{judge}: {right} of {len(own)} probes judged correctly"))
         for one in own:
             word = "ok  " if one.holds else "FAIL"
             outcome = "unreadable" if one.grade.code == "BK640" else one.grade.outcome
@@ -242,4 +244,4 @@ def _print_probes(probes: Sequence[Probed], judges: Sequence[str], mask: Mask) -
             why = f"  ({clipped(one.grade.reason, _LONGEST_REASON, mask)})" if has_reason else ""
             screen.line(screen.safe_line(line) + screen.safe_line(why))
         if right < len(own):
-            screen.line(screen.safe_line(f"  do not trust what {judge} says: ask a stronger model"))
+            screen.line(screen.safe_line(f"  do not trust what {judge} says: use a stronger model"))

@@ -26,10 +26,10 @@ class ExplainOptions:
 @click.command(short_help="Say what an error code means, or how a baseline is compared.")
 @takes(ExplainOptions)
 def explain(options: ExplainOptions) -> None:
-    """Say what an error code such as BK101 means and how to mend it.
+    """Say what an error code such as BK101 means and how to fix it.
 
-    With the id of a baseline: what is asked, from where each rule's path starts, how each array is
-    compared, and which values placeholders stand for.
+    With the id of a baseline: what is requested, where the path of each rule starts, how each array is
+    compared, and which values the placeholders accept.
     """
     what = options.what
     code = meaning_of(what)
@@ -37,7 +37,7 @@ def explain(options: ExplainOptions) -> None:
         screen.line(f"{what.upper()}: {code.title}\n\n{code.text}")
         return
     if what.upper().startswith("BK") and what[2:].isdigit():
-        hint = "the codes stand at the start of messages"
+        hint = "codes are at the start of messages"
         raise InvalidInput(Problem("BK508", f"there is no code {what}", hint))
     from baselinekit.cli.clients import real_context
     from baselinekit.cli.models import with_models

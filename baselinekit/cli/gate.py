@@ -47,7 +47,7 @@ _FORMS: dict[str, Callable[[Sequence[Judged]], str]] = {
     ".json": format_gates_json,
     ".md": format_gates_markdown,
 }
-_RESUME = "baselinekit gate --phase plan.yaml --resume, or leave it out where there are results"
+_RESUME = "baselinekit gate --phase plan.yaml --resume, or leave it out if there are results"
 _HINT = "baselinekit gate results.json --preset staging, or --phase plan.yaml"
 
 
@@ -58,37 +58,35 @@ class GateOptions:
         type=click.Choice(list(PRESETS)), help="The usual thresholds of pass@1, pass@3, pass^3."
     )
     required: tuple[str, ...] = option(
-        "--require", multiple=True, metavar="METRIC>=X", help="Such as 'pass@1>=0.85'; again and again."
+        "--require", multiple=True, metavar="METRIC>=X", help="Such as 'pass@1>=0.85'; can be repeated."
     )
     required_pass_rate: float | None = option(
-        type=click.FloatRange(0, 1), metavar="X", help="The share of cases that has to pass."
+        type=click.FloatRange(0, 1), metavar="X", help="The share of cases that must pass."
     )
     phases: tuple[str, ...] = option(
         "--phase", metavar="FILE", multiple=True, help="The eval steps of a phase: a plan."
     )
     triggers: tuple[str, ...] = option("--trigger", metavar="FILE", multiple=True, help="An eval_trigger.")
     phase_id: str | None = option(
-        metavar="ID", help="For {phase_id} in the path of a report; else that of the run."
+        metavar="ID", help="The {phase_id} in the path of a report; the default is the id of the run."
     )
     categories: tuple[str, ...] = option(
         "--category", multiple=True, help="Only capability, regression, or a category."
     )
     tags: tuple[str, ...] = option("--tag", multiple=True, help="Only cases with one of these tags.")
-    partial: bool = option(
-        is_flag=True, help="Judge a run that was narrowed (-k, --id, --lf) as if it were all."
-    )
-    warn: bool = option(is_flag=True, help="Block nothing: say it, and exit 0.")
+    partial: bool = option(is_flag=True, help="Judge a narrowed run (-k, --id, --lf) as if it were complete.")
+    warn: bool = option(is_flag=True, help="Only warn: exit 0 even if a gate is not met.")
     attempts: int | None = option(
-        type=click.IntRange(1, 1000), help="When it runs a suite: so many of each case."
+        type=click.IntRange(1, 1000), help="When it runs a suite: attempts per case."
     )
     jobs: int | None = jobs_option("When it runs a suite: how many at once.")
-    resume: bool = option(is_flag=True, help="When it runs a suite: go on where the last run was stopped.")
+    resume: bool = option(is_flag=True, help="When it runs a suite: continue where the last run stopped.")
     outputs: tuple[str, ...] = option(
-        "-o", metavar="PATH", multiple=True, help="Write what became of it: x.md, x.json."
+        "-o", metavar="PATH", multiple=True, help="Write a report: x.md, x.json."
     )
     as_json: bool = option("--json", is_flag=True, help="Print it as JSON instead of text.")
-    quiet: bool = option("-q", "--quiet", is_flag=True, help="Only the last line.")
-    verbose: bool = option("-v", "--verbose", is_flag=True, help="Every case that did not pass.")
+    quiet: bool = option("-q", "--quiet", is_flag=True, help="Print only the last line.")
+    verbose: bool = option("-v", "--verbose", is_flag=True, help="Also print every case that did not pass.")
     recording: RecordingOptions = including(RecordingOptions)
     project: ProjectOptions = including(ProjectOptions)
     color: str = color_option()
@@ -106,13 +104,13 @@ def _is_plan(path: str) -> bool:
     return path.lower().endswith(_PLANS)
 
 
-@click.command(short_help="Say whether a run is good enough to go on.")
+@click.command(short_help="Decide whether a run is good enough to go on.")
 @takes(GateOptions)
 def gate(options: GateOptions) -> int:
     """Judge RESULTS, the files that `run -o x.json` or `compare -o x.json` wrote; - is standard input.
 
-    A gate of a plan (--phase, --trigger) runs its suite, unless there are RESULTS. What is as large as its
-    threshold reaches it; a metric that is not available does not.
+    A gate of a plan (--phase, --trigger) runs its suite, unless RESULTS are given. A value equal to its
+    threshold meets it; a metric that is not available does not.
 
     \b
     Exit code: 0 met, or not blocking; 1 not met; 2 usage or an invalid file; 3 undecided: something
@@ -120,7 +118,9 @@ def gate(options: GateOptions) -> int:
     """
     for path in options.outputs:
         if os.path.splitext(path)[1].lower() not in _FORMS:
-            raise InvalidInput(Problem("BK503", f"the ending of {path!r} says no form", "x.md or x.json"))
+            raise InvalidInput(
+                Problem("BK503", f"the ending of {path!r} is not that of a report", "x.md or x.json")
+            )
         check_place(path)
     return _Gating(project_of(options.project), options).run()
 
@@ -264,7 +264,7 @@ class _Gating:
         if lasting is not None and lasting.taken:  # its reports are kept already
             number = len(report.results)
             cases = "its one case is" if number == 1 else f"its {number:,} cases are"
-            self.notes.append(f"{one.name} was finished before: {cases} taken from there")
+            self.notes.append(f"{one.name} had already finished: {cases} reused")
             return report
         report, kept = keep_run(project, suite, report)
         self.notes += [f"kept: {delivery.describe_files(kept)}"] if kept else []
@@ -347,5 +347,5 @@ def _verdict(judged: Sequence[Judged], style: Style) -> str:
     if blocking:
         return f"{style.paint('blocked', 'bold red')}: {states}"
     if unmet:
-        return f"{style.paint('warning', 'yellow')}: {states}; it blocks nothing"
+        return f"{style.paint('warning', 'yellow')}: {states}; it does not block"
     return style.paint("go on", "green") + f": {len(judged)} gate{'s' * (len(judged) > 1)} met"

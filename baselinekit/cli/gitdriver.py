@@ -35,7 +35,7 @@ class GitTextconvOptions:
 def git_merge(options: GitMergeOptions) -> int:
     """Merge three versions of a file into the second, as git's merge drivers do.
 
-    Exit code: 0 merged, otherwise the number of conflicts, which stand in the file.
+    Exit code: 0 merged, otherwise the number of conflicts, which are marked in the file.
     """
     files = options.base, options.ours, options.theirs
     name = options.name
@@ -48,7 +48,7 @@ def git_merge(options: GitMergeOptions) -> int:
         wrong = recordmerge.reads(options.ours.read_bytes(), name)
         if not wrong or any(recordmerge.reads(data, name) for data in before[1:]):
             return 0
-        screen.line(f"baselinekit: the two sides went together, but: {screen.safe(wrong)}", err=True)
+        screen.line(f"baselinekit: the two sides were merged, but: {screen.safe(wrong)}", err=True)
         return 1
     if finished > _CONFLICTS_AT_MOST:  # no text, say: ours stays, and git says that it is in conflict
         return 1

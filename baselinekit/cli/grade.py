@@ -45,40 +45,47 @@ _MOST_NAMED = 5
 class GradeOptions:
     cases: tuple[str, ...] = argument(nargs=-1, metavar="[CASE|KEY]...")
     rater: str | None = option(
-        "--as", metavar="NAME", help="Who rates; else BASELINEKIT_RATER, or your login name."
+        "--as", metavar="NAME", help="Who rates; the default is BASELINEKIT_RATER, or your login name."
     )
     value: str | None = option(metavar="VALUE", help="Enter this rating: 4, Pass, '4 5 3', '2 > 1 > 3'.")
     note: str = option(metavar="TEXT", default="", help="With --value: why.")
-    change: bool = option(is_flag=True, help="With --value: in place of what you said before.")
-    listed: bool = option("--list", is_flag=True, help="What is in the queue, also what is settled.")
+    change: bool = option(is_flag=True, help="With --value: replace your earlier rating.")
+    listed: bool = option("--list", is_flag=True, help="List the queue, including what is settled.")
     as_json: bool = option("--json", is_flag=True, help="The queue as JSON.")
     export: str | None = option(
-        metavar="FILE", help="Write the queue to a file; with --as a form to fill in."
+        metavar="FILE", help="Write the queue to a file; with --as, a form to fill in."
     )
-    imported: str | None = option("--import", metavar="FILE", help="Take in a file of ratings; - reads it.")
-    finish: str | None = option(metavar="RESULTS", help="Complete a result file by what people said since.")
+    imported: str | None = option(
+        "--import", metavar="FILE", help="Import a file of ratings; - reads standard input."
+    )
+    finish: str | None = option(
+        metavar="RESULTS", help="Complete a result file with the ratings given since."
+    )
     outputs: tuple[str, ...] = option(
-        "-o", metavar="PATH", multiple=True, help="With --finish: write there, not back."
+        "-o",
+        metavar="PATH",
+        multiple=True,
+        help="With --finish: write to this file instead of back to the same one.",
     )
-    drop: bool = option(is_flag=True, help="Take items out of the queue that nobody has rated.")
+    drop: bool = option(is_flag=True, help="Remove items that nobody has rated from the queue.")
     project: ProjectOptions = including(ProjectOptions)
     color: str = color_option()
 
 
-@click.command(short_help="Rate outputs that wait for people.")
+@click.command(short_help="Rate outputs that wait for human grading.")
 @takes(GradeOptions)
 def grade(options: GradeOptions) -> int:
-    """Go through the outputs that wait for a person, one after the other. Each rating is kept at once.
+    """Go through the outputs that wait for a person, one by one. Each rating is saved immediately.
 
-    A run does not wait for people: the case is unscored until enough of them have rated it, and agree.
+    A run does not wait for people: a case is unscored until enough of them have rated it and agree.
 
     \b
-    baselinekit grade                                 all that waits for you
-    baselinekit grade --list                          what waits, and how far it is
+    baselinekit grade                                 everything that waits for you
+    baselinekit grade --list                          what waits, with its ratings so far
     baselinekit grade greeting --as ada --value 4     one rating, without questions
     baselinekit grade --export ada.yaml --as ada      a form to send to somebody
     baselinekit grade --import ada.yaml
-    baselinekit grade --finish results.json           the run, with what was said since
+    baselinekit grade --finish results.json           complete the run with the ratings
 
     \b
     Exit code: 0 done, 2 usage or an invalid file, 3 something still waits, 5 nothing selected,
@@ -90,7 +97,9 @@ def grade(options: GradeOptions) -> int:
         if getattr(options, name) not in (None, False)
     ]
     if len(deeds) > 1 or (options.as_json and deeds not in ([], ["listed"])):
-        raise InvalidInput(Problem("BK508", "these options are two things to do", "do one after the other"))
+        raise InvalidInput(
+            Problem("BK508", "these options cannot be combined", "run the command once for each")
+        )
     grading = _Grading(Queue(project_of(options.project), clock()), options)
     if not deeds and not options.as_json and screen.can_ask():
         return grading.ask()
@@ -118,7 +127,7 @@ class _Grading:
         try:
             return check_rater(name if name is not None else getpass.getuser())
         except (KeyError, OSError):  # in a container nobody may have a name
-            raise InvalidInput(Problem("BK744", "nobody has said who rates", "add --as NAME")) from None
+            raise InvalidInput(Problem("BK744", "it is not known who rates", "add --as NAME")) from None
 
     def list_queue(self) -> int:
         """Without a terminal nobody can be asked: what waits, and how to enter it."""
@@ -148,7 +157,7 @@ class _Grading:
         """One rating, as a script gives it."""
         options = self.options
         if not (options.rater or os.environ.get("BASELINEKIT_RATER")):
-            raise InvalidInput(Problem("BK744", "nobody has said who rates", "add --as NAME"))
+            raise InvalidInput(Problem("BK744", "it is not known who rates", "add --as NAME"))
         rater = self._rater()
         if len(options.cases) != 1:
             raise InvalidInput(Problem("BK508", "--value is for one case", "name it: baselinekit grade CASE"))
@@ -192,7 +201,7 @@ class _Grading:
             return 0
         write_text(name, text, self.queue.project.root)
         count = many(len(standings), "item")
-        screen.line(f"written {screen.safe_line(name)}: {count}")
+        screen.line(f"wrote {screen.safe_line(name)}: {count}")
         if rater is not None:
             screen.next_commands(
                 [f"fill in each `value:`, then baselinekit grade --import {shlex.quote(name)}"]

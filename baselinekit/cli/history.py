@@ -28,22 +28,22 @@ class HistoryOptions:
     ids: tuple[str, ...] = argument(nargs=-1, metavar="[ID]...", shell_complete=complete_ids)
     last: int | None = option(type=click.IntRange(1), metavar="N", help="Only the last N runs.")
     as_json: bool = option("--json", is_flag=True, help="Print it as JSON.")
-    html: str | None = option("-o", "--html", metavar="PATH", help="Write it as a page of its own.")
+    html: str | None = option("-o", "--html", metavar="PATH", help="Write it as an HTML page.")
     imported: tuple[str, ...] = option(
-        "--import", metavar="FILE", multiple=True, help="Take in the result file of a run elsewhere."
+        "--import", metavar="FILE", multiple=True, help="Import the result file of a run made elsewhere."
     )
-    verbose: bool = option("-v", "--verbose", is_flag=True, help="Also what always passed.")
+    verbose: bool = option("-v", "--verbose", is_flag=True, help="Also baselines that always passed.")
     config: str | None = option(
-        metavar="FILE", help="The configuration; else the nearest baselinekit.yaml upward."
+        metavar="FILE", help="The configuration; the default is the nearest baselinekit.yaml, here or above."
     )
     color: str = color_option()
 
 
-@click.command(short_help="How the baselines did in earlier runs.")
+@click.command(short_help="Show how the baselines did in earlier runs.")
 @takes(HistoryOptions)
 def history(options: HistoryOptions) -> int:
-    """Pass rate, flips between pass and failure, the last regression, and how long it took, of every baseline
-    that did not always pass; or of those with these IDs (globs) all that is known.
+    """Show pass rate, flips between pass and failure, the last regression and the duration of every baseline
+    that did not always pass; for IDs (globs), everything that is known about them.
 
     Every compare keeps its results in .baselinekit/results/: the last 200 runs, and at most 200 MB.
     """
@@ -58,7 +58,7 @@ def history(options: HistoryOptions) -> int:
     runs = past.load(project.root, options.ids, options.last)
     if options.html:
         write_text(options.html, render_history(runs), project.root)
-        screen.line(f"written {screen.safe_line(options.html)}", err=options.as_json)
+        screen.line(f"wrote {screen.safe_line(options.html)}", err=options.as_json)
     if options.as_json:
         screen.show_json(format_history_json(runs))
     elif not options.html:

@@ -19,10 +19,10 @@ from baselinekit.suites.scaffold import SKILL, SKILLS, scaffold
 from baselinekit.workflow import gitsetup
 
 _CONFIG = """\
-# baselinekit.yaml: the nearest one upward from where you are counts; its folder is the project.
+# baselinekit.yaml: the nearest one, in your folder or above, is used; its folder is the project.
 version: 1
 
-# Where requests go; a baseline names only the endpoint. --base-url or BASELINEKIT_BASE_URL go before it.
+# Where requests go; a baseline names only the endpoint. --base-url and BASELINEKIT_BASE_URL take precedence.
 {base_url}
 
 # Values for {{{{name}}}} in recipes. A secret is sent and never stored or shown.
@@ -30,7 +30,7 @@ version: 1
 #   user: ada
 #   token: {{from_env: API_TOKEN, secret: true}}
 
-# The same baselines against other places: baselinekit compare --environment staging
+# The same baselines in other environments: baselinekit compare --environment staging
 # environments:
 #   staging:
 #     base_url: https://staging.example.com
@@ -39,19 +39,19 @@ version: 1
 # placeholders:
 #   order_no: 'ORD-\\d{{8}}'
 
-# Programs and skills that baselines may run, by the name that they use
+# Programs and skills that baselines may run, by name
 # commands:
 #   mytool: [python, -P, -m, mytool]
 # skills:
 #   code-review: {{command: [python, skills/review.py]}}
 
-# Models that prompts, skills with a SKILL.md and judges ask; prices in dollars for a million tokens
+# Models for prompts, skills with a SKILL.md, and judges; prices in dollars per million tokens
 # models:
 #   default: {{openai: gpt-4.1-mini, key: openai_key, prices: {{input: 0.4, output: 1.6}}}}
 #   judge: {{openai: gpt-4.1, key: openai_key}}   # capture prompt FILE --method judge: are the facts kept?
 # limits: {{calls: 500, usd: 2.5}}
 
-# What to note about the surroundings of each capture
+# What to record about the environment at each capture
 # environment:
 #   node: {{command: [node, --version]}}
 """
@@ -61,26 +61,28 @@ version: 1
 class InitOptions:
     base_url: str | None = option(metavar="URL", help="The address of the API to guard.")
     with_evals: bool = option("--eval", is_flag=True, help="Also make evals/ with a suite that runs.")
-    with_git: bool = option("--git", is_flag=True, help="Let git merge the record of baselines by itself.")
-    undo_git: bool = option(is_flag=True, help="Take out again what --git has written.")
+    with_git: bool = option(
+        "--git", is_flag=True, help="Let git merge the pass record of baselines by itself."
+    )
+    undo_git: bool = option(is_flag=True, help="Remove what --git has written.")
     dry_run: bool = option(is_flag=True, help="With --git or --undo-git: only show what would change.")
 
 
-@click.command(short_help="Set up a project: a configuration to fill in.")
+@click.command(short_help="Set up a project: write a configuration to fill in.")
 @takes(InitOptions)
 def init(options: InitOptions) -> None:
     """Write a baselinekit.yaml with every setting explained, and make the folder baselines/.
 
-    With --eval also the folder evals/, with a small suite, graders and thresholds to go on from. In a git
-    repository it offers to tell git of baselines: --git does that without asking. Nothing that is there
-    already is touched, and --git may be said again in every clone.
+    With --eval also the folder evals/, with a small suite, graders and thresholds to start from. In a git
+    repository it offers to set up git for baselines; --git does so without asking. Existing files are not
+    changed, and --git has to be run once in every clone.
     """
     base_url, with_git, dry_run = options.base_url, options.with_git, options.dry_run
     if options.undo_git and with_git:
-        what = "--git and --undo-git exclude each other"
+        what = "--git and --undo-git cannot be combined"
         raise InvalidInput(Problem("BK508", what, "leave one of them out"))
     if dry_run and not (with_git or options.undo_git):
-        raise InvalidInput(Problem("BK508", "--dry-run belongs to --git or --undo-git", "add one of them"))
+        raise InvalidInput(Problem("BK508", "--dry-run needs --git or --undo-git", "add one of them"))
     is_known = with_git or options.undo_git or options.with_evals
     file = configuration.find(os.getcwd()) if is_known else None
     root = os.path.dirname(file) if file else os.getcwd()
@@ -114,7 +116,7 @@ def init(options: InitOptions) -> None:
 
 def _write_config(base_url: str | None, more: str) -> None:
     if os.path.exists("baselinekit.yaml"):
-        what = "baselinekit.yaml is there already"
+        what = "baselinekit.yaml already exists"
         raise InvalidInput(Problem("BK508", what, "edit it, or remove it and run init again"))
     stated = f"base_url: {base_url}" if base_url else "# base_url: http://127.0.0.1:8000"
     write_text("baselinekit.yaml", _CONFIG.format(base_url=stated) + (f"\n{more}" if more else ""))
@@ -132,9 +134,9 @@ def _make_evals(root: str) -> None:
     for name in written:
         screen.line(f"wrote {os.path.join(shown, os.path.relpath(name, folder))}")
     if left:
-        screen.line(f"left as it was: {', '.join(left)}")
+        screen.line(f"left unchanged: {', '.join(left)}")
     if SKILL not in config.skills and written:
-        screen.line("the example asks a skill that is not there yet; add to baselinekit.yaml:")
+        screen.line("the example uses a skill that does not exist yet; add to baselinekit.yaml:")
         for line in SKILLS.splitlines():
             screen.line(f"    {line}")
     screen.next_commands(["baselinekit run"])
@@ -146,22 +148,22 @@ def _offer(git: Git, folders: list[str]) -> None:
     if not plan:
         return
     if not screen.can_ask():
-        screen.line("git can merge the record of baselines by itself: baselinekit init --git")
+        screen.line("git can merge the pass record of baselines by itself: baselinekit init --git")
         return
     screen.line(
-        "git can merge the record of baselines by itself, and leave it out of diffs. That would write:"
+        "git can merge the pass record of baselines by itself, and leave it out of diffs. That would write:"
     )
     _show(plan)
     if click.confirm("write these lines?", default=True):
         _carry_out(plan, git, folders)
     else:
-        screen.line("nothing of git's was changed; later: baselinekit init --git")
+        screen.line("git's settings were not changed; later: baselinekit init --git")
 
 
 def _set_up_git(git: Git, folders: list[str], dry_run: bool) -> None:
     plan = gitsetup.planned(git, folders, _program())
     if not plan:
-        screen.line("git knows all of it already: nothing to change")
+        screen.line("git is already set up: nothing to change")
         return
     _show(plan)
     if dry_run:
@@ -174,9 +176,9 @@ def _carry_out(plan: gitsetup.GitSetupPlan, git: Git, folders: list[str]) -> Non
     gitsetup.carry_out(plan, git)
     for line in gitsetup.overruled(git, folders):
         screen.line(
-            f"note: a line of your own in .gitattributes says {screen.safe_line(line)}, and goes before"
+            f"note: a line of your own in .gitattributes says {screen.safe_line(line)} and takes precedence"
         )
-    screen.line("written: git merges last_passed and failure_count by itself, and diffs leave them out")
+    screen.line("done: git merges last_passed and failure_count by itself, and diffs leave them out")
     screen.next_commands(
         ["commit .gitattributes and .gitignore, and run baselinekit init --git in every other clone"]
     )
@@ -185,14 +187,14 @@ def _carry_out(plan: gitsetup.GitSetupPlan, git: Git, folders: list[str]) -> Non
 def _undo(git: Git, dry_run: bool) -> None:
     plan = gitsetup.undone(git)
     if not plan:
-        screen.line("there is nothing of baselinekit in git's files or in this clone's settings")
+        screen.line("neither git's files nor this clone's settings contain anything of baselinekit")
         return
     _show(plan)
     if dry_run:
         screen.line("nothing was written (--dry-run)")
         return
     gitsetup.carry_out(plan, git)
-    screen.line("taken out: git treats baselines like any other text again")
+    screen.line("removed: git treats baselines like any other text again")
 
 
 def _show(plan: gitsetup.GitSetupPlan) -> None:

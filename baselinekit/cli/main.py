@@ -19,19 +19,19 @@ from baselinekit.errors import BaselinekitError
 _COMMANDS = {
     "compare": "Replay baselines and report what differs.",
     "capture": "Record a known-good output as a new baseline.",
-    "run": "Run eval cases: grade what comes back, and count.",
-    "grade": "Rate outputs that wait for people.",
-    "gate": "Say whether a run is good enough to go on.",
-    "calibrate": "Measure how far judges agree with people.",
-    "refresh": "Take what a failing compare saw into the baseline.",
-    "review": "Decide what changed, one change after the other.",
-    "history": "How the baselines did in earlier runs.",
-    "orphans": "Find what nothing needs any more.",
-    "merge": "Make one report of the result files of several shards.",
+    "run": "Run eval cases: grade the answers, and compute metrics.",
+    "grade": "Rate outputs that wait for human grading.",
+    "gate": "Decide whether a run is good enough to go on.",
+    "calibrate": "Measure how well judges agree with people.",
+    "refresh": "Accept the new output of a failing compare.",
+    "review": "Accept or reject changes one at a time.",
+    "history": "Show how the baselines did in earlier runs.",
+    "orphans": "Find files that nothing needs any more.",
+    "merge": "Combine the result files of several shards into one report.",
     "doctor": "Check every file and rule without replaying anything.",
     "explain": "Say what an error code means, or how a baseline is compared.",
-    "demo": "See it work in a minute, without a network.",
-    "init": "Set up a project: a configuration to fill in.",
+    "demo": "See it work in a minute, without network access.",
+    "init": "Set up a project: write a configuration to fill in.",
     "schema": "Print the JSON Schema of the files, for editors.",
 }
 _CALLED_BY_GIT = {"git-merge": "git_merge", "git-textconv": "git_textconv"}
@@ -71,12 +71,13 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, message="baselinekit %(version)s")
 def cli() -> None:
-    """Does it still answer as it did when we said that it was right?
+    """Regression tests for HTTP APIs, programs and LLM prompts: record an answer, replay it, and see exactly
+    what changed.
 
     \b
     baselinekit demo                              see it work in a minute
     baselinekit capture http GET URL --id users   record what it answers now
-    baselinekit compare                           does it still?
+    baselinekit compare                           check that it still does
     """
 
 
@@ -127,7 +128,7 @@ def run(args: Sequence[str] | None = None, now: Now | None = None) -> int:
         return _SIGPIPE
     except OSError as error:
         shown = f" {error.filename}" if error.filename else ""
-        _say(f"BK120{shown}: {(error.strerror or str(error)).lower()}: mend that and run again")
+        _say(f"BK120{shown}: {(error.strerror or str(error)).lower()}: fix that and run again")
         signals.let_go(sys.stdout)
         return 3
     except Exception as fault:
@@ -146,7 +147,7 @@ def _heard(code: int) -> int:
     error = signals.lost()
     if error is None:
         return code
-    _say(f"BK120 standard output: {(error.strerror or str(error)).lower()}: mend that and run again")
+    _say(f"BK120 standard output: {(error.strerror or str(error)).lower()}: fix that and run again")
     return 3 if code in (0, 5) else code
 
 

@@ -18,28 +18,27 @@ class MergeOptions:
     outputs: tuple[str, ...] = option(
         "-o", metavar="PATH", multiple=True, help="Write the report: as compare -o does."
     )
-    as_json: bool = option("--json", is_flag=True, help="Print the result file instead of text.")
+    as_json: bool = option("--json", is_flag=True, help="Print the result file (JSON) instead of text.")
     different: tuple[str, ...] = option(
         "--allow-different",
         multiple=True,
         type=click.Choice(resultfiles.MAY_DIFFER),
-        help="Merge shards although they differ in this; the report tells it.",
+        help="Merge shards even if they differ in this; the report says so.",
     )
-    quiet: bool = option("-q", "--quiet", is_flag=True, help="Only the last line.")
+    quiet: bool = option("-q", "--quiet", is_flag=True, help="Print only the last line.")
     verbose: bool = option(
-        "-v", "--verbose", is_flag=True, help="Also what passed, and the differences in words."
+        "-v", "--verbose", is_flag=True, help="Also print what passed, and explain the differences in words."
     )
     color: str = color_option()
 
 
-@click.command(short_help="Make one report of the result files of several shards.")
+@click.command(short_help="Combine the result files of several shards into one report.")
 @takes(MergeOptions)
 def merge(options: MergeOptions) -> int:
-    """Put RESULTS together, the files that `compare --shard 1/4 -o 1.json` and its sisters wrote.
+    """Combine RESULTS, the files that `compare --shard 1/4 -o 1.json` and the other shards wrote.
 
-    The report is that of one run without shards. A shard that is missing makes it incomplete; files of
-    different runs, targets, configurations or versions are refused. Exit code: that of the whole, as of
-    compare.
+    The report is that of one run without shards. A missing shard makes it incomplete; files of different
+    runs, targets, configurations or versions are refused. The exit code is that of one compare of them all.
     """
     delivery.check(options.outputs)
     report = resultfiles.merge(resultfiles.load(options.results, os.getcwd()), options.different)

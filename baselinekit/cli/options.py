@@ -135,28 +135,28 @@ class ProjectOptions:
     """Where the project is and what the operator says about it."""
 
     config: str | None = option(
-        metavar="FILE", help="The configuration; else the nearest baselinekit.yaml upward."
+        metavar="FILE", help="The configuration; the default is the nearest baselinekit.yaml, here or above."
     )
-    config_from: str | None = option(metavar="REV", help="The configuration as it stands at this commit.")
+    config_from: str | None = option(metavar="REV", help="Use the configuration as it is at this commit.")
     environment: str | None = option(metavar="NAME", help="One of the configuration's environments.")
-    base_url: str | None = option(metavar="URL", help="Send every request here instead.")
+    base_url: str | None = option(metavar="URL", help="Send every request to this address instead.")
     variables: tuple[str, ...] = option(
-        "--var", metavar="NAME=VALUE", multiple=True, help="A variable for {{NAME}}."
+        "--var", metavar="NAME=VALUE", multiple=True, help="Set the variable {{NAME}}."
     )
     env_files: tuple[str, ...] = option(
-        "--env-file", metavar="FILE", multiple=True, help="Variables as KEY=value lines."
+        "--env-file", metavar="FILE", multiple=True, help="A file of variables, as KEY=value lines."
     )
     secrets: tuple[str, ...] = option(
         "--secret",
         metavar="NAME[=VALUE]",
         multiple=True,
-        help="A variable never shown; without a value, from the environment.",
+        help="A secret variable, never shown; without a value, from the environment.",
     )
     allow_hosts: tuple[str, ...] = option(
-        "--allow-host", metavar="HOST", multiple=True, help="Requests may go to these hosts only."
+        "--allow-host", metavar="HOST", multiple=True, help="Allow requests only to these hosts."
     )
     allow_exec: bool = option(
-        is_flag=True, help="Let files run programs that the configuration does not name."
+        is_flag=True, help="Allow files to run programs that the configuration does not name."
     )
 
 
@@ -164,19 +164,21 @@ class ProjectOptions:
 class RecordingOptions:
     """What is kept of the answers of models, and how much may be asked."""
 
-    record_calls: str | None = option(metavar="DIR", help="Keep what models answer, for --offline.")
-    offline: str | None = option(metavar="DIR", help="Ask no model: only recorded answers count.")
-    cache: bool = option(is_flag=True, help="Ask no model the same thing twice, from run to run.")
-    max_calls: int | None = option(type=click.IntRange(1), help="Ask models so many times at most.")
-    max_cost: float | None = option(type=float, metavar="USD", help="Spend so much on models at most.")
-    max_tokens: int | None = option(type=click.IntRange(1), help="So many tokens at most.")
+    record_calls: str | None = option(metavar="DIR", help="Record what models answer, for --offline.")
+    offline: str | None = option(metavar="DIR", help="Ask no model: use only recorded answers.")
+    cache: bool = option(
+        is_flag=True, help="Cache answers: ask no model the same question twice, across runs."
+    )
+    max_calls: int | None = option(type=click.IntRange(1), help="The most calls of models.")
+    max_cost: float | None = option(type=float, metavar="USD", help="The most money to spend on models.")
+    max_tokens: int | None = option(type=click.IntRange(1), help="The most tokens to use.")
 
     def __post_init__(self) -> None:
         if self.max_cost is not None and not 0 <= self.max_cost < math.inf:  # nor is it no number at all
-            what = f"--max-cost {self.max_cost:g} is no sum of dollars"
+            what = f"--max-cost {self.max_cost:g} is not an amount in dollars"
             raise InvalidInput(Problem("BK508", what, "0 or more, such as --max-cost 2.5"))
         if self.offline is not None and (self.record_calls is not None or self.cache):
-            what = "--offline asks nobody, so there is nothing to record or to cache"
+            what = "--offline asks no model, so there is nothing to record or cache"
             raise InvalidInput(Problem("BK508", what, "leave one of them out"))
         if self.record_calls is not None:  # before anybody pays for what is to stand there
             from baselinekit.store.results import check_place
@@ -189,15 +191,17 @@ class SelectionOptions:
     """Which baselines."""
 
     expression: str | None = option(
-        "-k", metavar="EXPR", help='Words of id, name or tag: "users and not slow".'
+        "-k", metavar="EXPR", help='Expression on words of id, name or tag: "users and not slow".'
     )
     ids: tuple[str, ...] = option(
         "--id", metavar="GLOB", multiple=True, shell_complete=complete_ids, help="Only these ids."
     )
     tags: tuple[str, ...] = option(
-        "--tag", multiple=True, shell_complete=complete_tags, help="Only with one of these tags."
+        "--tag", multiple=True, shell_complete=complete_tags, help="Only those with one of these tags."
     )
-    exclude_tags: tuple[str, ...] = option("--exclude-tag", multiple=True, help="Without these tags.")
+    exclude_tags: tuple[str, ...] = option(
+        "--exclude-tag", multiple=True, help="Leave out those with one of these tags."
+    )
 
 
 def operator_of(options: ProjectOptions) -> Operator:
@@ -239,7 +243,7 @@ def check_base_url(url: str) -> None:
 
     if not url.startswith(("http://", "https://")):
         raise InvalidInput(
-            Problem("BK508", f"--base-url {url!r} is no URL", "it starts with http:// or https://")
+            Problem("BK508", f"--base-url {url!r} is not a URL", "it must start with http:// or https://")
         )
     for problem in check_base(url, ()):
         raise InvalidInput(Problem("BK508", f"--base-url: {problem.message}", problem.hint))
@@ -253,7 +257,7 @@ def project_of(options: ProjectOptions) -> Project:
     project = open_project(operator_of(options))
     redaction.install(project.redactor.mask_said)
     if project.config_from is not None and project.config_file is None and configuration.find(project.cwd):
-        there = f"{configuration.NAME} is not there at {project.config_from}: the defaults count"
+        there = f"{configuration.NAME} does not exist at {project.config_from}: the defaults apply"
         screen.line(screen.safe_line(f"note: {there}, until it is merged"), err=True)
     return project
 
@@ -339,5 +343,5 @@ def read_text(option: str, name: str, what_it_is: str) -> str:
         what = f"{option} {name} cannot be read: {why}"
         raise InvalidInput(Problem("BK111", what, "check the name")) from None
     except UnicodeDecodeError:
-        what = f"{option} {name} is no text in UTF-8"
+        what = f"{option} {name} is not UTF-8 text"
         raise InvalidInput(Problem("BK101", what, f"name {what_it_is}")) from None

@@ -39,15 +39,15 @@ class OrphansOptions:
     project: ProjectOptions = including(ProjectOptions)
 
 
-@click.command(short_help="Find what nothing needs any more.")
+@click.command(short_help="Find files that nothing needs any more.")
 @takes(OrphansOptions)
 def orphans(options: OrphansOptions) -> int:
-    """List baselines whose prompt, input file, skill, command or model is gone, and output and pending files
-    that belong to no baseline. With --from also baselines that runs which covered everything never ran; the
+    """List baselines whose prompt, input file, skill, command or model no longer exists, and output and
+    pending files that belong to no baseline. With --from also baselines that complete runs never ran; the
     files of all shards count as one run.
 
-    Nothing is removed without --delete; a baseline among others in one file, or one that is never run, is
-    left to you.
+    Nothing is removed without --delete, and never a baseline that shares its file with others, or one that
+    is never run.
     """
     project = project_of(options.project)
     parts = resultfiles.load(options.results, os.getcwd())
@@ -71,7 +71,7 @@ def _print(orphans: Orphans) -> None:
     for note in orphans.notes:
         screen.line(f"note: {screen.safe_line(note)}")
     number, of = len(orphans.found), orphans.looked_at
-    screen.line(f"{many(number, 'orphan')}; {many(of, 'baseline')} looked at")
+    screen.line(f"{many(number, 'orphan')}; {many(of, 'baseline')} checked")
 
 
 def _document(orphans: Orphans) -> dict[str, Json]:
@@ -96,7 +96,7 @@ def _delete(project: Project, chosen: list[Orphan], options: OrphansOptions) -> 
     files = many(len(chosen), "file")
     if not options.yes:
         if not (sys.stdin is not None and sys.stdin.isatty()):
-            what = f"--delete would remove {files}, and nobody can be asked"
+            what = f"--delete would remove {files}, and there is no terminal to ask in"
             raise InvalidInput(Problem("BK508", what, "say --yes"))
         click.confirm(f"Remove {files}?", abort=True, err=True)
     for orphan in chosen:

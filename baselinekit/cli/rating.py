@@ -126,7 +126,7 @@ class Session:
             answer.typed = ""
             return False
         self.kept.append(number)
-        late = "  (longer than it should take: marked)" if is_late(item, rating) else ""
+        late = "  (took longer than the limit: marked)" if is_late(item, rating) else ""
         note = "  with a note" if answer.note else ""
         self.region.say(
             screen.safe_line(f"kept     {item.case}  {describe_rating(item, value)}{note}{late}") + "\n"
@@ -137,25 +137,25 @@ class Session:
         number = self.kept.pop()
         item = self.waiting[number].queued.item
         self.queue.ratings.withdraw(item.key, self.rater)
-        self.region.say(f"taken back  {screen.safe_line(item.case)}\n")
+        self.region.say(f"undone      {screen.safe_line(item.case)}\n")
         return number
 
     def _note_to_the_last(self, keys: Keyboard) -> str:
         """What comes to mind when the rating is kept already; what is to be said of it."""
         if not self.kept:
-            return "nothing is rated yet"
+            return "nothing has been rated yet"
         item = self.waiting[self.kept[-1]].queued.item
         known = self.queue.ratings.find(item.key)
         mine = (one for one in known.ratings if one.rater == self.rater) if known else iter(())
         rating = next(mine, None)
         if rating is None:
-            return f"what you said of {item.case} is not there any more"
+            return f"your rating of {item.case} no longer exists"
         note = self._note(keys, item.case, rating.note)
         try:
             self.queue.rate(item, replace(rating, note=note), again=True)
         except BaselinekitError as error:
             return error.problems[0].message
-        return f"noted to {item.case}"
+        return f"note added to {item.case}"
 
     def _note(self, keys: Keyboard, case: str, note: str) -> str:
         """A line that is typed; Escape leaves what was there before."""

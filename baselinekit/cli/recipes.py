@@ -35,7 +35,7 @@ def http(options: HttpOptions, project: Project) -> dict[str, Any]:
     *method, url = words
     if len(method) > 1:
         raise InvalidInput(
-            Problem("BK508", f"{' '.join(words)!r} is not [METHOD] URL", "quote a URL with spaces")
+            Problem("BK508", f"{' '.join(words)!r} is not [METHOD] URL", "put a URL with spaces in quotes")
         )
     request: dict[str, Any] = {}
     body = _body(options)
@@ -71,12 +71,12 @@ def _endpoint(url: str, execution: dict[str, Any], project: Project) -> str:
         return url
     if "://" not in url:
         if not re.search(r"[.:/]|^localhost$", url):
-            what = f"{url!r} is no URL"
+            what = f"{url!r} is not a URL"
             raise InvalidInput(Problem("BK508", what, "as in: capture http GET http://127.0.0.1:8000/users"))
         url = f"http://{url}"
     parts = urlsplit(url)
     if parts.username or parts.password:
-        raise Refused(Problem("BK525", "the URL holds credentials", "pass --secret and a header instead"))
+        raise Refused(Problem("BK525", "the URL contains credentials", "pass --secret and a header instead"))
     if base is not None and (url == base or url.startswith(base.rstrip("/") + "/")):
         return url[len(base.rstrip("/")) :] or "/"
     if project.base_url is None or origin(project.base_url) != origin(url):
@@ -105,14 +105,14 @@ def _header(text: str, project: Project) -> tuple[str, str]:
     value = with_names(value, project.scope)
     if is_secret_header(name) and not any(names_in(value)):
         variable = re.sub(r"\W+", "_", name.lower())
-        hint = f"pass --secret {variable}=… and -H '{name}: {{{{{variable}}}}}': no credentials in a file"
+        hint = f"pass --secret {variable}=… and -H '{name}: {{{{{variable}}}}}' to keep them out of the file"
         raise Refused(Problem("BK525", f"the header {name} carries credentials", hint))
     return name, value
 
 
 def _body(options: HttpOptions) -> dict[str, Any]:
     if options.form and options.data is not None:
-        raise InvalidInput(Problem("BK508", "-d and --form both say what the body is", "keep one of them"))
+        raise InvalidInput(Problem("BK508", "-d and --form both set the body", "keep one of them"))
     if options.form:
         return {"form": parse_lists("--form", options.form, "NAME=VALUE")}
     if options.data is None:
@@ -176,7 +176,7 @@ def _tool(tool: Json, file: str) -> Json:
         tool = tool["function"]
     if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
         hint = "a list of {name, description, parameters}"
-        raise InvalidInput(Problem("BK508", f"{file} holds something that is no tool", hint))
+        raise InvalidInput(Problem("BK508", f"{file} contains something that is not a tool", hint))
     told = {"name": tool["name"], "description": tool.get("description")}
     told["parameters"] = tool.get("parameters", tool.get("input_schema"))
     return {key: value for key, value in told.items() if value}
@@ -230,7 +230,7 @@ def content(text: str) -> str:
         with open(text[1:], encoding="utf-8") as file:
             return file.read()
     except UnicodeDecodeError:
-        raise InvalidInput(Problem("BK508", f"{text[1:]} is no text in UTF-8", "name a text")) from None
+        raise InvalidInput(Problem("BK508", f"{text[1:]} is not UTF-8 text", "name a text")) from None
     except OSError as error:
         what = f"{text[1:]} cannot be read: {(error.strerror or str(error)).lower()}"
         raise InvalidInput(Problem("BK508", what, "check the name after the @")) from None

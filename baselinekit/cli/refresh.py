@@ -45,23 +45,25 @@ _MOST_TOLD = 20
 @dataclass(frozen=True)
 class RefreshOptions:
     words: tuple[str, ...] = argument(nargs=-1, metavar="[ID|PATH]...", shell_complete=complete_ids)
-    all_failed: bool = option(is_flag=True, help="All of which an answer is kept.")
+    all_failed: bool = option(is_flag=True, help="All baselines of which an answer is kept.")
     selection: SelectionOptions = including(SelectionOptions)
     paths: tuple[str, ...] = option(
         "--path", metavar="PATH", multiple=True, help="Accept only what changes there."
     )
     results: str | None = option(
-        "--from", metavar="RESULTS", help="Take what a CI job saw: its results.json; - reads it."
+        "--from",
+        metavar="RESULTS",
+        help="Accept the answers of a CI job: its results.json; - reads standard input.",
     )
-    replay: bool = option(is_flag=True, help="Ask the targets again.")
-    dry_run: bool = option(is_flag=True, help="Show the files as they would be, and write nothing.")
+    replay: bool = option(is_flag=True, help="Send the requests again.")
+    dry_run: bool = option(is_flag=True, help="Show the files as they would become, and write nothing.")
     yes: bool = option("-y", "--yes", is_flag=True, help="Do not ask.")
-    allow_high_risk: bool = option(is_flag=True, help="Also keys that go away and values of another type.")
-    drop_placeholders: bool = option(is_flag=True, help="Also where a placeholder would be lost.")
+    allow_high_risk: bool = option(is_flag=True, help="Also accept removed keys and values of another type.")
+    drop_placeholders: bool = option(is_flag=True, help="Also accept changes that lose a placeholder.")
     approved: StampOptions = including(StampOptions)
-    jobs: int = jobs_option("With --replay: at once.", 8)
+    jobs: int = jobs_option("With --replay: how many at once.", 8)
     as_json: bool = option("--json", is_flag=True, help="Print the changes as JSON; writes only with --yes.")
-    verbose: bool = option("-v", "--verbose", is_flag=True, help="Every change of every baseline.")
+    verbose: bool = option("-v", "--verbose", is_flag=True, help="Show every change of every baseline.")
     recording: RecordingOptions = including(RecordingOptions)
     project: ProjectOptions = including(ProjectOptions)
     color: str = color_option()
@@ -72,12 +74,13 @@ class RefreshOptions:
         return not self.replay and self.results is None
 
 
-@click.command(short_help="Take what a failing compare saw into the baseline.")
+@click.command(short_help="Accept the new output of a failing compare.")
 @takes(RefreshOptions)
 def refresh(options: RefreshOptions) -> int:
-    """Make what a failing compare saw the known-good output of the baselines that ID or PATH names.
+    """Accept the outputs that a failing compare received as the new known-good outputs of the baselines
+    that ID or PATH names.
 
-    Nothing is asked again: what is approved is what was seen. Only what differs is rewritten; what still
+    No request is sent: the outputs of that compare are used. Only what differs is rewritten; what still
     matches keeps its placeholders, and the file its comments.
 
     \b
@@ -190,7 +193,7 @@ class _Refresh:
         files = {plan.baseline.id: plan.baseline.source.file for plan in self.proposal.plans}
         self._complain([problem.placed(Place(files[id])) for id, problem in self.held.items()])
         if self.proposal.passing:
-            screen.line(f"{many(len(self.proposal.passing), 'baseline')} as on file already")
+            screen.line(f"{many(len(self.proposal.passing), 'baseline')} already as in the file")
 
     def _tell_nothing(self) -> None:
         """All of it needs a word of its own: one by one a review asks for it."""

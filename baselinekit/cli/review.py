@@ -58,31 +58,33 @@ class ReviewOptions:
     selection: SelectionOptions = including(SelectionOptions)
     paths: tuple[str, ...] = option("--path", metavar="PATH", multiple=True, help="Only what changes there.")
     results: str | None = option(
-        "--from", metavar="RESULTS", help="What a CI job saw: its results.json; - reads it."
+        "--from", metavar="RESULTS", help="The answers of a CI job: its results.json; - reads standard input."
     )
-    replay: bool = option(is_flag=True, help="Ask the targets again.")
-    as_json: bool = option("--json", is_flag=True, help="Print all that is pending as JSON, and ask nothing.")
-    decide: str | None = option(metavar="FILE", help="Take the decisions from a JSON file; - reads them.")
-    dry_run: bool = option(is_flag=True, help="With --decide: show the files as they would be.")
-    allow_high_risk: bool = option(is_flag=True, help="With --decide: also where the risk is high.")
-    drop_placeholders: bool = option(is_flag=True, help="With --decide: also where a placeholder is lost.")
+    replay: bool = option(is_flag=True, help="Send the requests again.")
+    as_json: bool = option("--json", is_flag=True, help="Print everything pending as JSON, and ask nothing.")
+    decide: str | None = option(
+        metavar="FILE", help="Read the decisions from a JSON file; - is standard input."
+    )
+    dry_run: bool = option(is_flag=True, help="With --decide: show the files as they would become.")
+    allow_high_risk: bool = option(is_flag=True, help="With --decide: also accept changes of high risk.")
+    drop_placeholders: bool = option(is_flag=True, help="With --decide: also accept losing a placeholder.")
     approved: StampOptions = including(StampOptions)
-    jobs: int = jobs_option("With --replay: at once.", 8)
+    jobs: int = jobs_option("With --replay: how many at once.", 8)
     recording: RecordingOptions = including(RecordingOptions)
     project: ProjectOptions = including(ProjectOptions)
     color: str = color_option()
 
 
-@click.command(short_help="Decide what changed, one change after the other.")
+@click.command(short_help="Accept or reject changes one at a time.")
 @takes(ReviewOptions)
 def review(options: ReviewOptions) -> int:
-    """Go through what failing compares saw, and decide each change by one key: accept, reject, skip, put a
-    placeholder there, ignore the path. Nothing is written before the end.
+    """Go through the changes that failing compares found, and decide each with one key: accept, reject, skip,
+    put a placeholder there, ignore the path. Nothing is written before the end.
 
-    Without a terminal it prints what is pending, and the commands that decide it.
+    Without a terminal it prints what is pending, and the commands to decide it.
 
     \b
-    baselinekit review                          all that is pending
+    baselinekit review                          everything that is pending
     baselinekit review users --path body.name   a part of it
     baselinekit review --json                   for editors and agents
     baselinekit review --decide decisions.json
@@ -228,7 +230,7 @@ class _Session:
         else:
             screen.line(count_decisions(counts, len(left), self.style))
             for one in applied.files[:_MOST_NAMED]:
-                screen.line(f"written {screen.safe_line(one.file)}")
+                screen.line(f"wrote {screen.safe_line(one.file)}")
             if len(applied.files) > _MOST_NAMED:
                 more = len(applied.files) - _MOST_NAMED
                 screen.line(f"… and {many(more, 'more file')}")

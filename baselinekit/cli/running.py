@@ -112,7 +112,7 @@ def _earlier(project: Project, suite: Suite, options: RunOptions) -> Report | No
     if options.compare_to is not None:
         return load_earlier(project, options.compare_to, suite.name)
     if options.fail_on_regressed or options.across:
-        what = "there is nothing to be compared with"
+        what = "there is no run to compare with"
         raise InvalidInput(Problem("BK508", what, "add --compare-to last, or a result file"))
     return None
 
@@ -136,7 +136,7 @@ def _policy(project: Project, options: RunOptions, lasting: PlanJournals | None)
         thresholds[RATE] = options.fail_under
     attempts = options.attempts or (3 if options.preset else None)
     if options.preset and (attempts or 0) < 3:
-        what = "a preset asks for pass@3, which fewer than three attempts cannot tell"
+        what = "a preset needs pass@3, which cannot be computed from fewer than three attempts"
         raise InvalidInput(Problem("BK508", what, "leave out --attempts, or make it 3 or more"))
     return RunPolicy(record, options.jobs, attempts, options.resume, options.first, thresholds, lasting)
 
@@ -183,7 +183,7 @@ def _list(plans: Sequence[Planned], of: int, options: RunOptions) -> None:
                 screen.line(screen.safe_line(f"    {name}: {line}"))
     calls, attempts = sum(plan.calls for plan in plans), sum(plan.attempts for plan in plans)
     cases = f"{len(plans):,} of {of:,} cases" if len(plans) < of else many(len(plans), "case")
-    more = ", and more where an attempt is tried again" if calls else ""
+    more = ", and more if attempts are retried" if calls else ""
     asked = f"{many(calls, 'call')} of models{more}"
     screen.line(f"{cases}, {many(attempts, 'attempt')}, {asked}; nothing was run")
 

@@ -19,8 +19,8 @@ class SchemaOptions:
 def schema(options: SchemaOptions) -> None:
     """Print the JSON Schema of baseline files, or of eval files: cases, suites and gates.
 
-    Files that capture and init --eval write name it in their first line, so that an editor underlines what is
-    wrong. For others: # yaml-language-server: $schema=PATH
+    Files that capture and init --eval write name it in their first line, so that an editor marks mistakes.
+    For other files add this first line: # yaml-language-server: $schema=PATH
     """
     if options.of == "evals":
         from baselinekit.suites.schema import json_schema

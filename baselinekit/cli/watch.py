@@ -51,7 +51,7 @@ class Watch:
             return self._code
         try:
             while view is not None:
-                text = f"watching {many(len(view.records), 'baseline')}; Ctrl-C ends"
+                text = f"watching {many(len(view.records), 'baseline')}; Ctrl-C stops"
                 screen.line(self._style.paint(text, "dim"), err=True)
                 view = self._round_due(view)
         except KeyboardInterrupt:

@@ -17,7 +17,7 @@ from baselinekit.tree.alignment import Alignment, align, same_rows
 from baselinekit.tree.equality import freeze, is_number
 
 _MOST_TRIED = 100_000
-_FREE = "; `arrays` can let the order be free"
+_FREE = "; `arrays` can make the order irrelevant"
 
 
 @dataclass(slots=True, eq=False)
@@ -315,7 +315,7 @@ class ElementTemplate:
         if not isinstance(actual, list):
             return walk.replaced(self.expected, actual, path, self.at)
         if not actual and not self.mode.allow_empty_arrays:
-            note = "every element is described, and there is none; allow_empty_arrays lets it be empty"
+            note = "one element describes all, but there is none; allow_empty_arrays allows an empty array"
             walk.differ(path, "count", self.expected, actual, self.at, "allow_empty_arrays", note)
             return []
         before = walk.count

@@ -301,7 +301,7 @@ class _Array:
         """By the columns of its rows if they are all alike, else with a node for each row."""
         value, mode, state, compiler = self.value, self.mode, self.state, self.compiler
         if self.how is not None and self.how != "ordered" and mode.type == "exact":
-            what = f"an exact comparison keeps the order of arrays, {str(self.how)!r} has no meaning in it"
+            what = f"an exact comparison keeps the order of arrays, {str(self.how)!r} has no effect"
             compiler.report(self.at, Problem("BK222", what, "use type: structural"))
         if self.how is None and mode.type in ("structural", "semantic") and len(value) == 1:
             self.how = "each" if describes_many(value[0]) else None

@@ -119,8 +119,8 @@ def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
     problems += settings.check_form(output, form)
     mode = settings.base_mode(rules, output, baseline.current.kind, problems)
     if rules.cost is not None and kind_of(baseline.current).asks_models == "never":
-        what = f"`cost` means nothing for a recipe of type {baseline.current.kind}"
-        problems.append(Problem("BK203", what, "take it out", at=("comparison", "cost")))
+        what = f"`cost` has no effect on a recipe of type {baseline.current.kind}"
+        problems.append(Problem("BK203", what, "remove it", at=("comparison", "cost")))
     path_rules, required = settings.path_rules(rules, output, form, problems)
     automaton = automaton_of(path_rules)
     root = compiler.output(output, form, mode, automaton.start)
@@ -128,7 +128,7 @@ def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
     unchecked = not compiler.checked and (compiler.hits or compiler.uncompared or states_nothing)
     limited = rules.latency is not None or rules.cost is not None
     if not problems and unchecked and not required and not limited:
-        what = "the output states nothing" if states_nothing else "the rules ignore everything"
+        what = "the output contains nothing to compare" if states_nothing else "the rules ignore everything"
         what += ": this baseline could never fail"
         problems.append(Problem("BK224", what, "leave something to compare", at=("comparison",)))
     if problems:

@@ -72,7 +72,7 @@ def _objects(
         if key in new:
             yield from loosened(value, new[key], below, sides, (*path, key))
         elif below.here is None or below.here.ignore is None or not _may_be_absent(below.here.ignore):
-            yield Loosened((*path, key), f"is not expected any more: {_short(value)}")
+            yield Loosened((*path, key), f"is no longer expected: {_short(value)}")
     for key, value in new.items():
         if key not in old and not more_asks_more:
             below = state.step(key, value, len(new))

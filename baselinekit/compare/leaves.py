@@ -105,7 +105,7 @@ class SemanticText:
             score, why = self._likeness(actual, walk)
             if score >= self.mode.min_similarity:
                 return self.expected
-            note = f"similarity {score:.2f}, at least {self.mode.min_similarity:g} is asked for{why}"
+            note = f"similarity {score:.2f}, at least {self.mode.min_similarity:g} is required{why}"
         walk.differ(path, "similarity", self.expected, actual, self.at, note=note)
         return escape(actual)
 

@@ -22,7 +22,7 @@ def exceeded(rules: Rules, known: Known, observation: Observation) -> Iterator[D
         captured = _captured_seconds(known)
         shown = round(took, 3)
         if latency.max_seconds is not None and took > latency.max_seconds:
-            note = f"took {shown} s, at most {latency.max_seconds} s are allowed"
+            note = f"took {shown} s, at most {latency.max_seconds} s is allowed"
             yield _limit("latency", latency.max_seconds, shown, "max_seconds", note)
         ratio = latency.max_ratio
         if ratio is not None and captured is not None and took > captured * ratio:
@@ -32,8 +32,8 @@ def exceeded(rules: Rules, known: Known, observation: Observation) -> Iterator[D
         return
     usd, paid = observation.usage.cost_usd, _captured_usd(known)
     if usd is None:
-        what = "nobody said what the answer cost, which `cost:` of the comparison needs"
-        raise CannotReplay(Problem("BK605", what, "state `prices:` of the model, or take the rule out"))
+        what = "the cost of the answer is unknown, and `cost:` of the comparison needs it"
+        raise CannotReplay(Problem("BK605", what, "state `prices:` of the model, or remove the rule"))
     if cost.max_usd is not None and usd > _exact(cost.max_usd):
         note = f"cost {usd:f} dollars, at most {_exact(cost.max_usd):f} are allowed"
         yield _limit("cost", cost.max_usd, usd, "max_usd", note)
@@ -50,7 +50,7 @@ def unchecked_ratios(rules: Rules, known: Known) -> Iterator[RuleReport]:
     )
     for name, limit, captured, key in limits:
         if limit and limit.max_ratio is not None and captured is None:
-            what = f"{name}.max_ratio: not compared, baseline.observed.{key} is not on file"
+            what = f"{name}.max_ratio: not compared, baseline.observed.{key} is missing"
             yield RuleReport("max_ratio", "uncompared", what, ("comparison", name, "max_ratio"))
 
 
@@ -89,7 +89,7 @@ def too_old(rules: Rules, known: Known, now: float) -> Iterator[Difference]:
     age = _age(known, now)
     if limit is not None and age is not None and age > float(seconds(limit) or 0):
         rule = f"{MAX_AGE}.fail" if isinstance(stated, Age) else MAX_AGE
-        note = f"captured {_describe_age(age)} ago, at most {limit} are allowed"
+        note = f"captured {_describe_age(age)} ago, but at most {limit} is allowed"
         yield Difference((MAX_AGE,), "tolerance", limit, _describe_age(age), (), rule, note)
 
 
@@ -97,12 +97,12 @@ def age_reports(rules: Rules, known: Known, now: float) -> Iterator[RuleReport]:
     """That it grows old and still counts, or that nobody knows how old it is."""
     stated, age = rules.max_age, _age(known, now)
     if stated is not None and age is None:
-        what = f"{MAX_AGE}: not compared, baseline.captured_at is not on file"
+        what = f"{MAX_AGE}: not compared, baseline.captured_at is missing"
         yield RuleReport(MAX_AGE, "uncompared", what, ("comparison", MAX_AGE))
     if not isinstance(stated, Age) or stated.warn is None or age is None or [*too_old(rules, known, now)]:
         return
     if age > float(seconds(stated.warn) or 0):
-        what = f"{MAX_AGE}: captured {_describe_age(age)} ago: refresh it before it is too old to count"
+        what = f"{MAX_AGE}: captured {_describe_age(age)} ago: refresh it before it gets too old"
         yield RuleReport(MAX_AGE, "aged", what, ("comparison", MAX_AGE, "warn"))
 
 

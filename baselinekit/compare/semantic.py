@@ -82,7 +82,7 @@ def disagreement(expected: str, actual: str) -> str | None:
         if changed:
             return f"the {what} differ: {', '.join(changed[:5])}"
     if len(_NEGATION.findall(expected)) != len(_NEGATION.findall(actual)):
-        return "one of them negates what the other does not"
+        return "one of them negates what the other affirms"
     return None
 
 

@@ -88,7 +88,7 @@ def base_mode(rules: Rules, output: Json, kind: str, problems: list[Problem]) ->
             flags[name] = value
         else:
             hint = nearest(name, FLAGS) or "a path takes a mapping: {min_delta, max_delta, abs, rel}"
-            what = f"{name!r} is no switch of a comparison"
+            what = f"{name!r} is not an option of a comparison"
             problems.append(Problem("BK202", what, hint, at=("comparison", "tolerance", name)))
     type = rules.type or default_type(output, kind)
     for name in ("min_similarity", "method"):
@@ -189,10 +189,10 @@ def _bounds_problems(bounds: Tolerance, at: Path) -> Iterator[Problem]:
     stated = {name: value for name in BOUNDS if (value := getattr(bounds, name)) is not None}
     for name, value in stated.items():
         if not is_number(value) or (name in ("abs", "rel") and value < 0):
-            yield Problem("BK205", f"{name} is {value}, which no change can keep", at=(*at, name))
+            yield Problem("BK205", f"{name} is {value}, which no change can satisfy", at=(*at, name))
     low, high = stated.get("min_delta"), stated.get("max_delta")
     if low is not None and high is not None and low > high:
-        what = f"min_delta {low} is more than max_delta {high}: no change can keep both"
+        what = f"min_delta {low} is more than max_delta {high}: no change can satisfy both"
         yield Problem(
             "BK205", what, "delta is current minus baseline: a fall is negative", at=(*at, "min_delta")
         )

@@ -240,7 +240,7 @@ class Pairing:
             raise TooManyWays
 
     def _limit(self) -> CannotReplay:
-        what = f"the array {render(unroll(self.path))} has too many rows that only a trial can tell apart"
+        what = f"the array {render(unroll(self.path))} has too many rows that can only be told apart by trial"
         return CannotReplay(Problem("BK231", what, "pair them by a key: arrays: {path: {by: id}}"))
 
     def _candidates(self) -> list[Sequence[int]]:

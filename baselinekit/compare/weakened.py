@@ -45,7 +45,7 @@ def _outputs(before: Baseline, after: Baseline, words_before: Words, words: Word
     if old is None or old.output is ABSENT:
         return
     if new is None or new.output is ABSENT:
-        yield Loosened(("baseline",), "has no stored output any more: nothing is compared")
+        yield Loosened(("baseline",), "no longer has a stored output: nothing is compared")
         return
     old_mode, rules = _read(before, before)
     mode = settings.base_mode(after.comparison, new.output, after.current.kind, [])
@@ -80,7 +80,9 @@ def _outputs(before: Baseline, after: Baseline, words_before: Words, words: Word
         else:
             yield from compared(stored.output, variant.output, number)
     if stood:
-        yield Loosened(("baseline", "variants"), "a variant is gone: another output is right in some places")
+        yield Loosened(
+            ("baseline", "variants"), "a variant was removed: another output is right in some places"
+        )
 
 
 def _literal_types(rules: Rules, mode: Mode) -> frozenset[str] | None:
@@ -103,7 +105,7 @@ def _recipe(old: Json, new: Json, path: Path) -> Iterator[Loosened]:
         for field in fields(old):
             yield from _recipe(getattr(old, field.name), getattr(new, field.name), (*path, field.name))
     else:
-        yield Loosened(path, "another question is asked")
+        yield Loosened(path, "another request is sent")
 
 
 def _rules(before: Baseline, after: Baseline) -> Iterator[Loosened]:
@@ -118,7 +120,7 @@ def _rules(before: Baseline, after: Baseline) -> Iterator[Loosened]:
     kept = set(after.comparison.require_keys)
     for text in before.comparison.require_keys:
         if text not in kept:
-            yield Loosened(("comparison", "require_keys"), f"{text} need not be there any more")
+            yield Loosened(("comparison", "require_keys"), f"{text} is no longer required")
     yield from _tolerances(old, new)
     yield from _arrays(before.comparison, after.comparison)
     yield from _fields((old_mode, old), (new_mode, new), breaks)
@@ -177,7 +179,7 @@ def _uncovered(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
             if was and not wins and all(exact > each.pattern.specificity for each in was):
                 told.add(rule.at)
                 yield Loosened(
-                    rule.at, f"{rule.kind}: {rule.text} holds now where {one.kind}: {one.text} did"
+                    rule.at, f"{rule.kind}: {rule.text} now applies where {one.kind}: {one.text} did"
                 )
                 break
 
@@ -330,7 +332,7 @@ def _metadata(old: Metadata, new: Metadata) -> Iterator[Loosened]:
     gone, come = sorted({*old.tags} - {*new.tags}), sorted({*new.tags} - {*old.tags})
     if gone or come:
         told = [*(f"-{tag}" for tag in gone), *(f"+{tag}" for tag in come)]
-        yield Loosened(("metadata", "tags"), f"tags choose what is run: {' '.join(told)}")
+        yield Loosened(("metadata", "tags"), f"tags select what is run: {' '.join(told)}")
 
 
 def _weight(criticality: str | None) -> int:

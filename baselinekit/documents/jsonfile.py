@@ -73,9 +73,9 @@ def _problems(fault: jsontext.NotJson, body: str, file: str, span: tuple[int, in
                 problems.append(repeated_key(key, file, body, start + at, start + first))
         return problems
     if fault.kind == "syntax":
-        hint = "mend the text there, or the end of the value before it"
+        hint = "fix the text there, or the end of the value before it"
         return [Problem("BK101", f"not valid JSON: {fault.what[0].lower()}{fault.what[1:]}", hint, where)]
-    hint = "keep such data as text" if fault.kind == "deep" else "write it as text, in quotes"
+    hint = "store such data as a string" if fault.kind == "deep" else "write it as a string, in quotes"
     return [Problem("BK106", fault.what, hint, where)]
 
 

@@ -47,7 +47,7 @@ def written(number: float | Decimal | int) -> str:
         return str(number)
     text = repr(number) if isinstance(number, float) else str(number)
     if "n" in text.lower():
-        raise ValueError(f"{text}, which is no JSON number,")
+        raise ValueError(f"{text}, which is not a JSON number,")
     mantissa, e, exponent = text.replace("E", "e").partition("e")
     if len(mantissa) > MAX_DIGITS:
         raise ValueError(f"a number of {len(mantissa):,} digits")
@@ -188,7 +188,7 @@ def _first_fault(text: str, deepest: int) -> NotJson:
         elif token[0] in "-0123456789" and token[1:2] != "I":
             what = _too_long(token)
         elif token.lstrip("-") in ("NaN", "Infinity"):
-            what = f"{token}, which is no JSON value"
+            what = f"{token}, which is not a JSON value"
         if what:
             return NotJson(kind, what, text, match.start())
         before = token

@@ -229,7 +229,7 @@ class _Reader:
         try:
             return scalar(text)
         except ValueError as error:
-            self.refuse("BK106", str(error), "write it as text, in quotes", event)
+            self.refuse("BK106", str(error), "write it as a string, in quotes", event)
 
     def marked(self, text: str, event: Any) -> Json:
         """A scalar with a tag, an anchor, or neither in a text that has some."""
@@ -268,7 +268,9 @@ class _Reader:
 
     def opened(self, event: Any, depth: int) -> None:
         if depth >= MAX_DEPTH:
-            self.refuse("BK106", f"nested more than {MAX_DEPTH} levels deep", "keep such data as text", event)
+            self.refuse(
+                "BK106", f"nested more than {MAX_DEPTH} levels deep", "store such data as a string", event
+            )
         if event.anchor is not None:
             self.anchors.pop(event.anchor, None)
         if event.tag is not None and event.tag not in (_TAGS + "map", _TAGS + "seq", "!"):
@@ -288,7 +290,7 @@ class _Reader:
 
     def alias(self, event: Any) -> Json:
         if event.anchor not in self.anchors:
-            what = f"the alias *{event.anchor} stands for nothing: no &{event.anchor} ends before it"
+            what = f"the alias *{event.anchor} is undefined: no &{event.anchor} ends before it"
             self.refuse("BK101", what, "write the value out", event)
         value, size = self.anchors[event.anchor]
         self.expanded += size
@@ -303,19 +305,19 @@ class _Reader:
     def odd_key(self, value: Json, event: Any, box: dict[str, Json], stack: list[Any]) -> str:
         """A key that is no text, a merge, or there already."""
         if isinstance(value, dict | list):
-            self.refuse("BK107", f"a key that is an {json_type(value)}", "keys are texts", event)
+            self.refuse("BK107", f"a key of type {json_type(value)}", "keys must be strings", event)
         if type(value) is int and stack and stack[-1][2] in self.numbered:
             value = str(value)
             if value not in box:
                 return str(value)
         if not isinstance(value, str):
-            what = f"the key {getattr(event, 'value', '')} is a {json_type(value)}, and keys are texts"
+            what = f"the key {getattr(event, 'value', '')} is a {json_type(value)}, and keys must be strings"
             self.problems.append(Problem("BK107", what, "put it in quotes", self.at(event)))
             return str(value)
         if value == "<<" and value not in box:
             if not getattr(event, "style", ""):
-                what = "the key << is a YAML merge, which is not read"
-                hint = 'write the keys out, or quote it if it is meant as text: "<<"'
+                what = "the key << is a YAML merge key, which is not supported"
+                hint = 'write the keys out, or quote it if it is meant as a string: "<<"'
                 self.problems.append(Problem("BK107", what, hint, self.at(event)))
             return value
         path = *(outer[2] if outer[1] else len(outer[0]) - 1 for outer in stack[1:]), value
@@ -325,8 +327,10 @@ class _Reader:
 
     def bad_tag(self, event: Any) -> None:
         tag = event.tag.replace(_TAGS, "!!")
-        what = f"the tag {tag} is not read here" if tag[2:] not in _TYPES else f"{tag} on another type"
-        self.problems.append(Problem("BK107", what, "remove it; a text can be put in quotes", self.at(event)))
+        what = f"the tag {tag} is not supported" if tag[2:] not in _TYPES else f"{tag} on another type"
+        self.problems.append(
+            Problem("BK107", what, "remove it; a string can be put in quotes", self.at(event))
+        )
 
     def at(self, event: Any) -> Place:
         return place(self.file, self.text, event.start_mark.index)
@@ -343,11 +347,11 @@ def _explained(error: yaml.YAMLError, body: str, file: str) -> Problem:
     start = body.rfind("\n", 0, index) + 1
     line = body[start : body.find("\n", start) if "\n" in body[start:] else None]
     if "\t" in line[: len(line) - len(line.lstrip())]:
-        hint = "indent with spaces: YAML takes no tabs there"
+        hint = "indent with spaces: YAML allows no tabs there"
     elif "mapping values are not allowed" in words:
-        hint = "put a text with `: ` in it in quotes, or mend the indentation"
+        hint = "put a string that contains `: ` in quotes, or fix the indentation"
     elif "character" in words and "control" in words:
         hint = "write it as an escape in double quotes"
     else:
-        hint = "mend the line, or the one before it"
+        hint = "fix the line, or the one before it"
     return Problem("BK101", f"not valid YAML: {words}", hint, place(file, body, index))

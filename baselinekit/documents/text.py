@@ -61,13 +61,13 @@ def refuse_conflict(body: str, file: str) -> None:
     """A file in which git left both sides is no file yet, even where it happens to parse."""
     match = _CONFLICT.search(body) if "<<<<<<< " in body else None
     if match:
-        what = "a git conflict that nobody has resolved yet"
+        what = "an unresolved git conflict"
         hint = "keep one of the two sides, and remove the markers"
         raise InvalidInput(Problem("BK101", what, hint, place(file, body, match.start())))
 
 
 def repeated_key(key: str, file: str, body: str, index: int, first: int | None) -> Problem:
     """A key that a mapping has twice, with both places: what a merge leaves, or hides."""
-    what = f"the key {key!r} is there twice"
+    what = f"the key {key!r} occurs twice"
     before = f"it is on line {place(file, body, first).line} already; " if first is not None else ""
     return Problem("BK102", what, before + "remove one of the two", place(file, body, index))

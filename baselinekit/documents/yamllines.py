@@ -44,7 +44,7 @@ def _number(text: str) -> Json:
         whole(text[2:] if len(text) > 1_000 else "0")
         return int(text, 0)
     if _NO_NUMBER.fullmatch(text):
-        raise ValueError(f"{text}, which is no number that JSON knows")
+        raise ValueError(f"{text}, which is not a JSON number")
     return text
 
 

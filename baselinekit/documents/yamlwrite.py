@@ -139,7 +139,7 @@ def number(value: Json) -> str:
 def _check_depth(depth: int) -> None:
     if depth > MAX_DEPTH:
         what = f"a value nested more than {MAX_DEPTH} levels deep cannot be stored"
-        raise InvalidInput(Problem("BK114", what, "leave its inner part out, or keep it as text"))
+        raise InvalidInput(Problem("BK114", what, "leave its inner part out, or store it as a string"))
 
 
 class _YamlWriter:

@@ -48,7 +48,7 @@ class TimeLeft:
             return inf
         left = self.limit - (self.seconds() - self.began)
         if left <= 0:
-            raise cannot("BK722", f"its {self.limit:g} s are over", "raise its `timeout_seconds`")
+            raise cannot("BK722", f"its {self.limit:g} s were used up", "raise its `timeout_seconds`")
         return left
 
     def told(self, client: Callable[[], T]) -> T:
@@ -114,7 +114,7 @@ def _no_sandbox(method: FunctionOutput, code: str, execute: Execute) -> Ran:
 
 
 def _nobody_rated(case: Case, grader: Grader, observation: Observation) -> Grade:
-    return grader.graded("unscored", None, "nobody has rated it yet", verdict="pending")
+    return grader.graded("unscored", None, "it has no rating yet", verdict="pending")
 
 
 @dataclass(frozen=True, slots=True)

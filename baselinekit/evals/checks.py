@@ -32,7 +32,7 @@ from baselinekit.workflow.environment import CaptureEnvironment
 # Everything that can be wrong with eval cases is said before the first of them is run.
 
 
-_NOT_GIVEN = re.compile(r"\{\{([^{}]+)\}\}(?=, which is no input)")
+_NOT_GIVEN = re.compile(r"\{\{([^{}]+)\}\}(?=, which is not an input)")
 _ANYTHING = Recipe(None, SkillExecution("skill", "part"))
 """What gives a part of an output, which has no parts of its own."""
 
@@ -101,8 +101,8 @@ def _without_inputs(problem: Problem) -> Problem:
     name = _NOT_GIVEN.search(problem.message) if problem.code == "BK350" else None
     if name is None:
         return problem
-    hint = f"--var {name[1]}=…, or `variables:` in the configuration; \\{name[0]} is the text itself"
-    return replace(problem, message=f"nothing stands for {name[0]}", hint=hint)
+    hint = f"--var {name[1]}=…, or `variables:` in the configuration; \\{name[0]} is the literal text"
+    return replace(problem, message=f"there is no value for {name[0]}", hint=hint)
 
 
 def _prepared(here: CaptureEnvironment, case: Case, runnable: Callable[[FunctionOutput], None]) -> Prepared:
@@ -121,7 +121,7 @@ def _prepared(here: CaptureEnvironment, case: Case, runnable: Callable[[Function
     except BaselinekitError as error:
         problems += error.problems if case.baseline else map(_without_inputs, error.problems)
     if not case.graders:
-        problems.append(Problem("BK705", f"{case.id} is graded by nobody", "add `grader:` or `expected:`"))
+        problems.append(Problem("BK705", f"{case.id} has no grader", "add `grader:` or `expected:`"))
     for number, grader in enumerate(case.graders):
         try:
             problems += _of_grader(prepared, number, grader, here)
@@ -240,7 +240,7 @@ def check_reachable(
         for sign, k in read_thresholds({name: least}):
             if sign != "@" or k <= made:
                 continue
-            what = f"pass@{k} cannot be met: nobody can tell it from {many(made, 'attempt')} a case"
+            what = f"pass@{k} cannot be met: it cannot be computed from {many(made, 'attempt')} per case"
             hint = f"make {k}, by `config: {{attempts: {k}}}` or --attempts {k}, or ask for pass@{made}"
             problem = Problem("BK724", what, hint)
             own = suite.file is not None and name not in stated

@@ -54,7 +54,9 @@ def load_earlier(project: Project, named: str, suite: str) -> Report:
     if partly is not None:
         return load([partly], project.root)[0][1]
     what = f"no earlier run of {suite!r} is kept here"
-    raise InvalidInput(Problem("BK733", what, "run it once more without --compare-to, or name a result file"))
+    raise InvalidInput(
+        Problem("BK733", what, "run it once without --compare-to first, or name a result file")
+    )
 
 
 def _part(of: Json, key: str) -> dict[str, Json]:
@@ -128,13 +130,13 @@ def _judged(pair: Pair, counts: tuple[Share, Share]) -> CaseChange:
     if not (worse or better):
         return CaseChange(pair[1].id, "unchanged", *counts)
     if not _hangs_on_chance(pair):
-        return CaseChange(pair[1].id, direction, *counts, why="no model takes part: one attempt tells")
+        return CaseChange(pair[1].id, direction, *counts, why="no model takes part: one attempt is enough")
     if worse and pair[1].criticality == "critical" and not is_now:
-        return CaseChange(pair[1].id, direction, *counts, why="it is critical, and never passes now")
+        return CaseChange(pair[1].id, direction, *counts, why="it is critical, and no longer passes at all")
     chance = fisher_exact(was, of, is_now, of_now)
     if chance <= _SURE:
         return CaseChange(pair[1].id, direction, *counts, chance)
-    why = f"{'worse' if worse else 'better'}, but too few attempts to tell it from chance"
+    why = f"{'worse' if worse else 'better'}, but with too few attempts to distinguish it from chance"
     return CaseChange(pair[1].id, "insufficient evidence", *counts, chance, why)
 
 

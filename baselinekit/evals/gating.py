@@ -31,12 +31,12 @@ def requirement(text: str) -> tuple[str, float]:
     """`pass@1>=0.85` -> ("pass@1", 0.85)."""
     match = _REQUIREMENT.fullmatch(text)
     if match is None or match["sign"] != ">=":
-        hint = "a metric is at least so much: --require 'pass@1>=0.85'"
-        raise InvalidInput(Problem("BK732", f"{text!r} is no requirement", hint))
+        hint = "state the least value of a metric: --require 'pass@1>=0.85'"
+        raise InvalidInput(Problem("BK732", f"{text!r} is not a requirement", hint))
     try:
         least = float(match["least"]) / (100 if match["share"] else 1)
     except ValueError:
-        what = f"{match['least']!r} in {text!r} is no number"
+        what = f"{match['least']!r} in {text!r} is not a number"
         raise InvalidInput(Problem("BK732", what, "such as 0.85, or 85%")) from None
     return canonical(match["name"]), least
 
@@ -98,7 +98,7 @@ def left_out(gate: Gate, report: Report) -> str:
         if name in chosen and not (own and {*own} <= {*_words(chosen[name])})
     }
     told = _told(report, narrowed)
-    return f"{told}: run those too, or pass --partial" if told else ""
+    return f"{told}: run them too, or pass --partial" if told else ""
 
 
 def since(report: Report) -> str:
@@ -149,7 +149,7 @@ def _is_meant(gate: Gate, result: Result) -> bool:
 
 def _none_of(gate: Gate, report: Report) -> tuple[str, str]:
     if not report.results:
-        return f"there is nothing to judge {gate.name} by", "a run of nothing is no pass: baselinekit run"
+        return f"there are no results to judge {gate.name}", "an empty run is not a pass: baselinekit run"
     facts = [result.case or CaseFacts("regression") for result in report.results]
     known = {word for one in facts for word in (one.eval_type, one.category, *one.tags) if word}
     wanted = [*gate.categories, *gate.tags]
@@ -179,7 +179,7 @@ def _undecided(report: Report, results: Sequence[Result]) -> tuple[str, ...]:
     if report.interrupted:
         why.append("the run was interrupted")
     elif not report.complete:
-        why.append("the run did not come to its end")
+        why.append("the run did not finish")
     if not any(one.outcome in ("passed", "failed") for one in results) and not found:
         why.append("nothing ran")
     return tuple(why)

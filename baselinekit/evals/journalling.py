@@ -211,7 +211,7 @@ class CaseWorker:
                 now = self.context.clock.timestamp()
                 pending.save(root, seen_of(self.here, baseline, comparison, observation, now))
         except BaselinekitError as error:
-            self._warn(f"what came back could not be kept for a refresh: {error.problems[0].message}")
+            self._warn(f"the new output could not be kept for a refresh: {error.problems[0].message}")
 
     def _warn(self, warning: str) -> None:
         with self._lock:

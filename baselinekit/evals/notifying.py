@@ -80,7 +80,7 @@ def notification_warnings(project: Project, suite: Suite) -> list[str]:
     if not suite.reporting.notify_on_failure or project.config.notify is not None:
         return []
     return [
-        f"{suite.name} asks to notify on failure, and the configuration names nobody: "
+        f"{suite.name} asks to notify on failure, and the configuration names no recipient: "
         "notify: {webhook: URL} or {command: [PROGRAM]} in baselinekit.yaml"
     ]
 
@@ -94,7 +94,7 @@ def notify(project: Project, told: dict[str, Json], clients: Clients) -> str:
     try:
         _run(project, wanted, data, clients) if wanted.command else _send(project, wanted, data, clients)
     except BaselinekitError as error:
-        return f"nobody could be notified: {shown(error, project.redactor.mask).problems[0]}"
+        return f"no notification was sent: {shown(error, project.redactor.mask).problems[0]}"
     return ""
 
 
@@ -108,7 +108,7 @@ def _run(project: Project, wanted: Notify, data: bytes, clients: Clients) -> Non
         run = ProcessSpec(tuple(argv), data, environment, project.root, _PATIENCE, mask=project.redactor.mask)
         finished = clients.execute(run)
     except CannotReplay as error:
-        hint = "let it end sooner, or work on in the background" if error.problems[0].code == "BK321" else ""
+        hint = "let it end sooner, or continue in the background" if error.problems[0].code == "BK321" else ""
         raise cannot("BK735", error.problems[0].message, hint or error.problems[0].hint) from None
     if finished.exit_code:
         what = f"{typed} ended with exit code {finished.exit_code}"
@@ -134,4 +134,4 @@ def _send(project: Project, wanted: Notify, data: bytes, clients: Clients) -> No
         problem = error.problems[0]
         raise CannotReplay(Problem("BK735", f"{where}: {problem.message.replace(url, where)}")) from None
     if not 200 <= response.status < 300:
-        raise cannot("BK735", f"{where} answered {response.status}", "is the address right?")
+        raise cannot("BK735", f"{where} answered {response.status}", "check the address")

@@ -184,9 +184,9 @@ def check_rater(name: str) -> str:
     name = " ".join(name.split())
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
         what = (
-            f"{clipped(name, _LONGEST_NAME, already_masked, counted=False)!r} is no name"
+            f"{clipped(name, _LONGEST_NAME, already_masked, counted=False)!r} is not a name"
             if name
-            else "nobody has said who rates"
+            else "it is not known who rates"
         )
         raise InvalidInput(Problem("BK744", what, "as in --as ada"))
     return name
@@ -323,10 +323,12 @@ class _RatingReader:
         value = scales.checked(stated.value, item.method.rating_scale, len(item.shown.items))
         seconds = None if stated.seconds is None else float(stated.seconds)
         if seconds is not None and not 0 <= seconds < inf:
-            raise InvalidInput(Problem("BK746", f"{seconds} seconds are no time", "leave `seconds` out"))
+            raise InvalidInput(
+                Problem("BK746", f"{seconds} seconds are not a valid time", "leave `seconds` out")
+            )
         if stated.at is not None and not _is_time(stated.at):
             hint = "such as 2026-01-31T14:00:00Z, or leave `at` out"
-            raise InvalidInput(Problem("BK746", f"{stated.at!r} is no time", hint))
+            raise InvalidInput(Problem("BK746", f"{stated.at!r} is not a time", hint))
         rating = Rating(stated.rater, value, stated.at or self.queue.stamp(), stated.note, seconds)
         return self.queue.fit(rating)
 
@@ -353,7 +355,7 @@ class _RatingReader:
         if method.rating_scale.type == "ranking" and not (
             claims and all(one in numbers for pair in claims for one in pair)
         ):
-            wrong.append(Problem("BK746", "a ranking without what it claims", "export it again", at=at))
+            wrong.append(Problem("BK746", "a ranking without its claim", "export it again", at=at))
         self.problems += wrong
         return None if wrong else item
 

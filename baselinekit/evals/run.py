@@ -126,15 +126,15 @@ def run(
 
 
 def _notices(project: Project, suite: Suite, wanted: Choice) -> list[str]:
-    narrowed = [f"only {wanted.grader} graders were asked"] if wanted.grader else []
+    narrowed = [f"only {wanted.grader} graders were used"] if wanted.grader else []
     return [*narrowed, *notification_warnings(project, suite)]
 
 
 def _why_not(context: RunContext, overtime: bool) -> str:
     """What to say of a case that was never run."""
     if overtime:
-        return "not run: the time of the suite was over"
-    return "interrupted" if context.stop.is_set() else "not run: one did not pass before it (-x)"
+        return "not run: the time limit of the suite was reached"
+    return "interrupted" if context.stop.is_set() else "not run: an earlier case did not pass (-x)"
 
 
 def _jobs(suite: Suite, policy: RunPolicy) -> int:
@@ -175,7 +175,7 @@ def _memory(project: Project, suite: Suite, plan: _Plan, policy: RunPolicy) -> t
     if policy.lasting:
         policy.lasting.begun(memory)
     if policy.resume and not len(memory) and not (policy.lasting and policy.lasting.resumed):
-        return memory, ["there was nothing to resume: all is run anew"]
+        return memory, ["there was nothing to resume: everything is run again"]
     return memory, []
 
 

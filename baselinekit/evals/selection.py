@@ -80,11 +80,11 @@ def _nothing(cases: Sequence[Case], wanted: Choice) -> tuple[str, str]:
     if not cases:
         return "there are no eval cases here", "write one: `baselinekit explain BK705` shows how it looks"
     if wanted.among is not None and not wanted.among & {case.id for case in cases}:
-        return "none of these did not pass when it was last run", "leave out --lf to run them all"
+        return "all of these passed when they were last run", "leave out --lf to run them all"
     of = f"none of the {len(cases):,} cases is selected"
     if wanted.ids and not any(fnmatchcase(case.id, glob) for case in cases for glob in wanted.ids):
         near = nearest(wanted.ids[0], [case.id for case in cases])
-        return of, near or "baselinekit run --list shows what there is"
+        return of, near or "baselinekit run --list shows the cases"
     for given, known in (
         (wanted.categories, {word for case in cases for word in (case.kind, case.category) if word}),
         (wanted.tags, {tag for case in cases for tag in case.tags}),
@@ -93,8 +93,8 @@ def _nothing(cases: Sequence[Case], wanted: Choice) -> tuple[str, str]:
             listed = ", ".join(sorted(known)) or "none"
             return of, nearest(given[0], known) or f"there are {listed}"
     if wanted.ids or wanted.exclude_tags or wanted.among is not None:
-        return of, "nothing fits all that was asked for: leave out a part of it"
-    return of, "-k takes words of the id, the name or a tag"
+        return of, "no case matches all the selections: leave one out"
+    return of, "-k matches words of the id, the name or a tag"
 
 
 def _graded_by(cases: Sequence[Case], kind: GraderKind) -> list[Case]:
@@ -117,13 +117,13 @@ def load(project: Project, paths: Sequence[str], suite: str | None, target: Exec
     """All errors of all files at once. Without paths it is everything below `evals:` of the configuration; a
     suite among what is found says how it is run."""
     if suite is not None and paths:
-        what = "a suite names its own files, so --suite and paths exclude each other"
+        what = "a suite names its own files, so --suite and paths cannot be combined"
         raise InvalidInput(Problem("BK508", what, "leave one of them out"))
     if suite is not None:
         return load_suite(named_by_operator(project, suite), project.root, target)
     named = [named_by_operator(project, path) for path in paths] or folders(project)
     if not named:
-        hint = "make evals/eval-suite.yaml to go on from: baselinekit init --eval; or name one: --suite FILE"
+        hint = "create evals/eval-suite.yaml with baselinekit init --eval, or name a suite: --suite FILE"
         raise NothingSelected(Problem("BK509", f"there is no folder {_shown(project)} here", hint))
     found = load_evals(named, project.root, target)
     if not found.cases:

@@ -32,7 +32,7 @@ def function_output(task: Task, observation: Observation, clients: GradeClients)
     method: FunctionOutput = task.method
     taken = code_in(text_of(task.look(observation.output)), method.function_name)
     if taken.problem:
-        reason = f"no program can be taken from the reply: {taken.problem}"
+        reason = f"the reply contains no usable program: {taken.problem}"
         return task.grader.graded("failed", 0.0, reason, details={"taken": "nothing"})
     verdict = judged(method, clients.run(method, taken.code), clients.regex_budget(), clients.mask)
     details = {"taken": taken.about, **verdict.details}
@@ -55,9 +55,9 @@ def problems(task: Task) -> Iterator[Problem]:
         hint = "add `test_cases: [{args: [1], expected: 2}]`"
         yield Problem("BK706", "a function_output grader without a test case", hint)
     if not _NAME.fullmatch(method.function_name):
-        yield Problem("BK706", f"{method.function_name!r} is no name of a function", "letters, digits and _")
+        yield Problem("BK706", f"{method.function_name!r} is not a function name", "letters, digits and _")
     if method.timeout_per_case <= 0:
-        yield Problem("BK706", "a time limit of nothing", "`timeout_per_case`: a number of seconds above 0")
+        yield Problem("BK706", "a time limit of zero", "`timeout_per_case`: a number of seconds above 0")
     for call in method.test_cases:
         if call.comparator not in COMPARATORS:
             hint = nearest(call.comparator, COMPARATORS) or f"one of {', '.join(COMPARATORS)}"

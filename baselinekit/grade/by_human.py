@@ -42,8 +42,8 @@ _PASSING_SHARE = 0.75
 _SLACK = 1e-9
 
 STATISTICS = {
-    "binary": "per-cent agreement (share of raters who say what most say)",
-    "likert": "weighted per-cent agreement (squared distance, over all pairs of raters)",
+    "binary": "percentage agreement (share of raters who agree with the majority)",
+    "likert": "weighted percentage agreement (squared distance, over all pairs of raters)",
     "ranking": "concordance (pairs of items ordered alike, over all pairs of raters)",
 }
 
@@ -188,7 +188,7 @@ def human_grade(grader: Grader, item: RatingItem, ratings: Sequence[Rating]) -> 
     details: dict[str, Json] = {"item": item.key, "rated": len(counted), "required": people.min_required}
     if len(counted) < people.min_required:
         least = people.min_required
-        had = f"nobody has rated it yet, and {least} {'is' if least == 1 else 'are'} required"
+        had = f"it has no rating yet, and {least} {'is' if least == 1 else 'are'} required"
         had = f"{len(counted)} of {least} people have rated it" if counted else had
         return grader.graded("unscored", None, f"{had}: {command(item)}", verdict="pending", details=details)
     tally = _TALLIES[scale.type](item, counted)
@@ -208,7 +208,7 @@ def human_grade(grader: Grader, item: RatingItem, ratings: Sequence[Rating]) -> 
     ]
     if tally.agreement + _SLACK >= people.agreement_threshold:
         return _graded(grader, tally, "" if tally.passed else tally.reason, None, details)
-    measured = f"their agreement is {tally.agreement:.2g}, and {people.agreement_threshold:g} is wanted"
+    measured = f"their agreement is {tally.agreement:.2g}, and {people.agreement_threshold:g} is required"
     if decision is not None:  # the adjudicator decides alone, and that people disagreed stays to be seen
         details["adjudicated_by"] = decision.rater
         words = words_for(decision.value, scale)
@@ -217,7 +217,7 @@ def human_grade(grader: Grader, item: RatingItem, ratings: Sequence[Rating]) -> 
     if people.adjudicator is not None:
         next_step = f"{people.adjudicator} decides: {command(item)} --as {shlex.quote(people.adjudicator)}"
     elif len(counted) < people.max_allowed:
-        next_step = f"another may settle it: {command(item)}"
+        next_step = f"another rater may settle it: {command(item)}"
     else:
         next_step = "name who decides (evaluators.adjudicator): no further rating is allowed"
     reason = f"the raters disagree: {measured}; {next_step}"
@@ -264,7 +264,7 @@ def tally_likert(item: RatingItem, ratings: Sequence[Rating]) -> RatingTally:
     columns = list(zip(*rows, strict=True))
     agreement = fsum(nearness(column, low, high) for column in columns) / len(columns)
     least = low + _PASSING_SHARE * (high - low) if scale.threshold is None else float(scale.threshold)
-    reason = f"{mean:.3g} on average on {low} to {high}, and {least:g} is wanted"
+    reason = f"{mean:.3g} on average on {low} to {high}, and {least:g} is required"
     if scale.criteria:
         worst = min(range(len(columns)), key=lambda number: sum(columns[number]))
         reason += f"; lowest: {scale.criteria[worst]} ({fsum(columns[worst]) / len(rows):.3g})"

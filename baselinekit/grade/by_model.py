@@ -208,11 +208,11 @@ def read_judgement(answer: str, how: ModelJudge, case: Case, output: Json) -> Ju
     given = reply(answer, _form(how), nonce_of(*_texts(how, case, output).values()))
     justification = given["justification"]
     if not isinstance(justification, str):
-        raise unusable("justifies nothing", answer)
+        raise unusable("gives no justification", answer)
     if how.scoring.type == "categorical":
         category = given["category"]
         if category not in how.scoring.categories:
-            raise unusable(f"chooses {category!r}, which is none of the categories", answer)
+            raise unusable(f"chooses {category!r}, which is not one of the categories", answer)
         passed = category in how.scoring.passing
         return Judgement(passed, float(passed), justification, {"category": category})
     if not isinstance(given["passed"], bool):
@@ -338,18 +338,18 @@ def problems(task: Task) -> Iterator[Problem]:
     elif scoring.type == "numeric" and len(scoring.range) == 2:
         yield from threshold_problems(scoring.threshold, scoring.range, ("config", "scoring", "threshold"))
     if not (how.rubric.strip() if isinstance(how.rubric, str) else how.rubric):
-        yield Problem("BK702", "a model grader without a rubric", "say by what it is to judge: `rubric: |`")
+        yield Problem("BK702", "a model grader without a rubric", "state the criteria: `rubric: |`")
     if scoring.type == "categorical":
         if len(scoring.categories) < 2 or not scoring.passing:
             hint = "state `categories: [good, poor]` and which of them pass: `passing: [good]`"
-            yield Problem("BK702", "categorical scoring says too little", hint)
+            yield Problem("BK702", "categorical scoring is incomplete", hint)
         for unknown in sorted({*scoring.passing} - {*scoring.categories}):
             hint = f"one of {', '.join(scoring.categories)}"
-            yield Problem("BK702", f"`passing` names {unknown!r}, which is no category", hint)
+            yield Problem("BK702", f"`passing` names {unknown!r}, which is not a category", hint)
     for criterion in how.criteria:
         bounds = criterion.range or scoring.range
         if len(bounds) != 2 or bounds[0] >= bounds[1]:
-            yield Problem("BK702", f"{bounds} is no range", "the least and the greatest score: [1, 5]")
+            yield Problem("BK702", f"{bounds} is not a range", "the lowest and the highest score: [1, 5]")
         if criterion.weight < 0:
             yield Problem("BK702", f"{criterion.name} has a negative weight", "0 or more")
     if isinstance(how.rubric, str):

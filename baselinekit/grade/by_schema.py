@@ -37,7 +37,7 @@ def json_schema(task: Task, observation: Observation, clients: GradeClients) -> 
     value = parsed(output)
     if value is ABSENT:
         shown = clipped(text_of(output), _LONGEST_SHOWN, clients.mask)
-        return task.decide((False, "it is no JSON", {"actual": shown}), part)
+        return task.decide((False, "it is not JSON", {"actual": shown}), part)
     found = violations(value, schema, clients.regex_budget())
     return task.decide((not found, "; ".join(found), {"violations": found} if found else {}), part)
 
@@ -86,7 +86,7 @@ def schema_problems(schema: Json) -> Iterator[Problem]:
         validator_for(schema).check_schema(schema)
     except SchemaError as error:
         where = render(tuple(error.absolute_path))
-        yield Problem("BK703", f"{where + ': ' if where else ''}{error.message}", "mend the JSON Schema")
+        yield Problem("BK703", f"{where + ': ' if where else ''}{error.message}", "fix the JSON Schema")
         return
     for pattern in _patterns(schema):
         try:
@@ -98,7 +98,7 @@ def schema_problems(schema: Json) -> Iterator[Problem]:
     elif schema is not True and _allows_all(schema):
         near = next((hint for key in schema if (hint := nearest(key, _keywords(schema)))), "")
         hint = near or "say what it has to be, or `schema: true` if any JSON will do"
-        yield Problem("BK708", "this cannot fail but where it is no JSON: the schema allows all of it", hint)
+        yield Problem("BK708", "this fails only for text that is not JSON: the schema allows any JSON", hint)
 
 
 def _allows_all(schema: Json) -> bool:

@@ -24,7 +24,7 @@ from baselinekit.placeholders.pattern import compiled, search
 from baselinekit.tree.equality import is_number, same_json
 
 _EMPTY = "the empty text is in every text"
-_SAY_WORDS = "say what has to be in the output"
+_SAY_WORDS = "state what has to be in the output"
 
 
 def _which(number: int) -> dict[str, Json]:
@@ -129,15 +129,15 @@ def regex_problems(task: Task) -> Iterator[Problem]:
         empty = isinstance(pattern, str) and matches_everything(pattern, how.flags)
         why = f"{pattern!r} is found in every text"
         if empty and how.must_match:
-            yield never_fails(why, "say what has to be there; for anything but nothing write .+", *at)
+            yield never_fails(why, "state what has to be there; for any text that is not empty write .+", *at)
         elif empty:
-            yield never_passes(why, "say what must not be there", *at)
+            yield never_passes(why, "state what must not be there", *at)
     if not patterns:
         hint = "add `pattern` to the grader's config, or `expected: {type: pattern}`"
         yield Problem("BK701", "a regex grader without a pattern", hint)
     for pattern in patterns:
         if not isinstance(pattern, str):
-            yield Problem("BK701", f"{pattern!r} is no regular expression", "write a text")
+            yield Problem("BK701", f"{pattern!r} is not a regular expression", "write a text")
             continue
         try:
             expression = compiled(pattern, flags=tuple(how.flags))
@@ -260,8 +260,8 @@ def _by_lists(
     none_of = [*some] if some and not any(map(is_there, some)) else []
     met = [text for text in unwanted if is_there(text)]
     reasons = [
-        *(f"{wanted!r} is not in it" for wanted in missing),
-        *([f"none of {', '.join(map(repr, none_of))} is in it"] if none_of else []),
+        *(f"{wanted!r} is not in the output" for wanted in missing),
+        *([f"none of {', '.join(map(repr, none_of))} is in the output"] if none_of else []),
         *(f"{text!r} is in it" for text in met),
     ]
     lists = {
@@ -279,10 +279,10 @@ def contains_problems(task: Task) -> Iterator[Problem]:
             if "" in getattr(how, name):
                 yield never_fails(_EMPTY, _SAY_WORDS, "config", name)
         if "" in how.none:
-            yield never_passes(_EMPTY, "take it out", "config", "none")
+            yield never_passes(_EMPTY, "remove it", "config", "none")
         return
     if task.case.expected is None:
-        what = f"{task.grader.name} looks for nothing"
+        what = f"{task.grader.name} checks nothing"
         yield Problem("BK705", what, "state `all`, `any` or `none`, or `expected`")
     for value in task.expected:
         texts = value if isinstance(value, list) else [value]
@@ -290,7 +290,7 @@ def contains_problems(task: Task) -> Iterator[Problem]:
         if not texts:
             yield never_fails("the list of texts is empty", _SAY_WORDS, *task.at_expected)
         elif no_texts:
-            what = f"{encode(no_texts[0])} is no text that could be in the output"
+            what = f"{encode(no_texts[0])} is not a text that could be in the output"
             hint = "such as value: total, or value: [total, sum]"
             yield Problem("BK705", what, hint, at=task.at_expected)
         elif "" in texts:
@@ -302,7 +302,7 @@ def must_include_problems(task: Task) -> Iterator[Problem]:
         if "" in lists.must_include:
             yield never_fails(_EMPTY, _SAY_WORDS, "value", "must_include")
         if "" in lists.must_not_include:
-            yield never_passes(_EMPTY, "take it out", "value", "must_not_include")
+            yield never_passes(_EMPTY, "remove it", "value", "must_not_include")
 
 
 CONTAINS = GraderType(

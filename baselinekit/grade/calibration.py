@@ -54,7 +54,7 @@ def label_problem(label: Label, how: ModelJudge) -> Problem | None:
     low, high = how.scoring.range
     words = ", ".join(how.scoring.categories) or f"a score from {low:g} to {high:g}"
     return Problem(
-        "BK736", f"human: {label.human!r} says neither", f"passed, failed, or {words}", at=("human",)
+        "BK736", f"human: {label.human!r} is neither", f"passed, failed, or {words}", at=("human",)
     )
 
 

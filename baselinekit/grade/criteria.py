@@ -243,12 +243,14 @@ def _unread(lines: Sequence[str], read: set[int]) -> Iterator[Problem]:
         left = _WEIGHT.sub(" ", line) if row in read else line
         for match in _LOOKS.finditer(left):
             shown = clipped(match[0].strip(), _LONGEST_SHOWN, already_masked, counted=False)
-            what = f"line {row + 1} of the rubric: {shown!r} looks like a weight and is not read"
-            hint = "write it behind the name of its criterion: 1. Accuracy (weight: 0.6)"
+            what = f"line {row + 1} of the rubric: {shown!r} looks like a weight but could not be read"
+            hint = "write it after the name of its criterion: 1. Accuracy (weight: 0.6)"
             yield Problem("BK702", what, hint)
     rows = [row for row, line in enumerate(lines) if line.lstrip().startswith("|")]
     if rows and not any(row in read for row in rows) and re.search(rf"\b{_WORD}\b|%", lines[rows[0]], re.I):
-        what = f"line {rows[0] + 1} of the rubric: a table with a column of weights, none of which is read"
+        what = (
+            f"line {rows[0] + 1} of the rubric: a table with a column of weights, none of which could be read"
+        )
         yield Problem("BK702", what, "a number in each row: | Accuracy | 40% |")
 
 
@@ -260,10 +262,10 @@ def _flaws(items: Sequence[_Item]) -> Iterator[Problem]:
         where = f"line {item.row + 1} of the rubric: "
         if not _is_named(item):
             hint = f"a name of at most {_LONGEST_NAME} characters before the weight, then a colon"
-            yield Problem("BK702", f"{where}a weight, and no name of a criterion", hint)
+            yield Problem("BK702", f"{where}a weight without the name of a criterion", hint)
         if not item.weights:
             hint = "give each criterion a weight, or none of them"
-            yield Problem("BK702", f"{where}{item.name} has no weight, and others have", hint)
+            yield Problem("BK702", f"{where}{item.name} has no weight, but others do", hint)
         if len({_amount(weight) for weight in item.weights}) > 1:
             yield Problem("BK702", f"{where}{item.name} has more than one weight", "state one")
     if twice := _repeated(items):
@@ -271,9 +273,9 @@ def _flaws(items: Sequence[_Item]) -> Iterator[Problem]:
     units = {weight[1] for item in items for weight in item.weights[:1]}
     total = sum(item.weights[0][0] for item in items if item.weights)
     if len(units) > 1:
-        yield Problem("BK702", "some weights are per cent and others are not", "write all in one way")
+        yield Problem("BK702", "some weights are percentages and others are not", "write all in one way")
     elif units == {"%"} and abs(total - 100) > 1:
-        hint = "let them make 100 %, or leave the sign out: (weight: 2) counts in proportion"
+        hint = "let them add up to 100 %, or leave the sign out: (weight: 2) is relative"
         yield Problem("BK702", f"the weights make {total:g} %", hint)
 
 

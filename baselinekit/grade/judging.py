@@ -47,14 +47,16 @@ def reply(text: str, keys: Iterable[str], nonce: str) -> dict[str, Json]:
     if found.get("nonce") != nonce:
         raise unusable("does not repeat the nonce of the question", text)
     if text.count(nonce) != 1:
-        raise unusable("does not say the nonce just once, so nobody could tell which is the verdict", text)
+        raise unusable(
+            "does not contain the nonce exactly once, so it is unclear which part is the verdict", text
+        )
     wanted = {"nonce", *keys}
     missing = wanted - found.keys()
     if missing:
         raise unusable(f"has no {', '.join(sorted(missing))}", text)
     further = found.keys() - wanted
     if further:
-        raise unusable(f"has {', '.join(sorted(further))}, which nobody asked for", text)
+        raise unusable(f"has {', '.join(sorted(further))}, which was not asked for", text)
     return found
 
 
@@ -76,13 +78,13 @@ def question_again(asked: Ask, why: str, mask: Mask) -> Ask:
 
 
 def contradiction(how: str) -> UnreadableReply:
-    hint = "ask a stronger model, or a rubric that leaves less open"
+    hint = "use a stronger model, or a rubric that leaves less open"
     return UnreadableReply(how, Problem("BK641", f"the judge contradicts itself: it {how}", hint))
 
 
 def unusable(why: str, text: str) -> UnreadableReply:
     what = f"the judge's reply {why}: {' '.join(text.split())!r}"
-    return UnreadableReply(why, Problem("BK640", what, "ask again, or ask a stronger model"))
+    return UnreadableReply(why, Problem("BK640", what, "try again, or use a stronger model"))
 
 
 # `scores:` of a recipe: one number for each criterion, all of them asked for and all of them checked.

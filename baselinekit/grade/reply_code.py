@@ -56,7 +56,7 @@ def code_in(reply: str, function: str) -> Taken:
     if not text.strip():
         return Taken("", problem="the reply is empty")
     if len(text) > _LONGEST:
-        return Taken(text, "the whole reply, too long to be looked at")
+        return Taken(text, "the whole reply, too long to be examined")
     blocks = list(islice(_blocks(text), _MOST_BLOCKS + 1))
     if len(blocks) > _MOST_BLOCKS:
         return Taken("", problem=f"it has more than {_MOST_BLOCKS} fenced blocks")
@@ -127,7 +127,7 @@ def _of_blocks(blocks: Sequence[_Block], function: str) -> Taken:
     chosen = _marked(blocks, function)
     if not chosen:
         many_of = f"none of its {len(blocks)} fenced blocks is Python"
-        return Taken("", problem=many_of if len(blocks) > 1 else "its fenced block is no Python")
+        return Taken("", problem=many_of if len(blocks) > 1 else "its fenced block is not Python")
     kept = _meant(chosen, function)
     code = "\n".join(block.code for block in kept)
     left = len(blocks) - len(kept)
@@ -218,14 +218,14 @@ def _without_fences(text: str, function: str) -> Taken:
     lines = text.split("\n")
     start = next((number for number, line in enumerate(lines) if _STARTS.match(line)), None)
     if start is None:
-        return Taken("", problem="there is no program in it, only words")
+        return Taken("", problem="it contains only prose, no program")
     deep = len(lines[start]) - len(lines[start].lstrip())
     ends = (n for n, line in enumerate(lines) if n > start and line.strip() and not line[:deep].isspace())
     end = next(ends, len(lines)) if deep else len(lines)
     block = _Block("\n".join(lines[start:end]), "", start + 1, end, closed=False)
     if block.tree is None:
         return Taken(whole.code, "the whole reply, which does not parse")
-    return Taken(block.code, f"what stands among words from line {start + 1} on", partly=True)
+    return Taken(block.code, f"what is between the prose from line {start + 1} on", partly=True)
 
 
 def _blocks(text: str, deep: int = 0, before: int = 0) -> Iterator[_Block]:

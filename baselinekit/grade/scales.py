@@ -86,7 +86,7 @@ def _is_ranking(value: Json, scale: RatingScale, items: int) -> bool:
 
 
 def _refused(said: str, scale: RatingScale, items: int, hint: str = "") -> InvalidInput:
-    return InvalidInput(Problem("BK741", f"{said} is no rating here", hint or wanted(scale, items)))
+    return InvalidInput(Problem("BK741", f"{said} is not a rating here", hint or wanted(scale, items)))
 
 
 def wanted(scale: RatingScale, items: int = 0) -> str:
@@ -159,14 +159,14 @@ def _wrong(what: str, hint: str, *at: str) -> Problem:
 
 def likert_problems(scale: RatingScale) -> Iterator[tuple[str, str]]:
     if len(scale.range) != 2 or scale.range[0] >= scale.range[1]:
-        yield f"{scale.range} is no range", "the least and the greatest rating: [1, 5]"
+        yield f"{scale.range} is not a range", "the lowest and the highest rating: [1, 5]"
         return
     low, high = scale.range
     for number in scale.labels:
         if not low <= number <= high:
-            yield f"the label of {number} is beyond the scale", f"labels are for {low} to {high}"
+            yield f"the label of {number} is outside the scale", f"labels are for {low} to {high}"
     if len({*scale.criteria}) != len(scale.criteria):
-        yield "a criterion stands there twice", "state each once"
+        yield "a criterion is stated twice", "state each once"
     if scale.threshold is not None and not low <= scale.threshold <= high:
         yield f"the threshold is {scale.threshold}", f"a rating from {low} to {high}"
 

@@ -26,7 +26,7 @@ Judged = tuple[bool, str, Mapping[str, Json]]
 
 
 def _nobody(*_: object) -> Any:
-    raise CannotReplay(Problem("BK704", "nobody was given to ask", "please report it"))
+    raise CannotReplay(Problem("BK704", "no model was given to ask", "please report it"))
 
 
 @dataclass(frozen=True, slots=True)

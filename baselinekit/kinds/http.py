@@ -224,11 +224,11 @@ def _check_names(flow: HttpFlow) -> Iterator[Problem]:
 
 def _check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
     if not _TOKEN.fullmatch(request.method) and "{{" not in request.method:
-        what = f"{request.method!r} is no HTTP method"
+        what = f"{request.method!r} is not an HTTP method"
         yield Problem("BK108", what, "such as GET or POST", at=(*at, "method"))
     targets = [name for name in _TARGETS if getattr(request, name) is not None]
     if len(targets) != 1:
-        what = f"`{'` and `'.join(targets)}` exclude each other" if targets else "the request names no target"
+        what = f"`{'` and `'.join(targets)}` cannot be combined" if targets else "the request names no target"
         hint = "keep one of them" if targets else "add `endpoint: /…`, or `url: https://…`"
         code = "BK108" if targets else "BK104"
         yield Problem(code, what, hint, at=(*at, targets[1] if targets else "endpoint"))
@@ -237,7 +237,7 @@ def _check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
     yield from _check_headers(request.headers, (*at, "headers"))
     bodies = [name for name in _BODIES if getattr(request, name) not in (ABSENT, None)]
     if len(bodies) > 1 and bodies != ["form", "files"]:
-        what = f"`{'` and `'.join(bodies)}` exclude each other"
+        what = f"`{'` and `'.join(bodies)}` cannot be combined"
         yield Problem("BK108", what, "keep one of them (files may go with form)", at=(*at, bodies[1]))
     yield from check_limits(request, at)
 
@@ -255,7 +255,7 @@ def check_base(url: str | None, at: Path) -> Iterator[Problem]:
     yield from check_url(url, at)
     if url is not None and "{{" not in url and ("?" in url or "#" in url):
         what = "a base_url has no `?` and no `#`"
-        yield Problem("BK108", what, "the endpoint goes behind it: write them there", at=at)
+        yield Problem("BK108", what, "write them in the endpoint, which follows it", at=at)
 
 
 def check_url(url: str | None, at: Path) -> Iterator[Problem]:
@@ -272,13 +272,17 @@ def check_url(url: str | None, at: Path) -> Iterator[Problem]:
         what = f"not an absolute http or https address, {named!r}"
         yield Problem("BK108", what, "such as https://api.example.com", at=at)
     elif "@" in parts.netloc:
-        what = "the address holds credentials"
+        what = "the address contains credentials"
         yield Problem("BK108", what, "remove them, and use `auth` with variables", at=at)
 
 
 def _check_headers(headers: Mapping[str, Scalar], at: Path) -> Iterator[Problem]:
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name) and "{{" not in name:
-            yield Problem("BK108", f"{name!r} is no header name", "letters, digits and `-`", at=(*at, name))
+            yield Problem(
+                "BK108", f"{name!r} is not a header name", "letters, digits and `-`", at=(*at, name)
+            )
         if isinstance(value, str) and ("\n" in value or "\r" in value or "\0" in value):
-            yield Problem("BK108", "a header value has one line", "remove the line break", at=(*at, name))
+            yield Problem(
+                "BK108", "a header value must be a single line", "remove the line break", at=(*at, name)
+            )

@@ -14,7 +14,7 @@ from baselinekit.tree.paths import Pattern
 
 INPUT: Path = ("current", "input")
 EXECUTION: Path = ("current", "execution")
-STORED = "that is the known-good answer now"
+STORED = "that is now the known-good answer"
 
 Family = Literal["", "commands", "skills", "models"]
 """Where the configuration says what a name means."""
@@ -215,7 +215,7 @@ def check_limits(stated: object, at: Path) -> Iterator[Problem]:
     """What one request may take, wherever that is said."""
     timeout = getattr(stated, "timeout", None)
     if timeout is not None and timeout <= 0:
-        yield Problem("BK108", "a time limit of nothing", "a number of seconds above 0", at=(*at, "timeout"))
+        yield Problem("BK108", "a time limit of zero", "a number of seconds above 0", at=(*at, "timeout"))
     for name, counted in (("retries", "retries"), ("redirects", "redirects"), ("max_body", "bytes")):
         number = getattr(stated, name, None)
         if number is not None and number < 0:

@@ -90,12 +90,10 @@ OLD_NAMES = {"lexical": "words"}
 PURPOSE = {
     "judge": "a model says of each fact whether it is kept",
     "words": "near-verbatim text",
-    "embedding": "the same topic; it tells nothing of facts",
+    "embedding": "the same topic; it says nothing about facts",
 }
 _CHOICE = "; ".join(f"`method: {name}` ({purpose})" for name, purpose in PURPOSE.items())
-SUGGESTION = (
-    "texts of a model are worded otherwise from time to time: `--method judge` compares what they say"
-)
+SUGGESTION = "a model words its texts differently from time to time: `--method judge` compares their meaning"
 TOPIC_ONLY = "topic alike; facts not compared (method: embedding). Where facts matter: `method: judge`"
 
 

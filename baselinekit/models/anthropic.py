@@ -27,7 +27,7 @@ def ask(question: Question) -> Reply:
     try:
         return _reply(question, body, seconds)
     except (LookupError, TypeError, AttributeError):
-        what = f"{question.name} answered with something that is no message"
+        what = f"{question.name} answered with something that is not a message"
         hint = "is its `base_url` that of an Anthropic-compatible API?"
         if isinstance(body, dict) and "choices" in body:
             hint = "it answers as OpenAI does: write `openai:` in its entry"
@@ -87,7 +87,7 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
     if ended in _WHOLE:
         return Reply(answer)
     if ended == "refusal":
-        return Reply(answer, Problem("BK614", f"{question.name} declined to answer", "change the question"))
+        return Reply(answer, Problem("BK614", f"{question.name} declined to answer", "change the prompt"))
     what = f"{question.name}: the answer was cut off ({ended})"
     return Reply(answer, Problem("BK613", what, "raise `max_tokens`, or ask for less"))
 

@@ -108,7 +108,7 @@ class Budget:
     def _said(self, lacking: str, held: Held) -> Problem:
         spent, may = self._spent.at_most, " or may be" if self._spent.unanswered else ""
         if lacking == "calls":
-            what, flag = f"{spent.calls:,} of {self._calls:,} calls are made", "--max-calls"
+            what, flag = f"{spent.calls:,} of {self._calls:,} calls are used", "--max-calls"
         elif lacking == "tokens":
             what = (
                 f"it may take {held.tokens:,} tokens, and {spent.tokens:,} of {self._tokens:,} are{may} used"

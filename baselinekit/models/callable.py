@@ -39,7 +39,7 @@ def ask(question: Question) -> Reply:
         return Reply(Answer(result, None, seconds=finished.seconds))
     if is_answer(result):
         return Reply(answer_of(question, result, finished.seconds))
-    raise cannot("BK612", f"{question.name} gave back no text", "return a text, or {text, tool_calls, usage}")
+    raise cannot("BK612", f"{question.name} returned no text", "return a text, or {text, tool_calls, usage}")
 
 
 def check(model: Model, world: World) -> Iterator[Problem]:

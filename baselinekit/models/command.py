@@ -43,14 +43,14 @@ def succeed(question: Question, finished: ProcessResult) -> None:
 def refuse_tools(question: Question) -> None:
     if question.ask.tools:
         hint = "ask one of the form `openai` or `anthropic`"
-        raise cannot("BK616", f"{question.name} is a program, which cannot be handed tools", hint)
+        raise cannot("BK616", f"{question.name} is a program, which cannot be given tools", hint)
 
 
 def text_of(question: Question, raw: bytes) -> str:
     try:
         return raw.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
-        raise cannot("BK612", f"{question.name} wrote something that is no UTF-8 text") from None
+        raise cannot("BK612", f"{question.name} wrote something that is not UTF-8 text") from None
 
 
 def json_in(text: str) -> Json:
@@ -70,8 +70,8 @@ def answer_of(question: Question, value: Json, seconds: float) -> Answer:
     one of the first two may be missing."""
     problems = list(_faults(value))
     if problems:
-        hint = "give back {text, tool_calls, usage, model}, or a text alone"
-        raise cannot("BK612", f"{question.name} gave back {problems[0]}", hint)
+        hint = "return {text, tool_calls, usage, model}, or a text alone"
+        raise cannot("BK612", f"{question.name} returned {problems[0]}", hint)
     usage = value.get("usage") or {}
     return Answer(
         text=value.get("text") or "",
@@ -181,7 +181,7 @@ def _claude(question: Question, finished: ProcessResult) -> Reply:
 def _fault(question: Question, ended: object) -> Problem | None:
     """Why it is no whole answer, where it says so."""
     if ended == "refusal":
-        return Problem("BK614", f"{question.name} declined to answer", "change the question")
+        return Problem("BK614", f"{question.name} declined to answer", "change the prompt")
     if ended in _CUT:
         what = f"{question.name}: the answer was cut off ({ended})"
         return Problem("BK613", what, "ask for less")

@@ -137,7 +137,7 @@ class Models:
         tokens, usd = taken(ask, model, answer)
         self._budget.settle(held, tokens, usd)
         if usd is None and self._limits.usd is not None:
-            what = f"the model {ask.model!r} did not say what it cost, which `limits: usd` needs"
+            what = f"the model {ask.model!r} did not report its cost, which `limits: usd` needs"
             raise CannotReplay(Problem("BK605", what, "state its `prices:`"))
         return Reply(answer, reply.fault)
 

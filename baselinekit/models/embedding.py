@@ -145,7 +145,7 @@ def _understood(folder: str) -> Iterator[None]:
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        raise unusable(folder, f"tokenizer.json is damaged, or something else ({error})") from None
+        raise unusable(folder, f"tokenizer.json is damaged, or not such a file ({error})") from None
 
 
 def _need_libraries() -> None:

@@ -32,7 +32,7 @@ def entry(name: str, models: Mapping[str, Model]) -> Model:
     model = models[name]
     stated = [kind for kind in _KINDS if getattr(model, kind) is not None]
     if len(stated) != 1:
-        what = f"states {' and '.join(stated)}" if stated else "does not say how it is asked"
+        what = f"states {' and '.join(stated)}" if stated else "does not say how it is called"
         hint = f"state one of {', '.join(_KINDS)}"
         raise InvalidInput(Problem("BK602", f"the model {name!r} {what}", hint, at=("models", name)))
     return model
@@ -52,8 +52,8 @@ def form_of(name: str, model: Model) -> Form:
     wanted = str(model.form)
     found = {point.name: point for point in metadata.entry_points(group=GROUP)}
     if wanted not in found:
-        hint = nearest(wanted, found) or f"install the package that brings it (entry point of {GROUP})"
-        what = f"the model {name!r} has a form that no installed package brings: {wanted!r}"
+        hint = nearest(wanted, found) or f"install the package that provides it (entry point of {GROUP})"
+        what = f"the model {name!r} has a form that no installed package provides: {wanted!r}"
         raise InvalidInput(Problem("BK604", what, hint, at=("models", name, "form")))
     try:
         form = found[wanted].load()
@@ -63,7 +63,7 @@ def form_of(name: str, model: Model) -> Form:
             Problem("BK604", what, "correct that package", at=("models", name, "form"))
         ) from None
     if not isinstance(form, Form):
-        what = f"the entry point {wanted!r} names no Form"
+        what = f"the entry point {wanted!r} does not name a Form"
         raise InvalidInput(Problem("BK604", what, "correct that package", at=("models", name, "form")))
     return form
 
@@ -87,7 +87,7 @@ def problems_of(name: str, model: Model, form: Form, limits: Limits, world: Worl
     found = [*_useless(model, form), *_numbers(model), *form.check(model, world)]
     if limits.usd is not None and model.prices is None and not form.tells_cost(model):
         hint = (
-            "state `prices: {input: 0.5, output: 1.5}` in dollars for a million tokens; 0 if it costs nothing"
+            "state `prices: {input: 0.5, output: 1.5}` in dollars per million tokens; 0 if it costs nothing"
         )
         found.append(Problem("BK605", "`limits: usd` cannot be kept without prices", hint))
     for problem in found:
@@ -99,8 +99,8 @@ def _useless(model: Model, form: Form) -> Iterator[Problem]:
     blank = Model()
     for field in fields(Model):
         if field.name not in _ALWAYS | form.uses and getattr(model, field.name) != getattr(blank, field.name):
-            what = f"`{field.name}` means nothing for a model of the form `{kind_of(model)}`"
-            yield Problem("BK602", what, "take it out", at=(field.name,))
+            what = f"`{field.name}` has no effect on a model of the form `{kind_of(model)}`"
+            yield Problem("BK602", what, "remove it", at=(field.name,))
 
 
 def _numbers(model: Model) -> Iterator[Problem]:
@@ -113,4 +113,4 @@ def _numbers(model: Model) -> Iterator[Problem]:
         what = f"`concurrency: {model.concurrency}` is too much"
         yield Problem("BK602", what, f"at most {_MOST_AT_ONCE}", at=("concurrency",))
     if model.prices and min(model.prices.input, model.prices.output) < 0:
-        yield Problem("BK602", "a price is below 0", "dollars for a million tokens", at=("prices",))
+        yield Problem("BK602", "a price is below 0", "dollars per million tokens", at=("prices",))

@@ -80,7 +80,7 @@ def _check_steps(folder: str) -> None:
         name for name, on in pooling.items() if name.startswith("pooling_mode") and on not in (False, None)
     }
     if not modes <= {"pooling_mode_mean_tokens"} and pooling.get("pooling_mode") != "mean":
-        raise unusable(folder, "1_Pooling says that its vectors are no mean over the tokens")
+        raise unusable(folder, "1_Pooling says that its vectors are not the mean over the tokens")
 
 
 def _whole(folder: str, config: dict[str, Json], key: str) -> int:
@@ -95,7 +95,7 @@ def _object(folder: str, name: str) -> dict[str, Json]:
     if found is None:
         return {}
     if not isinstance(found, dict):
-        raise unusable(folder, f"{name} is no object of JSON")
+        raise unusable(folder, f"{name} is not a JSON object")
     return found
 
 
@@ -113,4 +113,4 @@ def _json(folder: str, name: str) -> Json:
     except OSError as error:
         raise unusable(folder, f"{name} cannot be read ({error.strerror})") from None
     except (UnicodeDecodeError, NotJson) as error:
-        raise unusable(folder, f"{name} is no JSON ({error})") from None
+        raise unusable(folder, f"{name} is not JSON ({error})") from None

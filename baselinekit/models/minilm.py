@@ -74,7 +74,7 @@ class Network:
         total = np.sum(totals, axis=0, dtype=np.float32)
         length = float(np.linalg.norm(total))
         if not math.isfinite(length):
-            raise unusable(self._folder, "its weights lead to figures that are not finite")
+            raise unusable(self._folder, "its weights give values that are not finite")
         return array("f", (total / np.float32(max(length, 1e-12))).tobytes())
 
     def _sums(self, parts: list[list[int]]) -> list[Figures]:
@@ -198,7 +198,7 @@ def _weights(folder: str, shape: Shape) -> dict[str, Figures]:
                     raise unusable(folder, f"{WEIGHTS} {told}, and config.json promises {size}")
             return {name: np.array(file.get_tensor(name), np.float32) for name, _ in _expected(shape)}
     except (OSError, ValueError, TypeError, library.SafetensorError) as error:
-        raise unusable(folder, f"{WEIGHTS} is damaged, or something else ({error})") from None
+        raise unusable(folder, f"{WEIGHTS} is damaged, or not such a file ({error})") from None
 
 
 def _expected(shape: Shape) -> Iterator[tuple[str, list[int]]]:

@@ -27,7 +27,7 @@ def ask(question: Question) -> Reply:
     try:
         return _reply(question, body, seconds)
     except (LookupError, TypeError, AttributeError):
-        what = f"{question.name} answered with something that is no chat completion"
+        what = f"{question.name} answered with something that is not a chat completion"
         hint = "is its `base_url` that of an OpenAI-compatible API?"
         if isinstance(body, dict) and body.get("type") == "message":
             hint = "it answers as Anthropic does: write `anthropic:` in its entry"
@@ -92,10 +92,10 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
         fault = Problem("BK613", f"{question.name}: the answer was cut off at its limit of tokens", _MEND)
     elif ended in _BROKEN_OFF or choice.get("error"):
         why = message_in(choice.get("error")) or ended
-        fault = Problem("BK613", f"{question.name}: the answer was broken off ({why})", "ask again")
+        fault = Problem("BK613", f"{question.name}: the answer was interrupted ({why})", "ask again")
     elif ended == "content_filter" or refusal:
-        why = refusal if isinstance(refusal, str) else "its content filter held the answer back"
-        fault = Problem("BK614", f"{question.name} did not answer: {why}", "change the question")
+        why = refusal if isinstance(refusal, str) else "its content filter blocked the answer"
+        fault = Problem("BK614", f"{question.name} did not answer: {why}", "change the prompt")
     else:
         return Reply(answer)
     return Reply(answer, fault)

@@ -26,7 +26,7 @@ AT_ONCE = 512
 """A server says by itself when it is too busy: what limits a run is `-j`, and `concurrency` of the entry."""
 
 _UNHEARD = _TOO_MUCH = frozenset((429, 503, 529))
-_LESS = "ask less at once (`concurrency`, `per_minute`), or later"
+_LESS = "send fewer requests at once (`concurrency`, `per_minute`), or later"
 _WORTH_ANOTHER = frozenset((408, 409, 500, 502, 504)) | _UNHEARD
 _BROKEN_OFF = {"BK301": True, "BK304": False}
 _DEMO = "demo"
@@ -111,11 +111,11 @@ def key_of(question: Question) -> str | None:
 def check_wire(model: Model, world: World, path: str, default: str) -> Iterator[Problem]:
     """What is wrong with an entry that goes over HTTP. Refused where its host is not allowed."""
     if model.base_url is None and model.key is None and not model.headers:
-        hint = "`key:` names the variable that holds it; `base_url:` says where else to ask"
-        yield Problem("BK603", f"{urlsplit(default).hostname} wants a key", hint, at=("key",))
+        hint = "`key:` names the variable that holds it; `base_url:` sets another address"
+        yield Problem("BK603", f"{urlsplit(default).hostname} requires a key", hint, at=("key",))
     if not origins_in([model.base_url or default]):
         hint = "such as http://127.0.0.1:11434, without user and password"
-        yield Problem("BK602", "`base_url` does not say plainly where it leads", hint, at=("base_url",))
+        yield Problem("BK602", "`base_url` does not say unambiguously where it leads", hint, at=("base_url",))
     else:
         where = url_of(model, path, default)
         world.trust.naming(where).check_request(where)
@@ -138,7 +138,7 @@ def _failure(question: Question, status: int, said: str, response: Response) -> 
     model = question.model
     what = f"{question.name}: status {status}{f': {said}' if said else ''}".rstrip(".")
     if status in _WORTH_ANOTHER and "insufficient_quota" not in said:
-        hint = _LESS if status in _TOO_MUCH else "ask again later, or look for what is wrong with the server"
+        hint = _LESS if status in _TOO_MUCH else "try again later, or look for the problem of the server"
         return Again(Problem("BK611", what, hint), asked_wait(response), unheard=status in _UNHEARD)
     if status in (401, 403):
         hint = (
@@ -149,9 +149,9 @@ def _failure(question: Question, status: int, said: str, response: Response) -> 
     elif _UNKNOWN.search(said):
         hint = f"correct the model's id, {model.openai or model.anthropic!r}"
     elif _TOO_LONG.search(said):
-        hint = "ask with less text, or a model that has room for it"
+        hint = "send less text, or use a model with a larger context"
     else:
-        hint = "correct the question or the model's entry"
+        hint = "correct the prompt or the model's entry"
     return cannot("BK610", what, hint)
 
 

@@ -262,11 +262,11 @@ class Recording:
             what = (
                 f"{who} the model {model!r} the same thing {many(times, 'time')}; in {where} there is no such"
             )
-            what += f" answer, and the {many(recorded, 'answer')} to it there say different things"
-            return Problem("BK630", what, f"record it, once and without --offline: --record-calls {where}")
+            what += f" answer, and the {many(recorded, 'answer')} to it there differ"
+            return Problem("BK630", what, f"record it once, without --offline: --record-calls {where}")
         known = [record["asked"] for record in self._shelf.every() if _is_record(record)]
         where = self._shelf.name
-        hint = f"record it, once and without --offline: --record-calls {where}"
+        hint = f"record it once, without --offline: --record-calls {where}"
         if not known:
             return Problem("BK630", f"no answer is recorded in {where}", hint)
         shown = self._without_secrets(parts)

@@ -1,6 +1,6 @@
 """Of two templates, whether the first takes all that the second takes.
 
-Each placeholder says what is known of the values that it accepts (`Extent`): the first takes them all if each
+Each placeholder says what is known of the values that it accepts (`Extent`): the first takes them all if
 thing that it asks for follows from what the second asks for. Few values are tried one by one. Where nothing
 is known the answer is no: a user is rather told one difference too many than one too few."""
 

@@ -66,7 +66,7 @@ def for_numbers(values: Sequence[Json], words: Words) -> Iterator[PlaceholderPro
             tenfold = EXACT.multiply(most, _TEN)
             high = _rounded(tenfold, _step(tenfold, integers), ROUND_CEILING)
             yield PlaceholderProposal(
-                f"<<{name}(0, {_written(high)})>>", f"{seen}, measured: up to ten times that"
+                f"<<{name}(0, {_written(high)})>>", f"{seen}, measured values: up to ten times the highest"
             )
         else:
             yield PlaceholderProposal(

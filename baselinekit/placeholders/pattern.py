@@ -73,7 +73,7 @@ def compiled(
         return regex.compile(pattern, sum(getattr(regex, flag.upper()) for flag in set(flags)))
     except (regex.error, RecursionError, OverflowError) as error:
         raise InvalidInput(
-            Problem("BK214", f"{_shown(pattern)!r} is no regular expression: {error}")
+            Problem("BK214", f"{_shown(pattern)!r} is not a regular expression: {error}")
         ) from None
 
 
@@ -115,7 +115,7 @@ def _in_time(pattern: Any, look: Callable[..., Any], text: str, regex_budget: Re
     except TimeoutError:
         raise _limit(pattern, f"takes longer than {SECONDS:g} s") from None
     if regex_budget.is_over(began):
-        raise _limit(pattern, f"and those before it take longer than {SECONDS:g} s in all")
+        raise _limit(pattern, f"and those before it take longer than {SECONDS:g} s in total")
     return found
 
 

@@ -59,7 +59,7 @@ def kind_of(token: Token, words: Words) -> Kind:
     row = words.table.get(token.name)
     if token.name in words.own:
         if row is not None:
-            what = f"`placeholders:` of the configuration gives {token.name} another meaning"
+            what = f"`placeholders:` of the configuration redefines {token.name}"
             raise InvalidInput(Problem("BK217", what, "choose another name: it is a built-in one"))
         if token.args:
             raise bad_args(token.name, "takes no arguments", token.name)
@@ -291,12 +291,12 @@ _ROWS = (
     text_test("ends_with", str.endswith, r"[\s\S]*?PART", lambda part: Extent(ends=part)),
     all_of_type("any_boolean", "boolean", "true or false", True, False),
     all_of_type("any_null", "null", "nothing but null", None),
-    all_of_type("any_object", "object", "objects, whatever is in them"),
+    all_of_type("any_object", "object", "any objects"),
     PlaceholderType(
         "any_array",
         array,
         frozenset({"array"}),
-        LearningRule("arrays, whatever is in them", "array", "type", in_rows=True),
+        LearningRule("any arrays", "array", "type", in_rows=True),
     ),
     PlaceholderType("any", _without_args("any", _ANY), None),
     PlaceholderType("one_of", one_of, None),

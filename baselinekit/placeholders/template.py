@@ -208,7 +208,7 @@ class _Splitting:
         parts = "".join(part if isinstance(part, str) else part.token.text for part in self._parts)
         shown = clipped(parts, 80, already_masked, counted=False)
         what = f"a text of {len(self._text):,} characters {why} by {shown!r}"
-        hint = "put some text between the placeholders, or one placeholder in the place of several"
+        hint = "put some text between the placeholders, or use one placeholder instead of several"
         return CannotReplay(Problem("BK215", what, hint))
 
 

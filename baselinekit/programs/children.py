@@ -53,4 +53,8 @@ def said_last(stderr: bytes, mask: Mask | None) -> str:
     """The last line that a program wrote to its standard error, as the end of a message: of the text without
     secrets, as one of them may have several lines. Where nobody knows them, nothing is quoted."""
     lines = mask(stderr.decode("utf-8", "replace")).strip().splitlines() if mask else []
-    return f"; it said last: {clipped(lines[-1].strip(), _LONGEST_QUOTE, already_masked)}" if lines else ""
+    return (
+        f"; its last output was: {clipped(lines[-1].strip(), _LONGEST_QUOTE, already_masked)}"
+        if lines
+        else ""
+    )

@@ -122,7 +122,7 @@ def _called(job: Any, call: Any) -> Any:
 
 def _once(pairs: Any) -> Any:
     if len(dict(pairs)) != len(pairs):
-        raise ValueError("a key that is there twice")
+        raise ValueError("a repeated key")
     return dict(pairs)
 
 
@@ -210,9 +210,9 @@ def _end(child: int, alone: bool) -> int:
 
 def _how_it_ended(status: int, answer: bytes) -> str:
     if len(answer) > _ANSWER:
-        return "gave more than a megabyte"
+        return "returned more than a megabyte"
     if answer.endswith(b"\n"):
-        return "gave nothing that can be read as a value"
+        return "returned nothing that can be read as a value"
     if os.WIFSIGNALED(status):
         return f"was ended by {signal.Signals(os.WTERMSIG(status)).name}"
     return f"ended the process (exit code {os.waitstatus_to_exitcode(status)}) instead of returning"
@@ -235,7 +235,7 @@ def _run(job: Any, call: Any, answer_to: int, printed_to: int) -> None:
 
 def _said(job: Any, call: Any, dumps: Any, as_text: Any) -> Any:
     """The value as JSON; a set as the list of what is in it, and whatever is no JSON by its looks."""
-    told = "an exception that says nothing of itself"
+    told = "an exception without a message"
     try:
         _limit(job)
         sys.stdout, sys.stderr = (_printer(number) for number in (1, 2))

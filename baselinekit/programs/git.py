@@ -167,10 +167,12 @@ class Git:
     def _problem(self, words: tuple[str, ...], finished: ProcessResult) -> Problem:
         said = finished.stderr.decode("utf-8", "replace").strip()
         if "not a git repository" in said:
-            return Problem("BK540", f"{self.folder} is in no git repository", "git init, or work in a clone")
+            return Problem(
+                "BK540", f"{self.folder} is not in a git repository", "git init, or work in a clone"
+            )
         last = (said.splitlines() or [f"it ended with exit code {finished.exit_code}"])[-1]
         verb = next((word for word in words if word != "-c" and "=" not in word), "")
-        return Problem("BK542", f"git {verb}: {last.removeprefix('fatal: ')}", "mend that and run again")
+        return Problem("BK542", f"git {verb}: {last.removeprefix('fatal: ')}", "fix that and run again")
 
 
 def _lines(data: bytes) -> Iterator[str]:

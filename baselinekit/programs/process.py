@@ -182,7 +182,7 @@ class _Talk:
             raise self._stopped("BK322", what, "let it write less, or into a file")
         if time.monotonic() >= self._deadline:
             what = f"did not end within {self._run.timeout:g} s"
-            raise self._stopped("BK321", what, "raise `timeout`, if it may take longer")
+            raise self._stopped("BK321", what, "raise `timeout` if it may take longer")
 
     def _stopped(self, code: str, what: str, hint: str) -> CannotReplay:
         _signal_group(self._process, signal.SIGTERM)

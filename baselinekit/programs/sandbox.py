@@ -193,11 +193,11 @@ class Sandbox:
         """Nobody runs what a model wrote beside the user's files without being told to."""
         hint = "install bubblewrap (bwrap)"
         if method.sandbox:
-            what = "`sandbox: true`, and there is no sandbox on this machine"
+            what = "`sandbox: true`, but there is no sandbox on this machine"
             hint += ", or leave it out and run with --allow-exec"
             raise CannotReplay(Problem("BK707", what, hint))
         if not self._allowed:
-            what = "generated code would run outside of a sandbox, beside your files"
+            what = "generated code would run outside a sandbox, with access to your files"
             raise Refused(Problem("BK406", what, f"{hint}, or allow it with --allow-exec"))
 
 
@@ -271,7 +271,7 @@ def _lines(stdout: bytes) -> list[dict[str, Json]]:
         try:
             said = decode(line.decode("ascii"))
         except NotJson as error:
-            said = {"error": "gave a value that is nested too deeply"} if error.kind == "deep" else None
+            said = {"error": "returned a value that is nested too deeply"} if error.kind == "deep" else None
         except ValueError:
             said = None
         if not isinstance(said, dict):

@@ -20,8 +20,8 @@ WordsOf = Callable[[Baseline], Words]
 
 _MOST_OFFERS = 6
 _LONGEST_ARRAY = 1 << 30
-_NOT_THE_OUTPUT = "this is noted of the capture, and no part of the output"
-_NONE = "that is no placeholder: one looks like <<any_string>>"
+_NOT_THE_OUTPUT = "this is recorded at capture and is not part of the output"
+_NONE = "that is not a placeholder: one looks like <<any_string>>"
 _WHOLE: tuple[Path, ...] = ((), ("body",), ("stdout",))
 
 
@@ -51,8 +51,8 @@ def no_placeholder(change: Change) -> str:
     if change.part != "output":
         return _NOT_THE_OUTPUT
     if change.kind == "removed":
-        return "nothing came back here that a placeholder could stand for"
-    return "no placeholder stands for an order" if change.kind == "order" else ""
+        return "there is no new value here that a placeholder could stand for"
+    return "no placeholder can stand for an order" if change.kind == "order" else ""
 
 
 def placeholders_for(members: Sequence[Changed], words_of: WordsOf) -> list[Offer]:
@@ -75,7 +75,7 @@ def placeholder_problem(text: str, members: Sequence[Changed], words_of: WordsOf
             if isinstance(template, str):
                 return _NONE
             if not template.accepts(actual(plan, change), {}):
-                return f"it does not accept what came back at {render(change.path)}"
+                return f"it does not accept the new value at {render(change.path)}"
     except BaselinekitError as error:
         problem = error.problems[0]
         return f"{problem.message}: {problem.hint}" if problem.hint else problem.message
@@ -95,11 +95,11 @@ def no_rule(change: Change) -> str:
     if change.part != "output":
         return _NOT_THE_OUTPUT
     if change.path in _WHOLE:
-        return "to ignore all of the output is to compare nothing"
+        return "ignoring the whole output would compare nothing"
     if change.kind == "order":
         return "an order is ignored by `arrays: {path: unordered}` in the file"
     if change.kind in ("added", "removed") and isinstance(change.path[-1], int):
-        return "a whole row came or went, and only a field of a row can be ignored"
+        return "a whole row was added or removed, and only a field of a row can be ignored"
     return ""
 
 

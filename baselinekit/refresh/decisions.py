@@ -101,14 +101,14 @@ def _reasons(changes: Sequence[Change]) -> Iterator[str]:
             yield one if len(alike) == 1 else several.format(len(alike))
     others = [change for change in high if change.kind not in ("removed", "retyped")]
     if len(others) == 1:
-        yield others[0].note or f"makes a failure at {render(others[0].path)} the known-good answer"
+        yield others[0].note or f"accepts a failure at {render(others[0].path)} as the known-good answer"
     elif others:
-        yield f"makes {len(others)} changes of high risk"
+        yield f"makes {len(others)} high-risk changes"
     lost = list(dict.fromkeys(one.text for change in changes for one in change.lost))
     if lost:
         number = sum(len(change.lost) for change in changes)
         times = f" ({number} times)" if number > len(lost) else ""
-        yield f"gives up {', '.join(lost[:3])}{', …' if len(lost) > 3 else ''}{times}"
+        yield f"loses {', '.join(lost[:3])}{', …' if len(lost) > 3 else ''}{times}"
 
 
 def everything(verb: Verb, number: int, baselines: int, here: tuple[str, int]) -> Dialog:

@@ -91,7 +91,7 @@ class _PlacesFound:
             if there == len(values):
                 self.at(where, [value[key] for value in values])
             elif not self._look.agreed(where):
-                what = f"it is there in {there} of {len(values)} replays"
+                what = f"it is present in {there} of {len(values)} replays"
                 hint = f"if it does not matter, `ignore_fields: [{render(where)}]` (--ignore)"
                 self.refuse(where, "structural", what, hint)
 
@@ -101,7 +101,7 @@ class _PlacesFound:
             if not self._look.agreed(path):
                 what = f"{min(lengths)} to {max(lengths)} elements: a placeholder would hide how many"
                 every = render((*path, Wild.ANY))
-                hint = f"ask for the same ones each time, or `ignore_values: ['{every}']`"
+                hint = f"request the same ones each time, or `ignore_values: ['{every}']`"
                 self.refuse(path, "array_length", what, hint)
             return
         values = in_one_order(values, self._look.arrays.get(path, ""))
@@ -110,24 +110,24 @@ class _PlacesFound:
             for index in range(lengths.pop()):
                 self.at((*path, index), [value[index] for value in values])
         elif not self._look.agreed(path):
-            hint = f"if their order means nothing, {_rule(render(path), order)}"
+            hint = f"if their order does not matter, {_rule(render(path), order)}"
             self.refuse(path, "order_ambiguous", "the same elements in another order", hint)
 
     def scalars(self, path: Path, values: Sequence[Json], types: set[str]) -> None:
         stated = types - {"null"}
         if path in self._look.outcomes:
             seen = ", ".join(map(str, dict.fromkeys(values)))
-            what = f"it is {seen}: whether it works at all is never noise"
-            self.refuse(path, "outcome", what, "find out why; `compare --repeat` tells how often")
+            what = f"it is {seen}: success or failure is never treated as noise"
+            self.refuse(path, "outcome", what, "find out why; `compare --repeat` shows how often")
         elif len(stated) > 1 or not stated <= set(_SCALARS):
             named = " or ".join(sorted(types))
-            hint = f"let it answer with one type, or `ignore_values: [{render(path) if path else '$'}]`"
+            hint = f"make it answer with one type, or `ignore_values: [{render(path) if path else '$'}]`"
             self.refuse(path, "type", f"it is {named}", hint)
         elif self._look.numeric and stated == {"number"}:
             numbers = [value for value in values if value is not None]
             width = max(numbers) - min(numbers)
             hint = f"`tolerance: {{{render(path)}: {{abs: {width}}}}}` or more (--tolerance)"
-            self.refuse(path, "numeric", "under `type: numeric` a number has a tolerance", hint)
+            self.refuse(path, "numeric", "with `type: numeric` a number has a tolerance", hint)
         else:
             self.leaves.append(VaryingPlace(path, tuple(values)))
 
@@ -241,16 +241,16 @@ def _refusal(volatile: Volatile, wholes: Collection[Path]) -> UnlearnablePlace |
     """Why a placeholder would hide too much: all of an output, or what a long text says."""
     path, text = volatile.places[0], volatile.proposal.text
     shown = render(volatile.path)
-    meaning = "compare what it says: --method judge"
+    meaning = "compare its meaning: --method judge"
     is_root = path == () or path in wholes
     kept = sum(len("".join(part.split())) for part in split(text) if isinstance(part, str))
     share = 2 if any(wide in text for wide in WIDE) else 3  # of a text that must stay: half, or a third
     if is_root and (is_alone(text) or share * kept < min(map(len, volatile.values))):
-        what = "all of it varies: a placeholder for it would accept anything"
-        return UnlearnablePlace(path, "root_value", what, f"ask for what is steady, or {meaning}")
+        what = "all of it varies: a placeholder would accept anything"
+        return UnlearnablePlace(path, "root_value", what, f"request something stable, or {meaning}")
     long = any(isinstance(v, str) and (len(v) > _LONGEST_UNKNOWN or "\n" in v) for v in volatile.values)
     if volatile.proposal.says_little and long:
-        what = "a text of which only the length would be known"
+        what = "only the length of the text would be checked"
         hint = f"`ignore_values: [{shown}]`, or `fields: {{{shown}: {{type: semantic, method: judge}}}}`"
         return UnlearnablePlace(path, "too_broad", what, hint)
     return None

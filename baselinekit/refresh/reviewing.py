@@ -56,7 +56,7 @@ def turn(dialog: Dialog, key: str) -> Turn:
     if key in ("t", "<"):
         first = dialog.offers[0].text if dialog.offers and key == "t" else ""
         return Turn(replace(dialog, typed=first if key == "t" else key))
-    return Turn(dialog, said=f"1 to {len(dialog.offers)} takes one, t types one, Esc leaves" if key else "")
+    return Turn(dialog, said=f"1 to {len(dialog.offers)} takes one, t types one, Esc cancels" if key else "")
 
 
 def _typing(dialog: Dialog, typed: str, key: str) -> Turn:
@@ -203,7 +203,7 @@ class Review:
         self._said = next((why for _, change in members if (why := no_placeholder(change))), "")
         if not self._said:
             offers = tuple(self.knowing.offers(members))
-            self._ask(Dialog("which placeholder is to stand here?", offers=offers), self._take_placeholder)
+            self._ask(Dialog("which placeholder should stand here?", offers=offers), self._take_placeholder)
 
     def _take_placeholder(self, text: str) -> None:
         members = self.ledger.in_sight
@@ -268,8 +268,8 @@ class Review:
         def answer(key: str) -> None:
             self.ended = ends.get(key, "")
 
-        keys = keys_of("y write it", "n throw it away", "Esc go on")
-        self._ask(Dialog("keep what was decided so far?", keys), answer)
+        keys = keys_of("y write it", "n discard it", "Esc go on")
+        self._ask(Dialog("keep the decisions made so far?", keys), answer)
 
     def _at_the_end(self, key: str) -> None:
         if key in ENTER or key in _YES:
@@ -312,5 +312,5 @@ def _end(decided: Mapping[Member, Decision]) -> Dialog:
     number = sum(decision.verb != "skip" for decision in decided.values())
     many = f"{number} changes are" if number > 1 else "one change is"
     return Dialog(
-        f"that was the last: {many} decided. Write it down?", keys_of("Enter write", "u undo", "n no")
+        f"that was the last: {many} decided. Write the files?", keys_of("Enter write", "u undo", "n no")
     )

@@ -34,7 +34,7 @@ _CHARSET = re.compile(r"""(?i);\s*charset\s*=\s*["']?([^"';\s]+)""")
 
 DEFAULT_MAX_BODY = 10_000_000
 _BYTES_OF_EACH = 10
-_MEND = "correct the service: it sends something else, or says a Content-Type that is not meant"
+_MEND = "correct the service: it sends something else, or the wrong Content-Type"
 
 KEPT = ["content-type"]
 """The headers that are kept when nobody says which."""
@@ -70,12 +70,12 @@ def interpret(response: Response, max_body: int) -> Json:
 
 
 def _json(text: str | None, response: Response, charset: str, most: int) -> Json:
-    says = f"the answer (status {response.status}) says that it is JSON"
+    says = f"the answer (status {response.status}) is declared as JSON"
     if text is None:
         raise cannot("BK307", f"{says}, but {_undecoded(response.body, charset)}", _MEND)
     if _containers(text) > most and _containers(_STRING.sub("", text)) > most:
         what = f"the answer holds more than {most:,} arrays and objects"
-        raise cannot("BK305", what, "ask for less, or raise max_body, of which each takes ten bytes")
+        raise cannot("BK305", what, "request less, or raise max_body (each counts as ten bytes)")
     try:
         return decode(text)
     except NotJson as error:
@@ -95,11 +95,11 @@ def _codec(body: bytes, charset: str) -> str | None:
 def _undecoded(body: bytes, charset: str) -> str:
     codec = _codec(body, charset)
     if codec is None:
-        return f"its charset {charset!r} is none that JSON may have"
+        return f"its charset {charset!r} is not allowed for JSON"
     try:
         body.decode(codec)
     except UnicodeDecodeError as error:
-        return f"it is no {codec.removesuffix('-sig')} text at byte {error.start}"
+        return f"it is not {codec.removesuffix('-sig')} text at byte {error.start}"
     return "it cannot be decoded"
 
 
@@ -134,7 +134,7 @@ def read(chunks: Iterable[bytes], codings: str, limit: int) -> bytes:
 
 
 def too_large(limit: int) -> CannotReplay:
-    hint = "ask for less, or raise max_body in execution or under `http:` in baselinekit.yaml"
+    hint = "request less, or raise max_body in execution or under `http:` in baselinekit.yaml"
     return cannot("BK305", f"the answer is larger than {limit:,} bytes", hint)
 
 
@@ -211,7 +211,7 @@ def head_too_large() -> CannotReplay:
 
 
 def more_than_announced() -> CannotReplay:
-    return cannot("BK304", "more came than the answer that was announced", _HEAD_HINT)
+    return cannot("BK304", "more was sent than the announced answer", _HEAD_HINT)
 
 
 def whole_body(request: Request, status: int, headers: Headers, chunks: Iterable[bytes]) -> bytes:

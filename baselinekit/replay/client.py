@@ -34,7 +34,7 @@ def new_context(
         raise cannot("BK302", "HTTP/2 needs the package h2", "pip install 'baselinekit[http2]'")
     for file in (verify, cert):
         if isinstance(file, str) and os.path.exists(file) and not _is_readable(file):
-            raise cannot("BK302", f"no certificates can be read from {file}: it is no regular file")
+            raise cannot("BK302", f"no certificates can be read from {file}: it is not a regular file")
     try:
         context = _trusting(verify, usual)
         if cert:
@@ -305,13 +305,13 @@ def _why(error: Exception, request: Request, line: Transport) -> CannotReplay:
             "name the certificate authority in baselinekit.yaml, `http: {verify: FILE}`, or check the address"
         )
         if reason == "WRONG_VERSION_NUMBER":
-            hint = "no TLS is spoken there: write http://, or another port"
+            hint = "the server does not speak TLS: write http://, or use another port"
         return cannot("BK302", f"{where}: no TLS connection: {reason}", hint)
     if isinstance(error, NoConnection):
         return cannot("BK301", f"{where}: {error}", "start the service, or correct its base_url")
     if isinstance(error, TimeoutError):
-        what = "no whole answer" if line.received else "no answer"
+        what = "no complete answer" if line.received else "no answer"
         limit = f"{what} within {request.timeout:.3g} s"
-        return cannot("BK303", f"{where}: {limit}", "raise `timeout`, if it may take longer")
-    said = str(error) if isinstance(error, Broken) else f"what came is not understood: {error!r}"
-    return cannot("BK304", f"{where}: {said}", "ask again, or correct the service")
+        return cannot("BK303", f"{where}: {limit}", "raise `timeout` if it may take longer")
+    said = str(error) if isinstance(error, Broken) else f"the answer is not understood: {error!r}"
+    return cannot("BK304", f"{where}: {said}", "try again, or correct the service")

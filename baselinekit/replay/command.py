@@ -53,7 +53,7 @@ def _process_of(asked: CommandInput, execution: CommandExecution, setting: Setti
     if not argv or not argv[0]:
         raise invalid("BK331", "an empty `argv`", "name a program", (*INPUT, "argv"))
     if "\0" in "".join(argv):
-        raise invalid("BK331", "a NUL character in `argv`", "take it out", (*INPUT, "argv"))
+        raise invalid("BK331", "a NUL character in `argv`", "remove it", (*INPUT, "argv"))
     cwd = inside(surroundings, as_text(asked.cwd or "."))
     if not os.path.isdir(cwd):
         raise cannot("BK320", f"the working folder {asked.cwd!r} does not exist", "correct `cwd`")
@@ -90,10 +90,10 @@ def _check_env(own: dict[str, str], command: str, listed: list[str], trust: Trus
             raise invalid("BK331", what, "a name without `=`, and no NUL character", (*INPUT, "env", name))
         if name not in listed and not trust.allow_exec:
             names = ", ".join(dict.fromkeys([*listed, *own]))
-            what = f"the configuration does not let files set {name} for the command {command!r}"
+            what = f"the configuration does not allow files to set {name} for the command {command!r}"
             hint = (
                 f"list it in baselinekit.yaml, commands: {{{command}: {{argv: […], env: [{names}]}}}}, "
-                "or pass --allow-exec, which grants programs and their variables"
+                "or pass --allow-exec, which allows programs and their variables"
             )
             problems.append(Problem("BK340", what, hint, at=(*INPUT, "env", name)))
     if problems:
@@ -110,4 +110,4 @@ def _stdout(
     except (NotJson, UnicodeDecodeError) as error:
         ended = f"{as_text(asked.argv[0])} (exit code {finished.exit_code})"
         what = f"{ended} did not write JSON: {error}{said_last(finished.stderr, mask)}"
-        raise cannot("BK307", what, "leave out `parse: json`, if it writes text") from None
+        raise cannot("BK307", what, "leave out `parse: json` if it writes text") from None

@@ -40,15 +40,17 @@ def compute(text: str, output: Json, step: str) -> Json:
         found = [each.value for each in expression.find(output)]
     except Exception as error:  # of the library, over whatever came back: of many types
         why = (
-            clipped(str(error), _LONGEST, already_masked) if isinstance(error, _Unfit) else "other types came"
+            clipped(str(error), _LONGEST, already_masked)
+            if isinstance(error, _Unfit)
+            else "the values have other types"
         )
         raise cannot("BK313", f"{step}: {text!r} cannot be computed: {why}") from None
     if len(found) != 1:
-        what = f"{step}: {text!r} gives {len(found)} values in its output, and one is needed"
-        raise cannot("BK313", what, "look at what came; select one value before computing")
+        what = f"{step}: {text!r} gives {len(found)} values in its output, but exactly one is needed"
+        raise cannot("BK313", what, "look at the output; select one value before computing")
     value: Json = found[0]
     if isinstance(value, float) and not math.isfinite(value):
-        raise cannot("BK313", f"{step}: {text!r} gives {value}, which is no number of JSON")
+        raise cannot("BK313", f"{step}: {text!r} gives {value}, which is not a JSON number")
     return value
 
 
@@ -103,7 +105,7 @@ def _checked(operate: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
             if len(left) + len(right) > _LONGEST_TEXT:
                 raise _Unfit("the text is too long")
         elif not all(isinstance(one, int | float) and not isinstance(one, bool) for one in (left, right)):
-            raise _Unfit("it takes numbers, and + two texts")
+            raise _Unfit("it takes numbers, or two strings for +")
         try:
             return operate(left, right)
         except ArithmeticError as error:

@@ -75,7 +75,7 @@ def read_text(surroundings: Surroundings, path: str) -> str:
     try:
         return read_bytes(surroundings, path).decode()
     except UnicodeDecodeError:
-        raise _unreadable(path, "it is no UTF-8 text") from None
+        raise _unreadable(path, "it is not UTF-8 text") from None
 
 
 def shown(surroundings: Surroundings, path: str) -> str:
@@ -99,7 +99,7 @@ def _read_regular(found: str, path: str) -> bytes:
     """The bytes of a file that is one: a pipe or a device would never end (F42)."""
     with open(found, "rb", opener=_without_waiting) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise _unreadable(path, "it is no regular file")
+            raise _unreadable(path, "it is not a regular file")
         content = file.read(_LARGEST + 1)
     if len(content) > _LARGEST:
         raise _unreadable(path, f"it is larger than {_LARGEST:,} bytes")
@@ -124,13 +124,15 @@ def rubric_of(scores: Scores, setting: Setting) -> dict[str, str]:
     """Each criterion with what is meant by it."""
     low_high = scores.scale
     if len(low_high) != 2 or not all(map(is_number, low_high)) or not low_high[0] < low_high[1]:
-        raise invalid("BK355", "a scale is two numbers, the worst and the best", "such as [1, 5]", _SCORES)
+        raise invalid(
+            "BK355", "a scale must be two numbers, the worst and the best", "such as [1, 5]", _SCORES
+        )
     value: Json = scores.rubric
     if isinstance(scores.rubric, str):
         value = load(setting.surroundings, scores.rubric)
     if not isinstance(value, dict) or not value or not all(isinstance(text, str) for text in value.values()):
         hint = "such as {clarity: can a newcomer follow it?}"
-        raise invalid("BK355", "a rubric is a mapping of criteria to what they mean", hint, _SCORES)
+        raise invalid("BK355", "a rubric must be a mapping of criteria to their meaning", hint, _SCORES)
     return value
 
 

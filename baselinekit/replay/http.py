@@ -259,8 +259,8 @@ def _redirected(request: Request, response: Response) -> Request:
         headers += [pair for pair in request.headers if pair[0].lower() == "cookie"]
         return replace(request, method=method, url=url, content=content, headers=tuple(headers))
     if content:
-        what = f"a redirect ({response.status}) would send the body on to {origin(url)}"
-        raise cannot("BK308", what, "ask that address itself, if it is the right one")
+        what = f"a redirect ({response.status}) would send the body to {origin(url)}"
+        raise cannot("BK308", what, "request that address directly, if it is the right one")
     headers = [pair for pair in headers if pair[0].lower() in _HARMLESS]
     return replace(request, method=method, url=url, headers=tuple(headers), digest=None, cert=None)
 

@@ -58,7 +58,7 @@ def connected(resolve: Resolve, admit: Admit, host: str, port: int, make: Callab
 
 
 def _nobody(address: str | None) -> None:
-    raise AssertionError("a request goes out that nobody has admitted")
+    raise AssertionError("a request is sent that was not admitted")
 
 
 class Transport:

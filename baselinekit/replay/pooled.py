@@ -39,7 +39,7 @@ class ConnectionPool:
             with closing(self._pool.handle_request(asked)) as answered:
                 return answered.status, answered.headers, _body(request, answered)
         except _BROKEN as error:
-            what = f"the connection broke off, or what came is not HTTP: {_said(error)}"
+            what = f"the connection was lost, or the answer is not HTTP: {_said(error)}"
             raise Broken(what) from None
         except (httpcore.ConnectError, httpcore.ProxyError) as error:
             if isinstance(_cause(error), ssl.SSLError):

@@ -62,8 +62,8 @@ class Template:
                     yield self._undefined(name, at, error.problems[0])
         for name in self.inputs:
             if name not in used:
-                what, hint = f"the template does not ask for {name!r}", nearest(name, used)
-                yield Problem("BK351", what, hint or "take it out, or use it", at=(*INPUT, "inputs", name))
+                what, hint = f"the template does not use {name!r}", nearest(name, used)
+                yield Problem("BK351", what, hint or "remove it, or use it", at=(*INPUT, "inputs", name))
 
     def _undefined(self, name: str, at: Path | None, problem: Problem) -> Problem:
         """Something that the configuration knows and nobody has set is told as it is."""
@@ -74,7 +74,7 @@ class Template:
         hint = nearest(name, self.inputs) or (
             f"give it under `inputs:` ({name}: …); at a capture: --input {name}=…"
         )
-        what = f"the template asks for {{{{{name}}}}}, which is no input"
+        what = f"the template uses {{{{{name}}}}}, which is not an input"
         return Problem("BK350", what, hint, where, at)
 
     @property
@@ -119,7 +119,7 @@ def _inputs(asked: PromptInput, setting: Setting) -> dict[str, Json]:
         value = load(setting.surroundings, path)
         if not isinstance(value, dict):
             at = Place(shown(setting.surroundings, path), 1, 1)
-            raise InvalidInput(Problem("BK353", "inputs are a mapping: name: value", "", at))
+            raise InvalidInput(Problem("BK353", "inputs must be a mapping: name: value", "", at))
         inputs |= value
     inputs |= setting.scope.expand(asked.inputs, (*INPUT, "inputs"))
     return {name: with_files(value, setting.surroundings) for name, value in inputs.items()}
@@ -132,12 +132,14 @@ def _messages(path: str, text: str) -> Iterator[Message]:
         items = items["messages"]
     if not isinstance(items, list) or not items:
         hint = "write - role: user, and content: … below it"
-        raise InvalidInput(Problem("BK353", "a template in YAML or JSON is a list of messages", hint, at))
+        raise InvalidInput(
+            Problem("BK353", "a template in YAML or JSON must be a list of messages", hint, at)
+        )
     for number, item in enumerate(items, 1):
         if not isinstance(item, dict) or item.keys() != {"role", "content"}:
             item = {"role": None, "content": None}
         if item["role"] not in _ROLES or not isinstance(item["content"], str):
-            what = f"message {number} is no {{role, content}} with a role of {', '.join(_ROLES)}, and a text"
+            what = f"message {number} is not {{role, content}} with a role of {', '.join(_ROLES)}, and a text"
             raise InvalidInput(Problem("BK353", what, "", at))
         yield Message(item["role"], item["content"])
 
@@ -213,8 +215,8 @@ def problems_of_collect(collect: Sequence[str] | None, name: str, setting: Setti
     """Tool calls of a model that has no way to tell them."""
     model = setting.surroundings.models.get(name)
     if "tool_calls" in (collect or ()) and model is not None and not model.tells_tool_calls:
-        what = f"the model {name!r} cannot tell which tools were called, and `collect` names them"
-        hint = "leave `tool_calls` out, or ask over `openai` or `anthropic`, or a program with `output: json`"
+        what = f"the model {name!r} cannot report which tools were called, and `collect` names them"
+        hint = "leave `tool_calls` out, or use `openai` or `anthropic`, or a program with `output: json`"
         yield Problem("BK617", what, hint, at=(*EXECUTION, "collect"))
 
 
@@ -225,7 +227,7 @@ def _output(answer: Answer, execution: PromptExecution) -> tuple[Json, str | Non
     if execution.parse == "json":
         value = json_in(answer.text)
         if value is ABSENT:
-            value, flaw = answer.text, "the model's answer holds no JSON, as `parse: json` wants it"
+            value, flaw = answer.text, "the model's answer contains no JSON, which `parse: json` requires"
     if execution.collect is None:
         return value, flaw_of_calls(answer) or flaw
     output: dict[str, Json] = {}
@@ -241,14 +243,14 @@ def flaw_of_calls(answer: Answer) -> str | None:
     if answer.text.strip() or not answer.tool_calls:
         return None
     hint = "`collect: [tool_calls]` (--collect tool_calls) keeps the calls"
-    return f"the model called tools and said nothing: {hint}"
+    return f"the model called tools and wrote no text: {hint}"
 
 
 def calls_as_json(calls: tuple[ToolCall, ...] | None, who: str) -> list[Json]:
     """Tool calls as an output holds them: `[{name, input}]`, with the output where it is known. An empty list
     says that none was called, so it takes somebody who said so."""
     if calls is None:
-        hint = "let it answer with {text, tool_calls}: an empty list where none was called"
+        hint = "make it answer with {text, tool_calls}: an empty list where none was called"
         raise cannot("BK617", f"{who} did not say whether it called tools, and `collect` names them", hint)
     return [
         {"name": call.name, "input": call.input} | ({} if call.output is ABSENT else {"output": call.output})

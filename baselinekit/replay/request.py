@@ -63,17 +63,17 @@ def pairs_of(values: dict[str, Json]) -> list[tuple[str, str]]:
 def normal(url: str, at: Path = ()) -> str:
     """A URL in its one spelling, or InvalidInput: http(s), no credentials, a plain host, ASCII."""
     if _CONTROL.search(url):
-        raise invalid("BK311", f"a control character in the URL {shown(url)!r}", "take it out", at)
+        raise invalid("BK311", f"a control character in the URL {shown(url)!r}", "remove it", at)
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise invalid("BK311", f"{shown(url)} is no URL: {error}", "", at) from None
+        raise invalid("BK311", f"{shown(url)} is not a URL: {error}", "", at) from None
     if parts.scheme not in ("http", "https"):
         hint = "write http://… or https://…"
-        raise invalid("BK311", f"{shown(url)!r} is no URL of http or https", hint, at)
+        raise invalid("BK311", f"{shown(url)!r} is not an http or https URL", hint, at)
     if "@" in parts.netloc:
-        raise invalid("BK311", f"{shown(url)} has credentials in it", "give them under `auth:`", at)
+        raise invalid("BK311", f"{shown(url)} contains credentials", "give them under `auth:`", at)
     host = parts.hostname or ""
     try:
         if ":" in host:
@@ -118,7 +118,7 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
     method = as_text(step.method).upper()
     if not _METHOD.fullmatch(method) or method == "CONNECT":
         hint = nearest(method, {"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
-        raise invalid("BK311", f"{method!r} is no method that can be sent", hint, (*at, "method"))
+        raise invalid("BK311", f"{method!r} is not a method that can be sent", hint, (*at, "method"))
     content, content_type = _content(step, setting.surroundings, at)
     headers = _headers(step, execution, setting, at)
     if content_type:
@@ -181,9 +181,9 @@ def _headers(step: HttpRequest, execution: HttpExecution, setting: Setting, at: 
         for name, value in stated.items():
             lower = name.lower()
             if not _NAME.fullmatch(name):
-                raise invalid("BK311", f"{name!r} is no name of a header", "", (*where, name))
+                raise invalid("BK311", f"{name!r} is not a header name", "", (*where, name))
             if _FRAMING.fullmatch(lower):
-                hint = "leave it out: it follows from the URL and the body"
+                hint = "leave it out: it is derived from the URL and the body"
                 raise invalid("BK311", f"the header {name} cannot be set", hint, (*where, name))
             text = ("true" if value else "false") if isinstance(value, bool) else as_text(value)
             headers[lower] = (name, _checked(text, name, (*where, name)))
@@ -192,7 +192,7 @@ def _headers(step: HttpRequest, execution: HttpExecution, setting: Setting, at: 
 
 def _checked(value: str, name: str, at: Path) -> str:
     if _BAD_VALUE.search(value):
-        raise invalid("BK311", f"a line break or control character in the header {name}", "take it out", at)
+        raise invalid("BK311", f"a line break or control character in the header {name}", "remove it", at)
     return value.strip()
 
 

@@ -92,21 +92,21 @@ def refuse_above(recipe: Recipe, ceilings: Ceilings) -> None:
 
 def above(name: str, wanted: Seconds, most: Seconds, at: Path, setting: str | None = None) -> Problem:
     """`setting`: its name under `limits:`, where the file calls it otherwise."""
-    hint = f"ask for less, or grant it in baselinekit.yaml: `limits: {{{setting or name}: {wanted}}}`"
-    return Problem("BK408", f"{name}: {wanted} is more than a file may ask for, {most}", hint, at=at)
+    hint = f"set a lower value, or allow it in baselinekit.yaml: `limits: {{{setting or name}: {wanted}}}`"
+    return Problem("BK408", f"{name}: {wanted} is more than a file may set, {most}", hint, at=at)
 
 
 def unverified() -> Problem:
     hint = (
-        "name the certificate authority in baselinekit.yaml, `http: {verify: FILE}`, or grant it there: "
+        "name the certificate authority in baselinekit.yaml, `http: {verify: FILE}`, or allow it there: "
         "`http: {verify: false}`"
     )
-    return Problem("BK408", "verify: false is not for a file to say", hint, at=(*EXECUTION, "verify"))
+    return Problem("BK408", "a baseline file may not set verify: false", hint, at=(*EXECUTION, "verify"))
 
 
 def foreign_authorities(where: str, file: str) -> Problem:
     what = (
-        f"a file does not say whose certificates are trusted at {where}, "
+        f"a baseline file may not say which certificates are trusted at {where}, "
         "which the configuration or the command line names"
     )
     hint = f"name the authorities in baselinekit.yaml: `http: {{verify: {file}}}`"

@@ -60,7 +60,7 @@ def replay_skill(recipe: Recipe, setting: Setting) -> Observation:
         status = observation.output["status"]
         if not 200 <= status < 300:
             what = f"the skill {execution.skill_name} answered with status {status}"
-            raise cannot("BK354", what, "see what its service says")
+            raise cannot("BK354", what, "check its service")
         observation = replace(observation, output=observation.output["body"])
     else:
         observation = _run(skill, asked, execution, setting)
@@ -90,9 +90,9 @@ def check_skill(recipe: Recipe, setting: Setting) -> None:
     if skill.folder is not None:
         problems += problems_of_collect(collect, skill.model, setting)
     elif "tool_calls" in collect and skill.output != "trace":
-        what = f"the skill {name!r} cannot tell which tools it called, and `collect` names them"
+        what = f"the skill {name!r} cannot report which tools it called, and `collect` names them"
         declared = f"declare `skills: {{{name}: {{output: trace}}}}`"
-        hint = f"let it answer with {{output, tool_calls}}, and {declared}"
+        hint = f"make it answer with {{output, tool_calls}}, and {declared}"
         problems.append(Problem("BK617", what, hint, at=(*EXECUTION, "collect")))
     if problems:
         raise InvalidInput(*problems)
@@ -125,7 +125,7 @@ def _declared(recipe: Recipe, setting: Setting) -> tuple[SkillExecution, Skill]:
         if sum(stated is not None for stated in (skill.command, skill.python, skill.http, skill.folder)) != 1:
             forms = "`command: [PROGRAM, …]`, `python: module:function`, `http: {…}`, `folder: PATH`"
             hint = f"give it one of {forms}"
-            raise invalid("BK324", f"the skill {name!r} is not declared as one thing", hint, at)
+            raise invalid("BK324", f"the skill {name!r} is not declared as exactly one kind", hint, at)
         return execution, skill
     root, known = setting.surroundings.root, list(skills)
     for folder in _FOLDERS:
@@ -309,7 +309,7 @@ def _tool_call(call: dict[str, Any]) -> ToolCall:
 
 def _trace_faults(answer: Json) -> Iterator[str]:
     if not isinstance(answer, dict):
-        yield "it is no object"
+        yield "it is not an object"
         return
     if "output" not in answer:
         yield "there is no `output`"

@@ -88,7 +88,7 @@ _READ = 65_536
 _JOINED = 65_536
 _TRUSTED = 1.0  # seconds
 _TOO_LARGE = 431
-_BROKE_OFF = "the connection broke off before the whole answer had come"
+_BROKE_OFF = "the connection was lost before the answer was complete"
 
 
 def dial(host: str, port: int, tls: ssl.SSLContext | None, line: Transport, resolve: Resolve) -> Wire:
@@ -170,7 +170,7 @@ class Wire:
             self._finish(answer.has_no_body(request, head.status_code))
         except h11.RemoteProtocolError as error:
             self.close()
-            raise Broken(_BROKE_OFF if self._ended else f"what came is not HTTP: {_said(error)}") from None
+            raise Broken(_BROKE_OFF if self._ended else f"the answer is not HTTP: {_said(error)}") from None
         except BaseException:
             self.close()
             raise
@@ -218,7 +218,7 @@ class Wire:
             if isinstance(event, h11.Response):
                 return event
             if not isinstance(event, h11.InformationalResponse) or event.status_code == 101:
-                raise Broken("the server wants to speak another protocol")
+                raise Broken("the server requires another protocol")
             interim.another()
 
     def _chunks(self) -> Iterator[bytes]:
@@ -255,7 +255,7 @@ class Wire:
         except TimeoutError:
             raise
         except OSError as error:
-            raise Broken(f"the connection broke off: {error.strerror or error}") from None
+            raise Broken(f"the connection was lost: {error.strerror or error}") from None
         self._line.received += len(data)
         return data
 

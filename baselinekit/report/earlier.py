@@ -82,7 +82,7 @@ def hints(earlier: Earlier) -> Iterator[str]:
         if any(part in c for c in incomparable(earlier))
     ]
     if parts:
-        yield f"compare them all the same: {' '.join(f'--across {part}' for part in parts)}"
+        yield f"compare them anyway: {' '.join(f'--across {part}' for part in parts)}"
     if any(case.chance is not None for case in earlier.those("insufficient evidence")):
         yield "more attempts tell more: --attempts 5, in both runs"
 

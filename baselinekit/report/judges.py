@@ -7,7 +7,7 @@ from baselinekit.metrics import wilson
 from baselinekit.model.ratings import Agreement, JudgeFacts
 
 _STATES = {
-    "not calibrated": "nobody has measured it",
+    "not calibrated": "it has not been measured",
     "another judge": "it was measured for another judge",
     "another rubric": "it was measured for another judge or rubric",
     "other labels": "its labels have changed since it was measured",

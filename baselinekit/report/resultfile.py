@@ -61,7 +61,7 @@ MOST_RESOLVED = 1_000_000
 _DEEPER = 16
 """Levels of nesting around an output, which may itself be as deep as any."""
 
-_HINT = "write it anew: baselinekit compare -o results.json, or run -o results.json"
+_HINT = "write it again: baselinekit compare -o results.json, or run -o results.json"
 _LONGEST_PATH = 80
 _STEP = re.compile(r'\[(\d{1,18})\]|(?:\A|(?!\A)\.)(?:("(?:[^"\\]|\\.)*")|([^\W\d][\w-]*))')
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
@@ -92,7 +92,7 @@ def _read_path(text: str, at: Path, reader: RecordReader) -> Path:
     path = path_of(text)
     if path is None:
         shown = clipped(text, _LONGEST_PATH, already_masked, counted=False)
-        reader.complain(at, f"{shown!r} is no path to one place", "as in body.users[1].id")
+        reader.complain(at, f"{shown!r} is not a single path", "as in body.users[1].id")
     return path or ()
 
 
@@ -301,10 +301,10 @@ def read(text: str, file: str) -> Report:
 def _report(raw: Json, reader: RecordReader) -> Report | None:
     form = raw.get("format") if isinstance(raw, dict) else None
     if form != FORMAT:
-        what, hint = f"is no result file: its `format` is not {FORMAT!r}", _HINT
+        what, hint = f"is not a result file: its `format` is not {FORMAT!r}", _HINT
         if isinstance(form, str) and form.startswith("baselinekit.results/"):
             what, hint = (
-                f"is of the form {form!r}, and this version reads {FORMAT!r}",
+                f"has the format {form!r}, but this version reads {FORMAT!r}",
                 "use the version that wrote it",
             )
         reader.complain(("format",) if form is not None else (), what, hint)
@@ -332,13 +332,13 @@ def _check(report: Report, summary: dict[str, Json], reader: RecordReader) -> No
     for number, result in enumerate(report.results):
         at: Path = ("results", number)
         if first.setdefault(result.id, number) != number:
-            what = f"{result.id!r} is there twice: results[{first[result.id]}] has it too"
+            what = f"{result.id!r} occurs twice: results[{first[result.id]}] has it too"
             reader.complain((*at, "id"), what)
         if result.difference_count < len(result.differences):
             what = f"is {result.difference_count}, and there are {len(result.differences)} differences"
             reader.complain((*at, "difference_count"), what)
         if result.resolved is not ABSENT and result.outcome != "failed":
-            what = f"belongs to a failed result only, and this one is {result.outcome}"
+            what = f"is allowed only in a failed result, and this one is {result.outcome}"
             reader.complain((*at, "resolved"), what)
     counts = report.summary
     for outcome in OUTCOMES:

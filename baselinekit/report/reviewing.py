@@ -47,17 +47,17 @@ _KEYS = (
 )
 _ONE_BY_ONE = ("m", "one by one")
 _HELP = (
-    ("a", "accept: the baseline takes what came back"),
-    ("r", "reject: it stays as it is, and will fail again"),
+    ("a", "accept: the baseline takes the new value"),
+    ("r", "reject: the baseline stays as it is, and will fail again"),
     ("s", "skip: it stays pending"),
-    ("A R S", "the same for all that remain (it asks first)"),
-    ("p", "a placeholder stands there from now on"),
-    ("g", "this path is ignored from now on"),
-    ("m", "decide the members of a group one by one"),
+    ("A R S", "the same for all that remain (asks first)"),
+    ("p", "put a placeholder there"),
+    ("g", "ignore this path from now on"),
+    ("m", "decide about the members of a group one by one"),
     ("d", "the diff of the file, with the values in full"),
     ("i", "recipe, capture, environment"),
     ("u", "undo the last decision"),
-    ("q", "quit: asks whether to keep what was decided"),
+    ("q", "quit: asks whether to keep the decisions"),
     ("Ctrl-C", "stop: nothing is written"),
 )
 _MOST_DRIFTS = 4

@@ -131,7 +131,7 @@ def _within_reach(report: Report) -> list[str]:
         reach = next((each for each in details if isinstance(each, list | tuple) and each), None)
         if reach:
             found.setdefault(", ".join(map(str, reach)), []).append(result.id)
-    said = "generated code ran outside of a sandbox, with these within its reach"
+    said = "generated code ran outside a sandbox and could reach"
     return [f"{said}: {reach} ({name_first(ids)})" for reach, ids in found.items()]
 
 
@@ -198,9 +198,9 @@ def describe_repeats(result: Result) -> str:
         said += f", {count.errors} could not be replayed"
     if result.verdict == "flaky" and answered:
         low, high = pass_interval(count.passed, answered)
-        return f"{said}; with 95 % confidence {low:.0%} to {high:.0%} do"
+        return f"{said}; with 95 % confidence, {low:.0%} to {high:.0%} pass"
     if result.verdict == "regression" and count.passed:
-        return f"{said}, which is less often than asked for"
+        return f"{said}, which is less often than required"
     return said + _VERDICTS.get(result.verdict or "", "")
 
 

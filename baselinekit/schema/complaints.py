@@ -83,7 +83,7 @@ def problems_of(complaints: Sequence[Complaint], raw: Json, schema: dict[str, An
     more = len(complaints) - _MOST_TOLD
     if more > 0:
         what = f"… and {more:,} more problem{'s' * (more > 1)} in this record"
-        hint = "mend the first ones, and look again"
+        hint = "fix the first ones, and look again"
         problems.append(Problem("BK103", what, hint, at=(), counts=more))
     return problems
 

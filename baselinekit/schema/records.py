@@ -71,7 +71,7 @@ class RecordReader:
             field = table.get(key)
             if field is None:
                 hint = nearest(key, table) or "a newer version may have written it: use that one"
-                self.complain((*at, key), "is a key that it does not have", hint)
+                self.complain((*at, key), "is not a known key", hint)
             elif field.classes and value.__class__ not in field.classes:
                 self.mismatch((*at, key), value, field.words)
             elif field.least is not None and value is not None and value < field.least:

@@ -18,7 +18,7 @@ from baselinekit.secrets.shapes import is_secret_header, is_secret_key, may_be_r
 
 Span = tuple[int, int, str]
 
-BY_NAME = "what its name says is a secret"
+BY_NAME = "a value whose name says that it is a secret"
 _RANDOM = "a random token"
 _SHORTEST_VALUE = 8
 SHORTEST_RUN = 16

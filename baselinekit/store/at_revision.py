@@ -34,7 +34,7 @@ def find_config(git: Git, commit: str, stated: str | None) -> tuple[str, Config]
     found = next((name for name in names if name in tree), None)
     if found is None and stated is not None:
         raise InvalidInput(
-            Problem("BK111", f"is not there at {commit[:12]}", "check the name", Place(stated))
+            Problem("BK111", f"does not exist at {commit[:12]}", "check the name", Place(stated))
         )
     stood = config(whole, commit, found) if found else None
     return (os.path.join(top, found), stood) if found and stood else None

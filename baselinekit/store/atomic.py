@@ -73,7 +73,7 @@ def try_folder(folder: str) -> None:
 
 def exists(file: str) -> Problem:
     hint = "give it another --id, or remove the file first"
-    return Problem("BK113", "there is a file already", hint, Place(file))
+    return Problem("BK113", "the file already exists", hint, Place(file))
 
 
 def sweep(root: str, folders: Iterable[str] = ()) -> int:
@@ -195,7 +195,7 @@ def _target(target: str, file: str) -> tuple[int | None, tuple[int, int] | None]
     except FileNotFoundError:
         return None, None
     if not stat.S_ISREG(status.st_mode):
-        raise NotRecorded(Problem("BK120", f"{file} is no regular file", "name another one"))
+        raise NotRecorded(Problem("BK120", f"{file} is not a regular file", "name another file"))
     return stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid)
 
 

@@ -25,7 +25,7 @@ ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 def check_id(text: str, at: Path = ("id",)) -> Iterator[Problem]:
     if not ID.fullmatch(text):
-        what = f"{text!r} is no id"
+        what = f"{text!r} is not a valid id"
         hint = "letters, digits, `.`, `_` and `-`, the first a letter or a digit, at most 128"
         yield Problem("BK108", what, hint, at=at)
 
@@ -52,8 +52,8 @@ def _check_variant(variant: Variant, at: Path) -> Iterator[Problem]:
         hint = "add `output`" if variant.output is ABSENT else "keep one of `output` and `output_file`"
         yield Problem("BK108", "a variant has one output", hint, at=at)
     if not variant.when:
-        what = "a variant that is for every place is the output itself"
-        yield Problem("BK108", what, "say where it is right: when: {environment: staging}", at=(*at, "when"))
+        what = "a variant that applies everywhere is the output itself"
+        yield Problem("BK108", what, "say where it applies: when: {environment: staging}", at=(*at, "when"))
     if variant.captured_at is not None:
         yield from _check_time(variant.captured_at, (*at, "captured_at"))
 
@@ -62,7 +62,7 @@ def check_metadata(metadata: Metadata) -> Iterator[Problem]:
     if metadata.last_passed is not None:
         yield from _check_time(metadata.last_passed, ("metadata", "last_passed"))
     if metadata.failure_count < 0:
-        what = f"failure_count is {metadata.failure_count}, and counts failures"
+        what = f"failure_count is {metadata.failure_count}, but it counts failures"
         yield Problem("BK108", what, "0 or more", at=("metadata", "failure_count"))
 
 
@@ -94,7 +94,7 @@ def _check_field(rule: FieldRule, at: Path) -> Iterator[Problem]:
         if isinstance(bound, bool):
             yield from _check_flag(name, here)
         elif not isinstance(bound, Tolerance) and name not in BOUNDS:
-            yield Problem("BK108", f"{name!r} is no bound", _near(name, BOUNDS), at=here)
+            yield Problem("BK108", f"{name!r} is not a bound", _near(name, BOUNDS), at=here)
 
 
 def _check_age(stated: "str | Age | None", at: Path) -> Iterator[Problem]:
@@ -102,12 +102,12 @@ def _check_age(stated: "str | Age | None", at: Path) -> Iterator[Problem]:
     for name, limit in limits.items():
         if limit is not None and seconds(limit) is None:
             hint = "such as 90d, 12h or 2.5d"
-            yield Problem("BK108", f"{limit!r} is no length of time", hint, at=(*at, name) if name else at)
+            yield Problem("BK108", f"{limit!r} is not a length of time", hint, at=(*at, name) if name else at)
 
 
 def _check_flag(name: str, at: Path) -> Iterator[Problem]:
     if name not in FLAGS:
-        what = f"{name!r} is no switch, and as a path it takes a mapping"
+        what = f"{name!r} is not an option, and a path takes a mapping"
         hint = nearest(name, FLAGS) or f"{name}: {{min_delta: …, max_delta: …}}"
         yield Problem("BK103", what, hint, at=at)
 
@@ -121,7 +121,7 @@ def _check_time(text: str, at: Path) -> Iterator[Problem]:
     try:
         datetime.fromisoformat(text)
     except ValueError:
-        what = f"{text!r} is no ISO 8601 time"
+        what = f"{text!r} is not an ISO 8601 time"
         yield Problem("BK108", what, "such as 2024-01-20T14:00:00Z", at=at)
 
 

@@ -118,7 +118,7 @@ def _problems(config: Config) -> Iterator[Problem]:
     yield from _placeholder_problems(config.placeholders)
     for number, host in enumerate(config.allow_hosts or ()):
         if not _HOST.fullmatch(host):
-            what = f"{host!r} is no host: it can never match"
+            what = f"{host!r} is not a host: it can never match"
             yield Problem(
                 "BK108", what, "such as api.example.com or 127.0.0.1:8080", at=("allow_hosts", number)
             )
@@ -148,7 +148,7 @@ def _notify_problems(notify: Notify | None) -> Iterator[Problem]:
     if notify is None:
         return
     if (notify.command is None) == (notify.webhook is None):
-        what = "somebody is told by a `command` or at a `webhook`"
+        what = "a notification needs a `command` or a `webhook`"
         yield Problem("BK108", what, "state one of them", at=("notify",))
     elif notify.command == []:
         yield Problem("BK108", "`command` names no program", "such as [./tell.sh]", at=("notify", "command"))
@@ -165,7 +165,7 @@ def _placeholder_problems(stated: dict[str, str]) -> Iterator[Problem]:
         here = ("placeholders", name)
         if not _PLACEHOLDER_NAME.fullmatch(name):
             hint = "small letters, digits and `_`, the first a letter"
-            yield Problem("BK108", f"{name!r} is no placeholder name", hint, at=here)
+            yield Problem("BK108", f"{name!r} is not a placeholder name", hint, at=here)
         elif name in TABLE:
             yield Problem("BK217", f"{name!r} is a built-in placeholder", "choose another name", at=here)
         try:
@@ -179,7 +179,7 @@ def _variable_problems(stated: dict[str, Json], at: Path) -> Iterator[Problem]:
         here = (*at, name)
         if not VARIABLE_NAME.fullmatch(name):
             hint = "letters, digits, `_`, `.` and `-`, the first a letter or `_`"
-            yield Problem("BK108", f"{name!r} is no variable name", hint, at=here)
+            yield Problem("BK108", f"{name!r} is not a variable name", hint, at=here)
         if name.startswith("any_"):
             what = f"{name!r} cannot be a variable: names with any_ are placeholders"
             yield Problem("BK108", what, "rename it", at=here)

@@ -134,7 +134,7 @@ def unreadable(file: str, error: OSError | ValueError) -> Problem:
 def _content(handle: int, file: str, limit: int) -> bytes:
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode):
-        what = "cannot be read: it is no regular file"
+        what = "cannot be read: it is not a regular file"
         raise InvalidInput(Problem("BK111", what, "name a file", Place(file)))
     if status.st_size <= limit:
         data = os.read(handle, status.st_size + 1)  # as much room as the limit allows takes longer to be had

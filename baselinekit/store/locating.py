@@ -132,8 +132,8 @@ def same_ids(named: Sequence[Locatable], root: str) -> list[Problem]:
     places = iter(locate_each([(one.source, [("id",)]) for pair in pairs for one in pair], root))
     problems = []
     for (one, other), (here,), (there,) in zip(pairs, places, places, strict=True):
-        what = f"the id {one.id!r} is {other.id!r} in other letters"
+        what = f"the id {one.id!r} is {other.id!r} in different case"
         if one.id == other.id:
-            what = f"the id {one.id!r} is there twice"
+            what = f"the id {one.id!r} occurs twice"
         problems.append(Problem("BK109", what, f"it is at {there} already; rename one of the two", here))
     return [*problems, *first_of_each.rest()]

@@ -109,4 +109,4 @@ def _sign(handle: int, signature: bytes) -> None:
 def _held(handle: int, file: str, wait: float) -> Problem:
     owner = os.pread(handle, _SIGNATURE, 0).decode("utf-8", "replace").strip() or "another process"
     what = f"not recorded: its lock is held by {owner}, and {wait:g} s of waiting were not enough"
-    return Problem("BK121", what, "let that one finish, then run again", Place(file))
+    return Problem("BK121", what, "wait until it has finished, then run again", Place(file))

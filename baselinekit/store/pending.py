@@ -50,7 +50,7 @@ def save(root: str, seen: Seen) -> None:
     if len(data) > MAX_OUTPUT_BYTES:
         drop(root, seen.id)
         what = f"what {seen.id} answered is larger than {MAX_OUTPUT_BYTES:,} bytes"
-        raise NotRecorded(Problem("BK106", what, "let it answer with less"))
+        raise NotRecorded(Problem("BK106", what, "make it answer with less"))
     atomic.replace_file(root, name, data, sync=False)
 
 

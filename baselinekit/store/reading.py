@@ -76,11 +76,9 @@ def refuse_taken(id: str, root: str, files: Sequence[str]) -> None:
                 what = (
                     f"the id {id!r} is taken"
                     if taken == id
-                    else f"the id {id!r} is {taken!r} in other letters"
+                    else f"the id {id!r} is {taken!r} in different case"
                 )
-                hint = (
-                    f"choose another --id, or take its new answer over: baselinekit refresh {taken} --replay"
-                )
+                hint = f"choose another --id, or accept its new answer: baselinekit refresh {taken} --replay"
                 raise InvalidInput(Problem("BK113", what, hint, locate(source, ("id",), root)))
 
 
@@ -177,7 +175,7 @@ def _found(data: bytes, file: str) -> list[tuple[Source, dict[str, Json]]]:
         raise InvalidInput(*place_problems(body, file, {error.document: [error.problem]})) from None
     if not found:
         hint = "write a baseline into it, or remove it"
-        raise InvalidInput(Problem("BK110", "no baseline: the file is empty", hint, Place(file, 1, 1)))
+        raise InvalidInput(Problem("BK110", "not a baseline: the file is empty", hint, Place(file, 1, 1)))
     return found
 
 
@@ -200,7 +198,7 @@ def discover(paths: Sequence[str], root: str, without: Collection[str] = ()) -> 
         elif not os.path.lexists(full):
             problems.append(_missing(path, full))
         elif not full.endswith((*SUFFIXES, LINES)):
-            what = "no baseline file by its name"
+            what = "it does not have the name of a baseline file"
             problems.append(Problem("BK110", what, f"they end in {', '.join(SUFFIXES)}", Place(path)))
         else:
             found[shown(root, full)] = None
@@ -242,5 +240,5 @@ def _missing(path: str, full: str) -> Problem:
     near = nearest(os.path.basename(full), beside)
     hint = near or "check the name"
     if not near and not os.path.splitext(path)[1] and "/" not in path:
-        hint += f" (an id is named so: --id {path})"
+        hint += f" (to select an id: --id {path})"
     return Problem("BK111", f"there is no file or folder {path}", hint)

@@ -246,7 +246,7 @@ class _RecordingJob:
         if before is None or now is None:
             return True
         if before > now:
-            self.notes.append(f"{self.file}: last_passed is {last}, later than now, and stays as it is")
+            self.notes.append(f"{self.file}: last_passed is {last}, in the future, and stays as it is")
             return False
         return not (self.daily and before.date() == now.date())
 

@@ -160,15 +160,15 @@ def _is_case(raw: dict[str, Json]) -> bool:
 def _other(raw: Json, at: Path, file: str) -> Problem:
     if not isinstance(raw, dict):
         hint = "a baseline is a mapping with id, current and baseline, or a list of such"
-        return Problem("BK110", f"no baseline, but a JSON {json_type(raw)}", hint, at=at)
+        return Problem("BK110", f"not a baseline but a JSON {json_type(raw)}", hint, at=at)
     key = next((key for key in _OTHERS if key in raw), "expected_output" if _is_case(raw) else "")
     if key:
-        hint = "keep it outside the folder of baselines; evals are run with baselinekit run"
+        hint = "move it out of the folder of baselines; evals are run with baselinekit run"
         if key in _VERBS:
             hint = f"baselinekit {_VERBS[key]} {shlex.quote(file)}"
-        return Problem("BK110", f"no baseline: this looks like {_OTHERS[key]}", hint, at=at)
+        return Problem("BK110", f"not a baseline: this looks like {_OTHERS[key]}", hint, at=at)
     keys = ", ".join(map(str, list(raw)[:5])) or "nothing"
-    what = f"no baseline: it has neither id nor current, but {keys}"
+    what = f"not a baseline: it has neither id nor current, but {keys}"
     return Problem("BK110", what, "a baseline has id, baseline, current, comparison, metadata", at=at)
 
 

@@ -45,10 +45,10 @@ def cannot_write(name: str, error: OSError) -> Problem:
         errno.ENOSPC: "the disk is full: make room, then run again",
         errno.EDQUOT: "your quota is used up: make room, then run again",
         errno.EFBIG: "the file would grow over the limit of this system or shell (ulimit -f)",
-        errno.EACCES: "make the folder writable (compare can do without: --no-record)",
-        errno.EPERM: "make the folder writable (compare can do without: --no-record)",
-        errno.EROFS: "the file system is read-only (compare can do without writing: --no-record)",
-        errno.EIO: "the disk reports an error: check it before anything else",
+        errno.EACCES: "make the folder writable (compare does not need it: --no-record)",
+        errno.EPERM: "make the folder writable (compare does not need it: --no-record)",
+        errno.EROFS: "the file system is read-only (compare does not need to write: --no-record)",
+        errno.EIO: "the disk reports an error: check the disk first",
     }
     words = (os.strerror(error.errno) if error.errno else str(error)).lower()
     hint = mends.get(error.errno or 0, "nothing was changed; run again")

@@ -222,7 +222,7 @@ class _Done:
                 text, beside = _ApprovedRecord(self.root, file, source).renewed(body, one)
                 if len(text.encode()) > MAX_BYTES:
                     what = f"with the new output of {one.id} it would be larger than {MAX_BYTES:,} bytes"
-                    raise NotRecorded(Problem("BK106", what, "remove its `baseline:`, and capture it anew"))
+                    raise NotRecorded(Problem("BK106", what, "remove its `baseline:`, and capture it again"))
             except (InvalidInput, Refused, NotRecorded) as error:
                 self._fail(file, error)
             else:
@@ -262,7 +262,7 @@ class _Done:
     def _fail(self, file: str, error: BaselinekitError) -> None:
         """What cannot be written says so by name, and how a compare can do without helps nobody here."""
         for problem in error.problems:
-            named = replace(problem, hint=problem.hint.partition(" (compare can do without")[0])
+            named = replace(problem, hint=problem.hint.partition(" (compare does not need")[0])
             self.failures.append(named if file in problem.message else named.placed(Place(file)))
 
 
@@ -320,16 +320,14 @@ class _ApprovedRecord:
         folder, path = outputs.beside(self.root, self.file, name)
         old = read(folder, path, MAX_OUTPUT_BYTES)
         if name.endswith(".bin"):
-            what = (
-                f"the output of {one.id} is kept as bytes in {name}, and of what came back only the hash is"
-            )
-            raise NotRecorded(Problem("BK122", what, "remove its `baseline:`, and capture it anew"))
+            what = f"the output of {one.id} is kept as bytes in {name}, and only the hash of the new one is"
+            raise NotRecorded(Problem("BK122", what, "remove its `baseline:`, and capture it again"))
         if name.endswith(".json"):
             body, bom = decode(old, path)
             return folder, path, old, encode(renewed(body, 0, JSON, (), one.output, one.hints), bom)
         if not isinstance(one.output, str):
-            what = f"the output of {one.id} is kept as text in {name}, and what came back is none"
-            raise NotRecorded(Problem("BK122", what, "remove its `baseline:`, and capture it anew"))
+            what = f"the output of {one.id} is kept as text in {name}, and the new output is not text"
+            raise NotRecorded(Problem("BK122", what, "remove its `baseline:`, and capture it again"))
         return folder, path, old, one.output.encode("utf-8")
 
 

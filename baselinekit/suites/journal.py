@@ -90,7 +90,9 @@ class Journal:
             except OSError:
                 os.close(handle)
                 what = "another run of the same cases is under way"
-                raise CannotReplay(Problem("BK720", what, "let it finish, or stop it first")) from None
+                raise CannotReplay(
+                    Problem("BK720", what, "wait until it has finished, or stop it first")
+                ) from None
             os.close(handle)
 
     def _lines(self) -> tuple[list[Json], int]:

@@ -77,7 +77,9 @@ def load(text: str, name: str) -> StatedRatings:
     documents = language(name).load(text, name)
     if len(documents) != 1:
         what = f"{name} holds {len(documents)} documents"
-        raise InvalidInput(Problem("BK746", what, "a file of ratings is one, as --export writes it"))
+        raise InvalidInput(
+            Problem("BK746", what, "a file of ratings is a single document, as --export writes it")
+        )
     stated, problems = check(StatedRatings, _with_numbers(documents[0]))
     if problems or stated is None:
         raise refused(text, name, problems)
@@ -213,7 +215,7 @@ def load_labels(root: str, file: str) -> list[Label]:
     return labels
 
 
-_MEND = "each with an output, and what a person says of it: {output: …, human: passed}"
+_MEND = "each with an output and a person's verdict: {output: …, human: passed}"
 
 
 def measured_file(file: str) -> str:

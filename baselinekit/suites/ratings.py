@@ -168,7 +168,7 @@ def _told() -> Iterator[None]:
         yield
     except sqlite3.OperationalError as error:
         what = f"{FILE} cannot be used: {error}"
-        hint = "nothing was changed; let the others finish, see that there is room, then run again"
+        hint = "nothing was changed; let the others finish, make room, then run again"
         raise NotRecorded(Problem("BK743", what, hint)) from None
     except (sqlite3.DatabaseError, jsontext.NotJson) as error:
         hint = "move it away, and import what was exported: baselinekit grade --import FILE"
@@ -193,10 +193,10 @@ def _problem(queued: Queued, rating: Rating, again: bool = False) -> Problem | N
     """Why a rating cannot be added."""
     who = same_person(rating.rater)
     if not who:
-        return Problem("BK744", "nobody has said who rates", "give a name")
+        return Problem("BK744", "it is not known who rates", "give a name")
     case = queued.item.case
     if any(same_person(one.rater) == who for one in queued.ratings):
-        what = f"{rating.rater} has rated {case} already"
+        what = f"{rating.rater} has already rated {case}"
         return None if again else Problem("BK744", what, "each person rates once; --change replaces it")
     most = queued.item.method.evaluators.max_allowed
     how = queued.item.method

@@ -56,7 +56,9 @@ def _point(folder: str, day: str, shown: str) -> None:
     place, temporary = os.path.join(folder, LATEST), os.path.join(folder, f".{LATEST}-{os.getpid()}")
     if os.path.lexists(place) and not _is_ours(place):
         name = os.path.normpath(os.path.join(shown, LATEST))
-        what = f"{name} is not ours: it leads to no day of runs, and stays as it is"
+        what = (
+            f"{name} was not made by baselinekit: it does not lead to the runs of a day, and stays as it is"
+        )
         raise NotRecorded(
             Problem("BK120", what, "move it away, or name another folder: reporting.output_dir")
         )

@@ -12,7 +12,7 @@ SKILL = "reverse"
 
 SKILLS = f"""\
 skills:
-  {SKILL}: {{python: "baselinekit.demo.skills:reverse"}}  # the example of evals/: put your own here
+  {SKILL}: {{python: "baselinekit.demo.skills:reverse"}}  # the example in evals/: put your own here
 """
 
 _NAMES = (

@@ -108,7 +108,7 @@ class Settings:
                 if len(documents) > 1
                 else f"expected a mapping, found {describe_value(raw)}"
             )
-            problem = Problem("BK717", what, "names, and what they stand for", Place(path, 1, 1))
+            problem = Problem("BK717", what, "a mapping of names to their meaning", Place(path, 1, 1))
             self.problems += [problem] if problem not in self.problems else []
             return body, []
         return body, [(at, name, value) for name, value in raw.items()]
@@ -128,7 +128,7 @@ def _threshold(least: dict[str, float], name: str, raw: Json) -> list[Problem]:
         hint = hint or "such as pass@1, pass^3, pass_rate or `preset: production`"
         return [Problem("BK717", f"there is no metric {name!r}", hint, at=())]
     if isinstance(raw, bool) or not isinstance(raw, int | float) or not 0 <= raw <= 1:
-        return [Problem("BK717", f"the least value is {describe_value(raw)}", "a number from 0 to 1", at=())]
+        return [Problem("BK717", f"the lowest value is {describe_value(raw)}", "a number from 0 to 1", at=())]
     least[f"pass{known[0]}{known[1]}" if known else name] = float(raw)
     return []
 
@@ -158,7 +158,7 @@ def resolve_named(root: str, file: str, name: str) -> str:
     elsewhere has its own folder for a root."""
     if name.split("/")[0].startswith("~"):
         hint = "state a path inside the project; ./~ is a folder of that name"
-        raise Refused(Problem("BK404", f"{name} leads into somebody's home", hint))
+        raise Refused(Problem("BK404", f"{name} leads into a home folder", hint))
     folder, path = beside(root, file, name)
     try:
         real = os.path.realpath(folder)
@@ -185,9 +185,7 @@ def results_of(root: str, suite: str, stated: str | None) -> str:
     path = resolve_named(root, suite, stated or RESULTS)
     folder = os.path.join(root, path)
     if is_no_place(os.path.relpath(os.path.realpath(folder), os.path.realpath(root))):
-        raise Refused(
-            Problem("BK404", f"{path} is no place for reports", "keep them in a folder of their own")
-        )
+        raise Refused(Problem("BK404", f"{path} is not a place for reports", "put them in a separate folder"))
     results.check(folder, root_of(root, suite))
     return folder
 

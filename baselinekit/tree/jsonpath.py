@@ -144,7 +144,7 @@ def read(text: str) -> tuple[Segment, ...]:
     segments = reader.segments()
     reader.space()
     if reader.at < len(text):
-        raise reader.wrong("what follows is no part of a path")
+        raise reader.wrong("what follows is not part of a path")
     return tuple(segments)
 
 
@@ -201,15 +201,15 @@ class _PathReader:
         if self.took("*"):
             return Wild.ANY
         if self.text[self.at : self.at + 1] == "`":
-            raise self.wrong("a path takes no functions", "use names, *, [n], [*], .. and filters")
+            raise self.wrong("a path cannot contain functions", "use names, *, [n], [*], .. and filters")
         if self.text[self.at : self.at + 1] in ('"', "'"):
-            raise self.wrong("a quoted name stands in brackets", "write ['a.b']")
+            raise self.wrong("a quoted name must be in brackets", "write ['a.b']")
         name = self.taken(_NAME)
         if name is None:
             raise self.wrong("a name is missing", "quote odd keys: $['x y']")
         if not name.isprintable():
             self.at -= len(name)
-            raise self.wrong("a name has a blank or a sign that nobody sees", r"write it: ['a\u00a0b']")
+            raise self.wrong("a name has a blank or an invisible character", r"write it: ['a\u00a0b']")
         return name
 
     def brackets(self) -> Segment:
@@ -235,9 +235,9 @@ class _PathReader:
             self.space()
             return FilterSegment(self.either())
         if sign in ("/", "\\"):
-            raise self.wrong("a path does not sort", "take the element by a filter: [?(@.id == 1)]")
+            raise self.wrong("a path cannot sort", "select the element with a filter: [?(@.id == 1)]")
         if sign == "(":
-            raise self.wrong("a path does not calculate", "a filter begins with ?: [?(@.id == 1)]")
+            raise self.wrong("a path cannot calculate", "a filter begins with ?: [?(@.id == 1)]")
         return self.index_or_slice()
 
     def index_or_slice(self) -> Segment:
@@ -318,7 +318,9 @@ class _PathReader:
             if self.took("("):
                 return Not(self.closed())
             if self.text[self.at : self.at + 1] != "@":
-                raise self.wrong("`!` stands before a path or a parenthesis", "write !@.a or !(@.a == 1)")
+                raise self.wrong(
+                    "`!` must be followed by a path or a parenthesis", "write !@.a or !(@.a == 1)"
+                )
             return Not(Exists(self.query()))
         if self.took("("):
             return self.closed()
@@ -349,7 +351,7 @@ class _PathReader:
         if self.text[self.at : self.at + 1] == "=":
             raise self.wrong("a filter compares with a single =", "write ==")
         if self.text[self.at : self.at + 1] in ("+", "-", "*", "/", "%"):
-            raise self.wrong("a filter does not calculate", "compare with ==, !=, < or >")
+            raise self.wrong("a filter cannot calculate", "compare with ==, !=, < or >")
         if isinstance(left, Constant):
             raise self.wrong("a filter has a value that is compared with nothing", "write @.a == 1")
         return Exists(left)
@@ -359,7 +361,7 @@ class _PathReader:
         if sign == "@":
             return self.query()
         if sign == "$":
-            raise self.wrong("a filter looks at the whole document", "it sees its own element alone: @.a")
+            raise self.wrong("a filter refers to the whole document", "it sees only its own element: @.a")
         if sign in ("'", '"'):
             return Constant(self.string())
         if self.text[self.at : self.at + 4] == "=~":
@@ -368,7 +370,7 @@ class _PathReader:
         if number is not None:
             return Constant(self.number(number))
         if _CALL.match(self.text, self.at):
-            raise self.wrong("a filter takes no functions", "compare with ==, !=, < or >")
+            raise self.wrong("a filter cannot contain functions", "compare with ==, !=, < or >")
         word = self.taken(_WORD)
         if word in _CONSTANTS:
             return Constant(_CONSTANTS[word])

@@ -160,7 +160,7 @@ def _unquoted(quoted: str, text: str) -> str:
     try:
         return str(json.loads(quoted, strict=False))
     except ValueError:
-        raise _bad(text, f"has a key that is no JSON text: {quoted}") from None
+        raise _bad(text, f"has a key that is not a JSON string: {quoted}") from None
 
 
 def _jsonpath(text: str) -> tuple[Segment, ...]:
@@ -172,7 +172,7 @@ def _jsonpath(text: str) -> tuple[Segment, ...]:
         return read(text)
     except NotJsonPath as error:
         raise _bad(
-            text, f"is no JSONPath at character {error.position + 1}: {error.what}", error.hint
+            text, f"is not valid JSONPath at character {error.position + 1}: {error.what}", error.hint
         ) from None
 
 

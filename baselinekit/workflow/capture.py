@@ -132,11 +132,11 @@ def _places(project: Project, id: str, file: str, paths: Sequence[Path]) -> list
 # output.
 
 
-_FURTHER = "only a further replay did, the first is stored"
+_FURTHER = "only a later replay did; the first one is stored"
 
 _REFUSED: dict[Flag, tuple[str, str]] = {
     "--allow-error-status": ("BK521", "mend it"),
-    "--allow-empty": ("BK528", "ask again, or mend the prompt"),
+    "--allow-empty": ("BK528", "try again, or fix the prompt"),
 }
 """What is refused unless the user passes the flag: its code, and what else there is to do."""
 
@@ -186,7 +186,7 @@ def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, contex
             ordered, group, project.root, project.folders[0], project.config.inline_limit, schema
         )
     notes = [
-        f"{path} holds one element and stays so; without its `ordered`, that describes every element"
+        f"{path} holds one element and is compared so; without `ordered`, it would describe every element"
         for path in singles
     ]
     notes += _suggestions(project, draft, comparison)
@@ -216,7 +216,7 @@ def capture_all(
 def capture_into(project: Project, draft: Baseline, wishes: Wishes, context: RunContext) -> Captured:
     """The `baseline:` of a file that has a recipe and no output yet; the rest of the file stays as it is."""
     if draft.baseline is not None:
-        what = f"{draft.id} has a baseline already: capture does not overwrite"
+        what = f"{draft.id} already has a baseline: capture does not overwrite"
         raise InvalidInput(
             *located(
                 draft,
@@ -366,7 +366,7 @@ def _secret_mend(path: Path, what: str) -> str:
     insist = "" if what.startswith(DECLARED) else ", or pass --allow-secrets"
     if not place:
         declare = "" if what.startswith(DECLARED) else ", declare it (--secret NAME=…)"
-        return f"let it answer without that{declare}{insist}"
+        return f"make it answer without that{declare}{insist}"
     stands = "<<any>>" if place != path else "<<any_string>>"
     return f"store a placeholder: --placeholder '{render(place)}={stands}'{insist}"
 
@@ -384,7 +384,7 @@ def _placed(output: Json, text: str, placeholder: str, kind: RecipeKind) -> Json
         in_answer = kind.paths_start_in_answer and isinstance(output, dict)
         whole = output.get(kind.answer) if in_answer else output
         raise InvalidInput(
-            Problem("BK523", f"the path {text!r} leads nowhere in the output", suggest(pattern, whole))
+            Problem("BK523", f"the path {text!r} leads to nothing in the output", suggest(pattern, whole))
         )
     return with_values(output, {(*start[0], *path): placeholder for path in places})
 

@@ -151,7 +151,7 @@ def portrait(project: Project, baseline: Baseline, clients: Clients) -> Iterator
     met = {rule.at for rule in matcher.hits}
     for at, rule in {rule.at: rule for rule in matcher.path_rules}.items():
         below = " below body" if rule.pattern.segments[:1] == ("body",) and not rule.pattern.absolute else ""
-        unmet = "" if at in met else "   (meets nothing in the stored output)"
+        unmet = "" if at in met else "   (matches nothing in the stored output)"
         yield f"  rule      {rule.kind}: {rule.text}{below}{unmet}"
     if known is not None:
         folded = [(render(of_any_row(path)), text) for path, text in _placeholders(known.output, ())]
@@ -162,8 +162,8 @@ def portrait(project: Project, baseline: Baseline, clients: Clients) -> Iterator
 _ARRAYS = {
     "each": "one element describes every element",
     "ordered": "element by element, in order",
-    "unordered": "any order, each with a partner of its own",
-    "subset": "each must be there, further ones may be",
+    "unordered": "any order, each with its own partner",
+    "subset": "each must be there, additional ones are allowed",
 }
 
 

@@ -76,7 +76,7 @@ class CaptureEnvironment:
         if name not in facts and not name.startswith("git."):
             hint = nearest(name, facts)
             hint = hint or f"one of {', '.join(sorted(facts))}; declare others under `environment:`"
-            yield Problem("BK232", f"nobody knows the {name!r} of the place of a run", hint, at=at)
+            yield Problem("BK232", f"the {name!r} of a run is not known", hint, at=at)
         known = self.project.config.environments
         for one in map(as_text, _listed(wanted) if name == _CHOSEN else ()):
             if "*" not in one and one not in known:

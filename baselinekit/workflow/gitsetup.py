@@ -32,7 +32,7 @@ class GitSetupPlan:
         """Every line that comes or goes."""
         for name, text in self.files.items():
             old, new = self.before[name].splitlines(), (text or "").splitlines()
-            yield name + ("" if text is not None else " (nothing else is in it: it goes)")
+            yield name + ("" if text is not None else " (it contains nothing else, so it is removed)")
             yield from (f"  - {line}" for line in old if line not in new)
             yield from (f"  + {line}" for line in new if line not in old)
         if self.settings:
@@ -109,7 +109,7 @@ def missing_driver(git: Git) -> Problem | None:
     except InvalidInput:
         return None
     what = f"{gitfiles.ATTRIBUTES} names a merge driver that this clone does not have"
-    return Problem("BK543", what, "once in each clone: baselinekit init --git")
+    return Problem("BK543", what, "run this once in each clone: baselinekit init --git")
 
 
 def _settings(words: Sequence[str]) -> dict[str, str]:
@@ -134,4 +134,4 @@ def _text(root: str, name: str) -> str:
 def _check(git: Git) -> None:
     if not is_repository(git):
         git.ask("rev-parse", "--git-dir")
-        raise InvalidInput(Problem("BK540", f"{git.folder} is no working tree of git", "work in a clone"))
+        raise InvalidInput(Problem("BK540", f"{git.folder} is not a git working tree", "work in a clone"))

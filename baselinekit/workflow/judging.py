@@ -185,7 +185,7 @@ class BaselineRunner:
 
     def _warn(self, what: str) -> None:
         with self._lock:
-            self.warnings.add(f"what came back could not be kept for a refresh: {what}")
+            self.warnings.add(f"the new output could not be kept for a refresh: {what}")
 
     def _fault(self, baseline: Baseline, error: Exception) -> Result:
         """Without whom it asks: to word that may be what went wrong."""
@@ -207,7 +207,7 @@ class BaselineRunner:
             reason = f"it has no stored output yet: {capture}"
             return self._result(baseline, outcome="unscored", reason=reason, code="BK223")
         if baseline.baseline.output is ABSENT:
-            reason = f"none of its variants is for here ({self._here.in_words(baseline)})"
+            reason = f"none of its variants fits here ({self._here.in_words(baseline)})"
             return self._result(baseline, outcome="unscored", reason=reason, code="BK233")
         return None
 
@@ -238,7 +238,7 @@ class BaselineRunner:
         faulty = [report for report in comparison.reports if report.kind in ("stale", "hid")]
         if self._strict_rules and faulty:
             fault = Problem(
-                "BK226", faulty[0].what, "mend the rule, or leave out --strict-rules", at=faulty[0].at
+                "BK226", faulty[0].what, "fix the rule, or leave out --strict-rules", at=faulty[0].at
             )
             return self._error(baseline, CannotReplay(fault))
         return self._result(

@@ -252,7 +252,7 @@ def _templates(output: Json, before: Json, matcher: Matcher) -> Iterator[Unlearn
     known = set(arrays_of_one(before))
     for path in arrays_of_one(output):
         if path not in known and matcher.arrays.get(path) in (None, "each"):
-            what = "its one element, with a placeholder in it, describes arrays of any length"
+            what = "its one element, with a placeholder in it, would describe arrays of any length"
             hint = f"add `arrays: {{{render(path)}: ordered}}` to its `comparison:`"
             yield UnlearnablePlace(path, "template", what, hint)
 

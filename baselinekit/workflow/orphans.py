@@ -106,7 +106,7 @@ def _outputs(project: Project, baselines: Sequence[Baseline]) -> Iterator[Orphan
             for name in sorted(files):
                 if records.MARK in name and os.path.realpath(os.path.join(path, name)) not in named:
                     file = os.path.relpath(os.path.join(path, name), project.root)
-                    yield Orphan("output", name.split(records.MARK)[0], file, "no baseline names it")
+                    yield Orphan("output", name.split(records.MARK)[0], file, "no baseline refers to it")
 
 
 def _pending(project: Project, baselines: Sequence[Baseline]) -> Iterator[Orphan]:
@@ -136,4 +136,4 @@ def _unrun(baselines: Sequence[Baseline], runs: Sequence[Report]) -> tuple[list[
     ]
     rest = len(left) - len(found)
     why = "are in none of these runs" if whole else "were not run, and no run covered everything"
-    return found, [f"{many(rest, 'baseline')} {why}: nothing is claimed of them"] if rest else []
+    return found, [f"{many(rest, 'baseline')} {why}: nothing is reported about them"] if rest else []

@@ -59,7 +59,7 @@ def _unsettled(differences: tuple[Difference, ...]) -> Iterator[str]:
     for difference in differences:
         rule = difference.rule or ""
         if rule.startswith("require_keys"):
-            yield f"{render(difference.path)} is not there, and {rule} asks for it"
+            yield f"{render(difference.path)} is not there, but {rule} requires it"
         elif rule.startswith(("latency.", "cost.")) and rule not in _SETTLED:
             yield f"{rule}: {difference.note or 'the limit is passed'}"
 

@@ -268,7 +268,7 @@ def _env_files(paths: Sequence[str]) -> dict[str, Json]:
             with open(path, encoding="utf-8") as file:
                 values.update(parse_env_file(file.read(), path))
         except UnicodeDecodeError:
-            what = f"the env file {path} is no text in UTF-8"
+            what = f"the env file {path} is not UTF-8 text"
             raise InvalidInput(Problem("BK502", what, "save it as UTF-8")) from None
         except OSError as error:
             what = f"the env file {path} cannot be read: {(error.strerror or str(error)).lower()}"

@@ -110,7 +110,7 @@ def merge(parts: Sequence[Part], different: Collection[str] = ()) -> Report:
     shards = [report.shard for _, report in parts if report.shard is not None]
     if shards and len(shards) < len(parts):
         whole = next(name for name, report in parts if report.shard is None)
-        raise _apart("is no shard, and the others are", "merge shards with shards only", whole)
+        raise _apart("is not a shard, but the others are", "merge shards only with shards", whole)
     _refuse_others(parts, different)
     _refuse_twice(parts)
     results = _results(parts)

@@ -78,7 +78,7 @@ def _nothing(baselines: Sequence[Baseline], wanted: Selection) -> tuple[str, str
     if wanted.among is not None and not wanted.among:
         return "nothing failed last time", "leave out --lf to compare everything"
     if wanted.among is not None and not any(baseline.id in wanted.among for baseline in baselines):
-        return "what did not pass last time is not here any more", "leave out --lf to compare everything"
+        return "what did not pass last time no longer exists", "leave out --lf to compare everything"
     if wanted.among is not None:
         return "none of those that did not pass last time is selected", "leave out --lf, or the other choices"
     of = f"none of the {len(baselines)} baselines is selected"
@@ -90,7 +90,7 @@ def _nothing(baselines: Sequence[Baseline], wanted: Selection) -> tuple[str, str
         hint = f"the tags are {few(tags)}" if tags else "none of them has a tag"
         return of, nearest(wanted.tags[0], tags) or hint
     if wanted.expression:
-        return of, f"-k takes words of the id, the name or a tag; the ids are {few(ids)}"
+        return of, f"-k matches words of the id, the name or a tag; the ids are {few(ids)}"
     return of, "leave out --exclude-tag"
 
 

@@ -131,14 +131,14 @@ def _hints(failed: Sequence[Result]) -> Iterator[str]:
     moved = dict.fromkeys(spot.path[:-1] for spot in spots if _is_row(spot) and spot.kind != "value")
     for path in list(moved)[:_MOST_HINTS]:
         rule = f"`arrays: {{{render(path)}: unordered}}`"
-        yield f"the rows of {render(path)} vary: if their order means nothing, {rule}"
+        yield f"the rows of {render(path)} vary: if their order does not matter, {rule}"
     found: dict[Path, list[Json]] = {}
     for spot in spots:
         if not any(spot.path[: len(path)] == path for path in moved):
             found.setdefault(spot.path, [spot.expected]).append(spot.actual)
     for path, values in list(found.items())[:_MOST_HINTS]:
         best = narrowest(values)[0]
-        yield f"{render(path)} varies: {best.text} would stand for what was seen ({best.reason})"
+        yield f"{render(path)} varies: {best.text} would cover what was seen ({best.reason})"
 
 
 def _together(told: Result, results: Sequence[Result], count: Repeats, verdict: str | None) -> Result:

@@ -56,7 +56,7 @@ def _config_then(project: Project, git: Git, commit: str) -> tuple[list[Revised]
         for field in fields(Config)
     }
     how = [
-        f"{key} is another now" + (f": {', '.join(named)}" if (named := _named(*pairs[key])) else "")
+        f"{key} is now a different one" + (f": {', '.join(named)}" if (named := _named(*pairs[key])) else "")
         for key in _BEARS
         if pairs[key][0] != pairs[key][1]
     ]
@@ -106,7 +106,7 @@ def _other_files(baseline: Baseline, project: Project, changed: Collection[str])
     if not changed:
         return []
     found = {name: at for at, name in request_files(baseline, project) if name in changed}
-    return [(at, f"another question is asked: {name} is another") for name, at in found.items()]
+    return [(at, f"another request is sent: {name} changed") for name, at in found.items()]
 
 
 def _shown(at: tuple[str | int, ...], what: str) -> str:

@@ -107,13 +107,13 @@ def test_one_decision_can_be_about_many_baselines(desk: Desk) -> None:
         ({"id": "a", "path": "body.old", "decision": "accept"}, "BK532"),
         ({"id": "a", "path": "body.id", "decision": "accept"}, "BK533"),
         ({"id": "a", "path": "body.id", "decision": "placeholder", "value": "<<any>>"}, "BK533"),
-        ({"id": "a", "path": "body.old", "decision": "placeholder"}, "nothing came back here"),
+        ({"id": "a", "path": "body.old", "decision": "placeholder"}, "there is no new value here"),
         (
             {"id": "a", "path": "body.age", "decision": "placeholder", "value": "<<any_uuid>>"},
             "does not accept",
         ),
         ({"id": "a", "path": "body.age", "decision": "placeholder", "value": "<<any_agee>>"}, "any_agee"),
-        ({"id": "a", "path": "body.age", "decision": "placeholder", "value": "37"}, "no placeholder"),
+        ({"id": "a", "path": "body.age", "decision": "placeholder", "value": "37"}, "not a placeholder"),
         (
             {"id": "a", "path": "body.age", "decision": "ignore", "value": "body.name"},
             "does not lead to body.age",
@@ -142,7 +142,7 @@ def test_a_change_is_decided_once(desk: Desk) -> None:
 
 @pytest.mark.parametrize("text", ["{}", "3", '{"decisions": 3}', '{"decisions": [], "more": 1}'])
 def test_what_is_no_list_of_decisions_is_refused(desk: Desk, text: str) -> None:
-    with pytest.raises(InvalidInput, match="decisions are a list"):
+    with pytest.raises(InvalidInput, match="decisions must be a list"):
         decisions_in(text, "x.json", desk.propose().plans, reviewing.Knows(desk.project), Permit())
 
 

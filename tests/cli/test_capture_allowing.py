@@ -142,7 +142,7 @@ def test_at_a_terminal_one_key_names_it(tmp_path: Path, typed: str, written: boo
     url = "http://10.0.0.5:8080"
     words = ("http", "GET", f"{url}/x", "--id", "lan")
     with proxy() as env, _tty(tmp_path, *words, command="capture", columns=200, env=env) as screen:
-        screen.until(f"in CI {url} has to be named in baselinekit.yaml: do that now? [Y/n]")
+        screen.until(f"in CI {url} must be named in baselinekit.yaml: add it now? [Y/n]")
         screen.type(typed, f"wrote base_url: {url} in baselinekit.yaml" if written else "capture --allow")
         assert screen.end() == 0
     config = tmp_path / "baselinekit.yaml"
@@ -158,7 +158,7 @@ def test_who_leaves_the_question_keeps_the_baseline_and_an_old_configuration(
 ) -> None:
     words = ("http", "GET", "http://10.0.0.5:8080/x", "--id", "lan")
     with proxy() as env, _tty(tmp_path, *words, command="capture", columns=200, env=env) as screen:
-        screen.until("do that now? [Y/n]")
+        screen.until("add it now? [Y/n]")
         screen.leave(ended)
         assert screen.end() == 130
         assert "Traceback" not in screen.seen

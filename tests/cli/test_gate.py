@@ -115,7 +115,7 @@ def test_a_gate_whose_run_was_stopped_goes_on_where_it_was(
     assert run(["gate", "trigger.yaml", "--resume"]) == 0
     assert (project / "asked.txt").read_text() == "xx", "the first is not asked again"
     assert run(["gate", "trigger.yaml", "--resume"]) == 0
-    assert "there was nothing to resume: all is run anew" in capsys.readouterr().out
+    assert "there was nothing to resume: everything is run again" in capsys.readouterr().out
 
 
 PLAN = """\
@@ -145,7 +145,7 @@ def test_gates_of_a_plan_that_were_finished_are_not_run_again_by_who_goes_on(
     assert len(list(kept.iterdir())) == 2
     assert run(["gate", "--phase", "plan.yaml", "--resume"]) == 0
     said = capsys.readouterr().out
-    assert "build: first was finished before: its one case is taken from there" in said
+    assert "build: first had already finished: its one case is reused" in said
     assert "go on: 2 gates met" in said
     assert "anew" not in said
     assert (project / "asked.txt").read_text() == "xxx", "only what was missing is asked"
@@ -153,7 +153,7 @@ def test_gates_of_a_plan_that_were_finished_are_not_run_again_by_who_goes_on(
     assert list((project / ".baselinekit/journal").iterdir()) == [], "all of the plan is done"
     assert run(["gate", "--phase", "plan.yaml", "--resume"]) == 0
     assert (project / "asked.txt").read_text() == "x" * 6
-    assert "there was nothing to resume: all is run anew" in capsys.readouterr().out
+    assert "there was nothing to resume: everything is run again" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,9 @@ def test_what_models_may_cost_is_a_sum_of_dollars(
     project: Path, dollars: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["run", "e.yaml", "--max-cost", dollars]) == 2
-    assert capsys.readouterr().err.startswith(f"BK508 --max-cost {dollars} is no sum of dollars: 0 or more")
+    assert capsys.readouterr().err.startswith(
+        f"BK508 --max-cost {dollars} is not an amount in dollars: 0 or more"
+    )
 
 
 @pytest.mark.parametrize("words", [["-o", "x.txt"], ["--preset", "stagin"], ["--required-pass-rate", "90"]])

@@ -52,7 +52,7 @@ current: {input: {argv: [greet]}, execution: {type: command}}
 baseline: {output: {stdout: "bye\\n"}}
 """,
 }
-_TYPED = re.compile(r"(?:next: |`|<code>|Right as it is now\? |take it: )(baselinekit [^\n`<%]+)")
+_TYPED = re.compile(r"(?:next: |`|<code>|Is the new answer right\? |accept it: )(baselinekit [^\n`<%]+)")
 
 
 @pytest.fixture

@@ -72,15 +72,15 @@ def test_keys_rate_one_after_the_other_and_each_rating_is_kept(here: Console) ->
         assert "Is it friendly?" in tty.seen
         assert "Dear \\x1B[31mcustomer" in tty.seen  # nothing that came from outside is obeyed
         tty.type("nkind, but long\x7f\x7f\x7f\x7f\r", "1 of 2  warm")
-        tty.type("N", "nothing is rated yet")
+        tty.type("N", "nothing has been rated yet")
         tty.type("9", "a number from 1 to 5")
         tty.type("4\r", "2 of 2  short")
         tty.type("u", "1 of 2  warm")
         tty.type("45", "1 Pass")
         tty.type("u", "1 of 2  warm")
         tty.type("35", "1 Pass")
-        tty.type("N", "note to a-tone: ")
-        tty.type("afterwards\r", "noted to a-tone")
+        tty.type("N", "note for a-tone: ")
+        tty.type("afterwards\r", "note added to a-tone")
         tty.type("2", "best first")
         tty.type("2", "> 2 >")
         tty.type("2", "one of 1, 3")
@@ -90,8 +90,8 @@ def test_keys_rate_one_after_the_other_and_each_rating_is_kept(here: Console) ->
         assert tty.end() == 0
     assert tty.seen.count("a number from 1 to 5") == 1, "Enter after a number is no mistake"
     for told in (
-        "kept     a-tone  4, 5  with a note  (longer than it should take: marked)",
-        "taken back  a-tone",
+        "kept     a-tone  4, 5  with a note  (took longer than the limit: marked)",
+        "undone      a-tone",
         "kept     a-tone  3, 5",
         "kept     b-send  Fail",
         "kept     c-order  2 > 3 > 1",
@@ -144,7 +144,7 @@ def test_two_who_rate_the_same_at_once_are_told(here: Console) -> None:
     with grading(here, "b-send", "--as", "ada") as tty:
         tty.until("1 Pass")
         assert here.run("baselinekit grade b-send --as Ada --value Fail").exit_code == 0
-        tty.type("1", "ada has rated b-send already")
+        tty.type("1", "ada has already rated b-send")
         tty.type("q", "0 ratings kept")
         assert tty.end() == 3
     assert said(here)["b-send"] == [("Ada", False)]

@@ -91,7 +91,7 @@ def test_history_tells_when_it_broke_and_at_which_commit(project: Console) -> No
     )["baselines"][0]
     assert (one["runs"], one["passed"], one["failed"], one["flips"]) == (3, 1, 2, 1)
     assert one["last_regression"]["commit"] == commit
-    assert project.run("baselinekit history -o h.html").stdout == "written h.html\n"
+    assert project.run("baselinekit history -o h.html").stdout == "wrote h.html\n"
     page = (project.folder / "h.html").read_text()
     assert "case-3" in page
     assert "<svg" in page
@@ -108,7 +108,7 @@ def test_results_of_ci_are_taken_in_once(project: Console) -> None:
     assert project.run("baselinekit history").stdout.startswith("1 run  ")
     (project.folder / "ci.json").write_text("{}")
     assert (
-        "BK130 ci.json:1:1: it is no result file"
+        "BK130 ci.json:1:1: it is not a result file"
         in project.run("baselinekit history --import ci.json").stderr
     )
 
@@ -153,12 +153,12 @@ def test_orphans_are_found_and_removed_on_request_only(project: Console) -> None
     ]
     asked = project.run("baselinekit orphans --delete")
     assert asked.exit_code == 2
-    assert "nobody can be asked: say --yes" in asked.stderr
+    assert "there is no terminal to ask in: say --yes" in asked.stderr
     assert (folder / "baselines/old.output.json").exists()
     assert project.run("baselinekit orphans --delete --yes").exit_code == 0
     assert not (folder / "baselines/skill.yaml").exists()
     assert (folder / "baselines/own.output.json").exists()
-    assert project.run("baselinekit orphans --fail").stdout == "0 orphans; 10 baselines looked at\n"
+    assert project.run("baselinekit orphans --fail").stdout == "0 orphans; 10 baselines checked\n"
 
 
 def test_what_no_run_ran_is_claimed_only_of_runs_that_covered_everything(project: Console) -> None:
@@ -171,7 +171,7 @@ def test_what_no_run_ran_is_claimed_only_of_runs_that_covered_everything(project
     assert "never run: case-3   baselines/b3.yaml   every run skips it: broken since May" in all_shards
     a_shard = project.run("baselinekit orphans --from 1.json").stdout
     assert "never run" not in a_shard
-    assert "no run covered everything: nothing is claimed of them" in a_shard
+    assert "no run covered everything: nothing is reported about them" in a_shard
     assert "8 baselines were not run" in project.run("baselinekit orphans --from one.json").stdout
 
 

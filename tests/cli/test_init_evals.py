@@ -56,7 +56,7 @@ def test_nothing_that_is_there_is_touched(here: Console) -> None:
     again = here.run("baselinekit init --eval")
     assert again.exit_code == 0, again.stderr
     assert again.stdout.splitlines()[0] == "wrote evals/capability/strings.yaml"
-    assert again.stdout.splitlines()[1].startswith("left as it was: evals/eval-suite.yaml, ")
+    assert again.stdout.splitlines()[1].startswith("left unchanged: evals/eval-suite.yaml, ")
     after = files(here.folder)
     assert {name: after[name] for name in before} == before
 
@@ -82,7 +82,7 @@ def test_git_is_told_of_the_records_of_evals_too_once_there_are_any(here: Consol
     assert here.run("baselinekit init --git").exit_code == 0
     attributes = here.folder / ".gitattributes"
     assert "/evals/" not in attributes.read_text()
-    assert "git can merge the record" in here.run("baselinekit init --eval").stdout
+    assert "git can merge the pass record" in here.run("baselinekit init --eval").stdout
     assert here.run("baselinekit init --git").exit_code == 0
     assert "/evals/**/*.yaml merge=baselinekit diff=baselinekit\n" in attributes.read_text()
     assert "nothing to change" in here.run("baselinekit init --git").stdout

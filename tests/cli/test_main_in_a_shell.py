@@ -106,4 +106,4 @@ def test_init_writes_what_doctor_accepts(tmp_path: Path) -> None:
         assert here.run("baselinekit doctor").exit_code == 0
         again = here.run("baselinekit init")
     assert again.exit_code == 2
-    assert "is there already" in again.stderr
+    assert "already exists" in again.stderr

@@ -74,7 +74,7 @@ def test_h64_a_suite_keeps_its_reports_beside_it(here: Console) -> None:
     assert page.read_text().startswith("# Eval report: s\n")
     shown = next(latest.glob("run-*.html")).read_text()
     assert "<h2>Metrics</h2>" in shown
-    assert "<h2>Where it stands</h2>" in shown
+    assert "<h2>Results by group</h2>" in shown
     told = json.loads(next(latest.glob("run-*.eval.json")).read_text())
     assert told["eval_report"]["summary"]["by_category"]["regression"]["failed"] == 1
     assert run(here, "evals/results/latest/" + page.stem + ".json", 2).stderr.startswith("BK")
@@ -139,7 +139,7 @@ def test_json_on_standard_output_is_the_result_file(here: Console) -> None:
 def test_what_did_not_pass_is_listed_and_run_again(here: Console) -> None:
     cases(here, ("a", "abc", "upper", "ABC"), ("b", "abc", "upper", "no"))
     listed = run(here, "--list --lf", 5).stderr
-    assert "none of these did not pass when it was last run" in listed
+    assert "all of these passed when they were last run" in listed
     run(here, "-q --no-record", 1)
     listed = run(here, "--list --lf --exclude-tag x", 0).stdout.splitlines()
     assert listed[0].split() == ["b", "skill", "evals/cases.yaml:5", "by", "exact_match", "(code)"]

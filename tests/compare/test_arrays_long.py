@@ -37,7 +37,7 @@ def test_one_row_moved_is_one_difference() -> None:
     found = ruled.compare(rows(1000), changed)
     assert ruled.shown(found) == [["[900]", "order"]]
     assert found.differences[0].at == (100,)
-    assert found.differences[0].note == "moved from [100]; `arrays` can let the order be free"
+    assert found.differences[0].note == "moved from [100]; `arrays` can make the order irrelevant"
 
 
 def test_several_changes_are_as_many_differences() -> None:

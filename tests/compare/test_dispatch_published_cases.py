@@ -33,7 +33,7 @@ CASES: list[tuple[str, Json, Json, dict[str, Any], bool]] = [
      {**UNORDERED, "tolerance": {"*": {"abs": 0.05}}}, False),
     ("deepdiff: 2^53 and 2^53 + 1 under a tolerance and any order",
      [2**53, 5], [5, 2**53 + 1], {**UNORDERED, "tolerance": {"*": {"abs": 0.5}}}, False),
-    ("deepdiff: a text is no number", [1, "1"], ["1", "1"], UNORDERED, False),
+    ("deepdiff: a text is not a number", [1, "1"], ["1", "1"], UNORDERED, False),
     ("deepdiff: nested lists keep their multiplicity", [[1, 1], [2]], [[2], [1]], UNORDERED, False),
     # Karate
     ("karate: contains only, loose before strict", ["<<any>>", 1], [1, 2], UNORDERED, True),

@@ -111,8 +111,8 @@ def test_a_difference_names_its_rule_and_says_by_how_much() -> None:
         ("see `a_b`", "see `a_c`", "the identifiers differ: `a_b`, `a_c`"),
         ("camelCase here", "camelcase here", "the identifiers differ: camelCase"),
         ("open /etc/x", "open /etc/y", "the identifiers differ: /etc/x, /etc/y"),
-        ("it works", "it never works", "one of them negates what the other does not"),
-        ("it can't work", "it can work", "one of them negates what the other does not"),
+        ("it works", "it never works", "one of them negates what the other affirms"),
+        ("it can't work", "it can work", "one of them negates what the other affirms"),
         ("it is not so", "so it is not", None),
         ("a plain text", "another plain text", None),
     ],
@@ -139,8 +139,8 @@ def test_a_difference_of_meaning_says_how_alike() -> None:
     found = ruled.compare(
         "red green blue grey", "red green pink teal", {"type": "semantic", "method": "words"}
     )
-    assert found.differences[0].note == "similarity 0.50, at least 0.8 is asked for"
+    assert found.differences[0].note == "similarity 0.50, at least 0.8 is required"
     found = ruled.compare(
         "it is on", "it is not on", {"type": "semantic", "method": "words", "min_similarity": 0}
     )
-    assert found.differences[0].note == "one of them negates what the other does not"
+    assert found.differences[0].note == "one of them negates what the other affirms"

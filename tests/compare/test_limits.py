@@ -48,12 +48,12 @@ def test_what_it_may_cost(cost: Cost, captured: float | None, usd: str, passes: 
 def test_a_ratio_that_cannot_be_looked_at_is_told() -> None:
     comparison = costing(Cost(max_ratio=2)).compare(seen("1"))
     assert [report.what for report in comparison.reports] == [
-        "cost.max_ratio: not compared, baseline.observed.cost_usd is not on file"
+        "cost.max_ratio: not compared, baseline.observed.cost_usd is missing"
     ]
 
 
 def test_a_cost_that_nobody_knows_is_no_pass() -> None:
-    with pytest.raises(CannotReplay, match="nobody said what the answer cost") as raised:
+    with pytest.raises(CannotReplay, match="the cost of the answer is unknown") as raised:
         costing(Cost(max_usd=1)).compare(seen(None))
     assert raised.value.problems[0].code == "BK605"
 

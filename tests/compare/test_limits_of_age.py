@@ -47,7 +47,7 @@ def test_age(limit: str | Age, captured_at: str | None, rule: str | None, said: 
 
 def test_the_words_name_the_age_and_the_limit() -> None:
     (difference,) = compared("90d", "2026-01-01T00:00:00Z").differences
-    assert difference.note == "captured 180d ago, at most 90d are allowed"
+    assert difference.note == "captured 180d ago, but at most 90d is allowed"
 
 
 def test_an_old_baseline_still_tells_what_differs() -> None:

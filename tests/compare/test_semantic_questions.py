@@ -58,7 +58,7 @@ def test_an_answer_settles_the_difference() -> None:
     comparison, _ = settle({"a": RED, "b": SEA}, {"a": OCEANS, "b": OCEANS})
     (difference,) = comparison.differences
     assert (difference.path, difference.kind) == (("a",), "similarity")
-    assert difference.note == "similarity 0.00, at least 1 is asked for (judge: so it seems)"
+    assert difference.note == "similarity 0.00, at least 1 is required (judge: so it seems)"
     assert comparison.resolved == {"a": OCEANS, "b": SEA}
 
 
@@ -75,7 +75,7 @@ def test_the_least_similarity_is_the_rules() -> None:
     [
         ("it costs 5 euros", "the price is 6 euros", "the numbers differ: 5, 6"),
         ("call find_user first", "first call find_users", "the identifiers differ: find_user, find_users"),
-        ("you may leave", "you may not leave", "one of them negates what the other does not"),
+        ("you may leave", "you may not leave", "one of them negates what the other affirms"),
     ],
 )
 @pytest.mark.parametrize("method", ["judge", "embedding"])

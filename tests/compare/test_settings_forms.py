@@ -215,8 +215,8 @@ def test_the_reference_examples() -> None:
     ("output", "kind", "what"),
     [
         ("text", "http", "not string"),
-        ({"body": 1, "stats": 200}, "http", "'stats' is no part of a response"),
-        ({"exit": 0}, "command", "'exit' is no part of a result"),
+        ({"body": 1, "stats": 200}, "http", "'stats' is not a part of a response"),
+        ({"exit": 0}, "command", "'exit' is not a part of a result"),
         ([], "command", "not array"),
     ],
 )

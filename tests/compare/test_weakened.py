@@ -51,7 +51,7 @@ def found(old: str, new: str, record: str = RECORD) -> list[str]:
         ("name: Ada", "name: <<any_string>>", "body.name: a value became a placeholder"),
         ("name: Ada", "name: A<<any>>", "a value became a placeholder"),
         ("name: Ada", "name: Grace", 'another expectation: "Ada" -> "Grace"'),
-        ("name: Ada, ", "", 'body.name: is not expected any more: "Ada"'),
+        ("name: Ada, ", "", 'body.name: is no longer expected: "Ada"'),
         ("note: <<", "more: 1, note: <<", "body.more: is expected now: 1"),
         ("<<any_uuid>>", "<<any_string>>", "another placeholder"),
         ("<<any_uuid>>", "<<any_uuid|null>>", "another placeholder"),
@@ -60,12 +60,12 @@ def found(old: str, new: str, record: str = RECORD) -> list[str]:
         ("[x, y]", "[x]", "body.tags: expects 1 element instead of 2"),
         ("[x, y]", "[x, z]", "body.tags.1: another expectation"),
         ("status: 200", "status: 500", "output.status: another expectation"),
-        ("    status: 200\n", "", "output.status: is not expected any more"),
+        ("    status: 200\n", "", "output.status: is no longer expected"),
         ("type: structural", "type: semantic\n  method: words", "type: structural -> semantic"),
         ("structural", "numeric", "type: structural -> numeric"),
         ("ignore_fields: [old,", "ignore_fields: [old, name,", "ignore_fields: name is new"),
         ("ignore_fields: [old,", 'ignore_fields: [old, "**.id",', "ignore_fields: **.id is new"),
-        ("require_keys: [name]", "require_keys: []", "name need not be there any more"),
+        ("require_keys: [name]", "require_keys: []", "name is no longer required"),
         ("{abs: 0.1}", "{abs: 0.2}", "tolerance of price: abs 0.1 -> abs 0.2"),
         ("{abs: 0.1}", "{rel: 0.01}", "tolerance of price: abs 0.1 -> rel 0.01"),
         ("{abs: 0.1}", "{abs: 0.1, rel: 0.01}", "tolerance of price"),
@@ -88,11 +88,11 @@ def found(old: str, new: str, record: str = RECORD) -> list[str]:
         ("max_ratio: 2", "max_ratio: 3", "latency: max_ratio: 2 -> 3"),
         ("  latency: {max_ratio: 2}\n", "", "latency: max_ratio: 2 -> no limit"),
         ("seconds: 1", "seconds: 9", "seconds: 1 -> 9"),
-        ("endpoint: /users", "endpoint: /health", "current.input.endpoint: another question is asked"),
-        ("timeout: 5", "timeout: 50", "current.input.timeout: another question"),
+        ("endpoint: /users", "endpoint: /health", "current.input.endpoint: another request is sent"),
+        ("timeout: 5", "timeout: 50", "current.input.timeout: another request"),
         ("criticality: high", "criticality: low, skip: flaky", "skip: flaky"),
         ("criticality: high", "criticality: low", "criticality: high -> low"),
-        ("[fast]", "[slow]", "tags choose what is run: -fast +slow"),
+        ("[fast]", "[slow]", "tags select what is run: -fast +slow"),
     ],
 )
 def test_f57_what_lets_more_pass_is_told(old: str, new: str, told: str) -> None:
@@ -133,11 +133,11 @@ def test_what_asks_for_more_or_the_same_is_no_matter(old: str, new: str) -> None
 
 def test_an_output_that_is_gone_and_variants() -> None:
     body = RECORD[RECORD.index("baseline:") : RECORD.index("current:")]
-    assert found(body, "") == ["baseline: has no stored output any more: nothing is compared"]
+    assert found(body, "") == ["baseline: no longer has a stored output: nothing is compared"]
     variant = '  variants: [{when: {platform: "mac*"}, output: {status: 201}}]\n'
     more = RECORD.replace("  observed", f"{variant}  observed")
     assert "a new variant" in found("  observed", f"{variant}  observed")[0]
-    assert "a variant is gone" in found(variant, "", more)[0]
+    assert "a variant was removed" in found(variant, "", more)[0]
     assert "another expectation: 201 -> 202" in found("status: 201", "status: 202", more)[0]
 
 
@@ -186,7 +186,7 @@ RANKED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (
         {"ignore_fields": ["**.b"], "tolerance": {"a.b": ONE}},
         {"ignore_fields": ["**.b"]},
-        "ignore_fields: **.b holds now where tolerance: a.b did",
+        "ignore_fields: **.b now applies where tolerance: a.b did",
     ),
     (
         {"fields": {"a.*": NAMES, "a.b": {"type": "structural"}}},

@@ -34,12 +34,12 @@ def test_the_page() -> None:
 
 
 ERRORS = [
-    ('{"a": 1,\n "a": 2}', "BK102 f:2:2: the key 'a' is there twice: it is on line 1 already"),
+    ('{"a": 1,\n "a": 2}', "BK102 f:2:2: the key 'a' occurs twice: it is on line 1 already"),
     (
         '{"b": {"x": 1, "x": 2},\n"a": [{"y": 1, "\\u0079": 2}]}',
         "BK102 f:1:16: .*\nBK102 f:2:16: the key 'y'",
     ),
-    ("[1, NaN]", "BK106 f:1:5: NaN, which is no JSON value"),
+    ("[1, NaN]", "BK106 f:1:5: NaN, which is not a JSON value"),
     ("[-Infinity]", "BK106 f:1:2: -Infinity"),
     ("[1,\n" + "1" * 1_100 + "]", "BK106 f:2:1: a number of more than 1,000 digits"),
     ("[" + "1" * 9_000 + "]", "BK106 f:1:2: a number of more than 1,000 digits"),
@@ -47,7 +47,7 @@ ERRORS = [
     ('{"a": 1,}', "BK101 f:1:"),
     ('{"a": 1\n "b": 2}', "BK101 f:2:2: not valid JSON: expecting ',' delimiter"),
     ("", "BK101 f:1:1: not valid JSON"),
-    ('{\n<<<<<<< HEAD\n"a": 1}', "BK101 f:2:1: a git conflict"),
+    ('{\n<<<<<<< HEAD\n"a": 1}', "BK101 f:2:1: an unresolved git conflict"),
     ("[1] 2", "BK101 f:1:5: not valid JSON: extra data"),
     ('["\x01"]', "BK101 f:1:3"),
     ("[" * 65 + "]" * 65, "BK106 f:1:65: nested deeper than 64 levels"),

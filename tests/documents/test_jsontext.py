@@ -68,8 +68,8 @@ COMMA = 7 if sys.version_info >= (3, 13) else 8
         pytest.param(
             '[{"a,{": "}"}, {"b": 1, "\\u0062": 2}]', "'b' for the second time at byte 24", id="escaped"
         ),
-        pytest.param('{"x": [1, NaN]}', "NaN, which is no JSON value at byte 10", id="F53 NaN"),
-        pytest.param("-Infinity", "-Infinity, which is no JSON value at byte 0", id="F53 Infinity"),
+        pytest.param('{"x": [1, NaN]}', "NaN, which is not a JSON value at byte 10", id="F53 NaN"),
+        pytest.param("-Infinity", "-Infinity, which is not a JSON value at byte 0", id="F53 Infinity"),
         pytest.param('["[", ' + "[" * 64 + "]" * 65, "deeper than 64 levels at byte 69", id="F53 65 levels"),
         pytest.param("[" * 100_000, "deeper than 64 levels at byte 64", id="F53 endless levels"),
         pytest.param('{"a":' * 70 + "1" + "}" * 70, "deeper than 64 levels at byte 320", id="65 objects"),

@@ -281,7 +281,7 @@ def check(edit: Edited, owners: dict[str, Place], before: str, after: str) -> No
     own = [mark for mark in about if owners[mark] == edit.about]
     kept = [mark for mark in owners if mark not in about]
     for mark in [*kept, *([] if edit.gone else own)]:
-        assert after.count(mark) == 1, f"{mark} is lost, or there twice"
+        assert after.count(mark) == 1, f"{mark} is lost, or occurs twice"
     for mark in kept:
         lines = line_of(before, mark), line_of(after, mark)
         assert lines[0] == lines[1] or shares_line(edit, owners[mark], "".join(lines))

@@ -94,7 +94,7 @@ def test_f28_f29_f40_skills_of_evals_are_ended_bounded_and_told_no_secrets(tmp_p
     ("words", "exit_code", "said"),
     [
         ([], 4, "BK406 evals/a.yaml:1:"),
-        (["--allow-exec"], 0, "ran outside of a sandbox, with these within its reach: "),
+        (["--allow-exec"], 0, "ran outside a sandbox and could reach: "),
     ],
 )
 def test_f39_where_there_is_no_sandbox_generated_code_is_refused_or_told(

@@ -15,7 +15,7 @@ from baselinekit.report.style import Style
 from baselinekit.report.terminal import format_warnings
 
 CALLS = Grader("calls", "code", FunctionOutput("f", [Call(4, [2])]))
-TOLD = "generated code ran outside of a sandbox, with these within its reach: files, processes (a and 1 more)"
+TOLD = "generated code ran outside a sandbox and could reach: files, processes (a and 1 more)"
 
 
 def program(given: object, turn: int) -> str:
@@ -37,4 +37,4 @@ def test_f39_every_report_says_what_generated_code_could_have_reached(tmp_path: 
     walled = World(tmp_path, program).run(
         cases, outside=Outside(run=lambda *given: Ran((Returned(4),), ("time",)))
     )
-    assert "outside of a sandbox" not in render_report(walled, form)
+    assert "outside a sandbox" not in render_report(walled, form)

@@ -75,7 +75,7 @@ def test_a_report_among_the_cases_is_passed_over_as_a_run_does_unless_it_is_name
     project(tmp_path, evals__x="eval_report: {}")
     assert examined(tmp_path).problems == ()
     (problem,) = examined(tmp_path, "evals/x.yaml").problems
-    assert "reports belong into results/" in str(problem)
+    assert "reports belong in results/" in str(problem)
 
 
 FUNCTION = "id: f\ninput: {type: prompt, content: x}\n"
@@ -86,7 +86,7 @@ FUNCTION += "expected: {type: functional, value: {function_name: f, test_cases: 
     ("files", "said"),
     [
         ({"evals__x": CASE.format(id="x") + "nmae: x"}, "evals/x.yaml:4:1: unknown key 'nmae'"),
-        ({"evals__x": CASE.format(id="a")}, "evals/x.yaml:1:5: the id 'a' is there twice"),
+        ({"evals__x": CASE.format(id="a")}, "evals/x.yaml:1:5: the id 'a' occurs twice"),
         (
             {"evals__x": "eval_suite: {name: s, evals: [{$ref: gone.yaml}]}"},
             "there is no file evals/gone.yaml",

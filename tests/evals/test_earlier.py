@@ -22,12 +22,17 @@ from baselinekit.workflow.project import Operator, open_project
 ONE = [  # before, now, verdict, what is said
     ("+", "+", "unchanged", ""),
     ("-", "-", "unchanged", ""),
-    ("+", "-", "insufficient evidence", "worse, but too few attempts to tell it from chance"),
-    ("+++", "---", "insufficient evidence", "worse, but too few attempts to tell it from chance"),
+    ("+", "-", "insufficient evidence", "worse, but with too few attempts to distinguish it from chance"),
+    ("+++", "---", "insufficient evidence", "worse, but with too few attempts to distinguish it from chance"),
     ("++++", "----", "regressed", ""),
     ("-----", "+++++", "improved", ""),
     ("++++++++--", "++--------", "regressed", ""),
-    ("+++++", "++++-", "insufficient evidence", "worse, but too few attempts to tell it from chance"),
+    (
+        "+++++",
+        "++++-",
+        "insufficient evidence",
+        "worse, but with too few attempts to distinguish it from chance",
+    ),
     ("+", "!", "insufficient evidence", "error now"),
     ("?", "+", "insufficient evidence", "unscored then"),
     ("?", "?", "not comparable", "unscored in both"),
@@ -49,7 +54,7 @@ def test_where_no_model_takes_part_one_attempt_tells() -> None:
     assert compare_runs(report(before), report(now)).cases[0].verdict == "improved"
     program = {"kind": "skill", "fingerprint": {"case": "c", "grader": "g"}}
     (case,) = compare_runs(report(result("a", "-", **program)), report(result("a", "+", **program))).cases
-    assert (case.verdict, case.why) == ("regressed", "no model takes part: one attempt tells")
+    assert (case.verdict, case.why) == ("regressed", "no model takes part: one attempt is enough")
     told = result("a", "-", **program, usage=Usage(3, 4))
     assert (
         compare_runs(report(told), report(result("a", "+", **program))).cases[0].verdict

@@ -177,8 +177,8 @@ def test_a_reply_that_cannot_be_used_counts_neither_way(tmp_path: Path) -> None:
         ("a: 1", "BK736 evals/config/labels.yaml:1:1: expected a list of labels"),
         ("- {output: x}", "BK104 evals/config/labels.yaml:1:"),
         ("- {output: x, human: passed, humna: 1}", "did you mean 'human'"),
-        ("- {output: x, human: pased}", "label 1: human: 'pased' says neither"),
-        ("- {output: x, human: 7}", "human: 7 says neither"),
+        ("- {output: x, human: pased}", "label 1: human: 'pased' is neither"),
+        ("- {output: x, human: 7}", "human: 7 is neither"),
     ],
 )
 def test_what_is_wrong_with_labels_is_said_before_anybody_is_asked(

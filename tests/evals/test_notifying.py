@@ -99,7 +99,7 @@ def test_an_address_that_is_a_secret_is_shown_to_nobody(tmp_path: Path, hook: Ho
 def test_who_is_not_there_is_a_warning(tmp_path: Path, clients: Clients) -> None:
     here = project(tmp_path, "notify: {webhook: 'http://127.0.0.1:9/x'}\n")
     warning = notifying.notify(here, {"text": ""}, clients)
-    assert warning.startswith("nobody could be notified: BK735 127.0.0.1:9: ")
+    assert warning.startswith("no notification was sent: BK735 127.0.0.1:9: ")
 
 
 def test_hosts_that_are_not_allowed_are_not_told_either(tmp_path: Path, hook: Hook, clients: Clients) -> None:
@@ -134,12 +134,12 @@ def test_a_program_that_takes_too_long_is_told_what_it_can_do(tmp_path: Path, cl
     """There is no `timeout` to be raised."""
 
     def execute(run: ProcessSpec) -> ProcessResult:
-        raise cannot("BK321", "it did not end within 10 s", "raise `timeout`, if it may take longer")
+        raise cannot("BK321", "it did not end within 10 s", "raise `timeout` if it may take longer")
 
     here = project(tmp_path, f"notify: {{command: [{json.dumps(sys.executable)}]}}\n")
     warning = notifying.notify(here, {"text": ""}, replace(clients, execute=execute))
     assert warning.endswith(
-        "BK735 it did not end within 10 s: let it end sooner, or work on in the background"
+        "BK735 it did not end within 10 s: let it end sooner, or continue in the background"
     )
 
 

@@ -310,9 +310,9 @@ def test_x8_a_word_is_what_yaml_1_2_takes_it_for(tmp_path: Path, stated: str, va
     ("rest", "said"),
     [
         ("expected: {}", "the key 'value' is missing"),
-        ("expected: null", "nothing says what would be right"),
-        ("", "nothing says what would be right"),
-        ("expected: {value: y}\nexpected: {value: z}", "there twice"),
+        ("expected: null", "it is not stated what would be right"),
+        ("", "it is not stated what would be right"),
+        ("expected: {value: y}\nexpected: {value: z}", "occurs twice"),
     ],
 )
 def test_x8_an_empty_text_null_and_nothing_are_three_things(tmp_path: Path, rest: str, said: str) -> None:

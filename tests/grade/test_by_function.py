@@ -109,10 +109,10 @@ def test_the_report_says_what_was_contained() -> None:
     ("method", "said"),
     [
         (FunctionOutput("f"), "without a test case"),
-        (FunctionOutput("f()", [Call(1)]), "no name of a function"),
-        (FunctionOutput("__import__('os').system", [Call(1)]), "no name of a function"),
+        (FunctionOutput("f()", [Call(1)]), "not a function name"),
+        (FunctionOutput("__import__('os').system", [Call(1)]), "not a function name"),
         (FunctionOutput("f", [Call(1, comparator="equal")]), "there is no comparator 'equal'"),
-        (FunctionOutput("f", [Call(1)], timeout_per_case=0), "a time limit of nothing"),
+        (FunctionOutput("f", [Call(1)], timeout_per_case=0), "a time limit of zero"),
     ],
 )
 def test_h24_what_cannot_work_is_found_beforehand(method: FunctionOutput, said: str) -> None:

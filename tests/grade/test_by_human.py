@@ -74,17 +74,17 @@ def test_h42_what_waits_names_the_next_command_and_the_statistic_is_named() -> N
     assert "ratings" not in waiting.details  # whoever rates next is not to know
     disputed = graded(scale(BINARY), True, False)
     assert disputed.details["agreement"] == {
-        "statistic": "per-cent agreement (share of raters who say what most say)",
+        "statistic": "percentage agreement (share of raters who agree with the majority)",
         "value": 0.5,
         "threshold": 0.8,
     }
-    assert "another may settle it: baselinekit grade c" in disputed.reason
+    assert "another rater may settle it: baselinekit grade c" in disputed.reason
     assert graded(scale(BINARY), *[True, False] * 2, True).reason.endswith("no further rating is allowed")
 
 
 def test_one_rater_is_enough_where_one_is_required() -> None:
     assert graded(scale(BINARY, least=1), True).outcome == "passed"
-    assert "nobody has rated it yet, and 1 is required" in graded(scale(BINARY, least=1)).reason
+    assert "it has no rating yet, and 1 is required" in graded(scale(BINARY, least=1)).reason
 
 
 def test_a_rating_that_took_too_long_counts_and_is_marked() -> None:
@@ -197,11 +197,11 @@ def test_ratings_in_words() -> None:
         (HumanRating(evaluators=Evaluators(agreement_threshold=80)), "agreement_threshold is 80"),
         (HumanRating(time_limit_minutes=0), "time_limit_minutes is 0"),
         (HumanRating(rubric="{a}", slots={"b": "x"}), "the rubric has no {b}"),
-        (scale(RatingScale(range=[5, 1])), "[5, 1] is no range"),
-        (scale(RatingScale(range=[1])), "[1] is no range"),
-        (scale(RatingScale(labels={9: "Best"})), "the label of 9 is beyond the scale"),
+        (scale(RatingScale(range=[5, 1])), "[5, 1] is not a range"),
+        (scale(RatingScale(range=[1])), "[1] is not a range"),
+        (scale(RatingScale(labels={9: "Best"})), "the label of 9 is outside the scale"),
         (scale(RatingScale(threshold=0.8)), "the threshold is 0.8"),
-        (scale(RatingScale(criteria=["a", "a"])), "a criterion stands there twice"),
+        (scale(RatingScale(criteria=["a", "a"])), "a criterion is stated twice"),
         (scale(RatingScale("binary", criteria=["a"])), "a binary scale has no criteria"),
         (scale(RatingScale("binary", options=[Option(True)])), "a binary scale has two options"),
         (scale(RatingScale("binary", threshold=4)), "the threshold is 4"),

@@ -316,17 +316,17 @@ def test_f37_no_text_can_contain_the_nonce_that_it_is_judged_with(text: str) -> 
     ("how", "said"),
     [
         (ModelJudge(""), "without a rubric"),
-        (ModelJudge("x", scoring=Scoring("categorical", categories=["a", "b"])), "says too little"),
+        (ModelJudge("x", scoring=Scoring("categorical", categories=["a", "b"])), "is incomplete"),
         (
             ModelJudge("x", scoring=Scoring("categorical", categories=["a", "b"], passing=["c"])),
-            "no category",
+            "not a category",
         ),
-        (ModelJudge("x", scoring=Scoring(range=[5, 1])), "is no range"),
+        (ModelJudge("x", scoring=Scoring(range=[5, 1])), "is not a range"),
         (ModelJudge([Criterion("a", weight=0)]), "no criterion has any weight"),
         (ModelJudge([Criterion("a", weight=-1)]), "negative weight"),
         (
             ModelJudge("1. Tone (weight: -1): kind?\n2. Form: short?"),
-            "'(weight: -1)' looks like a weight and is not read",
+            "'(weight: -1)' looks like a weight but could not be read",
         ),
         (ModelJudge("1. Tone (weight: 60%): kind?"), "the weights make 60 %"),
         (ModelJudge("x", samples=0), "0 samples"),

@@ -114,7 +114,7 @@ def test_h22_the_score_follows_the_verdict_where_nothing_must_match(output: str,
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"pattern": "("}, "no regular expression"),
+        ({"pattern": "("}, "not a regular expression"),
         ({"pattern": r"^function\s+\w+", "capture_groups": ["function_name"]}, "has no group for"),
         ({"pattern": r"(a)", "capture_groups": ["x", "y"]}, "has no group for 'y'"),
         ({}, "without a pattern"),
@@ -188,7 +188,7 @@ SCHEMA = {
         ('{"id": "a"}', False, "id: 'a' does not match '^[0-9]+$'"),
         ('{"id": "1", "x-n": "1"}', False, "is not of type 'integer'"),
         ("{}", False, "'id' is a required property"),
-        ("nonsense", False, "it is no JSON"),
+        ("nonsense", False, "it is not JSON"),
     ],
 )
 def test_json_schema(output: Any, passed: bool, said: str) -> None:

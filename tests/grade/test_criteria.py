@@ -46,7 +46,9 @@ def test_what_is_refused_is_told_with_its_line_and_a_hint(name: str, text: str) 
 
 def test_a_weight_that_is_not_read_is_told_with_its_words() -> None:
     (problem,) = problems(ModelJudge("Criteria:\n1. Accuracy (weight: high)\n2. Tone"))
-    assert problem.message == "line 2 of the rubric: '(weight: high)' looks like a weight and is not read"
+    assert (
+        problem.message == "line 2 of the rubric: '(weight: high)' looks like a weight but could not be read"
+    )
 
 
 def test_criteria_are_told_as_they_are_read() -> None:

@@ -67,7 +67,7 @@ def test_a_reply_as_it_was_asked_for_counts() -> None:
         (json.dumps({"scores": GOOD["scores"], "justification": ""}), "does not repeat the nonce"),
         (json.dumps({"nonce": NONCE, "scores": GOOD["scores"]}), "has no justification"),
         (json.dumps({"nonce": NONCE}), "has no justification, scores"),
-        (json.dumps({**GOOD, "verdict": "pass"}), "has verdict, which nobody asked for"),
+        (json.dumps({**GOOD, "verdict": "pass"}), "has verdict, which was not asked for"),
         (f'{{"nonce": "{NONCE}", "nonce": "{NONCE}", "scores": {{}}}}', "is not one JSON object"),
     ],
 )

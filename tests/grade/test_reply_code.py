@@ -62,7 +62,7 @@ def test_a_reply_without_a_program_fails_and_nothing_is_run() -> None:
     for reply in ("I cannot do that.", "", block("ls", "bash"), block("{}", "json") + block("ls", "sh")):
         found = graded(reply, FunctionOutput("f", [Call(9, [3])]), clients=GradeClients(run=run))
         assert (found.outcome, found.score) == ("failed", 0.0)
-        assert found.reason.startswith("no program can be taken from the reply: ")
+        assert found.reason.startswith("the reply contains no usable program: ")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_reply_without_a_program_fails_and_nothing_is_run() -> None:
         (block("ls", "bash") + block(F), "1 fenced block (lines 5 to 6) of 2"),
         (block(OLD) + block(F), "1 fenced block (lines 6 to 7) of 2"),
         (f"```python\n{F}", "1 fenced block (lines 2 to 4), not closed"),
-        (f"Here:\n\n{F}\nDone.", "what stands among words from line 3 on"),
+        (f"Here:\n\n{F}\nDone.", "what is between the prose from line 3 on"),
     ],
 )
 def test_the_grade_says_what_was_taken(reply: str, told: str) -> None:

@@ -112,9 +112,9 @@ def test_what_is_not_there_fails_and_is_named() -> None:
 
 
 def test_a_reason_tells_what_was_looked_at() -> None:
-    assert judged(COMMAND, SAID, Contains(all=["x"]))[1] == "stdout: 'x' is not in it"
+    assert judged(COMMAND, SAID, Contains(all=["x"]))[1] == "stdout: 'x' is not in the output"
     assert judged(REQUEST, ANSWERED, ExactMatch(of="id"), Expected("exact", 8))[1].startswith("id: it is not")
-    assert judged(SKILL, "a text", Contains(all=["q"]))[1] == "'q' is not in it"
+    assert judged(SKILL, "a text", Contains(all=["q"]))[1] == "'q' is not in the output"
 
 
 def test_a_program_that_a_command_prints_is_run() -> None:

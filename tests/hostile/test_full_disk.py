@@ -130,7 +130,9 @@ def test_f14_what_may_not_be_written_is_compared_and_told(here: Drill, runs: War
     if what == "file-of-another":
         counted_once(here)
     else:
-        assert "permission denied: make the folder writable (compare can do without: --no-record)" in done.out
+        assert (
+            "permission denied: make the folder writable (compare does not need it: --no-record)" in done.out
+        )
         untouched(here)
     assert quiet.exit_code == 1
     assert "BK120" not in quiet.said
@@ -140,7 +142,7 @@ def test_f14_what_may_not_be_written_is_compared_and_told(here: Drill, runs: War
 def test_f14_in_ci_no_baseline_is_written_and_that_is_said_once(here: Drill, variable: str) -> None:
     done = compare(here, CI=variable)
     assert done.returncode == 1
-    assert done.stdout.count("nothing is recorded in the files (--record does)") == 1
+    assert done.stdout.count("nothing is recorded in the files (--record changes that)") == 1
     untouched(here)
 
 

@@ -65,8 +65,8 @@ HOSTILE: dict[str, list[tuple[str, str | bytes, str]]] = {
     "f23_nesting": [
         ("a.yaml", "[" * MANY, r"BK106 FILE:1:65: nested more than 64"),
         ("a.yaml", "- " * MANY, r"BK106 FILE:1:129: nested more than 64"),
-        ("a.yaml", "{" * MANY, r"BK107 FILE:1:2: a key that is an object"),
-        ("a.yaml", "? " * MANY, r"BK107 FILE:1:3: a key that is an object"),
+        ("a.yaml", "{" * MANY, r"BK107 FILE:1:2: a key of type object"),
+        ("a.yaml", "? " * MANY, r"BK107 FILE:1:3: a key of type object"),
         ("a.yaml", "{a: " * MANY, r"BK106 FILE:1:257: nested more than 64"),
         ("a.yaml", "".join(" " * i + "a:\n" for i in range(1_000)), r"BK106 FILE:65:65: nested"),
         ("a.yaml", holding("[" * MANY + "]" * MANY), r"BK106 FILE:2:82: nested"),
@@ -82,7 +82,7 @@ HOSTILE: dict[str, list[tuple[str, str | bytes, str]]] = {
             holding("{a: &a " + "x" * 1_000_000 + ", b: [" + "*a," * 9_000 + "]}"),
             r"BK106 FILE:2:1\d{6}: aliases that expand to .* as much text",
         ),
-        ("a.yaml", "&a [*a]\n", r"BK101 FILE:1:5: the alias \*a stands for nothing"),
+        ("a.yaml", "&a [*a]\n", r"BK101 FILE:1:5: the alias \*a is undefined"),
         ("a.yaml", holding("[" + "1," * 300_000 + "]"), r"BK106 FILE:2:600\d+: more than 200,000 values"),
     ],
     "f25_broken": [
@@ -92,11 +92,11 @@ HOSTILE: dict[str, list[tuple[str, str | bytes, str]]] = {
         ("a.yaml", "id: x\n".encode("utf-16-le"), r"BK101 FILE:1:2: not valid YAML: control"),
         ("a.yaml", "id: x\n".encode("utf-32"), r"BK101 FILE:1:1: byte 0xff is not UTF-8"),
         ("a.yaml", b"id: \xe9\n", r"BK101 FILE:1:5: byte 0xe9 is not UTF-8"),
-        ("a.yaml", b"", r"BK110 FILE:1:1: no baseline: the file is empty"),
+        ("a.yaml", b"", r"BK110 FILE:1:1: not a baseline: the file is empty"),
         ("a.json", b"", r"BK101 FILE:1:1: not valid JSON"),
         ("a.yaml", "id: !!python/object/apply:os.system [id]\n", r"BK107 FILE:1:5: the tag !!python/object"),
-        ("a.yaml", holding("!!set {a, b}"), r"BK107 FILE:2:20: the tag !!set is not read"),
-        ("a.yaml", holding("!!binary aGk="), r"BK107 FILE:2:20: the tag !!binary is not read"),
+        ("a.yaml", holding("!!set {a, b}"), r"BK107 FILE:2:20: the tag !!set is not supported"),
+        ("a.yaml", holding("!!binary aGk="), r"BK107 FILE:2:20: the tag !!binary is not supported"),
         ("a.yaml", "%TAG ! tag:evil,2000:\n---\nid: !x y\n", r"BK107 FILE:3:5: the tag tag:evil,2000:x"),
         ("a.yaml", "%YAML 9.9\n---\nid: x\n", r"BK101 FILE:1:1: not valid YAML"),
         ("a.yaml", holding("1" * 5_000), r"BK106 FILE:2:20: a number of more than 1,000 digits"),
@@ -104,19 +104,23 @@ HOSTILE: dict[str, list[tuple[str, str | bytes, str]]] = {
         ("a.yaml", holding("1e999999999"), r"BK106 FILE:2:20: a number of more than 1,000 digits"),
         ("a.yaml", holding("{1: a, null: b}"), r"BK107 FILE:2:21: the key 1 is a number"),
         ("a.yaml", "#" * 2_000_001, r"BK106 FILE: larger than 2,000,000 bytes"),
-        ("a.yaml", "--- {}\n" * MANY, r"BK110 FILE:1:5: no baseline"),
-        ("a.json", '{"id": NaN}', r"BK106 FILE:1:8: NaN, which is no JSON value"),
+        ("a.yaml", "--- {}\n" * MANY, r"BK110 FILE:1:5: not a baseline"),
+        ("a.json", '{"id": NaN}', r"BK106 FILE:1:8: NaN, which is not a JSON value"),
         ("a.yaml", RECORDS, MANY_PROBLEMS),
         ("a.yaml", holding("{status: 200, body: '" + r"<<regex(\'" * 9_000 + "'}"), r"BK\d+ FILE:"),
         ("a.yaml", holding("'" + "\\" * 500_000 + "<<any>>'"), r"BK225 FILE:2:20"),
     ],
     "f26_sexagesimal": [
         ("a.yaml", holding("1" + ":59" * 200_000), r"BK225 FILE:2:20: .* not string"),
-        ("a.yaml", "<<<<<<< HEAD\nid: x\n=======\nid: y\n>>>>>>> b\n", r"BK101 FILE:1:1: a git conflict"),
+        (
+            "a.yaml",
+            "<<<<<<< HEAD\nid: x\n=======\nid: y\n>>>>>>> b\n",
+            r"BK101 FILE:1:1: an unresolved git conflict",
+        ),
     ],
     "f27_twice": [
-        ("a.yaml", "id: x\nid: y\n", r"BK102 FILE:2:1: the key 'id' is there twice: it is on line 1 already"),
-        ("a.json", '{"id": 1,\n"id": 2}', r"BK102 FILE:2:1: the key 'id' is there twice: it is on line 1"),
+        ("a.yaml", "id: x\nid: y\n", r"BK102 FILE:2:1: the key 'id' occurs twice: it is on line 1 already"),
+        ("a.json", '{"id": 1,\n"id": 2}', r"BK102 FILE:2:1: the key 'id' occurs twice: it is on line 1"),
     ],
 }
 
@@ -329,7 +333,7 @@ def test_f43_ids_that_one_file_system_takes_for_one_are_refused(runs: Warm, fold
     (folder / "baselines/b.yaml").write_text(FINE.replace("id: x", "id: orders"))
     ended = spoken(runs.run(folder, "compare"))
     assert ended.exit_code == 2
-    assert "BK109 baselines/b.yaml:1:5: the id 'orders' is 'Orders' in other letters" in ended.err
+    assert "BK109 baselines/b.yaml:1:5: the id 'orders' is 'Orders' in different case" in ended.err
     taken = spoken(runs.run(folder, "capture", "http", "GET", "http://127.0.0.1:9/", "--id", "ORDERS"))
     assert (taken.exit_code, taken.err[:5]) == (2, "BK113"), taken.said
 

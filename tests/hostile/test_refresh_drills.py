@@ -113,7 +113,7 @@ def test_a_file_with_conflict_markers_is_explained_and_not_mangled(laid: Drill, 
     for command in (APPROVE, ("compare",), ("doctor",), ("refresh", "n0", "--dry-run")):
         ended = runs.run(laid.folder, *command)
         assert ended.exit_code == 2, ended.said
-        where = f"baselines/0/n0.yaml:{number}:1: a git conflict that nobody has resolved yet"
+        where = f"baselines/0/n0.yaml:{number}:1: an unresolved git conflict"
         assert where in ended.said, ended.said
         assert path.read_text() == torn
 

@@ -194,7 +194,7 @@ def test_doctor_says_what_a_run_would_be_allowed(project: Attacked) -> None:
     assert "far at https://api.anthropic.com with the secret k" in ran.out
     assert "near at http://127.0.0.1:11434 with the secret k" in ran.out
     assert "tool runs python -c x with NAMED" in ran.out
-    assert "full grants: with tidy, model tool a file runs any code" in ran.out
+    assert "full grants: with tidy, model tool a file can run any code" in ran.out
     assert "as a pull request may have changed it: own: ours:skill; report: tools/report.py\n" in ran.out
     assert "a-key-of-ours-01" not in ran.said
     told = project.run("doctor", "--ci", "--json", env={"K": "a-key-of-ours-01"}, base_url="")
@@ -208,7 +208,7 @@ def test_doctor_does_not_call_in_order_what_a_run_would_refuse(project: Attacked
     assert (told.exit_code, told.out.splitlines()[-2:]) == (
         0,
         [
-            "as it is granted now, a run of them all is refused (exit 4): BK403",
+            "with the current permissions, a run of all of them is refused (exit 4): BK403",
             "next: baselinekit explain BK403",
         ],
     )

@@ -171,7 +171,7 @@ def test_a_program_that_fails_is_no_answer(project: Path, processes: Processes) 
     argv = program(project, "import sys\nprint('half')\nsys.exit('no licence')")
     error = failure(of(project, processes, command=argv))
     assert error.problems[0].code == "BK615"
-    assert "exit code 1; it said last: no licence" in str(error)
+    assert "exit code 1; its last output was: no licence" in str(error)
 
 
 def test_f28_a_program_that_does_not_end_is_ended(project: Path, processes: Processes) -> None:
@@ -297,7 +297,7 @@ def test_the_llm_package_is_asked_through_its_command_line(project: Path) -> Non
         "'temperature', '0', '--option', 'top_p', '0.5'] 'Hi'"
     )
     assert second == "1204 5 False"
-    assert "it said last: Error: Unknown model" in third
+    assert "its last output was: Error: Unknown model" in third
 
 
 def test_a_package_that_is_not_there_can_be_installed() -> None:
@@ -358,7 +358,7 @@ def test_another_package_can_bring_a_form_along(tmp_path: Path) -> None:
     assert first == "cba"
     assert "did you mean 'echo'?" in second
     assert "cannot be loaded: AttributeError" in third
-    assert "names no Form" in fourth
+    assert "does not name a Form" in fourth
 
 
 def test_a_program_that_is_not_there_is_said_before_anybody_asks(project: Path, processes: Processes) -> None:

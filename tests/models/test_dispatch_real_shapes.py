@@ -165,14 +165,17 @@ def test_an_answer_that_reached_its_limit_is_none_in_any_word(client: Client, en
 def test_an_answer_that_broke_off_is_none(client: Client, ended: str) -> None:
     with ModelServer(choice({"content": "half an ans"}, ended)) as server:
         (problem,) = failure(asked(client, server)).problems
-    assert (problem.code, problem.message) == ("BK613", f"the model 'm': the answer was broken off ({ended})")
+    assert (problem.code, problem.message) == (
+        "BK613",
+        f"the model 'm': the answer was interrupted ({ended})",
+    )
 
 
 def test_an_answer_that_broke_off_says_why(client: Client) -> None:
     said = choice({"content": "half"}, None)
     said["choices"][0]["error"] = {"code": 502, "message": "Upstream went away"}
     with ModelServer(said) as server:
-        assert "broken off (Upstream went away)" in str(failure(asked(client, server)))
+        assert "interrupted (Upstream went away)" in str(failure(asked(client, server)))
 
 
 FAILURES: list[tuple[Said, str]] = [
@@ -203,7 +206,7 @@ FAILURES: list[tuple[Said, str]] = [
             },
             400,
         ),
-        "ask with less text",
+        "send less text",
     ),
     (
         Said(
@@ -218,7 +221,7 @@ FAILURES: list[tuple[Said, str]] = [
             },
             429,
         ),
-        "No fallback was attempted: ask less at once",
+        "No fallback was attempted: send fewer requests at once",
     ),
     (
         Said(

@@ -406,19 +406,19 @@ QUERY = "encoder.layer.1.attention.self.query.weight"
         (config(max_position_embeddings=512), r"position_embeddings.weight in the size \[20, 16\]"),
         (config(layer_norm_eps="a"), "no usable layer_norm_eps"),
         (config(layer_norm_eps=7), "no usable layer_norm_eps"),
-        (text_in("config.json", "[]"), "config.json is no object of JSON"),
-        (text_in("config.json", "{"), "config.json is no JSON"),
+        (text_in("config.json", "[]"), "config.json is not a JSON object"),
+        (text_in("config.json", "{"), "config.json is not JSON"),
         (text_in("config.json", "{}" + " " * 1_000_000), "config.json has more than 1,000,000 bytes"),
         (says("sentence_bert_config.json", max_seq_length="256"), "no usable max_seq_length"),
         (text_in("modules.json", '[{"type": "sentence_transformers.models.Dense"}]'), "has a step 'Dense'"),
         (text_in("modules.json", "[1]"), "has a step ''"),
-        (says("1_Pooling/config.json", pooling_mode_cls_token=True), "no mean over the tokens"),
+        (says("1_Pooling/config.json", pooling_mode_cls_token=True), "not the mean over the tokens"),
         (text_in("tokenizer.json", "{}"), "tokenizer.json is damaged"),
         (text_in("tokenizer.json", "\ufeff"), "tokenizer.json is damaged"),
         (cut("tokenizer.json"), "tokenizer.json is damaged"),
         (cut("model.safetensors"), "model.safetensors is damaged"),
         (text_in("model.safetensors", ""), "model.safetensors is damaged"),
-        (in_bfloat16, "model.safetensors is damaged, or something else"),
+        (in_bfloat16, "model.safetensors is damaged, or not such a file"),
         (weight(QUERY, None), f"has no {QUERY}"),
         (weight(QUERY, [[0.0] * 16] * 15), rf"{QUERY} in the size \[15, 16\], .* promises \[16, 16\]"),
         (weight("encoder.layer.0.output.dense.bias", [[0.0] * 16]), "output.dense.bias in the size"),
@@ -446,7 +446,7 @@ def test_a_token_that_the_weights_do_not_know_is_told(tmp_path: Path) -> None:
 def test_figures_that_mean_nothing_are_no_score(tmp_path: Path, figure: float) -> None:
     name = "encoder.layer.0.intermediate.dense.weight"
     model = Embedding(str(small_model.write(tmp_path, changed={name: [[figure] * 16] * 24})))
-    with pytest.raises(InvalidInput, match=r"BK651 .* its weights lead to figures that are not finite"):
+    with pytest.raises(InvalidInput, match=r"BK651 .* its weights give values that are not finite"):
         model.similarities([("the cat", "a dog")])
 
 

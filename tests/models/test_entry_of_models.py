@@ -31,7 +31,7 @@ def test_an_unknown_model_is_told_with_the_nearest_and_an_example() -> None:
 
 
 def test_an_entry_says_in_one_way_how_it_is_asked() -> None:
-    assert "does not say how it is asked" in problems(Model())
+    assert "does not say how it is called" in problems(Model())
     assert "states openai and command" in problems(Model(openai="x", command=["cat"]))
     asked = models(Model(), world())
     with pytest.raises(InvalidInput) as caught:
@@ -47,18 +47,18 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({**LOCAL, "timeout": 0}, "`timeout: 0`"),
     ({**LOCAL, "max_tokens": 0}, "`max_tokens: 0`"),
     ({**LOCAL, "prices": Prices(-1, 1)}, "a price is below 0"),
-    ({**LOCAL, "output": "json"}, "`output` means nothing for a model of the form `openai`"),
-    ({**LOCAL, "env": ["HOME"]}, "`env` means nothing"),
+    ({**LOCAL, "output": "json"}, "`output` has no effect on a model of the form `openai`"),
+    ({**LOCAL, "env": ["HOME"]}, "`env` has no effect"),
     ({**LOCAL, "headers": {"Host": "x"}}, "the header 'Host' cannot be sent"),
     ({**LOCAL, "headers": {"X-A": "a\r\nB: c"}}, "the header 'X-A' cannot be sent"),
     ({"openai": "x"}, "BK603"),
-    ({"anthropic": "x"}, "api.anthropic.com wants a key"),
-    ({"openai": "x", "base_url": "127.0.0.1:80"}, "does not say plainly where it leads"),
-    ({"openai": "x", "base_url": "http://user:hunter2@host"}, "does not say plainly where it leads"),
+    ({"anthropic": "x"}, "api.anthropic.com requires a key"),
+    ({"openai": "x", "base_url": "127.0.0.1:80"}, "does not say unambiguously where it leads"),
+    ({"openai": "x", "base_url": "http://user:hunter2@host"}, "does not say unambiguously where it leads"),
     ({"openai": "x", "key": "nope"}, "{{nope}} is not defined"),
-    ({"command": ["cat"], "key": "k"}, "`key` means nothing for a model of the form `command`"),
-    ({"command": ["cat"], "temperature": 0}, "`temperature` means nothing"),
-    ({"command": ["cat"], "retries": 2}, "`retries` means nothing"),
+    ({"command": ["cat"], "key": "k"}, "`key` has no effect on a model of the form `command`"),
+    ({"command": ["cat"], "temperature": 0}, "`temperature` has no effect"),
+    ({"command": ["cat"], "retries": 2}, "`retries` has no effect"),
     ({"python": "no colon"}, "write module:function"),
     ({"python": "os:system; rm"}, "write module:function"),
     ({"form": "carrier-pigeon"}, "BK604"),

@@ -203,7 +203,12 @@ def test_who_asks_the_demo_is_told_how_to_start_it() -> None:
 
 @pytest.mark.parametrize(
     ("status", "hint"),
-    [(500, "ask again later"), (502, "ask again later"), (429, "ask less"), (529, "ask less")],
+    [
+        (500, "try again later"),
+        (502, "try again later"),
+        (429, "send fewer requests"),
+        (529, "send fewer requests"),
+    ],
 )
 def test_the_mend_fits_the_status(status: int, hint: str) -> None:
     entry = Model(openai="x", base_url="http://127.0.0.1:9", retries=0)

@@ -100,7 +100,7 @@ def test_f28_time_is_up_for_the_whole_group(processes: Processes, tmp_path: Path
         assert time.monotonic() - started < 60
         if "last words" in str(raised.value):
             break
-    assert f"did not end within {timeout} s; it said last: last words" in str(raised.value)
+    assert f"did not end within {timeout} s; its last output was: last words" in str(raised.value)
     assert is_gone(pid_in(note))
 
 
@@ -136,7 +136,7 @@ def test_no_word_is_torn_where_the_error_output_is_cut(
 def test_last_words_are_quoted_by_who_knows_the_secrets(processes: Processes) -> None:
     for mask, quoted in (
         (None, ""),
-        (lambda text: text.replace("pass-1", "***"), "; it said last: I am ***"),
+        (lambda text: text.replace("pass-1", "***"), "; its last output was: I am ***"),
     ):
         with pytest.raises(CannotReplay) as raised:
             processes.execute(shell("echo I am pass-1 >&2; sleep 60", mask=mask, timeout=3))

@@ -82,7 +82,7 @@ def test_h24_arguments_arrive_as_the_values_that_they_are(sandbox: Sandbox, give
         ("import signal, time\nsignal.signal(15, signal.SIG_IGN)\ndef f(n): time.sleep(60)", "timeout"),
         ("def f(n): return 'x' * 10**10", "MemoryError"),
         ("def f(n): return f(n)", "RecursionError"),
-        ("def f(n): return 'x' * 3_000_000", "gave more than a megabyte"),
+        ("def f(n): return 'x' * 3_000_000", "returned more than a megabyte"),
         ("def f(n): open('big', 'wb').write(b'x' * 20_000_000); return n", "OSError"),
         ("import json\njson.dumps = lambda *a, **k: 'forged'\ndef f(n): raise ValueError('x')", "ValueError"),
         ("import ctypes\ndef f(n): return ctypes.string_at(0)", "was ended by SIGSEGV"),
@@ -215,13 +215,13 @@ def test_h24_a_set_is_given_as_the_list_of_what_is_in_it(sandbox: Sandbox) -> No
 def test_an_exception_that_cannot_be_shown_is_an_error_all_the_same(sandbox: Sandbox) -> None:
     code = "class E(Exception):\n    def __str__(self): raise self\ndef f(n): raise E"
     (got,) = run(sandbox, code).calls
-    assert (got.value, got.error) == (ABSENT, "an exception that says nothing of itself")
+    assert (got.value, got.error) == (ABSENT, "an exception without a message")
 
 
 def test_f38_a_value_that_is_nested_for_ever_stops_nobody(sandbox: Sandbox) -> None:
     code = "def f(n):\n    value = n\n    for _ in range(n): value = [value]\n    return value"
     deep, flat = run(sandbox, code, 900, 1).calls
-    assert (deep.value, deep.error) == (ABSENT, "gave a value that is nested too deeply")
+    assert (deep.value, deep.error) == (ABSENT, "returned a value that is nested too deeply")
     assert flat.value == [1]
 
 
@@ -245,7 +245,7 @@ def test_what_does_not_begin_as_a_sandbox_begins_is_no_result(said: bytes) -> No
     )
     ran = run(none, "")
     assert ran.calls == ()
-    assert ran.flaw == "the sandbox did not start (exit code 3); it said last: bwrap: no permission"
+    assert ran.flaw == "the sandbox did not start (exit code 3); its last output was: bwrap: no permission"
 
 
 def test_a_filter_is_whole_steps_and_unknown_machines_have_none() -> None:

@@ -53,7 +53,7 @@ ENDS = {
     "PermissionError: [Errno 1] Operation not permitted",
     # a bomb that meets the limit of the system, which binds all but root, by itself or with its children
     "BlockingIOError: [Errno 11] Resource temporarily unavailable",
-    "gave nothing that can be read as a value",
+    "returned nothing that can be read as a value",
 }
 
 

@@ -183,7 +183,7 @@ def test_a_review_ends_when_somebody_says_so(desk: Desk, keys: str, ended: str) 
 @pytest.mark.parametrize(
     ("path", "words"),
     [
-        (ID, "gives up <<any_uuid>> (2 times)"),
+        (ID, "loses <<any_uuid>> (2 times)"),
         (AGE, "makes 2 values of another type"),
         (OLD, "removes 2 keys that were guarded"),
     ],

@@ -404,7 +404,7 @@ def test_tls_is_not_spoken_on_a_plain_port(client: Client) -> None:
         thread = threading.Thread(target=answers_in_http, daemon=True)
         thread.start()
         url = f"https://127.0.0.1:{listener.getsockname()[1]}/"
-        with pytest.raises(CannotReplay, match=r"BK302 .*: no TLS is spoken there: write http://"):
+        with pytest.raises(CannotReplay, match=r"BK302 .*: the server does not speak TLS: write http://"):
             client.send(Request("GET", url, timeout=5))
         thread.join(5)
 

@@ -64,7 +64,7 @@ def test_f41_f42_files_that_lead_out(real: Setting, path: str) -> None:
 
 def test_f42_a_pipe_is_no_file(real: Setting) -> None:
     os.mkfifo(Path(real.surroundings.folder, "pipe"))
-    with pytest.raises(CannotReplay, match="no regular file"):
+    with pytest.raises(CannotReplay, match="not a regular file"):
         replay(recipe("true", files=["pipe"]), knowing(real, {"true": Command(["true"])}))
 
 

@@ -104,9 +104,9 @@ def test_what_cannot_be_evaluated_is_found_before_anything_is_asked(
         ("$.body.name * 1000000000", "takes numbers"),
         ("$.body.tags * 1000000000", "takes numbers"),
         ("$.body.on + 1", "takes numbers"),
-        ("$.body.huge * 10", "no number of JSON"),
+        ("$.body.huge * 10", "not a JSON number"),
         ("$.body.vast * 0.5", "too large"),
-        ("$.body.items.`sorted`", "other types came"),
+        ("$.body.items.`sorted`", "the values have other types"),
     ],
 )
 def test_anything_but_one_value_is_an_error_that_names_step_and_expression(text: str, why: str) -> None:

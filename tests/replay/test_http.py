@@ -285,7 +285,7 @@ def test_f17_nothing_personal_goes_to_another_origin(setting: Setting) -> None:
 @pytest.mark.parametrize("status", [307, 308])
 def test_f17_a_body_is_not_sent_on(setting: Setting, status: int) -> None:
     setting, fake = asking(setting, moved("http://evil.test/", status))
-    with pytest.raises(CannotReplay, match=r"would send the body on to http://evil\.test:80"):
+    with pytest.raises(CannotReplay, match=r"would send the body to http://evil\.test:80"):
         replay(recipe(HttpRequest(method="POST", endpoint="/", body="pw"), redirects=True), setting)
     assert len(fake.requests) == 1
 

@@ -258,7 +258,7 @@ AS_JSON = [
         ('{"a": 1, "a": 2}', {"parse": "json"}, None, "no JSON"),
         ("", {"parse": "json"}, "", "no JSON"),
         (Answer("fine", CALLS), {}, "fine", None),
-        (Answer("", CALLS), {}, "", "called tools and said nothing"),
+        (Answer("", CALLS), {}, "", "called tools and wrote no text"),
         (Answer("", CALLS), {"collect": ["tool_calls"]}, {"tool_calls": AS_JSON}, None),
         (Answer("a", CALLS), {"collect": ["text", "tool_calls"]}, {"text": "a", "tool_calls": AS_JSON}, None),
         (Answer(JSON), {"collect": ["text"], "parse": "json"}, {"json": {"a": [1.5]}}, None),

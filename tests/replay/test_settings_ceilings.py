@@ -170,7 +170,7 @@ def test_a_file_does_not_say_who_may_answer_for_what_somebody_else_has_named(
     (problem,) = raised.value.problems
     assert (problem.code, problem.at) == ("BK408", ("current", "execution", "verify"))
     assert problem.message == (
-        "a file does not say whose certificates are trusted at https://api.test:443, "
+        "a baseline file may not say which certificates are trusted at https://api.test:443, "
         "which the configuration or the command line names"
     )
     assert "http: {verify: baselines/ca.pem}" in problem.hint
@@ -199,6 +199,6 @@ def test_a_redirect_to_a_named_origin_takes_no_authorities_along(setting: Settin
     recipe = Recipe(
         HttpRequest(url="https://other.test/x", redirects=1), HttpExecution("http", verify="ca.pem")
     )
-    with pytest.raises(Refused, match="whose certificates are trusted at https://api"):
+    with pytest.raises(Refused, match="which certificates are trusted at https://api"):
         replay(recipe, here)
     assert len(fake.requests) == 1

@@ -52,7 +52,9 @@ def test_what_it_prints_is_json_or_text(real: Setting, printed: str, output: Any
 
 def test_a_failure_is_an_error_with_its_last_words(real: Setting) -> None:
     skill = Skill(command=["sh", "-c", "echo first >&2; echo no model >&2; exit 2"])
-    with pytest.raises(CannotReplay, match="skill ended with exit code 2; it said last: no model") as raised:
+    with pytest.raises(
+        CannotReplay, match="skill ended with exit code 2; its last output was: no model"
+    ) as raised:
         replay(recipe({}), knowing(real, skill))
     assert raised.value.problems[0].code == "BK323"
 
@@ -127,7 +129,7 @@ def test_a_callable_is_called_in_a_child(project: Setting) -> None:
         ),
         ("my_skills.absent:x", "ModuleNotFoundError: No module named 'my_skills.absent'"),
         ("my_skills.reviewing:Box.inside", "KeyError: 'n' at my_skills/reviewing.py:12"),
-        ("my_skills.reviewing:leaves", "the skill skill gave no result; it said last: going"),
+        ("my_skills.reviewing:leaves", "the skill skill gave no result; its last output was: going"),
         ("my_skills.reviewing:unspeakable", "TypeError: Object of type set is not JSON serializable"),
         ("my_skills.reviewing:nan", "ValueError: Out of range float values"),
     ],
@@ -152,7 +154,7 @@ def test_a_file_that_is_missing_or_no_text(real: Setting) -> None:
     with pytest.raises(CannotReplay, match=r"the file 'absent' does not exist: paths start at baselines/"):
         replay(recipe({"x": {"file": "absent"}}), knowing(real, ECHO))
     Path(real.surroundings.folder, "bytes").write_bytes(b"\xff")
-    with pytest.raises(CannotReplay, match="no UTF-8 text"):
+    with pytest.raises(CannotReplay, match="not UTF-8 text"):
         replay(recipe({"x": {"file": "bytes"}}), knowing(real, ECHO))
     with pytest.raises(Refused):
         replay(recipe({"x": {"file": "/etc/passwd"}}), knowing(real, ECHO))

@@ -26,7 +26,7 @@ def test_a_second_answer_at_once_is_an_error_and_never_the_next_answer(
     raw: RawServer, client: Client, honest: str, answer: bytes
 ) -> None:
     url = raw.says("/two", answer + FORGED, keep=True)
-    with pytest.raises(CannotReplay, match="more came") as raised:
+    with pytest.raises(CannotReplay, match="more was sent") as raised:
         client.send(Request("GET", url))
     assert raised.value.problems[0].code == "BK304"
     assert client.send(Request("GET", honest)).body == b"honest"

@@ -91,7 +91,7 @@ def test_looking_is_quick_on_hostile_text() -> None:
 def test_what_is_called_a_secret(name: str) -> None:
     assert is_secret_key(name)
     assert not may_be_random(name)
-    assert likeness("short-or-plain", ("body", name)) == "what its name says is a secret"
+    assert likeness("short-or-plain", ("body", name)) == "a value whose name says that it is a secret"
     assert likeness("short", ("body", name)) is None
 
 

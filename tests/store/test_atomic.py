@@ -39,7 +39,7 @@ def test_a_file_gets_new_bytes_and_keeps_its_mode(tmp_path: Path) -> None:
     replace_file(str(tmp_path), "g", b"x" * 3_000_000, new=True)
     assert (tmp_path / "g").stat().st_size == 3_000_000
     assert (tmp_path / "g").stat().st_nlink == 1
-    with pytest.raises(InvalidInput, match=r"BK113 g: there is a file already"):
+    with pytest.raises(InvalidInput, match=r"BK113 g: the file already exists"):
         replace_file(str(tmp_path), "g", b"", new=True)
     assert litter(tmp_path) == []
     assert (tmp_path / ".baselinekit/.gitignore").read_text() == "*\n"
@@ -64,7 +64,7 @@ def test_only_a_regular_file_is_replaced(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     for name in ("pipe", "folder"):
-        with pytest.raises(NotRecorded, match=r"BK120 .* is no regular file"):
+        with pytest.raises(NotRecorded, match=r"BK120 .* is not a regular file"):
             replace_file(str(tmp_path), name, b"x")
 
 
@@ -174,7 +174,9 @@ def test_a_read_only_folder_leaves_the_old_file() -> None:
             child.join()
             root.chmod(0o755)
             assert "BK120" in said
-            assert "permission denied: make the folder writable (compare can do without: --no-record)" in said
+            assert (
+                "permission denied: make the folder writable (compare does not need it: --no-record)" in said
+            )
             assert load(["b.yaml"], folder)[0].metadata.failure_count == 0
             assert litter(root) == []
 

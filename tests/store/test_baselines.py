@@ -142,16 +142,16 @@ def test_every_error_of_every_file_at_once(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         load(["a.yaml", "b.yaml", "c.yaml", "no.yaml"], str(tmp_path))
     assert [str(problem) for problem in caught.value.problems] == [
-        "BK108 a.yaml:1:5: 'a b' is no id: letters, digits, `.`, `_` and `-`, "
+        "BK108 a.yaml:1:5: 'a b' is not a valid id: letters, digits, `.`, `_` and `-`, "
         "the first a letter or a digit, at most 128",
         "BK103 a.yaml:2:1: unknown key 'nam': did you mean 'name'?",
         "BK105 a.yaml:4:25: expected one of critical, high, medium, low, found 'hi' (string): "
         "did you mean 'high'?",
         "BK105 a.yaml:4:44: expected an integer, found '0' (string)",
-        "BK102 b.yaml:2:1: the key 'id' is there twice: it is on line 1 already; remove one of the two",
+        "BK102 b.yaml:2:1: the key 'id' occurs twice: it is on line 1 already; remove one of the two",
         "BK111 no.yaml: cannot be read: no such file or directory: check the name",
-        "BK109 c.yaml:3:8: the id 'c' is there twice: it is at c.yaml:1:8 already; rename one of the two",
-        "BK109 c.yaml:4:8: the id 'D' is 'd' in other letters: "
+        "BK109 c.yaml:3:8: the id 'c' occurs twice: it is at c.yaml:1:8 already; rename one of the two",
+        "BK109 c.yaml:4:8: the id 'D' is 'd' in different case: "
         "it is at c.yaml:2:8 already; rename one of the two",
     ]
 
@@ -203,9 +203,9 @@ WRONG = [
         "BK108 .* did you mean 'min_delta'",
     ),
     # types
-    ("- 1", "BK110 f.yaml:1:3: no baseline, but a JSON number"),
-    ("7", "BK110 f.yaml:1:1: no baseline, but a JSON number"),
-    ("", "BK110 f.yaml:1:1: no baseline: the file is empty"),
+    ("- 1", "BK110 f.yaml:1:3: not a baseline but a JSON number"),
+    ("7", "BK110 f.yaml:1:1: not a baseline but a JSON number"),
+    ("", "BK110 f.yaml:1:1: not a baseline: the file is empty"),
     ("id: 7\n" + CURRENT, r"BK105 f.yaml:1:5: expected a string, found 7 \(integer\)"),
     (ID + "current: x", "BK105 f.yaml:2:10: expected a mapping, found 'x'"),
     (ID + "current: {input: {}}", "BK104 f.yaml:2:10: the key 'execution' is missing"),
@@ -267,7 +267,7 @@ WRONG = [
         "expected a list, found 'a'(.|\n)*expected an integer, found 1.0",
     ),
     # values
-    ("id: ../../etc\n" + CURRENT, "BK108 f.yaml:1:5: '../../etc' is no id"),
+    ("id: ../../etc\n" + CURRENT, "BK108 f.yaml:1:5: '../../etc' is not a valid id"),
     (f"id: {'x' * 129}\n{CURRENT}", "BK108 .* at most 128"),
     (
         ID + "current: {input: {endpoint: x}, execution: {type: http}}",
@@ -279,7 +279,7 @@ WRONG = [
     ),
     (
         ID + "current: {input: {endpoint: /x, url: 'http://x'}, execution: {type: http}}",
-        "`endpoint` and `url` exclude each other",
+        "`endpoint` and `url` cannot be combined",
     ),
     (ID + "current: {input: {method: GET}, execution: {type: http}}", "BK104 .* the request names no target"),
     (
@@ -289,29 +289,29 @@ WRONG = [
     (ID + "current: {input: {url: 'http://['}, execution: {type: http}}", "BK108 .* not an absolute http"),
     (
         ID + "current: {input: {url: 'http://u:p@x/'}, execution: {type: http}}",
-        "the address holds credentials: remove them, and use `auth`",
+        "the address contains credentials: remove them, and use `auth`",
     ),
     (
         ID + "current: {input: {endpoint: /x}, execution: {type: http, base_url: 'http://a@b'}}",
-        "holds credentials",
+        "contains credentials",
     ),
     (
         ID + "current: {input: {endpoint: /x, method: 'G ET'}, execution: {type: http}}",
-        "'G ET' is no HTTP method",
+        "'G ET' is not an HTTP method",
     ),
     (
         ID + "current: {input: {endpoint: /x, headers: {'a b': c}}, execution: {type: http}}",
-        "BK108 .* 'a b' is no header name",
+        "BK108 .* 'a b' is not a header name",
     ),
     (
         ID + 'current: {input: {endpoint: /x, headers: {a: "b\\nc"}}, execution: {type: http}}',
-        "a header value has one line",
+        "a header value must be a single line",
     ),
     (
         ID + "current: {input: {endpoint: /x, json: 1, body: x}, execution: {type: http}}",
-        "`json` and `body` exclude each other",
+        "`json` and `body` cannot be combined",
     ),
-    (ID + "current: {input: {endpoint: /x, timeout: 0}, execution: {type: http}}", "a time limit of nothing"),
+    (ID + "current: {input: {endpoint: /x, timeout: 0}, execution: {type: http}}", "a time limit of zero"),
     (
         ID + "current: {input: {endpoint: /x, retries: -1}, execution: {type: http, timeout: -1}}",
         "fewer than 0 retries(.|\n)*time limit",
@@ -329,12 +329,12 @@ WRONG = [
     (ID + "current: {input: {argv: []}, execution: {type: command}}", "`argv` names no program"),
     (
         ID + CURRENT + "\nbaseline: {captured_at: x}",
-        "BK104 .*`baseline` has no output(.|\n)*BK108 .* is no ISO 8601 time",
+        "BK104 .*`baseline` has no output(.|\n)*BK108 .* is not an ISO 8601 time",
     ),
     (ID + CURRENT + "\nbaseline: {output: 1, output_file: x}", "both `output` and `output_file`"),
     (
         ID + CURRENT + "\nmetadata: {last_passed: 2024-13-01, failure_count: -1}",
-        "no ISO 8601 time(.|\n)*failure_count is -1",
+        "not an ISO 8601 time(.|\n)*failure_count is -1",
     ),
     (ID + CURRENT + "\ncomparison: {min_similarity: 2}", "min_similarity is 2: between 0 and 1"),
     (
@@ -342,9 +342,9 @@ WRONG = [
         "given here and under `options`",
     ),
     # other kinds of file
-    ("capability_eval: {id: a}", "BK110 f.yaml:1:1: no baseline: this looks like a capability eval"),
+    ("capability_eval: {id: a}", "BK110 f.yaml:1:1: not a baseline: this looks like a capability eval"),
     ("- evalcases: []", "BK110 f.yaml:1:3: .* an AgentV eval file"),
-    ("a: 1\nb: 2", "BK110 f.yaml:1:1: no baseline: it has neither id nor current, but a, b"),
+    ("a: 1\nb: 2", "BK110 f.yaml:1:1: not a baseline: it has neither id nor current, but a, b"),
     (
         f"regression_eval: {{id: a, {CURRENT}}}\nid: b",
         "BK103 f.yaml:2:1: unknown key 'id' beside regression_eval",
@@ -362,7 +362,7 @@ def test_what_is_wrong_is_said_with_its_place(text: str, message: str, tmp_path:
 
 @pytest.mark.parametrize("name", ["capability-codegen.yaml", "suite.yaml", "string-processing.yaml"])
 def test_an_eval_is_told_from_a_baseline(name: str) -> None:
-    with pytest.raises(InvalidInput, match=r"BK110 .* no baseline: this looks like"):
+    with pytest.raises(InvalidInput, match=r"BK110 .* not a baseline: this looks like"):
         load([name], str(EXAMPLES))
 
 
@@ -376,8 +376,8 @@ def test_the_json_form_has_its_own_places(tmp_path: Path) -> None:
     raw["metadata"]["id"] = "a b"
     raw["test_case"]["input"]["method"] = "G ET"
     found = problems(json.dumps(raw, indent=1), tmp_path, "f.json")
-    assert found[0].startswith("BK108 f.json:5:9: 'a b' is no id")
-    assert found[1].startswith("BK108 f.json:35:14: 'G ET' is no HTTP method")
+    assert found[0].startswith("BK108 f.json:5:9: 'a b' is not a valid id")
+    assert found[1].startswith("BK108 f.json:35:14: 'G ET' is not an HTTP method")
     raw["test_case"]["comparison"]["typ"] = "exact"
     assert "unknown key 'typ': did you mean 'type'?" in problems(json.dumps(raw), tmp_path, "f.json")[0]
 
@@ -500,8 +500,8 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
         load(["fifo.yaml", "folder.yaml", "big.yaml", "latin.yaml"], str(tmp_path))
     assert [str(problem) for problem in caught.value.problems] == [
-        "BK111 fifo.yaml: cannot be read: it is no regular file: name a file",
-        "BK111 folder.yaml: cannot be read: it is no regular file: name a file",
+        "BK111 fifo.yaml: cannot be read: it is not a regular file: name a file",
+        "BK111 folder.yaml: cannot be read: it is not a regular file: name a file",
         "BK106 big.yaml: larger than 2,000,000 bytes: split it, or keep the output in a file beside it",
         "BK101 latin.yaml:1:5: byte 0xe9 is not UTF-8 text: save the file as UTF-8",
     ]
@@ -515,7 +515,7 @@ def test_a_record_that_no_file_holds_yet() -> None:
     )
     assert draft.id == "a"
     assert draft.source.file == ""
-    with pytest.raises(InvalidInput, match=r"BK108 'a b' is no id"):
+    with pytest.raises(InvalidInput, match=r"BK108 'a b' is not a valid id"):
         parse_record(
             {"id": "a b", "current": {"input": {"endpoint": "/x"}, "execution": {"type": "http"}}}, "."
         )

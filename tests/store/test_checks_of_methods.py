@@ -28,7 +28,7 @@ def test_a_method_has_to_be_stated(tmp_path: Path, rules: str) -> None:
         ran = here.run("baselinekit compare")
         said = ran.stdout + ran.stderr
         assert (ran.exit_code, f"BK206 baselines/a.yaml:{where}:" in said) == (2, True), said
-        for word in ("method: judge", "method: words", "method: embedding", "nothing of facts"):
+        for word in ("method: judge", "method: words", "method: embedding", "nothing about facts"):
             assert word in said
         file.write_text(f"id: a\n{RECIPE.partition(chr(10))[2]}comparison: {rules}\n")
         ran = here.run("baselinekit capture from baselines")

@@ -135,7 +135,7 @@ def test_the_time_never_moves_back_and_daily_writes_once_a_day(tmp_path: Path) -
     write(tmp_path, "f.yaml", f"id: a\n{CURRENT}\nmetadata: {{last_passed: 2999-01-01T00:00:00+01:00}}\n")
     before = (tmp_path / "f.yaml").read_bytes()
     notes = record(marks(tmp_path, True), str(tmp_path), NOW)
-    assert notes == ["f.yaml: last_passed is 2999-01-01T00:00:00+01:00, later than now, and stays as it is"]
+    assert notes == ["f.yaml: last_passed is 2999-01-01T00:00:00+01:00, in the future, and stays as it is"]
     assert (tmp_path / "f.yaml").read_bytes() == before
     write(tmp_path, "f.yaml", f"id: a\n{CURRENT}\nmetadata: {{last_passed: 2024-02-01T00:00:00}}\n")
     before = (tmp_path / "f.yaml").read_bytes()

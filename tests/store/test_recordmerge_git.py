@@ -119,7 +119,7 @@ def test_two_changes_that_go_together_and_make_no_file_are_told(clone: Console) 
     branched(clone, top + end, b"name: b\n" + top + end, top + end + b"name: c\n")
     said = asked(clone, "git merge other", 1)
     assert "BK102" in said
-    assert "the key 'name' is there twice" in said
+    assert "the key 'name' occurs twice" in said
 
 
 def test_diffs_and_logs_leave_the_record_out(clone: Console) -> None:
@@ -176,14 +176,14 @@ def test_init_and_its_undoing_leave_what_people_wrote(clone: Console) -> None:
     asked(clone, "baselinekit init --undo-git && git config --remove-section merge.mine")
     assert {name: (clone.folder / name).read_bytes() for name in own} == own
     assert asked(clone, "cat .git/config") == before
-    assert "there is nothing" in asked(clone, "baselinekit init --undo-git")
+    assert "neither git's files" in asked(clone, "baselinekit init --undo-git")
 
 
 def test_folders_with_odd_names_and_rules_of_ones_own(clone: Console) -> None:
     (clone.folder / "baselinekit.yaml").write_text('baselines: ["a b", "x[1]*", .]\n')
     (clone.folder / ".gitattributes").write_text("*.json merge=union\n*.yaml -diff\n")
     said = asked(clone, "baselinekit init --git")
-    assert "note: a line of your own in .gitattributes says diff=unset, and goes before" in said
+    assert "note: a line of your own in .gitattributes says diff=unset and takes precedence" in said
     for name in ("a b/c/x.yaml", "x[1]*/x.yml", "y.yml"):
         assert asked(clone, f"git check-attr merge -- '{name}'").endswith("merge: baselinekit\n")
     assert asked(clone, "git check-attr merge -- x.json").endswith("merge: union\n")

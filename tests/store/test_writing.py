@@ -59,7 +59,7 @@ def test_a_new_file_is_written_and_none_is_overwritten(tmp_path: Path) -> None:
     assert baseline.baseline.output == RECORD["baseline"]["output"]
     with pytest.raises(
         InvalidInput,
-        match=r"BK113 baselines/x.org/users-list.yaml: there is a file already: give it another --id",
+        match=r"BK113 baselines/x.org/users-list.yaml: the file already exists: give it another --id",
     ):
         new(tmp_path, {**RECORD, "name": "other"})
     assert path.read_text() == PAGE

@@ -23,13 +23,13 @@ ONE_LINE = [
         "3:18: expected one of exact, contains, pattern, semantic, functional, found 'exakt' (string): did "
         "you mean 'exact'?",
     ),
-    (HEAD + "expected: {type: exact}", "3:11: the key 'value' is missing: say what would be right"),
+    (HEAD + "expected: {type: exact}", "3:11: the key 'value' is missing: state what would be right"),
     (HEAD + "expected: y", "3:11: expected a mapping, found 'y' (string)"),
     (
         HEAD + "expected: {value: y}\nexpected_output: {value: y}",
         "4:18: both `expected` and `expected_output` are given: keep one of them",
     ),
-    (HEAD, "1:1: nothing says what would be right: add `grader`, or `expected: {type: exact, value: …}`"),
+    (HEAD, "1:1: it is not stated what would be right: add `grader`, or `expected: {type: exact, value: …}`"),
     (
         HEAD + "grader: {type: cod}",
         "3:16: expected one of code, model, human, found 'cod' (string): did you mean 'code'?",
@@ -53,15 +53,15 @@ ONE_LINE = [
     ),
     (
         HEAD + "grader: {type: code, method: regex, config: {pattern: y}}",
-        "3:22: 'method' stands beside the grader's config: move it in there: config: {method: …}",
+        "3:22: 'method' is beside the grader's config: move it in there: config: {method: …}",
     ),
     (
         HEAD + "grader: {method: regex, pattern: y}",
-        "3:25: 'pattern' stands beside the grader's config: move it in there: config: {pattern: …}",
+        "3:25: 'pattern' is beside the grader's config: move it in there: config: {pattern: …}",
     ),
     (
         HEAD + "graders: [{type: model, config: {}, rubric: is it kind?}]",
-        "3:37: 'rubric' stands beside the grader's config: move it in there: config: {rubric: …}",
+        "3:37: 'rubric' is beside the grader's config: move it in there: config: {rubric: …}",
     ),
     (
         HEAD + "grader: {type: code, method: regex, config: {patern: y}}",
@@ -84,7 +84,7 @@ ONE_LINE = [
     ),
     (
         HEAD + "grader: {type: human, config: {rating_scale: {labels: {low: Poor}}}}",
-        "3:61: the label 'low' belongs to no number: such as 1: Poor",
+        "3:61: the label 'low' does not belong to a number: such as 1: Poor",
     ),
     (
         HEAD + "grader: {type: human, config: {rating_scale: {labels: {1: 2}}}}",
@@ -92,7 +92,7 @@ ONE_LINE = [
     ),
     (
         HEAD + "grader: {type: human, config: {rating_scale: {labels: {1: Poor, 1: Bad}}}}",
-        "the key '1' is there twice",
+        "the key '1' occurs twice",
     ),
     (
         HEAD + "grader: {type: human, config: {rating_scale: {type: binary, options: [good]}}}",
@@ -105,7 +105,7 @@ ONE_LINE = [
     (FUNCTIONAL % "", "3:37: there is no test case: such as {input: [5], output: 120}"),
     (FUNCTIONAL % "{input: 5, output: 1}", "3:77: expected a list, found 5 (integer)"),
     (FUNCTIONAL % "{input: [5]}", "3:69: the key 'output' is missing: add it"),
-    (FUNCTIONAL % "{input: [5], args: [5], output: 1}", "3:69: the same is said twice"),
+    (FUNCTIONAL % "{input: [5], args: [5], output: 1}", "3:69: the same is stated twice"),
     (
         HEAD + "expected: {type: semantic, value: {must_include: [y]}, alternatives: [{must: [z]}]}",
         "3:72: unknown key 'must'",
@@ -117,16 +117,16 @@ ONE_LINE = [
     (FUNCTIONAL % "{input: [5], outptu: 1}", "unknown key 'outptu'"),
     (
         HEAD + "expected: {type: functional, value: {test_cases: [{input: [5], output: 1}]}}",
-        "3:37: nothing says which function is called: add it beside `test_cases`",
+        "3:37: it is not stated which function is called: add it beside `test_cases`",
     ),
     (
         FUNCTIONAL % "{input: [5], output: 1}"
         + "\ngrader: {type: code, config: {test_cases: [{args: [5], expected: 1}]}}",
-        "4:43: test cases stand here and in what is expected: keep one of the two lists",
+        "4:43: test cases are stated both here and in the expected value: keep one of the two lists",
     ),
     (
         HEAD + "expected: {type: semantic, value: like y}",
-        "3:35: nobody is asked whether the meaning is the same",
+        "3:35: nothing checks whether the meaning is the same",
     ),
     (
         HEAD + "expected: {type: semantic, value: {}}",
@@ -144,7 +144,7 @@ ONE_LINE = [
         HEAD + "expected: {value: y}\nmetadata: {difficulty: eas}",
         "found 'eas' (string): did you mean 'easy'?",
     ),
-    (HEAD + "expected: {value: y}\nmetadata: {timeout_seconds: 0}", "4:29: a time limit of nothing"),
+    (HEAD + "expected: {value: y}\nmetadata: {timeout_seconds: 0}", "4:29: a time limit of zero"),
     (
         HEAD + "expected: {value: y}\nmetadata: {timeout_seconds: 1e300}",
         "4:29: a time limit of more than a year",
@@ -166,7 +166,7 @@ ONE_LINE = [
         HEAD + "expected: {value: y}\nexecution: {type: prompt, modle: x}",
         "4:27: unknown key 'modle': did you mean 'model'?",
     ),
-    ("id: a b\ninput: {type: prompt, content: x}\nexpected: {value: y}", "1:5: 'a b' is no id"),
+    ("id: a b\ninput: {type: prompt, content: x}\nexpected: {value: y}", "1:5: 'a b' is not a valid id"),
     ("id: a\nexpected: {value: y}", "1:1: the key 'input' is missing: add it"),
     ("input: {type: prompt, content: x}\nexpected: {value: y}", "1:1: the key 'id' is missing: add it"),
     (
@@ -184,7 +184,7 @@ ONE_LINE = [
     ),
     (
         "id: a\ninput: {type: skill, content: x}\nexpected: {value: y}",
-        "2:15: an input of `type: skill` cannot go to an execution of `type: prompt`:",
+        "2:15: an input of `type: skill` cannot be sent to an execution of `type: prompt`:",
     ),
     (
         "id: a\ninput: {type: api_call, content: {mthod: GET}}\nexpected: {value: y}",
@@ -199,24 +199,25 @@ ONE_LINE = [
         "id: a\ninput: {type: command, content: [1]}\nexpected: {value: y}",
         "2:34: expected a string, found 1 (integer)",
     ),
-    ("", "1:1: no case: the file is empty: write a case into it, or remove it"),
+    ("", "1:1: not a case: the file is empty: write a case into it, or remove it"),
     ("[]", "1:1: an empty list: add a case"),
-    ("[1]", "1:2: no case, but a JSON number"),
-    ("hello", "1:1: no case, but a JSON string"),
-    ("nonsense: 1", "1:1: no case: it has nonsense: a case has id, input, expected and grader"),
+    ("[1]", "1:2: not a case but a JSON number"),
+    ("hello", "1:1: not a case but a JSON string"),
+    ("nonsense: 1", "1:1: not a case: it has nonsense: a case has id, input, expected and grader"),
     ("test_case: []", "metadata"),
-    ("tests_cases: []", "1:1: no case: it has tests_cases: did you mean 'test_cases'?"),
+    ("tests_cases: []", "1:1: not a case: it has tests_cases: did you mean 'test_cases'?"),
     (
         "eval_trigger: {}",
-        "1:1: no case: this looks like an eval trigger: give it to the gate: baselinekit gate evals/c.yaml",
+        "1:1: not a case: this looks like an eval trigger: give it to the gate: "
+        "baselinekit gate evals/c.yaml",
     ),
     (
         "grader: {type: code, config: {method: regex, pattern: y}}",
-        "1:1: no case: this is a grader alone: put it into a case, beside id and input",
+        "1:1: not a case: this is only a grader: put it in a case, beside id and input",
     ),
     ("capability_eval: {id: a}\nname: x", "2:1: unknown key 'name' beside capability_eval"),
     ("metadata: {id: f}\ntest_cases: []", "a file without a test case: add one"),
-    ("metadata: {id: f}\ntest_cases: [1]", "2:14: no case, but a JSON number"),
+    ("metadata: {id: f}\ntest_cases: [1]", "2:14: not a case but a JSON number"),
     ("test_cases: [{id: a}]", "1:1: the key 'metadata' is missing"),
     (
         "metadata: {id: f}\nconfig: {retires: 1}\ntest_cases: []",
@@ -276,9 +277,9 @@ def test_h60_an_id_that_is_there_twice_names_both_places(tmp_path: Path) -> None
     with pytest.raises(InvalidInput) as caught:
         load_cases(["a.yaml", "b.yaml", "c.yaml"], str(tmp_path))
     assert str(caught.value).splitlines() == [
-        "BK109 b.yaml:2:5: the id 'A' is 'a' in other letters: it is at a.yaml:1:5 already; rename one of "
+        "BK109 b.yaml:2:5: the id 'A' is 'a' in different case: it is at a.yaml:1:5 already; rename one of "
         "the two",
-        "BK109 c.yaml:1:5: the id 'a' is there twice: it is at a.yaml:1:5 already; rename one of the two",
+        "BK109 c.yaml:1:5: the id 'a' occurs twice: it is at a.yaml:1:5 already; rename one of the two",
     ]
 
 

@@ -112,17 +112,17 @@ def test_h60_references_that_lead_nowhere_are_all_told(tmp_path: Path) -> None:
     put(tmp_path, "evals/inner.yaml", "eval_suite:\n  name: inner\n  evals:\n  - $ref: suite.yaml\n")
     assert wrong(tmp_path) == [
         "BK716 evals/inner.yaml:4:11: the suite leads back to itself: evals/suite.yaml -> evals/inner.yaml "
-        "-> evals/suite.yaml: take this reference out",
+        "-> evals/suite.yaml: remove this reference",
         "BK716 evals/suite.yaml:4:11: there is no file evals/one.yml: did you mean 'one.yaml'?",
-        "BK716 evals/suite.yaml:6:11: evals/one.yaml is referred to twice, by evals/suite.yaml already: take "
-        "one of the two references out",
+        "BK716 evals/suite.yaml:6:11: evals/one.yaml is referred to twice, already by evals/suite.yaml: "
+        "remove one of the two references",
         "BK103 evals/suite.yaml:7:22: unknown key 'tags' beside $ref: move it into the file",
         "BK716 evals/suite.yaml:8:11: a reference is the path of a file",
-        "BK716 evals/suite.yaml:9:5: 'three.yaml' is no reference: write $ref: three.yaml",
+        "BK716 evals/suite.yaml:9:5: 'three.yaml' is not a reference: write $ref: three.yaml",
         "BK716 evals/suite.yaml:10:11: no eval file is below evals/empty: add one",
         "BK716 evals/suite.yaml:12:11: the suite leads back to itself: evals/suite.yaml -> evals/suite.yaml: "
-        "take this reference out",
-        "BK710 evals/suite.yaml:13:5: no case: it has idd: a case has id, input, expected and grader",
+        "remove this reference",
+        "BK710 evals/suite.yaml:13:5: not a case: it has idd: a case has id, input, expected and grader",
     ]
 
 
@@ -152,15 +152,15 @@ def test_a_folder_is_not_referred_to_twice_either(tmp_path: Path, first: str, se
     put_case(tmp_path, "evals/cases/one.yaml", "one")
     (line,) = wrong(tmp_path)
     assert line.endswith(
-        "evals/cases/one.yaml is referred to twice, by evals/suite.yaml already: take one of the two "
-        "references out"
+        "evals/cases/one.yaml is referred to twice, already by evals/suite.yaml: remove one of the two "
+        "references"
     )
 
 
 def test_f42_a_pipe_keeps_nobody_waiting(tmp_path: Path) -> None:
     put(tmp_path, "evals/suite.yaml", "eval_suite: {name: a, evals: [{$ref: pipe.yaml}]}")
     os.mkfifo(tmp_path / "evals/pipe.yaml")
-    assert wrong(tmp_path) == ["BK111 evals/pipe.yaml: cannot be read: it is no regular file: name a file"]
+    assert wrong(tmp_path) == ["BK111 evals/pipe.yaml: cannot be read: it is not a regular file: name a file"]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_f42_a_pipe_keeps_nobody_waiting(tmp_path: Path) -> None:
     [
         ("evals: []", "a suite without an eval: add - $ref: ./FILE"),
         ("max_workers: 4", "unknown key 'max_workers': it belongs below `config:`"),
-        ("evals: [{ref: one.yaml}]", "this looks like a reference: a suite writes it so: $ref: ./cases.yaml"),
+        ("evals: [{ref: one.yaml}]", "this looks like a reference: in a suite, write: $ref: ./cases.yaml"),
         (
             "reporting: {format: json}",
             "expected a list, found 'json' (string): write [json]",
@@ -179,14 +179,14 @@ def test_f42_a_pipe_keeps_nobody_waiting(tmp_path: Path) -> None:
         ("config: {max_worker: 3}", "unknown key 'max_worker': did you mean 'max_workers'?"),
         ("config: {max_workers: 0}", "max_workers is 0: 1 or more"),
         ("config: {attempts: 0}", "attempts is 0: 1 or more"),
-        ("config: {timeout_global: 0}", "a time limit of nothing"),
+        ("config: {timeout_global: 0}", "a time limit of zero"),
         ("config: {retry_count: -2}", "fewer than 0 retries"),
         ("config: {execution: {type: skil}}", "unknown type 'skil' (string): did you mean 'skill'?"),
         ("config: [1]", "expected a mapping, found a list"),
         ("reporting: {format: [pdf]}", "found 'pdf' (string)"),
         ("thresholds: {pass@0: 1}", "there is no metric 'pass@0'"),
-        ("thresholds: {pass_at_1: 1.5}", "the least value is 1.5 (number): a number from 0 to 1"),
-        ("thresholds: {pass_at_1: true}", "the least value is true (boolean): a number from 0 to 1"),
+        ("thresholds: {pass_at_1: 1.5}", "the lowest value is 1.5 (number): a number from 0 to 1"),
+        ("thresholds: {pass_at_1: true}", "the lowest value is true (boolean): a number from 0 to 1"),
         ("thresholds: productoin", "there is no preset 'productoin': did you mean 'production'?"),
     ],
 )
@@ -202,7 +202,7 @@ def test_a_file_of_cases_is_no_suite_and_a_suite_may_be_a_file_of_cases(tmp_path
     put_case(tmp_path, "evals/one.yaml", "one")
     put(tmp_path, "evals/suite.yaml", "eval_suite: {name: a, evals: [{$ref: one.yaml}]}")
     assert wrong(tmp_path, "evals/one.yaml") == [
-        "BK710 evals/one.yaml:1:1: no suite: it holds cases without `eval_suite:`: run it as it is: "
+        "BK710 evals/one.yaml:1:1: not a suite: it contains cases without `eval_suite:`: run it as it is: "
         "baselinekit run evals/one.yaml"
     ]
     assert [case.id for case in load_cases(["evals/suite.yaml"], str(tmp_path))] == ["one"]
@@ -277,7 +277,7 @@ def test_h64_graders_have_names_in_the_config_folder(tmp_path: Path) -> None:
         ("graders", "polite: {type: code}", "config/graders.yaml:1:9: the grader has no method"),
         ("graders", "- polite", "config/graders.yaml:1:1: expected a mapping, found a list"),
         ("graders", "polite: [", "config/graders.yaml:1:10: not valid YAML"),
-        ("thresholds", "pass@1: 2", "config/thresholds.yaml:1:9: the least value is 2 (integer)"),
+        ("thresholds", "pass@1: 2", "config/thresholds.yaml:1:9: the lowest value is 2 (integer)"),
         (
             "thresholds",
             "preset: produktion",

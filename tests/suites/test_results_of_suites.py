@@ -52,7 +52,7 @@ def test_a_latest_that_is_not_ours_is_left_as_it_is(tmp_path: Path, what: str) -
     assert before == (os.readlink(latest) if latest.is_symlink() else latest.is_dir() or latest.read_bytes())
     assert [os.path.basename(path) for path in written] == ["run-143052.json", "run-143052.md"]
     assert why.startswith("BK120 ")
-    assert "latest is not ours" in why
+    assert "latest was not made by baselinekit" in why
 
 
 def test_f41_a_day_that_is_a_link_leads_no_report_out(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_f41_reports_stay_inside(root: Path, path: str) -> None:
 
 @pytest.mark.parametrize("path", ["../.github/workflows", "../.baselinekit/runs", "../.Baselinekit"])
 def test_reports_are_kept_out_of_what_others_keep_for_themselves(root: Path, path: str) -> None:
-    with pytest.raises(Refused, match=r"BK404 .* is no place for reports"):
+    with pytest.raises(Refused, match=r"BK404 .* is not a place for reports"):
         results_of(str(root), "evals/s.yaml", path)
 
 

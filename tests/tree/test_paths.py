@@ -94,13 +94,13 @@ def test_where_a_path_leads(text: str, places: list[str]) -> None:
         ("users[1", "cannot be read at character 6"),
         ("users[*]id", "cannot be read at character 9"),
         ('a"b"', "cannot be read at character 2"),
-        (r'a."\q"', "is no JSON text"),
+        (r'a."\q"', "is not a JSON string"),
         ("x" * 1025, "is longer than 1024 characters"),
         ("$..a..b", "more than one `..`"),
         ("$.users[?(@.name =~ 'A.*')]", "regular expression"),
-        ("$.users[", "is no JSONPath"),
-        ("$users", "is no JSONPath"),
-        ("$.users.`len`", "takes no functions"),
+        ("$.users[", "is not valid JSONPath"),
+        ("$users", "is not valid JSONPath"),
+        ("$.users.`len`", "cannot contain functions"),
     ],
 )
 def test_what_is_no_path(text: str, why: str) -> None:

@@ -167,7 +167,7 @@ def test_a_judge_says_whether_it_means_the_same(here: Console) -> None:
         (here.folder / "baselines/j.yaml").write_text(text.replace("0.8", "0.9"))
         failed = run(here, "compare", 1)
         assert (
-            "similarity 0.83, at least 0.9 is asked for (judge: missing: quite; 5 words in common)" in failed
+            "similarity 0.83, at least 0.9 is required (judge: missing: quite; 5 words in common)" in failed
         )
         config = here.folder / "baselinekit.yaml"
         config.write_text(config.read_text().replace("  judge:", "  juge:"))

@@ -120,7 +120,7 @@ def with_(part: tuple[str, Report], **more: Any) -> tuple[str, Report]:
         ({"shard": Shard(2, 3, 9)}, "is of another number of shards than 1.json: 3, not 2"),
         ({"shard": Shard(2, 2, 8)}, "is of another number of baselines than 1.json: 8, not 9"),
         ({"shard": Shard(1, 2, 9)}, "is shard 1/2, and so is 1.json"),
-        ({"shard": None}, "is no shard, and the others are"),
+        ({"shard": None}, "is not a shard, but the others are"),
         (
             {"coverage": Coverage({"tags": ["fast"]}, 3)},
             "is of another selection than 1.json: {'tags': ['fast']}",

@@ -202,5 +202,5 @@ def test_no_repository_is_told(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path / "checkout")
     checkout.write(FILES)
     (checkout.folder / ".git").rename(tmp_path / "elsewhere")
-    with pytest.raises(InvalidInput, match=r"BK540 .* is in no git repository"):
+    with pytest.raises(InvalidInput, match=r"BK540 .* is not in a git repository"):
         chosen(checkout)

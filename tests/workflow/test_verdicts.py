@@ -113,7 +113,7 @@ def test_each_difference_says_how_often() -> None:
 def test_noise_says_what_would_stand_for_it() -> None:
     found = combined([new(1), new(2)])
     assert found.notes == (
-        "id varies: id-<<any_integer>> would stand for what was seen (the text around it stays)",
+        "id varies: id-<<any_integer>> would cover what was seen (the text around it stays)",
     )
 
 
@@ -127,7 +127,7 @@ def test_what_is_undecided_brings_no_output_to_approve() -> None:
     ("results", "said"),
     [
         ([PASS, PASS], ""),
-        ([PASS, SAME], "flaky: 1 of 2 replays passed; with 95 % confidence 1% to 99% do"),
+        ([PASS, SAME], "flaky: 1 of 2 replays passed; with 95 % confidence, 1% to 99% pass"),
         ([SAME, SAME], "regression: none of 2 replays passed, and each failed in the same way"),
         (
             [new(1), new(2)],

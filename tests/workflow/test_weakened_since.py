@@ -103,7 +103,7 @@ def test_f57_the_configuration_is_looked_at_too(here: Checkout) -> None:
     found = told(beside(here))
     assert found["baselinekit.yaml"] == (
         "loosened",
-        ("baselines is another now", "placeholders is another now: order"),
+        ("baselines is now a different one", "placeholders is now a different one: order"),
     )
     assert {id for id, (change, _) in found.items() if change == "removed"} == {"a", "b", "large"}
 
@@ -175,7 +175,7 @@ def test_config_from_a_commit_without_one(here: Checkout) -> None:
     here.git("tag", "none")
     here.commit({"baselinekit.yaml": "base_url: http://evil.example\n"})
     assert here.project(config_from="none").base_url is None
-    with pytest.raises(InvalidInput, match=r"BK111 other.yaml: is not there at"):
+    with pytest.raises(InvalidInput, match=r"BK111 other.yaml: does not exist at"):
         here.project(config_from="none", config="other.yaml")
 
 
@@ -229,7 +229,7 @@ def test_another_request_file_is_another_question(here: Checkout, how: str) -> N
     ((id, (change, ways)),) = told(beside(here, "before")).items()
     assert (id, change) == ("asks", "loosened")
     assert len(ways) == 1
-    assert ways[0].endswith(": another question is asked: baselines/more.txt is another")
+    assert ways[0].endswith(": another request is sent: baselines/more.txt changed")
 
 
 def test_the_program_that_is_tested_may_change(here: Checkout) -> None:

@@ -166,11 +166,11 @@ def _recommended(report: Report) -> Iterator[str]:
         if result.outcome == "failed":
             yield _after_failure(result)
         elif result.outcome == "error":
-            yield f"{result.id}: could not be judged ({result.code}): mend that first, it says nothing yet"
+            yield f"{result.id}: could not be judged ({result.code}): fix that first, it has no result yet"
         elif result.outcome == "unscored":
-            yield f"{result.id}: {result.reason or 'undecided'}: it counts neither way until then"
+            yield f"{result.id}: {result.reason or 'undecided'}: it counts as neither until then"
         elif result.verdict == "flaky":
-            yield f"{result.id}: passed only when it was tried again: find out how often, with --attempts 10"
+            yield f"{result.id}: passed only when it was retried: find out how often, with --attempts 10"
     for metric in report.suite.metrics if report.suite else ():
         if metric.met is False and metric.value is None:
             yield f"{metric.name} is not available ({metric.why}): raise --attempts"
@@ -180,18 +180,18 @@ def _after_failure(result: Result) -> str:
     """By what the graders saw."""
     if result.verdict == "flaky":
         passed = sum(one.outcome == "passed" for one in result.case.attempts) if result.case else 0
-        return f"{result.id}: passes sometimes ({passed} of {result.attempts}): it is unstable, not lost"
+        return f"{result.id}: passes sometimes ({passed} of {result.attempts}): it is unstable, not broken"
     if result.differences:
         places = ", ".join(dict.fromkeys(render_path(spot.path) for spot in result.differences[:3]))
         if not select_renewable([result]):
-            return f"{result.id}: the answer is not what is expected at {places}"
+            return f"{result.id}: the answer is not as expected at {places}"
         take = refresh_command([result])
-        return f"{result.id}: the answer changed at {places}: look at it, or take it: {take}"
+        return f"{result.id}: the answer changed at {places}: check it, or accept it: {take}"
     failing = [grade for grade in grades_of(result) if grade.outcome == "failed" and grade.required]
     if failing and len({grade.kind for grade in grades_of(result)}) > 1:
         passing = [grade.grader for grade in grades_of(result) if grade.outcome == "passed"]
         if passing:
-            told = f"{failing[0].grader} failed it, and {', '.join(passing)} did not"
+            told = f"{failing[0].grader} failed it, but {', '.join(passing)} did not"
             return f"{result.id}: {told}: {failing[0].reason or 'look at both'}"
     attempt = telling(result)
     return f"{result.id}: {(attempt.reason if attempt else '') or 'failed'}"

@@ -36,7 +36,7 @@ def _lines(sheet: Sheet, place: str, style: Style) -> Iterator[str]:
     yield from _part("expected", shown.expected, style)
     if sheet.about:
         told = [f"{name}: {short(value)}" for name, value in sheet.about.items()]
-        yield from _part("where it comes from", "\n".join(told), style)
+        yield from _part("origin", "\n".join(told), style)
     yield from _part("said so far", "\n".join(sheet.said), style)
 
 
@@ -72,7 +72,7 @@ def format_question(sheet: Sheet, number: int, typed: str, said: str, style: Sty
     kind = sheet.item.method.rating_scale.type
     if kind == "ranking":
         ties = "  = ties it with the next" if sheet.item.method.rating_scale.tie_allowed else ""
-        lines.append(f"type the numbers, the best first{ties}")
+        lines.append(f"type the numbers, best first{ties}")
     else:
         choices = [f"{style.paint(key, 'bold')} {one_line(word)}".rstrip() for key, word in sheet.choices]
         lines += wrapped(choices, columns, "   ")
@@ -80,7 +80,7 @@ def format_question(sheet: Sheet, number: int, typed: str, said: str, style: Sty
         lines.append(style.paint(cut_line(said), "yellow"))
     keys = (
         ("n", "note"),
-        ("N", "note to the last"),
+        ("N", "note for the last"),
         ("s", "skip"),
         ("u", "undo"),
         ("v", "view again"),
@@ -94,7 +94,7 @@ def format_question(sheet: Sheet, number: int, typed: str, said: str, style: Sty
 def format_note(about: str, typed: str, style: Style) -> list[str]:
     """A note that is being typed, and to what."""
     keys = f"{style.paint('Enter', 'bold')} keep it  {style.paint('Esc', 'bold')} leave it"
-    head = f"note to {cut_line(about, 40)}: "
+    head = f"note for {cut_line(about, 40)}: "
     return ["", keys, log(head + one_line(typed)[-max(20, style.width - len(head) - 1) :])]
 
 

@@ -114,7 +114,7 @@ def _remark(folder: str, level: str, result: Result, block: Block | None) -> _Re
         return _Remark(level, in_repository(folder, result.file), result.line, title, text)
     lines = [line.text for line in block.lines]
     if select_renewable([result]):
-        lines.append(f"Right as it is now? {refresh_command([result])}")
+        lines.append(f"Is the new answer right? {refresh_command([result])}")
     title = f"{result.id}: {block.path}" + (f" {block.remark}" if block.remark else "")
     file, line = (block.file, block.line) if block.line else (result.file, result.line)
     return _Remark(level, in_repository(folder, file), line, title, "\n".join(lines))

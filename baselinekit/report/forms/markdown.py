@@ -84,11 +84,11 @@ def _page(report: Report, page: _Page) -> str:
         told += 1
     last = ""
     if told < len(notable):
-        last = f"\n*{len(notable) - told:,} more are not shown here: a comment has a limit.*\n"
+        last = f"\n*{len(notable) - told:,} more are not shown here, because a comment has a size limit.*\n"
     if failed := [result for result in notable if result.outcome == "failed"]:
         right = select_renewable(failed)
         last += f"\nTo see it: {', '.join(map(markdown_code, show_commands(failed)))}."
-        last += f" Right as it is now? {markdown_code(refresh_command(right))}\n" if right else "\n"
+        last += f" Is the new answer right? {markdown_code(refresh_command(right))}\n" if right else "\n"
     return page.close(last)
 
 

@@ -27,20 +27,20 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"failed": "error", "error": "error", "unscored": "warning"}
 
 _KINDS: dict[Kind, str] = {
-    "missing": "A part of the baseline is not in what came.",
-    "extra": "What came has a part that the baseline does not have.",
-    "value": "A value is not the one of the baseline.",
-    "type": "A value is of another type than in the baseline.",
-    "order": "Rows, or keys, stand in another order than in the baseline.",
+    "missing": "A part of the baseline is missing in the output.",
+    "extra": "The output has a part that the baseline does not have.",
+    "value": "A value differs from the baseline.",
+    "type": "A value has another type than in the baseline.",
+    "order": "Rows or keys are in another order than in the baseline.",
     "count": "An array has another length than in the baseline.",
-    "tolerance": "A number is outside the tolerance that the baseline gives it.",
-    "similarity": "A text is not similar enough to that of the baseline.",
+    "tolerance": "A number is outside its tolerance.",
+    "similarity": "A text is not similar enough to the baseline.",
 }
 
 
 _WEAKENED = {
-    "weakened/loosened": "A baseline lets more pass than at the commit that the run was set against.",
-    "weakened/removed": "A baseline of the commit that the run was set against is gone.",
+    "weakened/loosened": "A baseline accepts more than at the commit it was compared with.",
+    "weakened/removed": "A baseline of the commit it was compared with was removed.",
 }
 
 

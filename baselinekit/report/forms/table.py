@@ -38,7 +38,9 @@ def form_of(path: str, forms: Mapping[str, str] = FORMS) -> Form:
         ending = name[name.rindex(".") :] if "." in name else name
         hint = nearest(ending, endings) or "name it x.json, x.junit.xml, x.md or x.html"
         known = ", ".join(endings)
-        raise InvalidInput(Problem("BK503", f"the ending of {path!r} says no form of report ({known})", hint))
+        raise InvalidInput(
+            Problem("BK503", f"the ending of {path!r} is not that of a report ({known})", hint)
+        )
     form: Form = import_module(forms[chosen], "baselinekit.report").render
     return form
 

@@ -59,7 +59,7 @@ def _metrics(metrics: Sequence[Metric]) -> Iterator[Markup]:
     yield element("h2", "Metrics")
     rows = [_metric(metric) for metric in metrics]
     heads = ("metric", "view", "value", "95 % interval", "", "counted", "at least", "")
-    caption = "Per case: what each case comes to, on average. Pooled: all attempts in one heap."
+    caption = "Per case: the mean over the cases. Pooled: all attempts together."
     yield table(caption, heads, rows, "figures")
     for metric in metrics:
         if metric.value is None and metric.why:
@@ -87,7 +87,7 @@ def _metric(metric: Metric) -> list[Child]:
 
 def _groups(report: Report) -> Iterator[Markup]:
     found = evalreport.summary(report)
-    yield element("h2", "Where it stands")
+    yield element("h2", "Results by group")
     heads = ("", "cases", *(_WORDS.get(word, word) for word in _COLUMNS), "pass rate")
     rows: list[list[Child]] = []
     whole = {**found, "total": found["total_evals"]}
@@ -107,7 +107,7 @@ def _groups(report: Report) -> Iterator[Markup]:
         ]
         for name, counts in found["by_grader"].items()
     ]
-    by_grader = table("By grader", ("", "cases", "passed", "share passed by them"), graders, "figures")
+    by_grader = table("By grader", ("", "cases", "passed", "share that passed"), graders, "figures")
     yield element("div", by_category, by_grader if graders else None, class_="beside")
 
 

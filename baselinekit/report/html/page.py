@@ -146,7 +146,7 @@ def _tools(report: Report) -> Markup:
     )
     layout = element(
         "fieldset",
-        element("legend", "How differences are laid out"),
+        element("legend", "Layout of differences"),
         element(
             "label", element("input", type="radio", name="layout", id="unified", checked=True), " unified"
         ),
@@ -159,7 +159,7 @@ def _tools(report: Report) -> Markup:
 def _run(report: Report) -> Iterator[Markup]:
     facts = {"started": report.started, "took": format_duration(report.seconds), "command": report.command}
     if report.suite is not None:
-        suite = {"suite": report.suite.name, "version of the suite": report.suite.version}
+        suite = {"suite": report.suite.name, "suite version": report.suite.version}
         facts |= {name: text for name, text in suite.items() if text}
     facts |= {"tool": report.tool, "configuration": report.config or "none", "run": report.id}
     facts |= {short(name): short(value, 200) for name, value in sorted(report.environment.items())}

@@ -73,7 +73,9 @@ def inside(result: Result) -> Markup | None:
         _drift(result),
         [element("p", f"note: {cut_line(note)}", class_="dim") for note in result.notes[:_MOST_NOTES]],
         _explained(result),
-        element("p", "Right as it is now? ", element("code", refresh), class_="renew") if refresh else None,
+        element("p", "Is the new answer right? ", element("code", refresh), class_="renew")
+        if refresh
+        else None,
     )
 
 

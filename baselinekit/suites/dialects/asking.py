@@ -143,7 +143,7 @@ def _target(
     target: Execution = own or (where.target if usual else kind.execution(kind.name))
     if target.type == kind.name:
         return target, []
-    what = f"an input of `type: {asked.type}` cannot go to an execution of `type: {target.type}`"
+    what = f"an input of `type: {asked.type}` cannot be sent to an execution of `type: {target.type}`"
     return target, [Problem("BK715", what, f"`execution: {{{words}}}`", at=("type",))]
 
 

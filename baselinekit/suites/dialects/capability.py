@@ -75,7 +75,7 @@ def recognises(raw: dict[str, Json]) -> bool:
 def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
     if not isinstance(item.raw, dict):
         hint = "a case is a mapping with id, input, expected and grader"
-        return [Problem("BK710", f"no case, but a JSON {json_type(item.raw)}", hint, at=item.at)]
+        return [Problem("BK710", f"not a case but a JSON {json_type(item.raw)}", hint, at=item.at)]
     source = replace(document.source(item.at, item.raw), form="native")
     case, problems = read(item.raw, source, defaults)
     problems = problems or (wrong_paths(defaults.root, case) if case else [])
@@ -171,7 +171,7 @@ def _expected(raw: dict[str, Json]) -> tuple[Expected | None, Path, list[Problem
     expected, problems = check(Expected, stated)
     if isinstance(stated, dict) and "value" not in stated and not stated.get("alternatives"):
         problems.append(
-            Problem("BK104", "the key 'value' is missing", "say what would be right", at=("value",))
+            Problem("BK104", "the key 'value' is missing", "state what would be right", at=("value",))
         )
     return expected, at, below(problems, at)
 
@@ -186,7 +186,7 @@ def limits(timeout: Seconds | None, retries: int | None, names: Sequence[str] = 
     """What is wrong with a time limit and with a number of retries, under the names that they have."""
     problems = []
     if timeout is not None and not 0 < timeout <= _LONGEST:
-        what = "a time limit of nothing" if timeout <= 0 else "a time limit of more than a year"
+        what = "a time limit of zero" if timeout <= 0 else "a time limit of more than a year"
         problems.append(Problem("BK108", what, "a number of seconds above 0", at=(names[0],)))
     if retries is not None and not 0 <= retries <= _MOST_RETRIES:
         what = "fewer than 0 retries" if retries < 0 else f"more than {_MOST_RETRIES} retries"

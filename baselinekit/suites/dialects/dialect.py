@@ -72,12 +72,12 @@ BESIDE = ("baselines", "config", "fixtures", "results")
 cases name, and what runs have written."""
 
 _OTHERS: dict[str, tuple[str, str, str]] = {
-    "ref": ("nothing", "a reference", "a suite writes it so: $ref: ./cases.yaml"),
-    "eval_report": ("report", "the report of a run", "reports belong into results/"),
-    "format": ("report", "the result of a run", "results belong into results/"),
-    "evalcases": ("nothing", "an AgentV eval file", "it is not read as a suite"),
-    "cases": ("nothing", "an eva case file", "it is not read as a suite"),
-    "triggering": ("nothing", "an eva triggering file", "it is not read as a suite"),
+    "ref": ("nothing", "a reference", "in a suite, write: $ref: ./cases.yaml"),
+    "eval_report": ("report", "the report of a run", "reports belong in results/"),
+    "format": ("report", "the result of a run", "results belong in results/"),
+    "evalcases": ("nothing", "an AgentV eval file", "it cannot be read as a suite"),
+    "cases": ("nothing", "an eva case file", "it cannot be read as a suite"),
+    "triggering": ("nothing", "an eva triggering file", "it cannot be read as a suite"),
 }
 """What is no eval case, by a key that only it has: its form, what it looks like, and what to do."""
 
@@ -126,7 +126,7 @@ def _listed(
         here = (*at, number) if isinstance(value, list) else at
         if not isinstance(raw, dict):
             hint = "a case is a mapping with id, input, expected and grader"
-            yield _nothing(Problem("BK710", f"no case, but a JSON {json_type(raw)}", hint, at=here))
+            yield _nothing(Problem("BK710", f"not a case but a JSON {json_type(raw)}", hint, at=here))
         else:
             yield EvalItem(form, here, raw) if form else _item(raw, here, dialects)
 
@@ -138,8 +138,8 @@ def _item(raw: dict[str, Json], at: Path, dialects: Sequence[Dialect]) -> EvalIt
         what = "this looks like labels for a judge"
         hint = "move it into the folder config/ beside the cases, and name it there: calibration: config/…"
     elif raw.keys() <= {"grader", "graders"}:
-        what = "this is a grader alone"
-        hint = "put it into a case, beside id and input, or give it a name in config/graders.yaml"
+        what = "this is only a grader"
+        hint = "put it in a case, beside id and input, or give it a name in config/graders.yaml"
     else:
         known = next((d for d in reversed(dialects) if d.recognises and d.recognises(raw)), None)
         if known is not None:
@@ -149,7 +149,7 @@ def _item(raw: dict[str, Json], at: Path, dialects: Sequence[Dialect]) -> EvalIt
         what, hint = f"this looks like {words}", todo
     if not what:
         what, hint = _unlike(raw, [one.wrapper for one in dialects if one.wrapper])
-    return EvalItem(form, at, None, Problem("BK710", f"no case: {what}", hint, at=at))
+    return EvalItem(form, at, None, Problem("BK710", f"not a case: {what}", hint, at=at))
 
 
 def _unlike(raw: dict[str, Json], wrappers: Sequence[str]) -> tuple[str, str]:
@@ -216,7 +216,7 @@ class Loading:
             self.problems += place_problems(body, file, wrong)
         if empty:
             hint = "write a case into it, or remove it"
-            self.problems.append(Problem("BK710", "no case: the file is empty", hint, Place(file, 1, 1)))
+            self.problems.append(Problem("BK710", "not a case: the file is empty", hint, Place(file, 1, 1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +239,7 @@ class EvalDocument:
     def no_suite(self, item: EvalItem) -> Problem | None:
         if item.form in ("suite", "gate") or item.problem is not None:
             return None
-        what = "no suite: it holds cases without `eval_suite:`"
+        what = "not a suite: it contains cases without `eval_suite:`"
         return Problem("BK710", what, f"run it as it is: baselinekit run {self.file}", at=item.at)
 
     def item(self, item: EvalItem, defaults: Defaults) -> list[Problem]:

@@ -14,7 +14,9 @@ from baselinekit.schema.places import below
 from baselinekit.schema.validate import check
 
 OF_CALLS = ("test_cases", "function_name")
-TWICE = Problem("BK714", "test cases stand here and in what is expected", "keep one of the two lists")
+TWICE = Problem(
+    "BK714", "test cases are stated both here and in the expected value", "keep one of the two lists"
+)
 _AS_CALLS_SAY = {"input": "args", "output": "expected"}
 
 
@@ -74,7 +76,7 @@ def derived(given: Given, stated: bool) -> tuple[list[Grader], list[Problem]]:
         method, wrong = function_output({}, given)
         if method is None:
             hint = "add it beside `test_cases`, or to the grader's config"
-            wrong = [Problem("BK714", "nothing says which function is called", hint, at=("value",))]
+            wrong = [Problem("BK714", "it is not stated which function is called", hint, at=("value",))]
             return [], below(wrong, given.at)
         return [Grader("function_output", "code", method, at=given.at)], []
     if expected.type == "semantic":
@@ -92,7 +94,7 @@ def _listed(given: Given, expected: Expected, stated: bool) -> tuple[list[Grader
     if isinstance(expected.value, str):
         if stated:
             return [], []
-        what = "nobody is asked whether the meaning is the same"
+        what = "nothing checks whether the meaning is the same"
         hint = "add a model or human grader, or `value: {must_include: [...]}`"
         return [], [Problem("BK711", what, hint, at=at)]
     listed: list[MustInclude] = []
@@ -144,7 +146,7 @@ def calls_of(given: Given) -> tuple[list[Call], list[Problem]]:
         renamed = {_AS_CALLS_SAY.get(key, key): value for key, value in raw.items()}
         call, wrong = check(Call, renamed)
         if len(renamed) < len(raw):
-            wrong = [Problem("BK714", "the same is said twice", "`input` and `output` are enough", at=())]
+            wrong = [Problem("BK714", "the same is stated twice", "`input` and `output` are enough", at=())]
         problems += below([_as_stated(one, raw) for one in wrong], ("test_cases", number))
         calls += [call] if call else []
     if program and not program.test_cases:

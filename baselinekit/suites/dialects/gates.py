@@ -89,7 +89,7 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
         return []
     words = "an eval trigger" if TRIGGER in item.raw else "a phase of a plan"
     hint = f"give it to the gate: baselinekit gate {shlex.quote(document.file)}"
-    return [Problem("BK710", f"no case: this looks like {words}", hint, at=item.at)]
+    return [Problem("BK710", f"not a case: this looks like {words}", hint, at=item.at)]
 
 
 def load_gates(file: str, root: str) -> list[Gate]:
@@ -165,7 +165,7 @@ def _wrong_step(config: StepConfig) -> list[Problem]:
             problems.append(_unknown(name, ("metrics", number)))
     if not config.thresholds and config.required_pass_rate is None:
         hint = "state `required_pass_rate: 0.9`, or `thresholds: {pass@1: 0.9}`"
-        problems.append(Problem("BK731", "a gate that asks for nothing lets everything through", hint, at=()))
+        problems.append(Problem("BK731", "a gate without requirements lets everything through", hint, at=()))
     return problems
 
 
@@ -176,7 +176,7 @@ def _trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Problem]
     problems = below(_wrong_least(stated.thresholds), ())
     if not stated.thresholds:
         hint = "state what has to be reached: `thresholds: {pass_at_1: 0.85}`"
-        problems.append(Problem("BK731", "a gate that asks for nothing lets everything through", hint, at=()))
+        problems.append(Problem("BK731", "a gate without requirements lets everything through", hint, at=()))
     path = stated.on_failure.report_path
     if path is not None:
         problems += _wrong_path(path, root)
@@ -217,7 +217,7 @@ def _suite(name: str, file: str, root: str) -> tuple[str, list[Problem]]:
                 return name, [replace(problem, place=None, at=())]
         else:
             return path, []
-    hint = f"it is looked for at {', then at '.join(looked)}" if looked else "write the path of a suite"
+    hint = f"it was looked for at {', then at '.join(looked)}" if looked else "write the path of a suite"
     return name, [Problem("BK716", f"there is no suite {name!r}", hint, at=())]
 
 
@@ -250,8 +250,8 @@ def _wrong_path(path: str, root: str) -> list[Problem]:
     except BaselinekitError as error:
         return [replace(problem, place=None, at=at) for problem in error.problems]
     if is_no_place(inside) or not inside.endswith(ENDINGS):
-        hint = f"a report ends in {', '.join(ENDINGS)}, such as eval-results/phase-{SLOT}.md"
-        return [Problem("BK730", f"{path} is no place for a report", hint, at=at)]
+        hint = f"a report must end in {', '.join(ENDINGS)}, such as eval-results/phase-{SLOT}.md"
+        return [Problem("BK730", f"{path} is not a place for a report", hint, at=at)]
     return []
 
 

@@ -58,7 +58,7 @@ def read_all(stated: Sequence[tuple[Json, Path]], given: Given) -> tuple[tuple[G
     derived, wrong = derived_from(given, bool(stated))
     problems += wrong
     if not problems and not derived and not graders:
-        what = "nothing says what would be right"
+        what = "it is not stated what would be right"
         problems.append(Problem("BK711", what, "add `grader`, or `expected: {type: exact, value: …}`", at=()))
     return _each_with_its_name([*derived, *graders]), problems
 
@@ -99,7 +99,7 @@ def _in_its_place(raw: Json, given: Given) -> tuple[Json, list[Problem]]:
     problems = [
         Problem(
             "BK103",
-            f"{key!r} stands beside the grader's config",
+            f"{key!r} is beside the grader's config",
             f"move it in there: config: {{{key}: …}}",
             at=(key,),
         )
@@ -188,7 +188,9 @@ def _with_labels(config: dict[str, Json]) -> tuple[Method | None, list[Problem]]
     if not isinstance(scale, dict) or not isinstance(labels, dict):
         return check(HumanRating, config)
     problems = [
-        Problem("BK105", f"the label {key!r} belongs to no number", "such as 1: Poor", at=("labels", key))
+        Problem(
+            "BK105", f"the label {key!r} does not belong to a number", "such as 1: Poor", at=("labels", key)
+        )
         for key in labels
         if not _NUMBER.fullmatch(key)
     ]

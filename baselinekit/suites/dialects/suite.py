@@ -161,7 +161,7 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
 def _read_entry(at: Path, raw: Json, document: EvalDocument, defaults: Defaults) -> list[Problem]:
     """One of the `evals:`: a reference, or a case in place."""
     if isinstance(raw, str):
-        return [Problem("BK716", f"{raw!r} is no reference", f"write $ref: {raw}", at=at)]
+        return [Problem("BK716", f"{raw!r} is not a reference", f"write $ref: {raw}", at=at)]
     if isinstance(raw, dict) and REF in raw:
         return below(_follow(raw, document, defaults), at)
     problems: list[Problem] = []
@@ -212,7 +212,7 @@ def _paths(name: str, document: EvalDocument) -> list[str]:
         raise InvalidInput(Problem("BK716", f"there is no file {path}", hint))
     if path in loading.open:
         way = " -> ".join([*loading.open[loading.open.index(path) :], path])
-        hint = "take this reference out"
+        hint = "remove this reference"
         raise InvalidInput(Problem("BK716", f"the suite leads back to itself: {way}", hint))
     _refuse_twice([path], loading)
     return [path]
@@ -222,8 +222,8 @@ def _refuse_twice(paths: Sequence[str], loading: Loading) -> None:
     for path in paths:
         top, by = loading.referred.get(path, ("", ""))
         if top == loading.open[0]:
-            what = f"{path} is referred to twice, by {by} already"
-            raise InvalidInput(Problem("BK716", what, "take one of the two references out"))
+            what = f"{path} is referred to twice, already by {by}"
+            raise InvalidInput(Problem("BK716", what, "remove one of the two references"))
 
 
 def defaults_for(file: str, loading: Loading, defaults: Defaults) -> Defaults:

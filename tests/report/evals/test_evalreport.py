@@ -93,7 +93,7 @@ def test_recommendations_follow_from_what_happened_and_name_it() -> None:
         case("odd", "failed", verdict="flaky", attempts=tried),
         case("lucky", "passed", verdict="flaky"),
         case("broken", "error", code="BK640"),
-        case("waits", "unscored", reason="nobody has rated it yet"),
+        case("waits", "unscored", reason="it has no rating yet"),
         metrics=(Metric("pass@3", None, threshold=0.9, why="too few"),),
     )
     told = document(run)["recommendations"]

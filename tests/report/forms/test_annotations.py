@@ -45,7 +45,7 @@ def test_a_difference_is_annotated_at_the_line_of_the_expected_value() -> None:
         (
             "error",
             {"file": FILE, "line": "14", "title": "users: body.a outside its tolerance"},
-            "- 1\n+ 9\n(rule tolerance.a)\nRight as it is now? baselinekit refresh users",
+            "- 1\n+ 9\n(rule tolerance.a)\nIs the new answer right? baselinekit refresh users",
         )
     ]
 
@@ -149,12 +149,12 @@ def test_a_long_text_is_cut() -> None:
 
 def test_f31_what_is_wrong_with_files_is_told_at_its_place() -> None:
     problems = [
-        Problem("BK102", "the key a\n::error::is there twice", "remove, one", Place("a:b,c.yaml", 7, 3))
+        Problem("BK102", "the key a\n::error::is occurs twice", "remove, one", Place("a:b,c.yaml", 7, 3))
     ]
     problems += [Problem("BK509", "without a place")]
     assert complaints(problems, "sub") == (
         "::error file=sub/a%3Ab%2Cc.yaml,line=7,title=BK102"
-        "::the key a%0A\\::error::is there twice: remove, one\n"
+        "::the key a%0A\\::error::is occurs twice: remove, one\n"
     )
     many = [Problem("BK102", "what", "mend", Place("a.yaml", line)) for line in range(1, 15)]
     *ten, notice = complaints(many, "").splitlines()

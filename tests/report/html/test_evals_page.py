@@ -50,7 +50,7 @@ def rows_of(run: Report) -> list[list[str]]:
         "Gone: long-gone",
         "--across model",
         "other: its labels have changed since it was measured (x.yaml): baselinekit calibrate",
-        "broken: could not be judged (BK640): mend that first, it says nothing yet",
+        "broken: could not be judged (BK640): fix that first, it has no result yet",
         "2 of 3 attempts passed",
         "replayed 2 more times",
         "flaky · capability",
@@ -108,10 +108,10 @@ def test_texts_of_several_lines_become_a_diff_where_they_share_lines() -> None:
 
 def test_only_what_has_a_baseline_can_be_taken_for_right() -> None:
     text = page_of(a_run()).text
-    assert text.count("Right as it is now?") == 1
-    assert f"Right as it is now? baselinekit refresh {FILE}" in text
+    assert text.count("Is the new answer right?") == 1
+    assert f"Is the new answer right? baselinekit refresh {FILE}" in text
     comment = render_report(a_run(), "x.md")
-    assert f"Right as it is now? `baselinekit refresh {FILE}`" in comment
+    assert f"Is the new answer right? `baselinekit refresh {FILE}`" in comment
     assert "To see it: `baselinekit run " in comment
     alone = render_report(report(case("a b", "failed")), "x.md")
     assert "'a b'" in alone
@@ -129,7 +129,7 @@ def test_what_there_is_too_much_of_folds_and_is_counted() -> None:
 
 def test_of_what_is_not_known_there_is_no_section() -> None:
     text = page_of(report(Result("a", FILE, 1, "http", "passed"))).text
-    assert not [word for word in ("Metrics", "Where it stands", "Judges", "Compared") if word in text]
+    assert not [word for word in ("Metrics", "Results by group", "Judges", "Compared") if word in text]
     assert "Recommendations" not in page_of(report(case("a", "passed"))).text
 
 
