@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from baselinekit.documents import yamlwrite
-from baselinekit.documents.layout import LONGEST_FLOW, Layout, Unplannable
+from baselinekit.documents.layout import LONGEST_FLOW, Layout, Unplannable, above_comments
 from baselinekit.documents.marks import MAPPING, SCALAR, SEQUENCE, MarkedNode
+from baselinekit.documents.text import line_end, line_start
 from baselinekit.documents.yamllines import scalar
 from baselinekit.model.values import Json
 
@@ -67,7 +68,6 @@ def _on_one_line(node: MarkedNode, value: Json) -> str | None:
 
 _DASH = re.compile(r"(?:\s|#[^\r\n]*)*-")
 _PROPERTIES = re.compile(r"(?:[&!]\S*[ \t]*)*")
-_LINE_END = re.compile(r"\r\n?|\n|\Z")
 _BLANK_LINES = re.compile(r"(?:[ \t]*(?:\r\n?|\n))*")
 _DEEPER = re.compile(r"( *)#[^\r\n]*(?:\r\n?|\n|\Z)")
 
@@ -88,7 +88,7 @@ def lines_of(body: str, node: MarkedNode, values: Sequence[Json]) -> list[Lines]
     for child, value in zip(node.children.values(), values, strict=True):
         at = child.key if node.kind != SEQUENCE else _dash(body, node, end)
         start = line_start(body, at)
-        top = at if body[start:at].strip() else _above_comments(body, start, at - start, max(end, 0))
+        top = at if body[start:at].strip() else above_comments(body, start, at - start, max(end, 0))
         if (top == at != start and entries) or body[start:at].rstrip().endswith("?"):
             raise Unplannable
         end = _bottom(body, child, value, at - line_start(body, at))
@@ -97,34 +97,11 @@ def lines_of(body: str, node: MarkedNode, values: Sequence[Json]) -> list[Lines]
     return entries
 
 
-def line_start(body: str, index: int) -> int:
-    start = body.rfind("\n", 0, index) + 1
-    return max(start, body.rfind("\r", start, index) + 1)
-
-
-def after_line(body: str, index: int) -> int:
-    """Behind the end of the line."""
-    match = _LINE_END.search(body, index)
-    return match.end() if match else len(body)
-
-
 def _dash(body: str, node: MarkedNode, end: int) -> int:
     match = _DASH.match(body, _behind(_PROPERTIES, body, node.start) if end < 0 else end)
     if match is None:
         raise Unplannable
     return match.end() - 1
-
-
-def _above_comments(body: str, start: int, column: int, lowest: int) -> int:
-    """Where the comments begin that stand right above a line, in its column. What reaches the head of the
-    file is about the file."""
-    top = start
-    while top > lowest:
-        above = line_start(body, top - (2 if body[:top].endswith("\r\n") else 1))
-        if above < lowest or not body.startswith(" " * column + "#", above):
-            return top
-        top = above
-    return start if top == 0 else top
 
 
 def _bottom(body: str, node: MarkedNode, value: Json, column: int) -> int:
@@ -135,7 +112,7 @@ def _bottom(body: str, node: MarkedNode, value: Json, column: int) -> int:
         if _keeps_line_ends(value):
             return end
         end = node.start + len(body[node.start : end].rstrip())
-    end = after_line(body, end)
+    end = line_end(body, end)[1]
     while match := _DEEPER.match(body, _behind(_BLANK_LINES, body, end)):
         if len(match[1]) <= column:
             break

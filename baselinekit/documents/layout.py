@@ -8,7 +8,7 @@ from typing import NamedTuple
 from baselinekit.documents import jsonfile, yamlwrite
 from baselinekit.documents.languages import Language
 from baselinekit.documents.marks import MAPPING, SCALAR, SEQUENCE, MarkedNode
-from baselinekit.documents.text import newline
+from baselinekit.documents.text import line_end, line_start, newline
 from baselinekit.model.values import Json
 
 # Text of several lines below a `|` or a `>`: the new text has the indentation and the line length of the old.
@@ -80,7 +80,6 @@ _STEP = re.compile(r"^( *(?:- )*)[^\s#-][^\n]*:[ \t]*\r?\n( +)[^\s#-]", re.MULTI
 _LIST = re.compile(r"^( *(?:- )*)[^\s#-][^\n]*:[ \t]*\r?\n( *)- ", re.MULTILINE)
 _JSON_STEP = re.compile(r"^[\[{][ \t]*\r?\n([ \t]+)", re.MULTILINE)
 _ANCHOR = re.compile(r"&\S+[ \t]*")
-_LINE_END = re.compile(r"[\r\n]|\Z")
 _KEY = re.compile(r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\r\n]*?)[ \t]*:(?=\s|$)""")
 _DASH = re.compile(r"[ -]*-(?= |$)")
 _AFTER_COLON = re.compile(r'":([ \t]*)')
@@ -222,7 +221,7 @@ class Layout:
         lead = _KEY.match(self.body, node.key) if node.key >= 0 else None
         end = lead.end() if lead else self._behind_dash(node.start)
         between = self.body[end : node.start]
-        line = _LINE_END.split(between, maxsplit=1)[0] if "#" in between else ""
+        line = between[: line_end(between, 0)[0]] if "#" in between else ""
         comment = line.rstrip() if "#" in line else ""
         return Splice(end, self._line_end(self._end(node)), f" {text}{comment}")
 
@@ -245,7 +244,8 @@ class Layout:
         indent = " " * column
         text = self.newline.join(yamlwrite.block(entries, column, style=self.style))
         if at is not None:
-            at = self._above_comments(at, column)
+            if not self.body[at - column : at].strip():  # the comment of the key stays with it
+                at = above_comments(self.body, at - column, column, 0) + column
             return Splice(at, at, f"{text}{self.newline}{indent}")
         end = node.content_end
         if self.plainly and self._keeps_line_ends(node):
@@ -288,26 +288,11 @@ class Layout:
         step = _JSON_STEP.search(self.body)
         return jsonfile.pretty(value, step[1] if step else "  ", indent, self.newline)
 
-    def _above_comments(self, at: int, column: int) -> int:
-        """The key's comment stays with it: what is inserted before the key goes above the comment."""
-        start = at - column
-        if self.body[start:at].strip():
-            return at
-        while start:
-            above = self.body.rfind("\n", 0, start - 1) + 1
-            line = self.body[above:start]
-            if not line.startswith(" " * column + "#"):
-                return start + column
-            start = above
-        return at
-
     def _column(self, index: int) -> int:
-        start = self.body.rfind("\n", 0, index) + 1
-        return index - max(start, self.body.rfind("\r", start, index) + 1)
+        return index - line_start(self.body, index)
 
     def _line_end(self, index: int) -> int:
-        match = _LINE_END.search(self.body, index)
-        return match.start() if match else len(self.body)
+        return line_end(self.body, index)[0]
 
     @cached_property
     def style(self) -> yamlwrite.YamlStyle:
@@ -325,3 +310,15 @@ def without_anchor(body: str, start: int) -> Splice:
     if body[end : end + 1] in ("\r", "\n"):
         start = len(body[:start].rstrip(" \t"))
     return Splice(start, end, "")
+
+
+def above_comments(body: str, start: int, column: int, lowest: int) -> int:
+    """Where the comments begin that stand right above a line, in its column. What reaches the head of the
+    file is about the file."""
+    top = start
+    while top > lowest:
+        above = line_start(body, top - (2 if body[:top].endswith("\r\n") else 1))
+        if above < lowest or not body.startswith(" " * column + "#", above):
+            return top
+        top = above
+    return start if top == 0 else top

@@ -1,7 +1,7 @@
 """YAML to values by libyaml: one pass over its events, YAML 1.2 core types, with every guard on the way.
 
-Values are built while the events arrive, so a file that is nested too deeply or that
-expands without end is refused before it costs anything. `events` gives the same pass with marks."""
+Values are built while the events arrive, so a file that is nested too deeply or that expands without end is
+refused before it costs anything. `events` gives the same pass with marks."""
 
 import re
 from collections.abc import Callable, Iterator

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from baselinekit.documents import entries as flows
-from baselinekit.documents.entries import Lines, block_entry, flow_entry, line_start, lines_of
+from baselinekit.documents.entries import Lines, block_entry, flow_entry, lines_of
 from baselinekit.documents.languages import Language
 from baselinekit.documents.layout import Layout, Splice, Unplannable
 from baselinekit.documents.marks import MAPPING, SEQUENCE, MarkedNode, mark
 from baselinekit.documents.splice import Shared, apply, parted, shared, spliced
+from baselinekit.documents.text import line_start
 from baselinekit.errors import BaselinekitError, NotRecorded, Problem
 from baselinekit.model.comparison import Edit
 from baselinekit.model.values import Json, Path

@@ -8,6 +8,7 @@ from baselinekit.model.values import Json
 
 BOM = "\ufeff"
 
+_LINE_END = re.compile(r"\r\n?|\n|\Z")
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
 
 
@@ -46,6 +47,17 @@ def newline(body: str) -> str:
     if "\r\n" in body:
         return "\r\n"
     return "\r" if "\r" in body and "\n" not in body else "\n"
+
+
+def line_start(body: str, index: int) -> int:
+    start = body.rfind("\n", 0, index) + 1
+    return max(start, body.rfind("\r", start, index) + 1)
+
+
+def line_end(body: str, index: int) -> tuple[int, int]:
+    """Where the line ends that a place is on, and where the next one begins."""
+    match = _LINE_END.search(body, index)
+    return match.span() if match else (len(body), len(body))
 
 
 def characters(value: Json) -> int:
