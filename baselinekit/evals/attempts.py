@@ -26,8 +26,7 @@ from baselinekit.variables import MASK, Redactor, Secret
 from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.judging import observe, settled
 
-# The time of one attempt: whatever it asks, a flow of requests, a judge, a sandbox, shares the limit of
-# its case.
+# All that an attempt asks (a flow of requests, a judge, a sandbox) shares the time limit of its case.
 
 
 T = TypeVar("T")
@@ -93,9 +92,6 @@ class _Asked:
         self.models.check(name)
 
 
-# One attempt at an eval case: one observation, and what each grader makes of it.
-
-
 _WAITS = (0.25, 0.5)
 """Before an observation is asked for again, because there was nobody to ask."""
 
@@ -109,21 +105,17 @@ _TURNS = 1_000
 _LONGEST_OUTPUT = 20_000
 
 
-def _no_sandbox(method: FunctionOutput, code: str, execute: Execute) -> Ran:
-    return Ran((), flaw="there is no sandbox to run the program in")
-
-
-def _nobody_rated(case: Case, grader: Grader, observation: Observation) -> Grade:
-    return grader.graded("unscored", None, "it has no rating yet", verdict="pending")
-
-
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What only evals need of the world: a place to run a program in, which is started by the door that it is
-    given, and what people have said. `check` refuses beforehand what may not be run."""
+    """What only evals need of the world: a place to run a program in, started by the client that it is given,
+    and what people have said. `check` refuses beforehand what may not be run."""
 
-    run: Callable[[FunctionOutput, str, Execute], Ran] = _no_sandbox
-    rated: Callable[[Case, Grader, Observation], Grade] = _nobody_rated
+    run: Callable[[FunctionOutput, str, Execute], Ran] = lambda method, code, execute: Ran(
+        (), flaw="there is no sandbox to run the program in"
+    )
+    rated: Callable[[Case, Grader, Observation], Grade] = lambda case, grader, observation: grader.graded(
+        "unscored", None, "it has no rating yet", verdict="pending"
+    )
     check: Callable[[FunctionOutput], None] = lambda method: None
 
 
@@ -181,7 +173,10 @@ class Examiner:
         time = TimeLeft(case.timeout, self.seconds, began)
         setting = project.setting(os.path.dirname(case.source.file), time.within(self.here.clients))
         setting = replace(setting, turn=number - 1, asker=case.id, ceilings=setting.ceilings.of_a_case())
-        observation, again = self._observed(_within(case.recipe, case.timeout), setting)
+        recipe = case.recipe
+        if case.timeout is not None:  # the time of its case, where it has no shorter one of its own
+            recipe = kind_of(recipe).within(recipe, case.timeout)
+        observation, again = self._observed(recipe, setting)
         time.left()
         found: list[Comparison] = []
         bench, shown = _Bench(setting), _as_asked(case, setting)
@@ -294,11 +289,6 @@ def _as_asked(case: Case, setting: Setting) -> Case:
         return replace(case, recipe=replace(case.recipe, input=scope.expand(case.recipe.input)))
     except BaselinekitError:  # a name that a flow fills in on its way
         return case
-
-
-def _within(recipe: Recipe, limit: Seconds | None) -> Recipe:
-    """The recipe with the time of its case, where it has no shorter one of its own."""
-    return recipe if limit is None else kind_of(recipe).within(recipe, limit)
 
 
 def _without_output(

@@ -29,9 +29,6 @@ from baselinekit.suites.settings import resolve_named
 from baselinekit.texts import many
 from baselinekit.workflow.environment import CaptureEnvironment
 
-# Everything that can be wrong with eval cases is said before the first of them is run.
-
-
 _NOT_GIVEN = re.compile(r"\{\{([^{}]+)\}\}(?=, which is not an input)")
 _ANYTHING = Recipe(None, SkillExecution("skill", "part"))
 """What gives a part of an output, which has no parts of its own."""
@@ -224,8 +221,7 @@ def _schema(case: Case, path: str, root: str) -> Json:
     return documents[0]
 
 
-# A threshold that cannot be met is an error before anything is asked: nobody pays for a run whose end is
-# known.
+# Thresholds that no run can meet: nobody pays for a run whose end is known.
 
 
 def check_reachable(

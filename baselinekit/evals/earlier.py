@@ -4,7 +4,7 @@ A difference that chance explains is none that anybody has seen: it is called in
 "no regression". Where no chance takes part, one attempt tells."""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.kinds.table import KINDS
@@ -175,10 +175,11 @@ def _metrics(pairs: Sequence[Pair]) -> tuple[MetricChange, ...]:
     if not pairs:
         return ()
     most = min(len(_decided(result)) for pair in pairs for result in pair)
-    rules: list[tuple[str, int, bool]] = [("pass@1", 1, True)]
+    rules: list[tuple[str, int, Callable[[list[bool]], bool]]] = [("pass@1", 1, all)]
     if most > 1:
-        rules += [(f"pass@{most}", most, False), (f"pass^{most}", most, True)]
-    seen = [[[_holds(result, k, every) for result in pair] for pair in pairs] for _, k, every in rules]
+        rules += [(f"pass@{most}", most, any), (f"pass^{most}", most, all)]
+    passed = [[[one.outcome == "passed" for one in _decided(result)] for result in pair] for pair in pairs]
+    seen = [[[rule(case[:k]) for case in pair] for pair in passed] for _, k, rule in rules]
     split = [(sum(b and not n for b, n in one), sum(n and not b for b, n in one)) for one in seen]
     chances = [mcnemar_exact(lost, won) for lost, won in split]
     return tuple(
@@ -197,11 +198,6 @@ def _metrics(pairs: Sequence[Pair]) -> tuple[MetricChange, ...]:
             rules, seen, split, chances, holm(chances), strict=True
         )
     )
-
-
-def _holds(result: Result, k: int, every: bool) -> bool:
-    """Of the first so many attempts: whether all of them passed, or any."""
-    return (all if every else any)(attempt.outcome == "passed" for attempt in _decided(result)[:k])
 
 
 def _verdict(lost: int, won: int, chance: float) -> Verdict:

@@ -18,9 +18,6 @@ from baselinekit.suites import results, settings
 from baselinekit.workflow.history import with_trends
 from baselinekit.workflow.project import Project
 
-# A result file in which cases wait for people, finished with what they have said since. Nothing is run.
-
-
 _CUT_SHORT = "BK613"
 """The attempt is an error whatever its graders say: the answer was cut short."""
 

@@ -24,8 +24,7 @@ from baselinekit.workflow.environment import CaptureEnvironment, drift_of
 from baselinekit.workflow.pending import seen_of
 from baselinekit.workflow.project import Project
 
-# What of an attempt goes into the journal of a run, so that a later run can tell of it as its own.
-
+# What of an attempt goes into the journal of a run, from which a later run takes it as its own.
 
 Key = tuple[str, int]
 """A case by its id, and the number of the attempt."""
@@ -136,8 +135,7 @@ class PlanJournals:
             memory.forget()
 
 
-# The work on one case: attempts until one passes or no more are allowed, each written down when it is
-# made.
+# The work on one case: attempts until one passes or no more are allowed, each in the journal at once.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""What waits for people: put into the queue by a run, rated by anybody, picked up by the next run."""
+"""What waits for people: put into the queue by a run, rated by anybody, picked up by the next run.
+
+A run never waits: its case is unscored until enough people have rated it, and its result file can be finished
+later without asking anybody else again."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -20,11 +23,6 @@ from baselinekit.suites.ratings import Ratings
 from baselinekit.texts import already_masked, clipped
 from baselinekit.variables import Redactor
 from baselinekit.workflow.project import Project
-
-# What waits for people: put into the queue by a run, rated by anybody, picked up by the next run. A run
-# never waits. Its case is unscored until enough people have said something; a result file can be
-# finished later without asking anybody else again.
-
 
 _LONGEST_NAME = 100
 _LONGEST_NOTE = 10_000

@@ -20,7 +20,6 @@ from baselinekit.grade import graders
 from baselinekit.grade.by_model import ModelJudge, describe_criteria
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
-from baselinekit.model.graders import Grader
 from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.replay.settings import Clients
 from baselinekit.store.gitfiles import head
@@ -33,9 +32,6 @@ from baselinekit.workflow.loading import with_lines
 from baselinekit.workflow.pool import AtOnce, ThreadPool
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.recording import Recorder
-
-# run: every eval case attempted, graded, and counted.
-
 
 _JOBS = 8
 _COMPACT = str.maketrans({"-": "", ":": "", "Z": "", "T": "-"})
@@ -82,7 +78,8 @@ def run(
     started, began = context.clock.timestamp(), context.clock.seconds()
     thresholds = {**suite.thresholds, **policy.thresholds}
     check_reachable(suite, policy.thresholds, policy.attempts, project.root)
-    jobs = _jobs(suite, policy)
+    # a suite that is not to run in parallel is not, whatever the operator says: its cases would meet
+    jobs = (policy.jobs or suite.config.max_workers or _JOBS) if suite.config.parallel_execution else 1
     at_once = AtOnce(context.clients, jobs)
     here = CaptureEnvironment(project, at_once.clients)
     chosen = choose(suite.cases, wanted)
@@ -135,13 +132,6 @@ def _why_not(context: RunContext, overtime: bool) -> str:
     if overtime:
         return "not run: the time limit of the suite was reached"
     return "interrupted" if context.stop.is_set() else "not run: an earlier case did not pass (-x)"
-
-
-def _jobs(suite: Suite, policy: RunPolicy) -> int:
-    """A suite that is not to run in parallel is not, whatever the operator says: its cases would meet."""
-    if not suite.config.parallel_execution:
-        return 1
-    return policy.jobs or suite.config.max_workers or _JOBS
 
 
 def _plan(prepared: Sequence[Prepared], suite: Suite, policy: RunPolicy, jobs: int) -> _Plan:
@@ -311,7 +301,8 @@ def plan_cases(
     for case, (place,) in zip(chosen, places, strict=True):
         made = 0 if case.skip is not None else attempts
         by_model = kind_of(case.recipe).asks_model(case.recipe, project.config.skills)
-        each = int(by_model) + sum(map(_questions, case.graders))
+        asked = filter(None, map(graders.asks, case.graders))
+        each = int(by_model) + sum(questions for _, questions in asked)
         criteria = {
             grader.name: describe_criteria(grader.method)
             for grader in case.graders
@@ -319,9 +310,3 @@ def plan_cases(
         }
         found.append(Planned(case, f"{place.file}:{place.line}", made, made * each, criteria))
     return found
-
-
-def _questions(grader: Grader) -> int:
-    """How often a judge is asked about one output."""
-    asked = graders.asks(grader)
-    return asked[1] if asked else 0

@@ -16,9 +16,6 @@ from baselinekit.workflow.loading import from_root
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import expression
 
-# Which eval cases a run is about: by kind or category, by tag, by words; and by which graders.
-
-
 _MOST_NAMED = 10
 
 

@@ -12,8 +12,7 @@ from baselinekit.secrets.shapes import is_secret_header
 from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.paths import value_at
 
-# The JSON Schema of a baseline file: what editors complete and check with, and where we look up which
-# keys a mapping may have.
+# Which keys a mapping may have is looked up in the JSON Schema of its class.
 
 
 def keys_at(schema: dict[str, Any], loc: Path) -> list[str]:
@@ -46,8 +45,8 @@ def _resolved(node: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
         node = choices[0]
 
 
-# What pydantic complains of, in our own words: where, what was expected, what is there, what was meant.
-# Its locations name the members of a union between the keys; a union's complaints become one.
+# A complaint says where, what was expected, what is there and what was meant. Pydantic's locations name the
+# members of a union between the keys; the complaints of a union become one.
 
 
 _EXPECTED = {

@@ -19,9 +19,6 @@ from baselinekit.schema.validate import check
 from baselinekit.store import atomic
 from baselinekit.store.files import MAX_BYTES, read
 
-# Ratings on their way from one machine to another: the file of `grade --export` and `--import`.
-
-
 FORMAT = "baselinekit.ratings/1"
 
 
