@@ -10,7 +10,7 @@ from baselinekit.placeholders.grammar import escape, split
 from baselinekit.placeholders.narrowest import is_alone, is_of_our_time, narrowest
 from baselinekit.placeholders.proposals import WIDE, PlaceholderProposal, Write, accepts_all
 from baselinekit.placeholders.table import Words
-from baselinekit.refresh.rows import BY, in_one_order, shuffle
+from baselinekit.refresh.rows import in_one_order, shuffle
 from baselinekit.tree.equality import is_number, same_json
 from baselinekit.tree.paths import children, of_any_row, places, render, value_at
 from baselinekit.tree.segments import Wild
@@ -110,7 +110,10 @@ class _PlacesFound:
             for index in range(lengths.pop()):
                 self.at((*path, index), [value[index] for value in values])
         elif not self._look.agreed(path):
-            hint = f"if their order does not matter, {_rule(render(path), order)}"
+            key, shown = order.removeprefix(BY), render(path)
+            stated, typed = (order, order) if key == order else (f"{{by: {key}}}", f"by:{key}")
+            rule = f"`arrays: {{{shown}: {stated}}}` (--array '{shown}={typed}')"
+            hint = f"if their order does not matter, {rule}"
             self.refuse(path, "order_ambiguous", "the same elements in another order", hint)
 
     def scalars(self, path: Path, values: Sequence[Json], types: set[str]) -> None:
@@ -133,13 +136,6 @@ class _PlacesFound:
 
     def refuse(self, path: Path, kind: RefusalKind, what: str, hint: str) -> None:
         self.refusals.append(UnlearnablePlace(path, kind, what, hint))
-
-
-def _rule(path: str, order: str) -> str:
-    """The rule for an array, as it stands in a file and as it is typed."""
-    key = order.removeprefix(BY)
-    stated, typed = (order, order) if key == order else (f"{{by: {key}}}", f"by:{key}")
-    return f"`arrays: {{{path}: {stated}}}` (--array '{path}={typed}')"
 
 
 # What stands at such a place from now on: the narrowest placeholder that accepts every value seen, or a

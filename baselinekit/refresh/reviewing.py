@@ -111,7 +111,12 @@ class Review:
         verbs = [decision.verb for decision in ledger.decided.values()]
         counts = {verb: verbs.count(verb) for verb in VERBS if verb in verbs}
         number = min(ledger.at + 1, len(ledger.questions))
-        dialog = self._dialog or (None if members else _end(ledger.decided))
+        dialog = self._dialog
+        if dialog is None and not members:
+            decided = sum(decision.verb != "skip" for decision in ledger.decided.values())
+            many = f"{decided} changes are" if decided > 1 else "one change is"
+            end = f"that was the last: {many} decided. Write it down?"
+            dialog = Dialog(end, keys_of("Enter write", "u undo", "n no"))
         shown = (dialog, self._said, self._info, self._help)
         return Scene(number, len(ledger.questions), members, about, counts, *shown)
 
@@ -306,11 +311,3 @@ _COMMANDS: dict[str, Callable[[Review], None]] = {
 def questions_of(groups: Sequence[Group]) -> tuple[Question, ...]:
     """What repeats in the most places comes first."""
     return tuple(group.members for group in groups)
-
-
-def _end(decided: Mapping[Member, Decision]) -> Dialog:
-    number = sum(decision.verb != "skip" for decision in decided.values())
-    many = f"{number} changes are" if number > 1 else "one change is"
-    return Dialog(
-        f"that was the last: {many} decided. Write the files?", keys_of("Enter write", "u undo", "n no")
-    )
