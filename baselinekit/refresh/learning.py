@@ -10,7 +10,7 @@ from baselinekit.placeholders.grammar import escape, split
 from baselinekit.placeholders.narrowest import is_alone, is_of_our_time, narrowest
 from baselinekit.placeholders.proposals import WIDE, PlaceholderProposal, Write, accepts_all
 from baselinekit.placeholders.table import Words
-from baselinekit.refresh.rows import in_one_order, shuffle
+from baselinekit.refresh.rows import BY, in_one_order, shuffle
 from baselinekit.tree.equality import is_number, same_json
 from baselinekit.tree.paths import children, of_any_row, places, render, value_at
 from baselinekit.tree.segments import Wild
