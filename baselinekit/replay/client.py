@@ -1,4 +1,7 @@
-"""The HTTP client: a whole request is held to one time limit, and can be cut off from another thread."""
+"""The HTTP client: a whole request is held to one time limit, and can be cut off from another thread.
+
+Most requests go over connections of our own (wire.py); those through a proxy or over HTTP/2 go through
+httpcore's (pooled.py). Of httpx come the certificates and the digest authentication."""
 
 from __future__ import annotations
 
@@ -23,20 +26,29 @@ from baselinekit.replay.request import shown
 from baselinekit.replay.wire import Wire, dial
 from baselinekit.trust import Trust
 
-# What a TLS connection trusts and shows: certificates from files, or none checked at all.
-
 
 def new_context(
     verify: bool | str, cert: str | None, http2: bool, usual: Callable[[], ssl.SSLContext]
 ) -> ssl.SSLContext:
-    """`verify`: whether to, or a file or folder of authorities; `cert`: a file with our own certificate."""
+    """What a TLS connection trusts and shows. `verify`: whether to, or a file or folder of authorities;
+    `cert`: a file with our own certificate."""
     if http2 and importlib.util.find_spec("h2") is None:
         raise cannot("BK302", "HTTP/2 needs the package h2", "pip install 'baselinekit[http2]'")
-    for file in (verify, cert):
-        if isinstance(file, str) and os.path.exists(file) and not _is_readable(file):
-            raise cannot("BK302", f"no certificates can be read from {file}: it is not a regular file")
+    for path in (verify, cert):
+        if not isinstance(path, str) or os.path.isfile(path) or os.path.isdir(path):
+            continue
+        if os.path.exists(path):  # a pipe or a device would never end (F42)
+            raise cannot("BK302", f"no certificates can be read from {path}: it is not a regular file")
     try:
-        context = _trusting(verify, usual)
+        if isinstance(verify, str):
+            folder, file = (verify, None) if os.path.isdir(verify) else (None, verify)
+            context = ssl.create_default_context(capath=folder, cafile=file)
+        elif verify:
+            context = usual()
+        else:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
         if cert:
             context.load_cert_chain(cert)
     except OSError as error:
@@ -46,69 +58,33 @@ def new_context(
     return context
 
 
-def _is_readable(path: str) -> bool:
-    """Not a pipe or a device, which would never end (F42)."""
-    return os.path.isfile(path) or os.path.isdir(path)
-
-
-def _trusting(verify: bool | str, usual: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
-    if isinstance(verify, str):
-        if os.path.isdir(verify):
-            return ssl.create_default_context(capath=verify)
-        return ssl.create_default_context(cafile=verify)
-    if verify:
-        return usual()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
-
-
-# Which proxy a request goes through: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY as everywhere, and
-# never one for this machine itself.
-
-
-_OWN = frozenset(("localhost", "::1"))
-
-
 def proxies_of_environment() -> dict[str, str]:
-    found = {}
-    for key in ("http", "https", "all", "no"):
-        value = os.environ.get(f"{key}_proxy") or os.environ.get(f"{key.upper()}_PROXY")
-        if value:
-            found[key] = value
-    return found
+    """HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY, in small letters or capitals."""
+    names = ("http", "https", "all", "no")
+    stated = {key: os.environ.get(f"{key}_proxy") or os.environ.get(f"{key.upper()}_PROXY") for key in names}
+    return {key: value for key, value in stated.items() if value}
 
 
 def proxy_for(scheme: str, host: str, proxies: Mapping[str, str]) -> str | None:
+    """Which proxy a request goes through; never one for this machine itself."""
     proxy = proxies.get(scheme) or proxies.get("all")
-    if not proxy or host in _OWN or host.startswith("127.") or _is_excepted(host, proxies.get("no", "")):
+    if not proxy or host in _OWN or host.startswith("127."):
         return None
-    return proxy if "://" in proxy else f"http://{proxy}"
-
-
-def _is_excepted(host: str, exceptions: str) -> bool:
-    for entry in exceptions.replace(",", " ").split():
+    for entry in proxies.get("no", "").replace(",", " ").split():
         name = entry.lower().rsplit("://", 1)[-1].lstrip("*").lstrip(".")
         name = name.partition(":")[0] if name.count(":") == 1 else name
         if entry == "*" or (name and (host == name or host.endswith(f".{name}"))):
-            return True
-    return False
-
-
-# The door for requests: a whole request is held to one time limit, and can be cut off from another
-# thread. Most go over connections of our own (`wire`); those through a proxy or over HTTP/2 go through
-# httpcore's (`pooled`). Of httpx come the certificates and the digest authentication.
+            return None
+    return proxy if "://" in proxy else f"http://{proxy}"
 
 
 if TYPE_CHECKING:
-    import ssl
-
     from baselinekit.replay.pooled import ConnectionPool
 
 for _name in ("httpx", "httpcore", "hpack"):  # they log URLs and headers, credentials included (F49)
     logging.getLogger(_name).setLevel(logging.WARNING)
 
+_OWN = frozenset(("localhost", "::1"))
 _IDLE_CONNECTIONS = 8
 _LOOK = 1.0  # seconds for a name that a proxy looks up anyway
 _WITH_BODY = frozenset(("POST", "PUT", "PATCH"))
@@ -171,8 +147,7 @@ class Client:
     def close(self) -> None:
         """Close every connection, once no thread sends any more."""
         with self._lock:
-            pools, self._pools = self._pools, []
-            lines, self._lines = self._lines, []
+            pools, self._pools, lines, self._lines = self._pools, [], self._lines, []
         self._local = threading.local()
         for pool in pools:
             pool.close()

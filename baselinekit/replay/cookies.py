@@ -13,14 +13,12 @@ from urllib.parse import urlsplit
 from baselinekit.model.observation import Request, Response
 from baselinekit.trust import origin
 
-# A date of a header: when a cookie ends, when to come back.
-
-
 _LONGEST = 100
 
 
 def http_date(text: str) -> float | None:
-    """Seconds since 1970; None if it is no date. One without a zone means UTC, wherever this machine is."""
+    """Seconds since 1970, of a date in a header; None if it is no date. One without a zone means UTC,
+    wherever this machine is."""
     if not text:
         return None
     from email.utils import parsedate_to_datetime
@@ -30,11 +28,6 @@ def http_date(text: str) -> float | None:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, TypeError, OverflowError, IndexError):
         return None
-
-
-# The cookies of one recipe: what an answer sets, later steps send back to the same host and port.
-# Nothing outlives the recipe (F50). The standard library's jar stumbles over broken cookies and writes
-# about it to the terminal; and it would send a cookie to every port of its host.
 
 
 _LARGEST = 4_096

@@ -18,9 +18,6 @@ from baselinekit.programs.children import child_environment, configured_argv
 from baselinekit.programs.git import Git
 from baselinekit.replay.settings import Execute
 
-# Where a baseline was captured: the tool, the platform, the commit, and what the project declares.
-
-
 _STATUS = ("status", "--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=all")
 _TIMEOUT = 20.0
 
@@ -61,27 +58,20 @@ def _declared(name: str, value: Json, root: str, execute: Execute) -> Json:
     argv = value["command"] if isinstance(value["command"], list) else str(value["command"]).split()
     try:
         words = configured_argv([str(word) for word in argv], root, "")
-        return _ask(tuple(words), root, execute).partition("\n")[0].strip()
+        finished = execute(ProcessSpec(tuple(words), env=child_environment(), cwd=root, timeout=_TIMEOUT))
+        if finished.exit_code:
+            raise cannot("BK320", f"{words[0]} ended with exit code {finished.exit_code}")
+        return finished.stdout.decode("utf-8", "replace").partition("\n")[0].strip()
     except CannotReplay as error:
         why = error.problems[0].message
         raise cannot("BK320", f"environment.{name}: {why}", "correct it in baselinekit.yaml") from None
-
-
-def _ask(argv: tuple[str, ...], root: str, execute: Execute) -> str:
-    finished = execute(ProcessSpec(argv, env=child_environment(), cwd=root, timeout=_TIMEOUT))
-    if finished.exit_code:
-        raise cannot("BK320", f"{argv[0]} ended with exit code {finished.exit_code}")
-    return finished.stdout.decode("utf-8", "replace")
-
-
-# A short name for a recipe's content: equal recipes have it in common, and a result says what it ran.
 
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
 
 
 def recipe_hash(recipe: Recipe) -> str:
-    """16 hex digits over the recipe as it is written, variables unexpanded."""
+    """16 hex digits over the recipe as it is written, variables unexpanded: a result says what it ran."""
     return digest(recipe)
 
 
@@ -107,10 +97,8 @@ def _stated(value: Any) -> Any:
 @cache
 def _defaults(kind: type[Any]) -> list[tuple[str, Any]]:
     """Each field with its default."""
-    return [(field.name, _default(field)) for field in dataclasses.fields(kind)]
-
-
-def _default(field: "dataclasses.Field[Any]") -> Any:
-    if field.default_factory is not dataclasses.MISSING:
-        return field.default_factory()
-    return field.default
+    missing = dataclasses.MISSING
+    return [
+        (field.name, field.default if field.default_factory is missing else field.default_factory())
+        for field in dataclasses.fields(kind)
+    ]

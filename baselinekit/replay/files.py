@@ -8,14 +8,12 @@ from dataclasses import replace
 from baselinekit.documents import jsonfile
 from baselinekit.documents.languages import YAML
 from baselinekit.errors import BaselinekitError, CannotReplay, cannot
+from baselinekit.kinds.kind import EXECUTION
 from baselinekit.model.recipes import Scores, Surroundings
 from baselinekit.model.values import Json, Path
 from baselinekit.replay.settings import Setting, invalid
 from baselinekit.tree.equality import is_number
 from baselinekit.trust import followed
-
-# Files that a recipe names: inside the project, regular, of a bounded size; read as they are.
-
 
 _LARGEST = 10_000_000
 
@@ -24,24 +22,30 @@ def inside(surroundings: Surroundings, path: str, folder: str = "") -> str:
     """Where a path leads that starts at a folder, else at the baseline's own, links followed; Refused outside
     the project."""
     root = os.path.realpath(surroundings.root)
+
+    def link_at(path: str) -> str | None:
+        """What a link holds; None where there is none."""
+        try:
+            return os.readlink(path)
+        except OSError:
+            return None
+
     return followed(root, os.path.realpath(folder or surroundings.folder), path, link_at)
-
-
-def link_at(path: str) -> str | None:
-    """What a link holds; None where there is none."""
-    try:
-        return os.readlink(path)
-    except OSError:
-        return None
 
 
 def read_if_there(surroundings: Surroundings, path: str, folder: str = "") -> bytes | None:
     try:
-        return _read_regular(inside(surroundings, path, folder), path)
+        with open(inside(surroundings, path, folder), "rb", opener=_open_at_once) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise _unreadable(path, "it is not a regular file")
+            content = file.read(_LARGEST + 1)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise _unreadable(path, str(getattr(error, "strerror", None) or error)) from None
+    if len(content) > _LARGEST:
+        raise _unreadable(path, f"it is larger than {_LARGEST:,} bytes")
+    return content
 
 
 def read_bytes(surroundings: Surroundings, path: str) -> bytes:
@@ -95,18 +99,8 @@ def loaded(text: str, name: str) -> Json:
     return documents[0] if len(documents) == 1 else documents
 
 
-def _read_regular(found: str, path: str) -> bytes:
-    """The bytes of a file that is one: a pipe or a device would never end (F42)."""
-    with open(found, "rb", opener=_without_waiting) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise _unreadable(path, "it is not a regular file")
-        content = file.read(_LARGEST + 1)
-    if len(content) > _LARGEST:
-        raise _unreadable(path, f"it is larger than {_LARGEST:,} bytes")
-    return content
-
-
-def _without_waiting(path: str, flags: int) -> int:
+def _open_at_once(path: str, flags: int) -> int:
+    """A pipe or a device would never end (F42)."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
@@ -114,14 +108,11 @@ def _unreadable(path: str, why: str) -> CannotReplay:
     return cannot("BK325", f"the file {path!r} cannot be read: {why}")
 
 
-# The rubric by which a text is scored: in the recipe, or in a file of its own.
-
-
-_SCORES = ("current", "execution", "scores")
+_SCORES = (*EXECUTION, "scores")
 
 
 def rubric_of(scores: Scores, setting: Setting) -> dict[str, str]:
-    """Each criterion with what is meant by it."""
+    """Each criterion by which a text is scored, with what is meant by it: of the recipe, or of a file."""
     low_high = scores.scale
     if len(low_high) != 2 or not all(map(is_number, low_high)) or not low_high[0] < low_high[1]:
         raise invalid(
