@@ -23,8 +23,8 @@ def percent(units: Sequence[Sequence[Value]]) -> float | None:
     """Per-cent agreement over many units: the share of all pairs of ratings of the same unit that are alike.
     None where no unit has two."""
     alike = pairs = 0
-    for unit in map(_said, units):
-        alike += sum(one == other for one, other in combinations(unit, 2))
+    for unit in map(_stated, units):
+        alike += sum(left == right for left, right in combinations(unit, 2))
         pairs += len(unit) * (len(unit) - 1) // 2
     return alike / pairs if pairs else None
 
@@ -32,7 +32,7 @@ def percent(units: Sequence[Sequence[Value]]) -> float | None:
 def nearness(values: Sequence[float], low: float, high: float) -> float:
     """Agreement on a scale: 1 less the mean squared distance between two raters, as a share of the widest one
     there is. Neighbours nearly agree, opposite ends do not at all."""
-    distances = [((one - other) / (high - low)) ** 2 for one, other in combinations(values, 2)]
+    distances = [((left - right) / (high - low)) ** 2 for left, right in combinations(values, 2)]
     return 1 - fsum(distances) / len(distances) if distances else 1.0
 
 
@@ -40,9 +40,9 @@ def concordance(rankings: Sequence[Mapping[int, float]]) -> float:
     """Agreement of rankings: the share of the pairs of items that two raters order alike, over all pairs of
     raters. A tie of one of them is half."""
     found = []
-    for one, other in combinations(rankings, 2):
-        for first, second in combinations(sorted(one), 2):
-            a, b = _sign(one[first] - one[second]), _sign(other[first] - other[second])
+    for left, right in combinations(rankings, 2):
+        for first, second in combinations(sorted(left), 2):
+            a, b = _sign(left[first] - left[second]), _sign(right[first] - right[second])
             found.append(1 - abs(a - b) / 2)
     return fsum(found) / len(found) if found else 1.0
 
@@ -51,10 +51,12 @@ def _sign(number: float) -> int:
     return (number > 0) - (number < 0)
 
 
-def cohen_kappa(one: Sequence[Value], other: Sequence[Value]) -> float | None:
+def cohen_kappa(first_rater: Sequence[Value], second_rater: Sequence[Value]) -> float | None:
     """Agreement of two raters beyond chance. None where it is not defined: without a unit, or where both
     always say the same one thing."""
-    pairs = [(a, b) for a, b in zip(one, other, strict=True) if a is not None and b is not None]
+    pairs = [
+        (a, b) for a, b in zip(first_rater, second_rater, strict=True) if a is not None and b is not None
+    ]
     if not pairs:
         return None
     count = len(pairs)
@@ -67,7 +69,7 @@ def cohen_kappa(one: Sequence[Value], other: Sequence[Value]) -> float | None:
 def krippendorff(units: Sequence[Sequence[Value]], level: Level) -> float | None:
     """Krippendorff's alpha: any number of raters, and None for a rating that is missing. None where it is not
     defined: nothing was rated twice, or everybody always says the same one thing."""
-    paired = [said for said in map(_said, units) if len(said) > 1]
+    paired = [values for values in map(_stated, units) if len(values) > 1]
     totals = Counter(value for unit in paired for value in unit)
     count = sum(totals.values())
     if len(totals) < 2:
@@ -78,7 +80,7 @@ def krippendorff(units: Sequence[Sequence[Value]], level: Level) -> float | None
     return 1 - (count - 1) * observed / chance
 
 
-def _said(unit: Sequence[Value]) -> list[Value]:
+def _stated(unit: Sequence[Value]) -> list[Value]:
     return [value for value in unit if value is not None]
 
 

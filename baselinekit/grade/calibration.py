@@ -34,17 +34,17 @@ def _digest(text: str) -> str:
 
 def human_verdict(label: Label, how: ModelJudge) -> bool | None:
     """Whether it passes by what the person said; None for what says neither."""
-    said = label.human
-    if isinstance(said, bool):
-        return said
-    if isinstance(said, str):
-        if how.scoring.type == "categorical" and said in how.scoring.categories:
-            return said in how.scoring.passing
-        return _WORDS.get(said.lower())
+    verdict = label.human
+    if isinstance(verdict, bool):
+        return verdict
+    if isinstance(verdict, str):
+        if how.scoring.type == "categorical" and verdict in how.scoring.categories:
+            return verdict in how.scoring.passing
+        return _WORDS.get(verdict.lower())
     low, high = (float(bound) for bound in how.scoring.range)
-    if not low <= said <= high:
+    if not low <= verdict <= high:
         return None
-    return (said - low) / (high - low) + _SLACK >= how.passing_share
+    return (verdict - low) / (high - low) + _SLACK >= how.passing_share
 
 
 def label_problem(label: Label, how: ModelJudge) -> Problem | None:

@@ -155,15 +155,15 @@ def _table(lines: Sequence[str]) -> list[_Item]:
             header = header or [cell.lower().strip("* ") for cell in cells]
             continue
         column = next((n for n, name in enumerate(header) if re.match(rf"{_WORD}|%|points", name)), None)
-        told = cells[column] if column is not None and column < len(cells) else ""
+        amount_text = cells[column] if column is not None and column < len(cells) else ""
         if column is None:
-            told = next((cell for cell in cells[1:] if re.fullmatch(r"[\d.]+\s*%", cell)), "")
-        if column is not None and "%" in header[column] and re.fullmatch(_NUMBER, told):
-            told += "%"
+            amount_text = next((cell for cell in cells[1:] if re.fullmatch(r"[\d.]+\s*%", cell)), "")
+        if column is not None and "%" in header[column] and re.fullmatch(_NUMBER, amount_text):
+            amount_text += "%"
         name = next(cell for cell in cells if not re.fullmatch(r"\d*", cell)) if any(cells) else ""
-        amount = re.fullmatch(rf"\**\s*(?P<n>{_NUMBER})\s*(?P<u>{_UNIT})?\s*\**", told)
+        amount = re.fullmatch(rf"\**\s*(?P<n>{_NUMBER})\s*(?P<u>{_UNIT})?\s*\**", amount_text)
         about = f"{name} (weight: {amount['n']}{'%' if amount['u'] == '%' else ''})" if amount else name
-        if re.match(r"\W*(?:total|sum)\b", name, re.IGNORECASE) or (told and not amount):
+        if re.match(r"\W*(?:total|sum)\b", name, re.IGNORECASE) or (amount_text and not amount):
             continue  # which is told where it looks like a weight
         items.append(_item("table", row, about))
     return items if any(item.weights for item in items) else []

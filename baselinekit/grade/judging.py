@@ -150,11 +150,15 @@ def _facts(value: Json, key: str, answer: str) -> Iterator[tuple[str, str]]:
     """Each fact with its verdict. A list of none would be a pass without a word."""
     if not isinstance(value, list) or not value:
         raise unusable(f"lists no facts under {key}", answer)
-    for one in value:
-        if not isinstance(one, dict) or one.keys() != {"fact", "verdict"} or not isinstance(one["fact"], str):
+    for item in value:
+        if (
+            not isinstance(item, dict)
+            or item.keys() != {"fact", "verdict"}
+            or not isinstance(item["fact"], str)
+        ):
             raise unusable(f"has something under {key} that is no {{fact, verdict}}", answer)
-        if one["verdict"] not in _VERDICTS:
+        if item["verdict"] not in _VERDICTS:
             raise unusable(
-                f"says {one['verdict']!r} of a fact, which is none of {', '.join(_VERDICTS)}", answer
+                f"says {item['verdict']!r} of a fact, which is none of {', '.join(_VERDICTS)}", answer
             )
-        yield one["fact"], one["verdict"]
+        yield item["fact"], item["verdict"]

@@ -93,7 +93,9 @@ class _Block:
         while tables:
             table = tables.pop()
             names |= {
-                one.get_name() for one in table.get_symbols() if one.is_global() and one.is_referenced()
+                symbol.get_name()
+                for symbol in table.get_symbols()
+                if symbol.is_global() and symbol.is_referenced()
             }
             tables += table.get_children()
         return frozenset(names - self.binds - {*dir(builtins)})

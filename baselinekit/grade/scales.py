@@ -85,8 +85,8 @@ def _is_ranking(value: Json, scale: RatingScale, items: int) -> bool:
     return sorted(numbers) == list(range(1, items + 1)) and (scale.tie_allowed or not tied) and all(places)
 
 
-def _refused(said: str, scale: RatingScale, items: int, hint: str = "") -> InvalidInput:
-    return InvalidInput(Problem("BK741", f"{said} is not a rating here", hint or wanted(scale, items)))
+def _refused(typed: str, scale: RatingScale, items: int, hint: str = "") -> InvalidInput:
+    return InvalidInput(Problem("BK741", f"{typed} is not a rating here", hint or wanted(scale, items)))
 
 
 def wanted(scale: RatingScale, items: int = 0) -> str:

@@ -113,8 +113,8 @@ def _step(size: Decimal, integers: bool) -> Decimal:
     return Decimal(1).scaleb(max(power, 0) if integers else power, EXACT)
 
 
-def _rounded(number: Decimal, step: Decimal, way: str) -> Decimal:
-    steps = EXACT.divide(number, step).to_integral_value(way, EXACT)
+def _rounded(number: Decimal, step: Decimal, rounding: str) -> Decimal:
+    steps = EXACT.divide(number, step).to_integral_value(rounding, EXACT)
     return EXACT.multiply(steps, step)
 
 
@@ -214,8 +214,8 @@ def _of_length(texts: Sequence[str]) -> PlaceholderProposal:
 def _few(values: Sequence[Json]) -> Iterator[PlaceholderProposal]:
     """A few values of which each was seen more than once are likely to be all there are."""
     counted = Counter(values)
-    few = 1 < len(counted) <= _MOST_ALTERNATIVES and min(counted.values()) > 1
-    if few and all(len(str(value)) <= _LONGEST_ALTERNATIVE for value in counted):
+    are_few = 1 < len(counted) <= _MOST_ALTERNATIVES and min(counted.values()) > 1
+    if are_few and all(len(str(value)) <= _LONGEST_ALTERNATIVE for value in counted):
         args = [
             "'" + value.replace("'", "''") + "'"
             if isinstance(value, str) and (not _BARE.fullmatch(value) or value in _WORDS_OF_JSON)

@@ -116,8 +116,8 @@ def around_what_varies(texts: Sequence[str], write: Write, words: Words) -> Plac
     distinct = list(dict.fromkeys(texts))
     if max(map(len, distinct)) > _LONGEST:
         return None
-    learnt = [row.learnt for row in words.table.values() if row.learnt]
-    pieces = _pieces(tuple(one.piece for one in learnt if one.piece))
+    rules = [row.learnt for row in words.table.values() if row.learnt]
+    pieces = _pieces(tuple(rule.piece for rule in rules if rule.piece))
     rows = [[match[0] for match in pieces.finditer(text)] for text in distinct]
 
     def varies(column: Sequence[str]) -> bool:
