@@ -44,7 +44,8 @@ class Ordered:
         agreed, bindings = self._agreeing(actual, walk, path)
         if agreed == len(self.items) == len(actual):
             return self.expected
-        if walk.fail_fast and not self._flexible():
+        flexible = self.open or not self.state.dead or any(node.optional for node in self.items)
+        if walk.fail_fast and not flexible:  # no other number of elements may pass
             raise Mismatch
         walk.bindings = start
         if self.elements is not None and self.state.tells_apart and not self.open:
@@ -90,10 +91,6 @@ class Ordered:
         finally:
             walk.fail_fast = outer
         return agreed, walk.bindings
-
-    def _flexible(self) -> bool:
-        """Whether another number of elements may pass as well."""
-        return self.open or not self.state.dead or any(node.optional for node in self.items)
 
     def _walk_chosen(
         self, actual: list[Json], free: Set[int], elements: Elements, walk: Walk, path: Link
@@ -236,14 +233,8 @@ class Ordered:
             else:
                 resolved[a] = self.items[e].walk(actual[a], walk, (path, a))
         for e, a in moved.items():
-            walk.differ(
-                (path, a),
-                "order",
-                self.expected[e],
-                actual[a],
-                (self.at, e),
-                note=f"moved from [{e}]{_FREE}",
-            )
+            note = f"moved from [{e}]{_FREE}"
+            walk.differ((path, a), "order", self.expected[e], actual[a], (self.at, e), note=note)
             resolved[a] = self.expected[e]
         for e in whole.missing:
             if e not in moved and not self.items[e].optional:
@@ -320,20 +311,17 @@ class ElementTemplate:
             return []
         before = walk.count
         resolved = []
+        size = len(actual)
         for index, value in enumerate(actual):
-            items = self._seen_with(index, value, len(actual))
+            items: Sequence[Node] = self.items
+            if self.elements.state.tells_apart:  # templates stand at no index, and take that of the element
+                came = Side(index, value, size)
+                items = [self.elements.seen_with(n, (index, size), came) for n in range(len(self.items))]
             node = items[0]
             if len(items) > 1:
                 node = next((item for item in items if walk.matches(item, value)), node)
             resolved.append(node.walk(value, walk, (path, index)))
         return self.expected if walk.count == before else resolved
-
-    def _seen_with(self, index: int, value: Json, size: int) -> Sequence[Node]:
-        """The templates for one actual element: they stand at no index, and so take that of the element."""
-        if not self.elements.state.tells_apart:
-            return self.items
-        came = Side(index, value, size)
-        return [self.elements.seen_with(n, (index, size), came) for n in range(len(self.items))]
 
 
 @dataclass(slots=True, eq=False)

@@ -307,7 +307,7 @@ class _Array:
             self.how = "each" if describes_many(value[0]) else None
         if self.how is not None:
             compiler.arrays[unroll(self.at)] = str(self.how)
-        if isinstance(self.how, By) and (why := no_key(self._compared_rows(), self.how.by)):
+        if isinstance(self.how, By) and (why := no_key(self.compared_rows(), self.how.by)):
             compiler.report(self.at, Problem("BK221", why, "use unordered, or another key"))
         compiler.checked += not value
         below = state.same_below
@@ -328,10 +328,10 @@ class _Array:
         if below is not None and self.mode.type != "numeric" and self.mode.allow_field_reordering:
             columns = literal_columns(self.value, below)
         if columns is None:
-            return self._literal_rows()
-        return ColumnarArray(self.value, columns, self.mode, True, self._literal_rows, self.at)
+            return self.literal_rows()
+        return ColumnarArray(self.value, columns, self.mode, True, self.literal_rows, self.at)
 
-    def _literal_rows(self) -> Node:
+    def literal_rows(self) -> Node:
         items: list[Node] = []
         for n, item in enumerate(self.value):
             below, place = self.state.step(n, item, len(self.value)), (self.at, n)
@@ -341,7 +341,7 @@ class _Array:
                 items.append(self.compiler.open(item, self.mode, below, place))
         return Ordered(self.value, tuple(items), self.mode, self.state, self.at)
 
-    def _compared_rows(self) -> list[Json]:
+    def compared_rows(self) -> list[Json]:
         """The rows that no rule leaves out."""
         if not self.state.tells_apart:
             return self.value

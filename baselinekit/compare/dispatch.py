@@ -1,4 +1,4 @@
-"""The face of the room: a baseline is compiled once, and each observation is compared in one walk."""
+"""The way into compare/: a baseline is compiled once, and each observation is compared in one walk."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from baselinekit.compare.weakened import weakened as weakened
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Known, Rules, Type, known_path
-from baselinekit.model.comparison import TOPIC_ONLY, Answers, Comparison, Difference, RuleReport, renamed
+from baselinekit.model.comparison import TOPIC_ONLY, Answers, Comparison, RuleReport, renamed
 from baselinekit.model.observation import Observation
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.table import Words
@@ -46,8 +46,10 @@ class Matcher:
         if walk.shuffled:
             differences = in_document_order(differences, self.root.expected)
         known_missing = {found.path for found in differences if found.kind == "missing"}
+        headers = [path for path, kind in self.form.items() if kind == "headers"]
+        absent = missing_keys(self.required, observation.output, headers)
         further = [
-            *(found for found in self._missing(observation.output) if found.path not in known_missing),
+            *(found for found in absent if found.path not in known_missing),
             *limits.exceeded(self.rules, self.known, observation),
             *limits.too_old(self.rules, self.known, self.compiler.words.now),
         ]
@@ -74,11 +76,6 @@ class Matcher:
         from baselinekit.compare.explain import explain
 
         return explain(self.root.expected, comparison)
-
-    def _missing(self, output: Json) -> Iterator[Difference]:
-        return missing_keys(
-            self.required, output, [path for path, kind in self.form.items() if kind == "headers"]
-        )
 
     def _reports(self, walk: Walk) -> Iterator[RuleReport]:
         met = {rule.at for rule in walk.hits}
@@ -132,15 +129,15 @@ def compile_baseline(baseline: Baseline, words: Words) -> Matcher:
         what += ": this baseline could never fail"
         problems.append(Problem("BK224", what, "leave something to compare", at=("comparison",)))
     if problems:
-        raise InvalidInput(*(_where_it_stands(problem, baseline) for problem in problems))
+        if baseline.variant is not None:  # what is wrong with its output stands there
+            stored = (*known_path(None), "output")
+            places = [(problem, problem.at or ()) for problem in problems]
+            problems = [
+                replace(problem, at=(*baseline.output_path, *at[2:])) if at[:2] == stored else problem
+                for problem, at in places
+            ]
+        raise InvalidInput(*problems)
     return Matcher(root, form, mode.type, rules, known, tuple(automaton.rules), tuple(required), compiler)
-
-
-def _where_it_stands(problem: Problem, baseline: Baseline) -> Problem:
-    """What is wrong with the output of a variant stands there."""
-    own, at = known_path(None), problem.at or ()
-    inside = baseline.variant is not None and at[:2] == (*own, "output")
-    return replace(problem, at=(*baseline.output_path, *at[2:])) if inside else problem
 
 
 def default_type(output: Json, kind: str) -> Type:

@@ -6,7 +6,7 @@ for more; every other change of what is expected lets something else pass."""
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from baselinekit.compare.rules import Rule, State
+from baselinekit.compare.rules import State
 from baselinekit.compare.settings import Form
 from baselinekit.documents.jsonfile import compact
 from baselinekit.errors import BaselinekitError
@@ -17,7 +17,7 @@ from baselinekit.placeholders.grammar import has_marker
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 from baselinekit.texts import already_masked, clipped, many
-from baselinekit.tree.equality import is_number
+from baselinekit.tree.equality import is_number, same_json
 
 _LONGEST = 60
 
@@ -56,7 +56,7 @@ def loosened(old: Json, new: Json, state: State, sides: Sides, path: Path = ()) 
             below = state.step(number, one, len(old))
             yield from loosened(one, other, below, sides, (*path, number))
     elif isinstance(old, list) and isinstance(new, list):
-        yield Loosened(path, f"expects {_elements(new)} instead of {len(old)}")
+        yield Loosened(path, f"expects {many(len(new), 'element')} instead of {len(old)}")
     elif not _same(old, new, sides.typed):
         yield from _values(old, new, sides, path)
 
@@ -71,7 +71,7 @@ def _objects(
         below = state.step(key, value, len(old))
         if key in new:
             yield from loosened(value, new[key], below, sides, (*path, key))
-        elif below.here is None or below.here.ignore is None or not _may_be_absent(below.here.ignore):
+        elif below.here is None or below.here.ignore is None or below.here.ignore.kind != "ignore_fields":
             yield Loosened((*path, key), f"is no longer expected: {_short(value)}")
     for key, value in new.items():
         if key not in old and not more_asks_more:
@@ -93,10 +93,6 @@ def _values(old: Json, new: Json, sides: Sides, path: Path) -> Iterator[Loosened
             yield Loosened(path, f"another expectation: {_short(old)} -> {_short(new)}")
     elif not _same(before, after, sides.typed):
         yield Loosened(path, f"another expectation: {_short(old)} -> {_short(new)}")
-
-
-def _may_be_absent(rule: Rule) -> bool:
-    return rule.kind == "ignore_fields"
 
 
 def _read(value: Json, words: Words) -> Json:
@@ -122,20 +118,13 @@ def _means(value: Json, template: Placeholder | Inline) -> bool:
     if not isinstance(template, Placeholder) or template.token.optional or template.token.nullable:
         return False
     values = template.kind.extent.values
-    return bool(values) and not is_number(value) and all(_same(one, value) for one in values or ())
+    return bool(values) and not is_number(value) and all(same_json(one, value) for one in values or ())
 
 
-def _same(one: Json, other: Json, typed: bool = False) -> bool:
+def _same(old: Json, new: Json, typed: bool) -> bool:
     """`typed`: 5 and 5.0 were two things."""
-    if typed and is_number(one) and isinstance(one, int) != isinstance(other, int):
-        return False
-    return json_type(one) == json_type(other) and bool(one == other)
-
-
-def _elements(value: list[Json]) -> str:
-    return many(len(value), "element")
+    return same_json(old, new) and not (typed and isinstance(old, int) != isinstance(new, int))
 
 
 def _short(value: Json) -> str:
-    text = compact(value)
-    return clipped(text, _LONGEST, already_masked, counted=False)
+    return clipped(compact(value), _LONGEST, already_masked, counted=False)

@@ -134,16 +134,11 @@ def similarity(expected: str, actual: str) -> float:
     after = [word.casefold() for word in _WORD.findall(actual)][:_MOST_WORDS]
     if before == after:
         return 1.0
-    return 2 * _in_common(before, after) / (len(before) + len(after))
-
-
-def _in_common(before: list[str], after: list[str]) -> int:
-    """How many words both have in the same order: the longest common subsequence, a bit for each word."""
-    places: dict[str, int] = {}
+    places: dict[str, int] = {}  # the longest common subsequence, a bit for each word
     for place, word in enumerate(before):
         places[word] = places.get(word, 0) | 1 << place
     every = row = (1 << len(before)) - 1
     for word in after:
         met = row & places.get(word, 0)
         row = ((row + met) | (row - met)) & every
-    return len(before) - row.bit_count()
+    return 2 * (len(before) - row.bit_count()) / (len(before) + len(after))

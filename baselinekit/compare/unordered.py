@@ -83,7 +83,7 @@ class Unordered:
             rows = sorted({*rows} - {*aside})
         rows.sort(key=lambda e: self.items[e].optional)  # who must have a partner chooses first
         columns = [a for a in range(len(actual)) if a not in taken]
-        found = Pairing(self, rows, columns, actual, walk, path, free).match() if rows else {}
+        found = _Pairing(self, rows, columns, actual, walk, path, free).match() if rows else {}
         resolved: dict[int, Json] = {}
         if walk.bound or not walk.fail_fast:  # else they have been walked, and leave nothing behind
             for e, a in sorted(found.items()):
@@ -171,7 +171,7 @@ def _literal_values(node: Node) -> dict[str, Json]:
     }
 
 
-class Pairing:
+class _Pairing:
     """The rows of a baseline (`rows`, by position) and of an answer (`columns`) that are to be paired, and
     the trials that this takes, up to a limit. `free`: columns that a rule leaves out; they need no partner
     and are tried last.
@@ -196,7 +196,7 @@ class Pairing:
         self.row_groups = _grouped(rows, node.expected if alike else None)
         self.column_groups = _grouped([column for column in columns if column not in free], actual)
         self.column_groups += _grouped([column for column in columns if column in free], actual)
-        self.candidates = self._candidates()
+        self.candidates = self.find_candidates()
         """For each group of rows the groups of columns that could match it."""
         pairs = sum(map(len, self.candidates))
         self.trials_left = MOST_PAIRS if pairs <= MOST_PAIRS else _MOST_OF_MORE
@@ -210,12 +210,12 @@ class Pairing:
         found: dict[int, int] | None = None
         try:
             with suppress(Mismatch):
-                found = self._pairs()
+                found = self.find_pairs()
         finally:
             walk.collecting_questions = collecting
         settled = found is not None and self.is_whole(found)
         if collecting and walk.deferred != deferred and not settled:
-            return self._pairs()
+            return self.find_pairs()
         if found is None:
             raise Mismatch
         return found
@@ -226,24 +226,24 @@ class Pairing:
         return not alone and not {*self.needed} - {*found.values()}
 
     def fits(self, row: int, column: int) -> bool:
-        self._count_trial()
+        self.count_trial()
         return self.walk.matches(self.items[row], self.actual[column])
 
     def bindings_after(self, row: int, column: int, bindings: Bindings) -> Bindings | None:
         """The bindings after a pair, from those before it; None if they do not match."""
-        self._count_trial()
+        self.count_trial()
         return self.walk.bindings_after(self.items[row], self.actual[column], bindings)
 
-    def _count_trial(self) -> None:
+    def count_trial(self) -> None:
         self.trials_left -= 1
         if self.trials_left < 0:
             raise TooManyWays
 
-    def _limit(self) -> CannotReplay:
+    def limit(self) -> CannotReplay:
         what = f"the array {render(unroll(self.path))} has too many rows that can only be told apart by trial"
         return CannotReplay(Problem("BK231", what, "pair them by a key: arrays: {path: {by: id}}"))
 
-    def _candidates(self) -> list[Sequence[int]]:
+    def find_candidates(self) -> list[Sequence[int]]:
         every = range(len(self.column_groups))
         candidates: list[Sequence[int]] = []
         by_keys: dict[tuple[str, ...], dict[Hashable, list[int]]] = {}
@@ -262,7 +262,7 @@ class Pairing:
             candidates.append(by_keys[keys].get(_values(stated, keys), ()))
         return candidates
 
-    def _flow(self, fits: Callable[[int, int], bool]) -> Flow:
+    def flow(self, fits: Callable[[int, int], bool]) -> Flow:
         """Nothing is paired yet; `fits` takes the positions of a row and of a column."""
         return Flow(
             [len(group) for group in self.row_groups],
@@ -271,7 +271,7 @@ class Pairing:
             lambda row, column: fits(self.row_groups[row][0], self.column_groups[column][0]),
         )
 
-    def _pairs_of(self, flow: Flow) -> dict[int, int]:
+    def pairs_of(self, flow: Flow) -> dict[int, int]:
         """Which row has which column now, in the order of both."""
         columns = [iter(group) for group in self.column_groups]
         found: dict[int, int] = {}
@@ -280,7 +280,7 @@ class Pairing:
             found.update((row, next(columns[column])) for row, column in zip(group, given, strict=False))
         return found
 
-    def _pairs(self) -> dict[int, int]:
+    def find_pairs(self) -> dict[int, int]:
         """What is known to differ is reported as such, even where not all pairs can be tried: then those that
         were found do for the report."""
         walk, items = self.walk, self.items
@@ -290,7 +290,7 @@ class Pairing:
             not candidates and not items[group[0]].optional
             for group, candidates in zip(self.row_groups, self.candidates, strict=True)
         )
-        flow = self._flow(self.fits)
+        flow = self.flow(self.fits)
         try:
             if walk.collecting_questions:
                 flow.try_all()  # so that all questions are put at once
@@ -299,20 +299,20 @@ class Pairing:
                     raise Mismatch
                 differs |= not flow.send(number) and not items[group[0]].optional
         except TooManyWays:
-            if not differs and not self._overfull():
-                raise self._limit() from None
-        found = self._pairs_of(flow)
+            if not differs and not self.overfull():
+                raise self.limit() from None
+        found = self.pairs_of(flow)
         if self.free and self.needed and not differs:
             try:
-                partners = dict(zip(self.rows, self._partners(), strict=True))
+                partners = dict(zip(self.rows, self.partners(), strict=True))
             except TooManyWays:
-                raise self._limit() from None
+                raise self.limit() from None
             found = reach(found, self.needed, partners)
         if not self.node.bindings or not self.is_whole(found):
             return found
-        return self._consistent() or found
+        return self.consistent() or found
 
-    def _overfull(self) -> bool:
+    def overfull(self) -> bool:
         """Whether more rows than there are need their partners among the same columns."""
         needed: dict[int, int] = {}
         for group, candidates in zip(self.row_groups, self.candidates, strict=True):
@@ -321,7 +321,7 @@ class Pairing:
         held = {id(columns): sum(len(self.column_groups[c]) for c in columns) for columns in self.candidates}
         return any(count > held[columns] for columns, count in needed.items())
 
-    def _partners(self) -> list[list[int]]:
+    def partners(self) -> list[list[int]]:
         """The columns that match each row, the bindings between them left aside."""
         where = {
             row: [column for number in candidates for column in self.column_groups[number]]
@@ -330,7 +330,7 @@ class Pairing:
         }
         return [[column for column in where[row] if self.fits(row, column)] for row in self.rows]
 
-    def _consistent(self) -> dict[int, int] | None:
+    def consistent(self) -> dict[int, int] | None:
         """A matching under which every binding has one value: row by row, and where that leads to too many
         ways, value by value."""
         rows = self.rows
@@ -340,7 +340,7 @@ class Pairing:
             found = search(
                 [self.items[e].optional for e in rows],
                 0 if self.node.subset or self.free else len(self.columns),
-                self._partners().__getitem__,
+                self.partners().__getitem__,
                 lambda row, column, bindings: self.bindings_after(rows[row], column, bindings),
                 self.walk.bindings,
             )
@@ -348,13 +348,13 @@ class Pairing:
         except TooManyWays:
             keys = {e: frozenset(t.key for t in tokens_in(self.node.expected[e]) if t.key) for e in rows}
         if any(self.items[e].optional for e in rows):
-            raise self._limit()
+            raise self.limit()
         try:
-            return self._agreeing(keys, self.walk.bindings)
+            return self.agreeing(keys, self.walk.bindings)
         except (TooManyWays, RecursionError):
-            raise self._limit() from None
+            raise self.limit() from None
 
-    def _agreeing(self, keys: Mapping[int, frozenset[str]], bindings: Bindings) -> dict[int, int] | None:
+    def agreeing(self, keys: Mapping[int, frozenset[str]], bindings: Bindings) -> dict[int, int] | None:
         """The pairs under which every binding has one value, found by trying the values and not the pairs:
         with each value it is looked whether all rows still find partners. `keys`: those in each row. None if
         there are no such pairs."""
@@ -365,10 +365,10 @@ class Pairing:
                 tried[row, column] = self.bindings_after(row, column, bindings) is not None
             return tried[row, column]
 
-        flow = self._flow(fits)
+        flow = self.flow(fits)
         for number in range(len(self.row_groups)):
             flow.send(number)
-        found = self._pairs_of(flow)
+        found = self.pairs_of(flow)
         if not self.is_whole(found):
             return None
         positions = [row for group in self.row_groups for row in group]
@@ -389,7 +389,7 @@ class Pairing:
             value = frozenset((name, freeze(after[name])) for name in after if name not in bindings)
             if value not in met:
                 met.add(value)
-                pairs = self._agreeing(keys, after)
+                pairs = self.agreeing(keys, after)
                 if pairs is not None:
                     return pairs
         return None
