@@ -125,15 +125,22 @@ class State:
         """The state below `key`, which holds `value` and has `size - 1` siblings, in the baseline."""
         if self.dead:
             return self
-        if self._looks:
-            return self._stepped(key, value, size)
         memo: str | int | None = None if not self.tells_apart and key.__class__ is int else key
-        known = self._next.get(memo)
-        if known is None:
-            if len(self._next) >= _MOST_NEXT:
-                self._next.clear()
-            known = self._next[memo] = self._stepped(key, value, size)
-        return known
+        known = None if self._looks else self._next.get(memo)
+        if known is not None:
+            return known
+
+        def after(rule: Rule, entry: RuleProgress) -> Positions:
+            stored = rule.pattern.after(entry.stored, key, value, size)
+            same = entry.came == entry.stored
+            return stored, stored if same else rule.pattern.after(entry.came, key, value, size)
+
+        if len(self._next) >= _MOST_NEXT:
+            self._next.clear()
+        found = self._advanced(after)
+        if not self._looks:
+            self._next[memo] = found
+        return found
 
     def step_alone(self, key: str | int, value: Json, size: int) -> "State":
         """The state below what came back and has no partner in the baseline."""
@@ -207,14 +214,6 @@ class State:
                 return False
             self._marks = [name.encode("utf-8", "surrogatepass") for name in self.names]
         return not any(map(data.__contains__, self._marks))
-
-    def _stepped(self, key: str | int, value: Json, size: int) -> "State":
-        def after(rule: Rule, entry: RuleProgress) -> Positions:
-            stored = rule.pattern.after(entry.stored, key, value, size)
-            same = entry.came == entry.stored
-            return stored, stored if same else rule.pattern.after(entry.came, key, value, size)
-
-        return self._advanced(after)
 
     def _advanced(self, after: Callable[[Rule, RuleProgress], Positions]) -> "State":
         entries = []

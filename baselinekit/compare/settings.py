@@ -3,9 +3,9 @@ form of the output."""
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
-from baselinekit.compare.rules import Mode, Rule
+from baselinekit.compare.rules import Mode, Rule, RuleKind
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import KINDS, kind_of
@@ -132,43 +132,40 @@ def path_rules(
     """The path rules, each from its root, and what `require_keys` asks for."""
     made: list[Rule] = []
     required: list[tuple[Pattern, Path]] = []
-    for rule in _stated(rules, problems):
+    for kind, text, at, said in _stated(rules):
         try:
-            for root in _roots(rule.pattern, output, form):
-                pattern = replace(rule.pattern, segments=(*root, *rule.pattern.segments))
-                made.append(replace(rule, pattern=_spelled(pattern, output, form)))
-        except InvalidInput as error:
-            problems += [replace(problem, at=rule.at) for problem in error.problems]
-    for number, text in enumerate(rules.require_keys):
-        at: Path = ("comparison", "require_keys", number)
-        try:
-            pattern = parse(text)
-            root = _roots(pattern, output, form)[0]
-            required.append((replace(pattern, segments=(*root, *pattern.segments)), at))
+            pattern = _DEFAULT if kind == "tolerance" and text == "*" else parse(text)
+            if isinstance(said, Tolerance):
+                problems += _bounds_problems(said, at)
+            elif isinstance(said, FieldRule):
+                problems += _field_problems(said, at)
+            starts = _roots(pattern, output, form)
+            rooted = [replace(pattern, segments=(*root, *pattern.segments)) for root in starts]
+            if kind == "require_keys":
+                required.append((rooted[0], at))
+                continue
+            bounds = {} if said is None else {kind: said}
+            made += [Rule(kind, text, _spelled(path, output, form), at, **bounds) for path in rooted]
         except InvalidInput as error:
             problems += [replace(problem, at=at) for problem in error.problems]
     return made, required
 
 
-def _stated(rules: Rules, problems: list[Problem]) -> Iterator[Rule]:
-    for kind in ("ignore_fields", "ignore_values"):
+def _stated(rules: Rules) -> Iterator[tuple[RuleKind | Literal["require_keys"], str, Path, Any]]:
+    """Each rule with a path: its kind, the path, where it stands in the file, and what else it says."""
+    ignoring: tuple[RuleKind, ...] = ("ignore_fields", "ignore_values")
+    for kind in ignoring:
         for number, text in enumerate(getattr(rules, kind)):
-            if pattern := _parsed(text, ("comparison", kind, number), problems):
-                yield Rule(kind, text, pattern, ("comparison", kind, number))
+            yield kind, text, ("comparison", kind, number), None
     for text, bounds in rules.tolerance.items():
-        at: Path = ("comparison", "tolerance", text)
-        if isinstance(bounds, Tolerance) and (pattern := _parsed(text, at, problems)):
-            pattern = _DEFAULT if text == "*" else pattern
-            problems += _bounds_problems(bounds, at)
-            yield Rule("tolerance", text, pattern, at, tolerance=bounds)
+        if isinstance(bounds, Tolerance):
+            yield "tolerance", text, ("comparison", "tolerance", text), bounds
     for text, how in rules.arrays.items():
-        if pattern := _parsed(text, ("comparison", "arrays", text), problems):
-            yield Rule("arrays", text, pattern, ("comparison", "arrays", text), arrays=how)
+        yield "arrays", text, ("comparison", "arrays", text), how
     for text, rule in rules.fields.items():
-        at = ("comparison", "fields", text)
-        if pattern := _parsed(text, at, problems):
-            problems += _field_problems(rule, at)
-            yield Rule("fields", text, pattern, at, fields=rule)
+        yield "fields", text, ("comparison", "fields", text), rule
+    for number, text in enumerate(rules.require_keys):
+        yield "require_keys", text, ("comparison", "require_keys", number), None
 
 
 def _field_problems(rule: FieldRule, at: Path) -> Iterator[Problem]:
@@ -196,14 +193,6 @@ def _bounds_problems(bounds: Tolerance, at: Path) -> Iterator[Problem]:
         yield Problem(
             "BK205", what, "delta is current minus baseline: a fall is negative", at=(*at, "min_delta")
         )
-
-
-def _parsed(text: str, at: Path, problems: list[Problem]) -> Pattern | None:
-    try:
-        return parse(text)
-    except InvalidInput as error:
-        problems += [replace(problem, at=at) for problem in error.problems]
-        return None
 
 
 def _roots(pattern: Pattern, output: Json, form: Form) -> list[Path]:
