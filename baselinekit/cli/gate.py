@@ -63,10 +63,13 @@ class GateOptions:
     required_pass_rate: float | None = option(
         type=click.FloatRange(0, 1), metavar="X", help="The share of cases that must pass."
     )
-    phases: tuple[str, ...] = option(
-        "--phase", metavar="FILE", multiple=True, help="The eval steps of a phase: a plan."
+    named_plans: tuple[str, ...] = option(
+        "--phase",
+        also={"--trigger": "An eval_trigger."},
+        metavar="FILE",
+        multiple=True,
+        help="The eval steps of a phase: a plan.",
     )
-    triggers: tuple[str, ...] = option("--trigger", metavar="FILE", multiple=True, help="An eval_trigger.")
     phase_id: str | None = option(
         metavar="ID", help="The {phase_id} in the path of a report; the default is the id of the run."
     )
@@ -93,7 +96,7 @@ class GateOptions:
 
     @property
     def plans(self) -> list[str]:
-        return [*self.phases, *self.triggers, *(path for path in self.results if _is_plan(path))]
+        return [*self.named_plans, *(path for path in self.results if _is_plan(path))]
 
     @property
     def files(self) -> list[str]:

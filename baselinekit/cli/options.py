@@ -10,7 +10,7 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -31,12 +31,12 @@ Options = TypeVar("Options")
 Result = TypeVar("Result")
 
 
-def option(*flags: str, **attributes: Any) -> Any:
-    """A field that an option fills. Without flags of its own it is called as the field is."""
+def option(*flags: str, also: Mapping[str, str] | None = None, **attributes: Any) -> Any:
+    """A field that an option fills. Without flags of its own it is called as the field is. `also`: other
+    flags with their help whose values go into the same field, in the order in which all of them are typed."""
     default = False if attributes.get("is_flag") else () if attributes.get("multiple") else None
-    return field(
-        default=attributes.get("default", default), metadata={"flags": flags, "attributes": attributes}
-    )
+    metadata = {"flags": flags, "attributes": attributes, "also": also or {}}
+    return field(default=attributes.get("default", default), metadata=metadata)
 
 
 def argument(**attributes: Any) -> Any:
@@ -56,7 +56,7 @@ def color_option() -> Any:
 
 
 def jobs_option(help: str, default: int | None = None) -> Any:
-    shown = {"default": default, "show_default": True} if default else {}
+    shown: dict[str, Any] = {"default": default, "show_default": True} if default else {}
     return option("-j", "--jobs", type=click.IntRange(1, 512), help=help, **shown)
 
 
@@ -91,6 +91,8 @@ def _declarations(kind: type[Any]) -> Iterator[Callable[[Any], Any]]:
         elif "flags" in one.metadata:
             flags = one.metadata["flags"] or (f"--{one.name.replace('_', '-')}",)
             yield click.option(*flags, one.name, **one.metadata["attributes"])
+            for flag, text in one.metadata["also"].items():
+                yield click.option(flag, one.name, **{**one.metadata["attributes"], "help": text})
 
 
 def _filled(kind: Any, given: dict[str, Any]) -> Any:

@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
 
+import click
 import pytest
 
+from baselinekit.cli.clock import carrying
+from baselinekit.cli.gate import GateOptions
 from baselinekit.cli.main import run
+from baselinekit.cli.options import takes
 
 SUITE = """\
 id: a
@@ -258,3 +262,16 @@ def test_a_result_of_a_run_that_was_interrupted_is_undecided_and_this_gate_was_n
     assert run(["gate", "r.json"]) == 3
     assert "the run was interrupted" in capsys.readouterr().out
     assert run(["gate", "r.json", "--warn"]) == 0
+
+
+def test_phases_and_triggers_are_judged_in_the_order_in_which_they_are_typed() -> None:
+    seen: list[GateOptions] = []
+
+    @click.command()
+    @takes(GateOptions)
+    def noted(options: GateOptions) -> None:
+        seen.append(options)
+
+    words = ["--trigger", "b.yaml", "--phase", "a.yaml", "x.json", "--trigger", "c.yaml"]
+    noted.main(words, standalone_mode=False, obj=carrying(None))
+    assert seen[0].plans == ["b.yaml", "a.yaml", "c.yaml"]
