@@ -154,12 +154,7 @@ def values_of(expected: Expected | None) -> list[Json]:
 
 def input_of(case: Case) -> Json:
     """What a case asks for."""
-    asked = case.recipe.input
-    for name in ("text", "messages", "argv"):
-        value = getattr(asked, name, None)
-        if value is not None:
-            return [message.content for message in value] if name == "messages" else value
-    return asked if isinstance(asked, str | dict | list) else str(getattr(asked, "prompt", "") or "")
+    return kind_of(case.recipe).asked(case.recipe)
 
 
 def keys_of(value: Json) -> Collection[str]:

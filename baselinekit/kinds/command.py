@@ -81,6 +81,10 @@ class CommandKind(RecipeKind):
     def asks(self, recipe: Recipe) -> tuple[Family, str]:
         return "commands", recipe.input.argv[0] if recipe.input.argv else ""
 
+    def asked(self, recipe: Recipe) -> list[str]:
+        argv: list[str] = recipe.input.argv
+        return argv
+
     def question(self, recipe: Recipe) -> CommandInput:
         """The program itself is what is tested, and so are the files that it writes."""
         asked: CommandInput = recipe.input

@@ -198,6 +198,10 @@ class RecipeKind:
         """What it is given by name, and the file that gives more."""
         return {}, None
 
+    def asked(self, recipe: Recipe) -> Json:
+        """What is asked, for who judges the answer; empty where a request says it."""
+        return recipe.input if isinstance(recipe.input, str | dict | list) else ""
+
     def question(self, recipe: Recipe) -> Any:
         """The part of its input in which files may be named that belong to the question."""
         return recipe.input

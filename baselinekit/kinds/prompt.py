@@ -95,6 +95,12 @@ class PromptKind(RecipeKind):
     def inputs(self, recipe: Recipe) -> tuple[Mapping[str, Json], str | None]:
         return recipe.input.inputs, recipe.input.inputs_from
 
+    def asked(self, recipe: Recipe) -> Json:
+        asked: PromptInput = recipe.input
+        if asked.text is None and asked.messages is not None:
+            return [message.content for message in asked.messages]
+        return asked.prompt or "" if asked.text is None else asked.text
+
     def input_of_text(self, text: str, context: Json) -> PromptInput:
         from baselinekit.documents.yamlwrite import dump  # no compare of baselines needs it
 

@@ -10,7 +10,7 @@ from baselinekit.kinds.prompt import PromptCurrent, PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillCurrent, SkillExecution
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.observation import Observation
-from baselinekit.model.questions import Usage
+from baselinekit.model.questions import Message, Usage
 from baselinekit.model.recipes import HttpRequest, Recipe, Skill
 from baselinekit.model.values import Json, Path
 from baselinekit.replay import dispatch
@@ -173,3 +173,10 @@ def test_the_question_of_a_command_is_what_its_program_is_given() -> None:
     question = kind_of(RUN).question(RUN)
     assert (question.argv, question.files, kind_of(RUN).working_folder(RUN)) == (["-v"], [], "sub")
     assert kind_of(SKILL).question(SKILL) == {"diff": "x"}
+
+
+def test_what_is_asked_as_a_judge_reads_it() -> None:
+    messages = Recipe(PromptInput(messages=[Message("user", "a"), Message("user", "b")]), ASK.execution)
+    wanted: list[Json] = ["", "", ["bin/tool", "-v"], {"diff": "x"}, ["a", "b"], "prompts/sum.mary.md"]
+    recipes = (GET, flow(), RUN, SKILL, messages, FILE)
+    assert [kind_of(recipe).asked(recipe) for recipe in recipes] == wanted
