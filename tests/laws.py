@@ -152,9 +152,8 @@ READS_THE_TIME = {
     "cli.watch": "wording of a time of the clock's",
     "replay.settings": "the doors' own clock, where they are handed no other",
     "demo.service": "the same for the demo's service",
-    "store.lock": "who holds a lock, for whoever waits for it",
-    "store.verdictlog": "part of a name that occurs once",
-    "store.atomic": "part of a name that occurs once",
+    "store.record": "part of a name that occurs once",
+    "store.atomic": "part of a name that occurs once; who holds a lock, for whoever waits for it",
 }
 CUTTERS = {"texts", "report.values"}
 """Where texts are cut: by the function that masks them first, and where a report shows what was masked."""
@@ -213,6 +212,7 @@ MASKED_ALREADY = {
 """Who may say that a text has been masked already, and why that is so."""
 
 TAKEN_APART = {
+    "model.baselines": "a digest of a file and of a case",
     "addresses": "a host and its zone, before anything is asked of it",
     "approval.planning": "the keys of a rule",
     "approval.pending_sources": "a target that was masked when it was kept",

@@ -13,7 +13,8 @@ from baselinekit.programs.git import Git
 from baselinekit.refresh.risk import compared_with
 from baselinekit.replay.settings import Clients
 from baselinekit.store import pending
-from baselinekit.store.writing import Hints, Renewal, preview as previewed, renew
+from baselinekit.store.writing import Renewal, preview as previewed, renew
+from baselinekit.tree.changes import Hints
 from baselinekit.tree.paths import render
 from baselinekit.workflow.loading import located
 from baselinekit.workflow.project import Project

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
@@ -10,7 +9,7 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import RefreshRefusal, Seen
 from baselinekit.model.results import Report, Result
-from baselinekit.model.values import ABSENT, Json
+from baselinekit.model.values import ABSENT, Json, parse_time
 from baselinekit.report.next_commands import check_commands
 from baselinekit.store import pending
 from baselinekit.workflow.context import RunContext
@@ -91,11 +90,13 @@ def _why_not(result: Result, baseline: Baseline | None) -> str:
 
 
 def _seen_in(result: Result, report: Report, name: str, now: str) -> Seen:
+    """The time of that run, if it is one and has come, is written into a file."""
+    time = parse_time(report.started)
     return Seen(
         id=result.id,
         recipe_hash=result.recipe_hash,
         resolved=result.resolved,
-        captured_at=_earlier(report.started, now),
+        captured_at=min(time.strftime("%Y-%m-%dT%H:%M:%SZ"), now) if time else now,
         environment=report.environment,
         origin=name,
     )
@@ -108,17 +109,6 @@ def _place_of(result: Result, report: Report, baseline: Baseline) -> dict[str, J
     if not endpoint or "base_url" in report.environment or not asked.endswith(endpoint):
         return dict(report.environment)
     return {**report.environment, "base_url": asked.removesuffix(endpoint)}
-
-
-def _earlier(stated: str, now: str) -> str:
-    """The time of a run, if it is one and has come: it is written into a file."""
-    try:
-        time = datetime.fromisoformat(stated)
-        time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-        text = time.strftime("%Y-%m-%dT%H:%M:%SZ")
-    except (ValueError, OverflowError):
-        return now
-    return min(text, now)
 
 
 def replayed(

@@ -42,9 +42,9 @@ from baselinekit.store import pending
 from baselinekit.store.locating import locate
 from baselinekit.variables import MASK, as_text
 from baselinekit.workflow.environment import flat
+from baselinekit.workflow.history import mask_proposal
 from baselinekit.workflow.judging import target_of
 from baselinekit.workflow.learning import secrets_in
-from baselinekit.workflow.masking import proposal_shown
 from baselinekit.workflow.project import Project
 
 _FOR_WHAT_IS_HIDDEN = ("<<any_nonempty_string>>", "<<any_string>>", "<<any>>")
@@ -53,7 +53,7 @@ _FOR_WHAT_IS_HIDDEN = ("<<any_nonempty_string>>", "<<any_string>>", "<<any>>")
 def begin(project: Project, proposal: RefreshProposal) -> Review:
     """The review of a proposal, at its first question. What is shown has no secrets in it."""
     knowing = Knows(project)
-    shown = proposal_shown(proposal, project.redactor)
+    shown = mask_proposal(proposal, project.redactor)
     return Review(
         proposal.plans,
         shown.plans,
@@ -145,7 +145,7 @@ def _facts(plan: RefreshPlan, now: Mapping[str, Json]) -> Iterator[tuple[str, st
 
 def shown(project: Project, proposal: RefreshProposal) -> RefreshProposal:
     """What may be looked at."""
-    return proposal_shown(proposal, project.redactor)
+    return mask_proposal(proposal, project.redactor)
 
 
 def as_json(project: Project, proposal: RefreshProposal) -> str:

@@ -17,7 +17,7 @@ from baselinekit.trust import in_ci
 from baselinekit.workflow import history, selection
 from baselinekit.workflow.compare import ComparePolicy, compare
 from baselinekit.workflow.context import RunContext
-from baselinekit.workflow.masking import masked
+from baselinekit.workflow.history import mask_report
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import Selection
 from baselinekit.workflow.verdicts import Repeating
@@ -56,7 +56,7 @@ def compare_once(
         report = replace(report, spent=models.spent, against=against)
         if report.complete and not (report.interrupted or report.summary.error):
             models.forget()
-    report = masked(report, project.redactor)
+    report = mask_report(report, project.redactor)
     results.remember(project.root, report)
     if not among:  # a round of a watch, which would push real runs out
         history.keep(project.root, report)

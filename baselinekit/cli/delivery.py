@@ -13,9 +13,9 @@ from baselinekit.model.results import Report
 from baselinekit.report.forms.annotations import format_problems
 from baselinekit.report.forms.markdown import format_step_summary
 from baselinekit.report.forms.table import ANNOTATIONS, form_of, render_report
+from baselinekit.store.atomic import cannot_write
 from baselinekit.store.config import find, project_root
 from baselinekit.store.results import append_text, check_place, write_text
-from baselinekit.store.state import cannot_write
 from baselinekit.workflow.history import with_trends
 from baselinekit.workflow.project import Project
 

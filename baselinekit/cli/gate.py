@@ -39,7 +39,7 @@ from baselinekit.suites import results, settings
 from baselinekit.suites.dialects.gates import load_gates
 from baselinekit.trust import check_inside
 from baselinekit.workflow import resultfiles
-from baselinekit.workflow.masking import masked
+from baselinekit.workflow.history import mask_report
 from baselinekit.workflow.project import Project
 
 _PLANS = (".yaml", ".yml")
@@ -142,7 +142,7 @@ class _Gating:
         if options.resume and (options.files or not gates):
             raise InvalidInput(Problem("BK508", "only a run can be resumed", _RESUME))
         if options.files:
-            report = masked(self._loaded(), project.redactor)
+            report = mask_report(self._loaded(), project.redactor)
             judged = [
                 gating.judge(one, report, options.partial) for one in gates or [self._stated_gate(report)]
             ]
@@ -263,7 +263,7 @@ class _Gating:
     def _run_gate(self, one: Gate, lasting: PlanJournals | None) -> Report:
         project = self.project
         suite, asked = self._suite_of(one)
-        report = masked(run_suite(project, suite, asked, lasting), project.redactor)
+        report = mask_report(run_suite(project, suite, asked, lasting), project.redactor)
         if lasting is not None and lasting.taken:  # its reports are kept already
             number = len(report.results)
             cases = "its one case is" if number == 1 else f"its {number:,} cases are"

@@ -58,7 +58,7 @@ def git_merge(options: GitMergeOptions) -> int:
 def _settled(before: list[bytes], name: str) -> tuple[bytes, ...]:
     """Whatever goes wrong with us, git is to get its merge."""
     try:
-        return recordmerge.settled(before[0], before[1], before[2], name)
+        return recordmerge.settle(before[0], before[1], before[2], name)
     except Exception:
         return tuple(before)
 

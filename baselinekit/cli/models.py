@@ -9,7 +9,7 @@ from typing import Any
 from baselinekit.cli.options import RecordingOptions
 from baselinekit.model.questions import Answer, Ask, Limits, Spent
 from baselinekit.replay.settings import Clients
-from baselinekit.store import state
+from baselinekit.store import atomic
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.project import Project
 
@@ -102,7 +102,7 @@ class LazyModels:
                 journal.clear()
             source = Recording(source, journal, "resume" if self._resume else "journal")
         if wanted.cache:
-            source = Recording(source, Cassettes(project.root, f"{state.NAME}/{_CACHE}"), "cache")
+            source = Recording(source, Cassettes(project.root, f"{atomic.STATE_FOLDER}/{_CACHE}"), "cache")
         if wanted.record_calls is not None:
             folder = _typed(project, wanted.record_calls)
             source = Recording(source, Cassettes(project.root, folder), "record")
@@ -112,7 +112,7 @@ class LazyModels:
         """The answers of this run, so that a run which is stopped can go on: each run begins a new one."""
         from baselinekit.store.cassettes import Cassettes
 
-        return Cassettes(self._project.root, f"{state.NAME}/{_JOURNAL}")
+        return Cassettes(self._project.root, f"{atomic.STATE_FOLDER}/{_JOURNAL}")
 
 
 def with_models(context: RunContext, project: Project, recording: RecordingOptions = UNASKED) -> RunContext:

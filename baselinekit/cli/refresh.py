@@ -33,7 +33,7 @@ from baselinekit.report.refreshing import count_changes, format_file_diff, forma
 from baselinekit.report.style import Style
 from baselinekit.texts import many
 from baselinekit.workflow.context import RunContext
-from baselinekit.workflow.masking import proposal_shown
+from baselinekit.workflow.history import mask_proposal
 from baselinekit.workflow.project import Project
 
 _NOTHING_KEPT = "BK530"
@@ -126,7 +126,7 @@ class _Refresh:
             applied = apply(self.project, approvals, stamp) if options.yes and not options.dry_run else None
             self._print_json(applied)
             return self._code(applied)
-        shown = proposal_shown(self.proposal, self.project.redactor)
+        shown = mask_proposal(self.proposal, self.project.redactor)
         screen.show(format_refresh(shown, self.accepted, self.style))
         if options.dry_run or options.results is not None:
             for rewritten in preview(self.project, approvals, stamp):
@@ -230,7 +230,7 @@ class _Refresh:
 
     def _print_json(self, applied: Applied | None) -> None:
         why: dict[str, Json] = {id: str(problem) for id, problem in self.held.items()}
-        shown = proposal_shown(self.proposal, self.project.redactor)
+        shown = mask_proposal(self.proposal, self.project.redactor)
         done = applied.ids if applied else ()
         screen.show_json(format_refresh_json(shown, self.accepted, done, why))
         self._complain(applied.failures if applied else ())

@@ -32,7 +32,7 @@ from baselinekit.report.evals.terms import format_failures, format_metrics, form
 from baselinekit.store import results
 from baselinekit.texts import many
 from baselinekit.workflow import history
-from baselinekit.workflow.masking import masked
+from baselinekit.workflow.history import mask_report
 from baselinekit.workflow.project import Project
 
 
@@ -49,7 +49,7 @@ def run_or_list(options: RunOptions) -> int:
         report = replace(
             report, earlier=compare_runs(report, before, options.across, options.fail_on_regressed)
         )
-    report, kept = keep_run(project, suite, masked(report, project.redactor))
+    report, kept = keep_run(project, suite, mask_report(report, project.redactor))
     report = delivery.deliver(report, options.outputs, project.root)
     if not delivery.show_json(report, options.as_json):
         _print(project, report, kept, options)

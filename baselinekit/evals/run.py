@@ -22,7 +22,7 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.replay.settings import Clients
-from baselinekit.store.gitfiles import head
+from baselinekit.store.files import head_commit
 from baselinekit.store.locating import locate_each
 from baselinekit.suites.journal import Journal
 from baselinekit.workflow.context import RunContext
@@ -116,7 +116,7 @@ def run(
             sorted({*notes, *recorder.notes, *examining.warnings, *_notices(project, suite, wanted)})
         ),
         not_recorded=tuple(str(problem) for error in recorder.failures for problem in error.problems),
-        commit=head(project.root),
+        commit=head_commit(project.root),
         coverage=wanted.coverage([suite.file] if suite.file else [], len(suite.cases) - len(chosen)),
         suite=SuiteFacts(suite.name, suite.version, metrics, judges=judges),
     )

@@ -1,5 +1,6 @@
 """The values that travel: JSON, the mark for a value that is not there, and paths into a document."""
 
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
@@ -38,3 +39,12 @@ def json_type(value: Json) -> str:
     if isinstance(value, dict):
         return "object"
     return "absent" if value is ABSENT else "number"
+
+
+def parse_time(text: Json) -> datetime | None:
+    """An ISO 8601 time in UTC; None where it is none. Without a zone it is taken for UTC."""
+    try:
+        time = datetime.fromisoformat(text)
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
+        return None

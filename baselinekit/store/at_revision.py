@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from baselinekit.documents.languages import SUFFIXES
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
-from baselinekit.model.baselines import Baseline, Known, Source, Variant
+from baselinekit.model.baselines import Baseline, Known, Variant
 from baselinekit.model.config import Config
 from baselinekit.programs.git import CommitFile, Git
 from baselinekit.store import reading, records
@@ -72,12 +72,8 @@ def cases(git: Git, commit: str, files: Iterable[str]) -> dict[tuple[str, str], 
     found = {}
     for name, data in _contents(git, tree, [name for name in files if name in tree], MAX_BYTES).items():
         with suppress(BaselinekitError):
-            found.update({(name, one.id): case(one.source) for one in reading.parse(data, name)})
+            found.update({(name, one.id): one.source.case_digest for one in reading.parse(data, name)})
     return found
-
-
-def case(source: Source) -> str:
-    return source.digest.partition("-")[2]
 
 
 def _with_outputs(git: Git, tree: Mapping[str, CommitFile], found: Sequence[Baseline]) -> Iterator[Baseline]:

@@ -1,25 +1,201 @@
-"""A file is replaced whole or not at all: a reader, a crash or a full disk sees the old or the new one.
+"""Files written: one writer at a time, each replaced whole or not at all; and the folder `.baselinekit/`.
 
-The new bytes go to a temporary file, are synced, read back and compared; only then the name changes hands.
-A temporary's name says whose it is, so that the next command can remove what a killed one left."""
+The new bytes go to a temporary file, are synced, read back and compared, and then renamed: a reader, a crash
+or a full disk sees the old file or the new one. A temporary's name says which process made it, so that the
+next command can remove what a killed one left.
+
+A lock is a file of its own (the data file is replaced with every write), one of a fixed number, so that a
+thousand baselines leave no thousand lock files. The system releases it when its owner dies."""
 
 import contextlib
+import errno
+import fcntl
 import itertools
 import os
 import re
 import socket
 import stat
+import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
+from baselinekit.documents.text import decode, encode
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem
-from baselinekit.store import state
-from baselinekit.store.files import Resolving, resolve
-from baselinekit.store.state import cannot_write
+from baselinekit.store.files import Resolving, read, resolve
 
-# A file is replaced whole or not at all: a reader, a crash or a full disk sees the old or the new one.
-# The new bytes go to a temporary file, are synced, read back and compared; only then the name changes
-# hands. A temporary's name says whose it is, so that the next command can remove what a killed one left.
+# The folder `.baselinekit/`: what a run leaves for the next one, and nothing that belongs into git.
+
+
+STATE_FOLDER = ".baselinekit"
+
+
+def state_folder(root: str, *parts: str) -> str:
+    """A folder in the state folder, made if it is not there. Never through a link: a checkout could bring
+    one that leads out of the project."""
+    path = root
+    for part in (STATE_FOLDER, *parts):
+        path = os.path.join(path, part)
+        try:
+            if not stat.S_ISDIR(os.lstat(path).st_mode):
+                what = f"{os.path.relpath(path, root)} is a link or a file, and should be a folder"
+                raise NotRecorded(Problem("BK120", what, "remove it"))
+        except FileNotFoundError:
+            _make_state_folder(root, path)
+        except OSError as error:
+            raise NotRecorded(cannot_write(os.path.relpath(path, root), error)) from None
+    return path
+
+
+def _make_state_folder(root: str, path: str) -> None:
+    """With the file that hides all of it from git. It is checked whenever a folder is made here: whoever made
+    the first one may have been killed before the file was there."""
+    ignore = os.path.join(root, STATE_FOLDER, ".gitignore")
+    try:
+        os.makedirs(path, exist_ok=True)
+        if not os.path.lexists(ignore) or not os.lstat(ignore).st_size:
+            with open(ignore, "w", encoding="utf-8") as file:
+                file.write("*\n")
+    except OSError as error:
+        raise NotRecorded(cannot_write(os.path.relpath(path, root), error)) from None
+
+
+def cannot_write(name: str, error: OSError) -> Problem:
+    """Why something could not be written, and what to do about it."""
+    hints = {
+        errno.ENOSPC: "the disk is full: make room, then run again",
+        errno.EDQUOT: "your quota is used up: make room, then run again",
+        errno.EFBIG: "the file would grow over the limit of this system or shell (ulimit -f)",
+        errno.EACCES: "make the folder writable (compare does not need it: --no-record)",
+        errno.EPERM: "make the folder writable (compare does not need it: --no-record)",
+        errno.EROFS: "the file system is read-only (compare does not need to write: --no-record)",
+        errno.EIO: "the disk reports an error: check the disk first",
+    }
+    words = (os.strerror(error.errno) if error.errno else str(error)).lower()
+    hint = hints.get(error.errno or 0, "nothing was changed; run again")
+    return Problem("BK120", f"{name} cannot be written: {words}", hint)
+
+
+# Locks, among all processes of the machine.
+
+
+STRIPES = 64
+WAIT = 30.0
+
+_HURRIED = 1.0
+_SIGNATURE = 500  # always as long, so that a shorter one leaves nothing of a longer one
+
+
+class Hurry(Protocol):
+    """Whether who waits for a lock should not wait much longer."""
+
+    def is_set(self) -> bool: ...
+
+
+@contextlib.contextmanager
+def lock(root: str, file: str, wait: float = WAIT, hurry: Hurry | None = None) -> Iterator[None]:
+    """Keep the other writers of a file out; at most `wait` seconds are spent waiting for them, and hardly any
+    from the moment when there is a `hurry`."""
+    handle = _open_lock(root, _lock_name(file))
+    try:
+        _acquire(handle, file, wait, hurry)
+        _sign(handle, _signature())
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def lock_free(root: str, files: Collection[str]) -> Iterator[list[str]]:
+    """Lock those of the files that nobody is writing now. Whoever holds several locks must not wait for
+    others: two such could wait for each other."""
+    taken, signature = set(), _signature()
+    with contextlib.ExitStack() as held:
+        for name in sorted({_lock_name(file) for file in files}):
+            handle = _open_lock(root, name)
+            held.callback(os.close, handle)
+            with contextlib.suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _sign(handle, signature)
+                taken.add(name)
+        yield [file for file in files if _lock_name(file) in taken]
+
+
+def write_locked(
+    root: str, files: Collection[str], write: Callable[[list[str]], None], hurry: Hurry | None = None
+) -> list[NotRecorded]:
+    """Have files written while their locks are held: together those that nobody else is writing, then the
+    others one by one. Returns the locks that could not be had; without any lock nothing is written."""
+    failures: list[NotRecorded] = []
+    try:
+        with lock_free(root, files) as free:
+            write(free)
+    except NotRecorded as error:
+        return [error]
+    for file in [file for file in files if file not in free]:
+        try:
+            with lock(root, file, hurry=hurry):
+                write([file])
+        except NotRecorded as error:
+            failures.append(error)
+    return failures
+
+
+def edit_text(root: str, file: str, edit: Callable[[str], str], missing: str | None = None) -> None:
+    """Read a text, edit it and replace it, all under its lock. `missing`: used where there is none."""
+    with lock(root, file):
+        is_new = missing is not None and not os.path.exists(os.path.join(root, file))
+        body, bom = (missing, False) if missing is not None and is_new else decode(read(root, file), file)
+        replace_file(root, file, encode(edit(body), bom), new=is_new)
+
+
+def _lock_name(file: str) -> str:
+    return f"{zlib.crc32(file.encode('utf-8', 'surrogateescape')) % STRIPES:02}.lock"
+
+
+def _open_lock(root: str, name: str) -> int:
+    path = os.path.join(state_folder(root, "locks"), name)
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise NotRecorded(cannot_write(f"{STATE_FOLDER}/locks/{name}", error)) from None
+
+
+def _acquire(handle: int, file: str, wait: float, hurry: Hurry | None) -> None:
+    started = time.monotonic()
+    pause = 0.001
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            wait = min(wait, _HURRIED) if hurry and hurry.is_set() else wait
+            if time.monotonic() >= started + wait:
+                owner = os.pread(handle, _SIGNATURE, 0).decode("utf-8", "replace").strip()
+                owner = owner or "another process"
+                what = f"not recorded: its lock is held by {owner}, and {wait:g} s of waiting were not enough"
+                hint = "wait until it has finished, then run again"
+                raise NotRecorded(Problem("BK121", what, hint, Place(file))) from None
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.05)
+        except OSError as error:
+            raise NotRecorded(cannot_write(f"the lock for {file}", error)) from None
+        else:
+            return
+
+
+def _signature() -> bytes:
+    program, *words = sys.argv or [""]
+    verb = [word for word in words[:1] if word.isalpha()]  # nothing else that was typed: it may be a secret
+    command = " ".join((os.path.basename(program), *verb))
+    started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    line = f"process {os.getpid()} on {socket.gethostname()} ({command}), since {started}"
+    return line.encode("utf-8", "replace").ljust(_SIGNATURE)
+
+
+def _sign(handle: int, signature: bytes) -> None:
+    with contextlib.suppress(OSError):  # it only helps whoever waits
+        os.pwrite(handle, signature, 0)
 
 
 _COUNTER = itertools.count()
@@ -35,7 +211,7 @@ def replace_file(root: str, file: str, data: bytes, *, new: bool = False, sync: 
     """Give a file of the project these bytes. `new`: only if it is not there yet. `sync` may be left out for
     what can be lost in a power cut."""
     target = resolve(root, file)
-    _replace_one(_Copy(target, file, _temporary(root, os.path.dirname(target)), data), new, sync)
+    _replace_one(_Copy(target, file, _place(root, os.path.dirname(target)), data), new, sync)
 
 
 def replace_files(root: str, contents: Mapping[str, bytes]) -> dict[str, BaselinekitError]:
@@ -52,7 +228,7 @@ def replace_files(root: str, contents: Mapping[str, bytes]) -> dict[str, Baselin
         else:
             folder = os.path.dirname(target)
             place = places[folder] = places.get(folder) or _place(root, folder)
-            copies.append(_Copy(target, file, _in(place, folder), data))
+            copies.append(_Copy(target, file, place, data))
     return failed | _replace(copies)
 
 
@@ -61,7 +237,7 @@ def replace_anywhere(target: str, shown: str, data: bytes, root: str | None = No
     not finished yet; else it is beside the file, where those of the dead are removed first."""
     folder = os.path.dirname(target)
     sweep(folder, [folder])
-    _replace_one(_Copy(target, shown, _temporary(root, folder), data))
+    _replace_one(_Copy(target, shown, _place(root, folder), data))
 
 
 def try_folder(folder: str) -> None:
@@ -80,7 +256,7 @@ def sweep(root: str, folders: Iterable[str] = ()) -> int:
     """Remove the temporaries of processes that are gone, and say how many there were. `folders`, from the
     root: where targets are, for a temporary can also stand beside one."""
     count = 0
-    for folder in {os.path.join(root, name) for name in (os.path.join(state.NAME, "tmp"), *folders)}:
+    for folder in {os.path.join(root, name) for name in (os.path.join(STATE_FOLDER, "tmp"), *folders)}:
         with contextlib.suppress(OSError):
             for name in os.listdir(folder):
                 if name.endswith(".tmp") and _is_left(name):
@@ -90,22 +266,31 @@ def sweep(root: str, folders: Iterable[str] = ()) -> int:
 
 
 def _is_left(name: str) -> bool:
-    """Whether nobody will come back for it. In a container our own number may have been another's."""
+    """Whether the process that made it is gone. In a container our own number may have been another's."""
     match = _TEMPORARY.fullmatch(name)
     if not match or match["host"] != _HOST:
         return False
     pid = int(match["pid"])
-    return match["run"] != _RUN if pid == os.getpid() else not _alive(pid)
+    if pid == os.getpid():
+        return match["run"] != _RUN
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:  # it is there, and somebody else's
+        return False
+    return False
 
 
 class _Copy:
-    """The new bytes of a file on their way: in a temporary until its name changes hands."""
+    """The new bytes of a file, in a temporary until it is renamed."""
 
-    def __init__(self, target: str, shown: str, temporary: str, data: bytes):
+    def __init__(self, target: str, shown: str, place: str, data: bytes):
         self.target = target
         self.shown = shown
         self.folder = os.path.dirname(target)
-        self._temporary = temporary
+        name = _name()
+        self._temporary = os.path.join(place, f".{name}" if place == self.folder else name)
         self._data = data
         self._handle = -1
         self._renamed = False
@@ -122,9 +307,7 @@ class _Copy:
         if owner and owner != (os.geteuid(), os.getegid()):
             with contextlib.suppress(OSError):
                 os.fchown(handle, *owner)
-        if sync and hasattr(
-            os, "posix_fadvise"
-        ):  # it goes to the disk from now on: who waits later, waits less
+        if sync and hasattr(os, "posix_fadvise"):  # writing to disk begins now, so that the sync waits less
             os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
 
     def seal(self, sync: bool) -> None:
@@ -199,24 +382,15 @@ def _target(target: str, file: str) -> tuple[int | None, tuple[int, int] | None]
     return stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid)
 
 
-def _temporary(root: str | None, folder: str) -> str:
-    return _in(_place(root, folder), folder)
-
-
 def _place(root: str | None, folder: str) -> str:
     """Where temporaries go: to the state folder if a rename can lead from there to the target, else beside
     the target, which is in `folder`."""
     if root is not None:
         with contextlib.suppress(NotRecorded, OSError):
-            place = state.folder(root, "tmp")
+            place = state_folder(root, "tmp")
             if os.stat(place).st_dev == os.stat(folder).st_dev:
                 return place
     return folder
-
-
-def _in(place: str, folder: str) -> str:
-    name = _name()
-    return os.path.join(place, f".{name}" if place == folder else name)
 
 
 def _name() -> str:
@@ -245,16 +419,6 @@ def _sync_folder(folder: str) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _remove(path: str) -> None:

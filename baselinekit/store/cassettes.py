@@ -11,9 +11,9 @@ from baselinekit.documents import jsonfile
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, NotRecorded
 from baselinekit.model.values import Json
-from baselinekit.store import atomic, state
+from baselinekit.store import atomic
+from baselinekit.store.atomic import cannot_write
 from baselinekit.store.files import MAX_OUTPUT_BYTES, read, shown
-from baselinekit.store.state import cannot_write
 
 _MOST_COMPARED = 2_000
 
@@ -24,7 +24,7 @@ class Cassettes:
     def __init__(self, root: str, folder: str):
         self._root = root
         self._folder = shown(root, os.path.join(root, folder))
-        self._is_state = self._folder.split("/")[0] == state.NAME
+        self._is_state = self._folder.split("/")[0] == atomic.STATE_FOLDER
         self._lock = threading.Lock()
         self._every: list[Json] | None = None
         self._names: dict[str, dict[str, list[str]]] = {}
@@ -71,7 +71,7 @@ class Cassettes:
     def clear(self) -> None:
         """Forget what is kept in the state folder, unless a checkout has put a link in its place."""
         folder = os.path.join(self._root, self._folder)
-        if self._is_state and not os.path.islink(os.path.join(self._root, state.NAME)):
+        if self._is_state and not os.path.islink(os.path.join(self._root, atomic.STATE_FOLDER)):
             shutil.rmtree(folder, ignore_errors=True)
 
     def every(self) -> list[Json]:
@@ -101,7 +101,7 @@ class Cassettes:
 
     def _make(self, folder: str) -> None:
         if self._is_state:
-            state.folder(self._root, *folder.split("/")[1:])
+            atomic.state_folder(self._root, *folder.split("/")[1:])
             return
         try:
             os.makedirs(os.path.join(self._root, folder), exist_ok=True)

@@ -2,14 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
 
 from baselinekit.errors import Problem, nearest
 from baselinekit.model.baselines import (
     BOUNDS,
     FLAGS,
     Age,
-    FieldRule,
     Known,
     Metadata,
     Rules,
@@ -17,7 +15,7 @@ from baselinekit.model.baselines import (
     Variant,
 )
 from baselinekit.model.comparison import method_problems
-from baselinekit.model.values import ABSENT, Path
+from baselinekit.model.values import ABSENT, Path, parse_time
 from baselinekit.placeholders.accepts import seconds
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -42,12 +40,12 @@ def check_known(known: Known | None) -> Iterator[Problem]:
         what = "both `output` and `output_file` are given"
         yield Problem("BK108", what, "keep one of them", at=("baseline", "output_file"))
     if known.captured_at is not None:
-        yield from _check_time(known.captured_at, ("baseline", "captured_at"))
+        yield from check_time(known.captured_at, ("baseline", "captured_at"))
     for number, variant in enumerate(known.variants):
-        yield from _check_variant(variant, ("baseline", "variants", number))
+        yield from check_variant(variant, ("baseline", "variants", number))
 
 
-def _check_variant(variant: Variant, at: Path) -> Iterator[Problem]:
+def check_variant(variant: Variant, at: Path) -> Iterator[Problem]:
     if (variant.output is ABSENT) == (variant.output_file is None):
         hint = "add `output`" if variant.output is ABSENT else "keep one of `output` and `output_file`"
         yield Problem("BK108", "a variant has one output", hint, at=at)
@@ -55,12 +53,12 @@ def _check_variant(variant: Variant, at: Path) -> Iterator[Problem]:
         what = "a variant that applies everywhere is the output itself"
         yield Problem("BK108", what, "say where it applies: when: {environment: staging}", at=(*at, "when"))
     if variant.captured_at is not None:
-        yield from _check_time(variant.captured_at, (*at, "captured_at"))
+        yield from check_time(variant.captured_at, (*at, "captured_at"))
 
 
 def check_metadata(metadata: Metadata) -> Iterator[Problem]:
     if metadata.last_passed is not None:
-        yield from _check_time(metadata.last_passed, ("metadata", "last_passed"))
+        yield from check_time(metadata.last_passed, ("metadata", "last_passed"))
     if metadata.failure_count < 0:
         what = f"failure_count is {metadata.failure_count}, but it counts failures"
         yield Problem("BK108", what, "0 or more", at=("metadata", "failure_count"))
@@ -70,13 +68,25 @@ def check_rules(rules: Rules) -> Iterator[Problem]:
     at: Path = ("comparison",)
     for name, bound in rules.tolerance.items():
         if isinstance(bound, bool):
-            yield from _check_flag(name, (*at, "tolerance", name))
+            yield from check_flag(name, (*at, "tolerance", name))
     if rules.type == "semantic" or rules.fields:
         yield from method_problems(rules)
-    yield from _check_similarity(rules.min_similarity, (*at, "min_similarity"))
-    yield from _check_age(rules.max_age, (*at, "max_age"))
+    yield from check_similarity(rules.min_similarity, (*at, "min_similarity"))
+    age = rules.max_age
+    limits = {"warn": age.warn, "fail": age.fail} if isinstance(age, Age) else {"": age}
+    for name, limit in limits.items():
+        if limit is not None and seconds(limit) is None:
+            place = (*at, "max_age", name) if name else (*at, "max_age")
+            yield Problem("BK108", f"{limit!r} is not a length of time", "such as 90d, 12h or 2.5d", at=place)
     for path, rule in rules.fields.items():
-        yield from _check_field(rule, (*at, "fields", path))
+        here = (*at, "fields", path)
+        yield from check_similarity(rule.min_similarity, (*here, "min_similarity"))
+        for name, value in rule.tolerance.items():
+            if isinstance(value, bool):
+                yield from check_flag(name, (*here, "tolerance", name))
+            elif not isinstance(value, Tolerance) and name not in BOUNDS:
+                hint = nearest(name, BOUNDS) or f"one of {', '.join(BOUNDS)}"
+                yield Problem("BK108", f"{name!r} is not a bound", hint, at=(*here, "tolerance", name))
 
 
 def check_lists(rules: Rules) -> Iterator[Problem]:
@@ -87,43 +97,19 @@ def check_lists(rules: Rules) -> Iterator[Problem]:
             yield Problem("BK108", what, "keep one of the two lists", at=("comparison", name))
 
 
-def _check_field(rule: FieldRule, at: Path) -> Iterator[Problem]:
-    yield from _check_similarity(rule.min_similarity, (*at, "min_similarity"))
-    for name, bound in rule.tolerance.items():
-        here = (*at, "tolerance", name)
-        if isinstance(bound, bool):
-            yield from _check_flag(name, here)
-        elif not isinstance(bound, Tolerance) and name not in BOUNDS:
-            yield Problem("BK108", f"{name!r} is not a bound", _near(name, BOUNDS), at=here)
-
-
-def _check_age(stated: "str | Age | None", at: Path) -> Iterator[Problem]:
-    limits = {"": stated} if not isinstance(stated, Age) else {"warn": stated.warn, "fail": stated.fail}
-    for name, limit in limits.items():
-        if limit is not None and seconds(limit) is None:
-            hint = "such as 90d, 12h or 2.5d"
-            yield Problem("BK108", f"{limit!r} is not a length of time", hint, at=(*at, name) if name else at)
-
-
-def _check_flag(name: str, at: Path) -> Iterator[Problem]:
+def check_flag(name: str, at: Path) -> Iterator[Problem]:
     if name not in FLAGS:
         what = f"{name!r} is not an option, and a path takes a mapping"
         hint = nearest(name, FLAGS) or f"{name}: {{min_delta: …, max_delta: …}}"
         yield Problem("BK103", what, hint, at=at)
 
 
-def _check_similarity(value: "int | float | None", at: Path) -> Iterator[Problem]:
+def check_similarity(value: "int | float | None", at: Path) -> Iterator[Problem]:
     if value is not None and not 0 <= value <= 1:
         yield Problem("BK108", f"min_similarity is {value}", "between 0 and 1", at=at)
 
 
-def _check_time(text: str, at: Path) -> Iterator[Problem]:
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
+def check_time(text: str, at: Path) -> Iterator[Problem]:
+    if parse_time(text) is None:
         what = f"{text!r} is not an ISO 8601 time"
         yield Problem("BK108", what, "such as 2024-01-20T14:00:00Z", at=at)
-
-
-def _near(name: str, known: "tuple[str, ...]") -> str:
-    return nearest(name, known) or f"one of {', '.join(known)}"

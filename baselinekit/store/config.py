@@ -20,9 +20,8 @@ from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import TABLE
 from baselinekit.schema.places import place_problems
 from baselinekit.schema.validate import check
-from baselinekit.store import atomic
+from baselinekit.store.atomic import edit_text
 from baselinekit.store.files import MAX_BYTES, read
-from baselinekit.store.lock import lock
 from baselinekit.tree.equality import canonical
 from baselinekit.variables import NAME as VARIABLE_NAME
 
@@ -209,13 +208,15 @@ _SIBLINGS = ("base_url", "baselines", "evals", "variables", "environments", "pla
 
 def name_origin(root: str, config_file: str | None, origin: str) -> str:
     """Name an origin in the configuration, which is made if there is none. What was written, in a line."""
-    file = config_file or NAME
-    with lock(root, file):
-        there = os.path.exists(os.path.join(root, file))
-        body, bom = decode(read(root, file), file) if there else ("version: 1\n", False)
+    file, line = config_file or NAME, ""
+
+    def edit(body: str) -> str:
+        nonlocal line
         text, line = named(body, file, origin)
-        read_config(encode(text, bom), file)
-        atomic.replace_file(root, file, encode(text, bom), new=not there)
+        read_config(encode(text, False), file)
+        return text
+
+    edit_text(root, file, edit, missing="version: 1\n")
     return f"{line} in {file}"
 
 

@@ -3,6 +3,7 @@ stay inside."""
 
 import errno
 import os
+import re
 import stat
 from functools import lru_cache
 from pathlib import PurePath
@@ -121,14 +122,14 @@ def shown(root: str, path: str) -> str:
 
 
 def unreadable(file: str, error: OSError | ValueError) -> Problem:
-    mends = {
+    hints = {
         errno.ENOENT: "check the name",
         errno.EACCES: "make it readable: chmod u+r",
         errno.ELOOP: "name the file that the link leads to",
     }
     number = error.errno if isinstance(error, OSError) else None
     words = (os.strerror(number) if number else str(error)).lower()
-    return Problem("BK111", f"cannot be read: {words}", mends.get(number or 0, ""), Place(file))
+    return Problem("BK111", f"cannot be read: {words}", hints.get(number or 0, ""), Place(file))
 
 
 def _content(handle: int, file: str, limit: int) -> bytes:
@@ -145,7 +146,62 @@ def _content(handle: int, file: str, limit: int) -> bytes:
             data += more
         if len(data) <= limit:
             return data
-    what = f"larger than {limit:,} bytes"
-    raise InvalidInput(
-        Problem("BK106", what, "split it, or keep the output in a file beside it", Place(file))
-    )
+    hint = "split it, or keep the output in a file beside it"
+    raise InvalidInput(Problem("BK106", f"larger than {limit:,} bytes", hint, Place(file)))
+
+
+# The commit that is checked out, as git's own files say it: a run needs it each time, and to start git takes
+# as long as many baselines.
+
+
+_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_REF = re.compile(r"ref: (refs/[\w./+@-]+)")
+_MOST = 4_000_000
+
+
+def head_commit(root: str) -> str | None:
+    """The commit that is checked out where the project is; None where git cannot be asked so plainly."""
+    git = _git_folder(os.path.abspath(root))
+    if git is None:
+        return None
+    text = _text_of(os.path.join(git, "HEAD")).strip()
+    reference = _REF.fullmatch(text)
+    if reference is not None and ".." not in text:
+        text = _commit_of(reference[1], git)
+    return text if _HASH.fullmatch(text) else None
+
+
+def _git_folder(folder: str) -> str | None:
+    while True:
+        path = os.path.join(folder, ".git")
+        if os.path.isdir(path):
+            return path
+        if os.path.isfile(path):  # a further worktree, or a submodule
+            where = _text_of(path).removeprefix("gitdir:").strip()
+            return os.path.normpath(os.path.join(folder, where))
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+
+
+def _commit_of(reference: str, git: str) -> str:
+    """A branch's commit: in a file of its own, or in the list of those that are packed; both may be the main
+    worktree's."""
+    common = _text_of(os.path.join(git, "commondir")).strip()
+    for folder in (git, os.path.join(git, common)) if common else (git,):
+        text = _text_of(os.path.join(folder, reference)).strip()
+        if text:
+            return text
+        for line in _text_of(os.path.join(folder, "packed-refs")).splitlines():
+            if line.endswith(f" {reference}"):
+                return line.split(" ", 1)[0]
+    return ""
+
+
+def _text_of(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(_MOST)
+    except OSError:
+        return ""

@@ -2,29 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Protocol
 
 from baselinekit.documents import jsonfile
 from baselinekit.documents.languages import language
 from baselinekit.documents.marks import Marks, mark, mark_each
 from baselinekit.documents.text import decode, place
-from baselinekit.errors import BaselinekitError, FirstOfEach, Place, Problem
+from baselinekit.errors import BaselinekitError, Place
 from baselinekit.model.baselines import Source, known_path
 from baselinekit.model.values import Path
 from baselinekit.schema.places import position
-from baselinekit.store import files, records, records as outputs
+from baselinekit.store import files, records
 
 _LISTS = ("ignore_values", "require_keys")
-
-
-class Locatable(Protocol):
-    """A baseline, or an eval case."""
-
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def source(self) -> Source: ...
 
 
 def locate(source: Source, path: Path, root: str) -> Place:
@@ -107,7 +96,7 @@ def _in_options(source: Source, path: Path) -> Path:
 
 
 def _in_output(source: Source, name: str, paths: Sequence[Path], root: str) -> list[Place]:
-    folder, file = outputs.beside(root, source.file, name)
+    folder, file = records.beside(root, source.file, name)
     try:
         body = decode(files.read(folder, file, files.MAX_OUTPUT_BYTES), file).body
     except BaselinekitError:
@@ -116,24 +105,3 @@ def _in_output(source: Source, name: str, paths: Sequence[Path], root: str) -> l
         return [Place(file, 1, 1)] * len(paths)
     marks = mark(jsonfile.events(body), 0, paths)
     return [place(file, body, position(marks.reach(path)[0][-1])) for path in paths]
-
-
-def same_ids(named: Sequence[Locatable], root: str) -> list[Problem]:
-    """An id that is there twice, if only in other letters: files are named by them."""
-    first: dict[str, Locatable] = {}
-    pairs = [(one, first.setdefault(one.id.casefold(), one)) for one in named]
-    first_of_each = FirstOfEach()
-    twice = Problem("BK109", "")
-    pairs = [
-        (one, other)
-        for one, other in pairs
-        if one is not other and first_of_each.takes(one.source.file, twice)
-    ]
-    places = iter(locate_each([(one.source, [("id",)]) for pair in pairs for one in pair], root))
-    problems = []
-    for (one, other), (here,), (there,) in zip(pairs, places, places, strict=True):
-        what = f"the id {one.id!r} is {other.id!r} in different case"
-        if one.id == other.id:
-            what = f"the id {one.id!r} occurs twice"
-        problems.append(Problem("BK109", what, f"it is at {there} already; rename one of the two", here))
-    return [*problems, *first_of_each.rest()]

@@ -11,7 +11,7 @@ from baselinekit.documents import jsonfile
 from baselinekit.documents.text import decode
 from baselinekit.errors import InvalidInput, NotRecorded, Problem
 from baselinekit.schema.records import NULLABLE_TEXT, TEXT, Field, Form, RecordReader, paths, texts
-from baselinekit.store import atomic, state
+from baselinekit.store import atomic
 from baselinekit.store.checks import check_id
 from baselinekit.store.files import MAX_OUTPUT_BYTES, read
 
@@ -45,7 +45,7 @@ def save(root: str, seen: Seen) -> None:
     """Keep it, in the place of what was kept before. It can be had again, so nothing waits for the disk. What
     would be too large to be read again is not kept at all."""
     name = _name(seen.id)
-    state.folder(root, _FOLDER)
+    atomic.state_folder(root, _FOLDER)
     data = jsonfile.dump(_form().write(seen)).encode("utf-8")
     if len(data) > MAX_OUTPUT_BYTES:
         drop(root, seen.id)
@@ -71,7 +71,7 @@ def load(root: str, id: str) -> Seen | None:
 def ids(root: str) -> frozenset[str]:
     """The ids of which something is kept."""
     try:
-        names = os.listdir(os.path.join(root, state.NAME, _FOLDER))
+        names = os.listdir(os.path.join(root, atomic.STATE_FOLDER, _FOLDER))
     except OSError:
         return frozenset()
     return frozenset(name.removesuffix(".json") for name in names if name.endswith(".json"))
@@ -87,4 +87,4 @@ def _name(id: str) -> str:
     problems = list(check_id(id))
     if problems:
         raise InvalidInput(*problems)
-    return os.path.join(state.NAME, _FOLDER, f"{id}.json")
+    return os.path.join(atomic.STATE_FOLDER, _FOLDER, f"{id}.json")

@@ -2,22 +2,23 @@
 
 import gc
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
-from baselinekit.documents.languages import LINES, SUFFIXES, language
+from baselinekit.documents.languages import LINES, SUFFIXES
 from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, nearest
+from baselinekit.errors import BaselinekitError, FirstOfEach, InvalidInput, Place, Problem, Refused, nearest
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.places import place_problems
-from baselinekit.store import records, records as outputs
+from baselinekit.store import records
+from baselinekit.store.atomic import sweep
 from baselinekit.store.config import NAME as CONFIG
 from baselinekit.store.files import read, shown
-from baselinekit.store.locating import locate, locate_each, same_ids
+from baselinekit.store.locating import locate, locate_each
 from baselinekit.store.records import MARK
-from baselinekit.tree.paths import value_at
 
 # Files to baselines: all of them, or everything that is wrong in any of them, with file, line and
 # column.
@@ -33,7 +34,17 @@ def load(files: Sequence[str], root: str) -> list[Baseline]:
 
 def load_partly(files: Sequence[str], root: str) -> tuple[list[Baseline], BaselinekitError | None]:
     """What can be read, and what is wrong with the rest: for who has more to find fault with."""
-    return _load_all(files, lambda file: read(root, file), root)
+    loaded = LoadedFiles()
+    with without_collector():
+        for file in files:
+            try:
+                loaded.add(read(root, file), file, root)
+            except (InvalidInput, Refused) as error:
+                loaded.fail(error)
+    loaded.problems += same_ids(loaded.baselines, root)
+    if loaded.problems:
+        return loaded.baselines, InvalidInput(*loaded.problems, *loaded.refused)
+    return loaded.baselines, Refused(*loaded.refused) if loaded.refused else None
 
 
 def parse_record(record: dict[str, Json], root: str) -> Baseline:
@@ -47,7 +58,7 @@ def parse_record(record: dict[str, Json], root: str) -> Baseline:
 def parse(data: bytes, file: str) -> list[Baseline]:
     """The baselines in bytes that need not be those on the disk; what stands in files beside is left out."""
     found = []
-    for source, raw in _found(data, file):
+    for source, raw in _records_in(data, file):
         baseline, problems = records.read_record(raw, source)
         if baseline is None or problems:
             raise InvalidInput(*problems)
@@ -55,28 +66,24 @@ def parse(data: bytes, file: str) -> list[Baseline]:
     return found
 
 
-def read_record(source: Source, root: str) -> dict[str, Json]:
-    """A record as its file states it, nothing added and nothing left out."""
-    body = decode(read(root, source.file), source.file).body
-    document = language(source.file).load(body, source.file)[source.document]
-    return dict(value_at(document, source.at))
-
-
-def refuse_taken(id: str, root: str, files: Sequence[str]) -> None:
+def refuse_taken(id: str, root: str, folders: Sequence[str]) -> None:
     """An id is unique in a project, also where upper and lower case are one. Files that cannot be read are
     no obstacle: what is wrong with them is said when they are loaded."""
+    files = discover([folder for folder in folders if os.path.isdir(os.path.join(root, folder))], root)
+    sweep(root, {os.path.dirname(file) for file in files})
     for file in files:
         try:
-            found = _found(read(root, file), file)
+            records_there = _records_in(read(root, file), file)
         except BaselinekitError:
             continue
-        for source, raw in found:
+        for source, raw in records_there:
             taken = records.id_of(raw, source)
             if isinstance(taken, str) and taken.casefold() == id.casefold():
-                what = (
-                    f"the id {id!r} is taken"
-                    if taken == id
-                    else f"the id {id!r} is {taken!r} in different case"
+                what = f"the id {id!r} is {taken!r} in different case"
+                if taken == id:
+                    what = f"the id {id!r} is taken"
+                hint = (
+                    f"choose another --id, or accept its new answer: baselinekit refresh {taken} --replay"
                 )
                 hint = f"choose another --id, or accept its new answer: baselinekit refresh {taken} --replay"
                 raise InvalidInput(Problem("BK113", what, hint, locate(source, ("id",), root)))
@@ -95,78 +102,58 @@ def without_collector() -> Iterator[None]:
             gc.enable()
 
 
+class Locatable(Protocol):
+    """A baseline, or an eval case."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def source(self) -> Source: ...
+
+
 @dataclass(slots=True)
-class _Loaded:
-    """What the files gave, and what they did not."""
+class LoadedFiles:
+    """The baselines of several files, and what is wrong with these."""
 
     baselines: list[Baseline] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     refused: list[Problem] = field(default_factory=list)
 
-    def keep(self, error: BaselinekitError) -> None:
+    def fail(self, error: BaselinekitError) -> None:
         (self.refused if isinstance(error, Refused) else self.problems).extend(error.problems)
 
-    def error(self) -> BaselinekitError | None:
-        if self.problems:
-            return InvalidInput(*self.problems, *self.refused)
-        return Refused(*self.refused) if self.refused else None
+    def add(self, data: bytes, file: str, root: str) -> None:
+        wrong: dict[int, list[Problem]] = {}
+        failed: list[tuple[Source, Path, BaselinekitError]] = []
+        for source, raw in _records_in(data, file):
+            baseline, problems = records.read_record(raw, source)
+            if problems or baseline is None:
+                here = wrong.setdefault(source.document, [])
+                here += [replace(problem, at=(*source.at, *(problem.at or ()))) for problem in problems]
+                continue
+            known, errors = records.with_files(baseline.baseline, root, file)
+            failed += [(source, at, error) for at, error in errors]
+            if not errors:
+                is_whole = known is baseline.baseline
+                self.baselines.append(baseline if is_whole else replace(baseline, baseline=known))
+        if wrong:
+            self.problems += place_problems(decode(data, file).body, file, wrong)
+        if failed:
+            named = locate_each([(source, [(*at, "output_file")]) for source, at, _ in failed], root)
+            for (*_, error), (place,) in zip(failed, named, strict=True):
+                self.fail(type(error)(*(_placed_at(problem, place) for problem in error.problems)))
 
 
-def _load_all(
-    files: Sequence[str], content: Callable[[str], bytes], root: str
-) -> tuple[list[Baseline], BaselinekitError | None]:
-    loaded = _Loaded()
-    with without_collector():
-        for file in files:
-            try:
-                _load_one(content(file), file, root, loaded)
-            except (InvalidInput, Refused) as error:
-                loaded.keep(error)
-    loaded.problems += same_ids(loaded.baselines, root)
-    return loaded.baselines, loaded.error()
-
-
-def _load_one(data: bytes, file: str, root: str, loaded: _Loaded) -> None:
-    wrong: dict[int, list[Problem]] = {}
-    without_output: list[tuple[Source, Path, BaselinekitError]] = []
-    for source, raw in _found(data, file):
-        baseline, problems = records.read_record(raw, source)
-        if problems or baseline is None:
-            here = wrong.setdefault(source.document, [])
-            here += [replace(problem, at=(*source.at, *(problem.at or ()))) for problem in problems]
-            continue
-        known, failed = outputs.with_files(baseline.baseline, root, file)
-        without_output += [(source, at, error) for at, error in failed]
-        if not failed:
-            loaded.baselines.append(
-                baseline if known is baseline.baseline else replace(baseline, baseline=known)
-            )
-    if wrong:
-        loaded.problems += place_problems(decode(data, file).body, file, wrong)
-    for placed in _where_they_are_named(without_output, root):
-        loaded.keep(placed)
-
-
-def _where_they_are_named(
-    errors: Sequence[tuple[Source, Path, BaselinekitError]], root: str
-) -> Iterator[BaselinekitError]:
+def _placed_at(problem: Problem, named: Place) -> Problem:
     """What is wrong with the file of an output is told where it is named, unless the fault is inside."""
-    named = locate_each([(source, [(*at, "output_file")]) for source, at, _ in errors], root)
-    for (*_, error), (here,) in zip(errors, named, strict=True):
-        inside = [problem.place and problem.place.line for problem in error.problems]
-        yield type(error)(
-            *(
-                problem if known else replace(problem, place=here, message=_named(problem))
-                for problem, known in zip(error.problems, inside, strict=True)
-            )
-        )
+    if problem.place and problem.place.line:
+        return problem
+    message = f"{problem.place}: {problem.message}" if problem.place else problem.message
+    return replace(problem, place=named, message=message)
 
 
-def _named(problem: Problem) -> str:
-    return f"{problem.place}: {problem.message}" if problem.place else problem.message
-
-
-def _found(data: bytes, file: str) -> list[tuple[Source, dict[str, Json]]]:
+def _records_in(data: bytes, file: str) -> list[tuple[Source, dict[str, Json]]]:
     """The records of a file, each with its source."""
     body = decode(data, file).body
     try:
@@ -177,6 +164,28 @@ def _found(data: bytes, file: str) -> list[tuple[Source, dict[str, Json]]]:
         hint = "write a baseline into it, or remove it"
         raise InvalidInput(Problem("BK110", "not a baseline: the file is empty", hint, Place(file, 1, 1)))
     return found
+
+
+def same_ids(named: Sequence[Locatable], root: str) -> list[Problem]:
+    """An id that is there twice, if only in other letters: files are named by them."""
+    first: dict[str, Locatable] = {}
+    pairs = [(item, first.setdefault(item.id.casefold(), item)) for item in named]
+    first_of_each, twice = FirstOfEach(), Problem("BK109", "")
+    pairs = [
+        (item, earlier)
+        for item, earlier in pairs
+        if item is not earlier and first_of_each.takes(item.source.file, twice)
+    ]
+    if not pairs:
+        return first_of_each.rest()
+    places = iter(locate_each([(item.source, [("id",)]) for pair in pairs for item in pair], root))
+    problems = []
+    for (item, earlier), (here,), (there,) in zip(pairs, places, places, strict=True):
+        what = f"the id {item.id!r} is {earlier.id!r} in different case"
+        if item.id == earlier.id:
+            what = f"the id {item.id!r} occurs twice"
+        problems.append(Problem("BK109", what, f"it is at {there} already; rename one of the two", here))
+    return [*problems, *first_of_each.rest()]
 
 
 # Which files hold baselines: those that are named, and those below the folders that are named.

@@ -1,31 +1,194 @@
-"""The record of a baseline, written into its file: `last_passed` and `failure_count`, and not a byte more.
+"""Verdicts written into the files of their baselines, and the log from which those of a killed run are taken.
 
-Under the lock the file is read again, since others may have written meanwhile; a case that somebody edited
-is left alone, for the verdict was about another one.
-"""
+The log, `.baselinekit/verdicts/*.log`, has a line for each verdict as soon as it is known, and one for each
+file that is about to change, with the digest that it will have then: so none is recorded twice. Whoever
+writes a log holds its lock, which the system releases with its owner. Best effort: a run that cannot write
+its log goes on without. Nothing of it is synced: what a power cut takes, another run finds out again."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+import contextlib
+import fcntl
+import os
+import stat
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import groupby
 
-from baselinekit.documents import yamlwrite
+from baselinekit.documents import jsontext, yamlwrite
 from baselinekit.documents.languages import Language, language
 from baselinekit.documents.layout import Splice
 from baselinekit.documents.marks import MAPPING, SCALAR, Marks, mark
 from baselinekit.documents.splice import apply, spliced
 from baselinekit.documents.text import decode, encode
 from baselinekit.documents.yamllines import scalar
-from baselinekit.errors import InvalidInput, NotRecorded, Place, Refused
+from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Refused
 from baselinekit.model.baselines import Source, Span
 from baselinekit.model.comparison import Edit
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import Json, Path, parse_time
 from baselinekit.store import atomic, records
 from baselinekit.store.files import read
-from baselinekit.store.lock import Hurry, lock, lock_free
-from baselinekit.store.verdictlog import LoggedVerdict, VerdictLog, of_the_dead
 from baselinekit.tree.paths import value_at
+
+_VERDICTS = "verdicts"
+_MOST_BYTES = 64_000_000
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedVerdict:
+    """What became of one case, and when. `digest`: of the file as the run had read it, and of the case."""
+
+    file: str
+    digest: str
+    passed: bool
+    when: str
+
+    @property
+    def case_digest(self) -> str:
+        return self.digest.partition("-")[2]
+
+
+class VerdictLog:
+    """The log of one run. Lines are added from any thread; the first one makes the file."""
+
+    def __init__(self, root: str, path: str = "", handle: int | None = None):
+        self._root = root
+        self._lock = threading.Lock()
+        self._path = path
+        self._handle = handle
+        self._done: Counter[str] = Counter()
+
+    def note(self, source: Source, passed: bool, when: str) -> None:
+        """A verdict is known."""
+        self._add([["verdict", source.file, source.digest, passed, when]])
+
+    def count(self, file: str, verdicts: int) -> None:
+        """So many more of the verdicts on a file are about to be recorded or given up, in log order."""
+        self._done[file] += verdicts
+
+    def will_hold(self, contents: Mapping[str, bytes]) -> None:
+        """What the files will hold in a moment: all that was counted."""
+        self._add(
+            ["file", file, records.bytes_digest(data), self._done[file]] for file, data in contents.items()
+        )
+
+    def left(self) -> list[LoggedVerdict]:
+        """Of an abandoned log: what the files do not hold yet. The rest is counted."""
+        assert self._handle is not None
+        verdicts: dict[str, list[LoggedVerdict]] = {}
+        states: dict[str, list[tuple[str, int]]] = {}
+        for entry in _read_entries(self._handle):
+            match entry:
+                case ["verdict", str(file), str(digest), bool(passed), str(when)] if parse_time(when):
+                    verdicts.setdefault(file, []).append(LoggedVerdict(file, digest, passed, when))
+                case ["file", str(file), str(digest), int(count)]:
+                    states.setdefault(file, []).append((digest, count))
+        for file, found in verdicts.items():
+            done = _count_written(self._root, file, found[0].digest, states.get(file, []))
+            self._done[file] = max(0, min(done, len(found)))
+            del found[: self._done[file]]
+        return [verdict for found in verdicts.values() for verdict in found]
+
+    def close(self, keep: bool = False) -> None:
+        """Everything is in its file, or everybody has been told that it is not."""
+        with self._lock:
+            handle, self._handle = self._handle, -1
+            if handle is not None and handle >= 0:
+                if not keep:
+                    with contextlib.suppress(OSError):
+                        os.ftruncate(handle, 0)
+                    with contextlib.suppress(OSError):
+                        os.unlink(self._path)
+                os.close(handle)
+
+    def _add(self, lines: Iterable[Json]) -> None:
+        data = b"".join([jsontext.to_bytes(line) + b"\n" for line in lines])
+        with self._lock:
+            if self._handle is None:
+                self._handle = self._create()
+            whole = self._handle < 0
+            with contextlib.suppress(OSError):
+                whole = whole or os.write(self._handle, data) == len(data)
+        if not whole:
+            self.close()  # with a line missing, what follows would be counted wrongly
+
+    def _create(self) -> int:
+        """One that nobody else has; -1 where there can be none."""
+        with contextlib.suppress(BaselinekitError):
+            folder = atomic.state_folder(self._root, _VERDICTS)
+            for _ in range(_TRIES):  # somebody may take it for a dead one's before it is locked
+                self._path = os.path.join(folder, f"{time.time_ns():x}-{os.getpid()}.log")
+                handle = _open_locked(self._path, os.O_CREAT | os.O_EXCL)
+                if handle is not None:
+                    return handle
+        return -1
+
+
+def abandoned_logs(root: str) -> Iterator[VerdictLog]:
+    """The logs that nobody writes any more. Who gets one goes on writing it, and may be killed in turn."""
+    folder = os.path.join(root, atomic.STATE_FOLDER, _VERDICTS)
+    try:
+        names = sorted(os.listdir(folder)) if not os.path.islink(folder) else []
+    except OSError:
+        return
+    for name in names:
+        path = os.path.join(folder, name)
+        handle = _open_locked(path)
+        if handle is not None:
+            yield VerdictLog(root, path, handle)
+
+
+def _open_locked(path: str, more: int = 0) -> int | None:
+    """The file, locked; None if somebody has it, or had it and removed it."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        handle = os.open(path, flags | more, 0o600)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        status = os.fstat(handle)
+        if stat.S_ISREG(status.st_mode) and os.path.samestat(status, os.stat(path)):
+            return handle
+    except OSError:
+        pass
+    if more:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+    os.close(handle)
+    return None
+
+
+def _read_entries(handle: int) -> Iterator[Json]:
+    """The lines, up to one that is not whole."""
+    try:
+        for line in os.pread(handle, _MOST_BYTES, 0).splitlines():
+            yield jsontext.decode(line.decode("utf-8"))
+    except (OSError, jsontext.NotJson, UnicodeDecodeError):
+        return
+
+
+def _count_written(root: str, file: str, digest: str, states: Sequence[tuple[str, int]]) -> int:
+    """How many of the verdicts on a file it holds. Where somebody else has written since, all that were on
+    their way are taken for written: better one too few than one twice."""
+    if os.path.isabs(file):
+        return sys.maxsize  # which only who runs it may name, and no file of the project
+    try:
+        now = records.bytes_digest(read(root, file))
+    except BaselinekitError:
+        return sys.maxsize
+    for then, count in reversed(states):
+        if then == now:
+            return count
+    return 0 if digest.partition("-")[0] == now or not states else states[-1][1]
+
+
+# The record: `last_passed` and `failure_count`, and not a byte more is changed. Under the lock the file is
+# read again, since others may have written meanwhile; a case that somebody edited is left alone, for the
+# verdict was about another one.
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,91 +221,84 @@ def record_all(
     root: str,
     now: str,
     daily: bool = False,
-    hurry: Hurry | None = None,
+    hurry: atomic.Hurry | None = None,
     log: VerdictLog | None = None,
 ) -> Recorded:
     """The same for many files at once: together those that nobody else is writing, the others one by one. The
     log, if there is one, has these verdicts counted."""
-    done = Recorded()
-    waiting: dict[str, list[Mark]] = {}
-    for one in marks:
-        waiting.setdefault(one.source.file, []).append(one)
-    try:
-        with lock_free(root, waiting) as free:
-            _write({file: waiting.pop(file) for file in free}, root, now, daily, done, log)
-    except NotRecorded as error:  # no lock at all
-        return Recorded(failures=[error])
-    for file, few in waiting.items():
-        try:
-            with lock(root, file, hurry=hurry):
-                _write({file: few}, root, now, daily, done, log)
-        except NotRecorded as error:
-            done.failures.append(error)
-    return done
-
-
-def _write(
-    batches: dict[str, list[Mark]],
-    root: str,
-    now: str,
-    daily: bool,
-    done: Recorded,
-    log: VerdictLog | None,
-) -> None:
-    """What these files are to hold, and then all of them at once."""
-    contents: dict[str, bytes] = {}
-    for file, marks in batches.items():
-        try:
-            data = read(root, file)
-            body, bom = decode(data, file)
-            new = encode(
-                _RecordingJob(file, body, language(file), now, daily, done.notes).marked(marks, data), bom
-            )
-        except (InvalidInput, Refused, NotRecorded) as error:
-            placed = (problem.placed(Place(file)) for problem in error.problems)
-            done.failures.append(NotRecorded(*placed))
-        else:
-            if new != data:
-                contents[file] = new
-    if log is not None and contents:
-        log.will_hold(contents)
-    for why in atomic.replace_files(root, contents).values():
-        done.failures.append(NotRecorded(*why.problems))
-
-
-def record_left(root: str, daily: bool = False, hurry: Hurry | None = None) -> Recorded:
-    """Record what runs that were killed had found out and not yet recorded."""
-    all_done = Recorded()
-    for log in of_the_dead(root):
-        failed = False
-        for when, verdicts in groupby(log.left(), key=lambda one: one.when):
-            marks = []
-            for file, few in groupby(verdicts, key=lambda one: one.file):
-                found = list(few)
-                log.count(file, len(found))
-                marks += _marks(root, file, found)
-            done = record_all(marks, root, when, daily, hurry, log)
-            all_done.notes.extend(done.notes)
-            all_done.failures.extend(done.failures)
-            failed = failed or bool(done.failures)
-        log.close(keep=failed)
-    return all_done
-
-
-def _marks(root: str, file: str, verdicts: Sequence[LoggedVerdict]) -> list[Mark]:
-    """Of cases that are still there, and still the same."""
-    with suppress(InvalidInput, records.NotABaselineError):
-        data = read(root, file)
-        sources = [source for source, _ in records.sources(data, decode(data, file)[0], file)]
-        cases = {source.digest.partition("-")[2]: source for source in sources}
-        told = [(cases.get(one.digest.partition("-")[2]), one.passed) for one in verdicts]
-        return [Mark(source, passed) for source, passed in told if source]
-    return []
+    batches: dict[str, list[Mark]] = {}
+    for mark_ in marks:
+        batches.setdefault(mark_.source.file, []).append(mark_)
+    writer = RecordWriter(root, now, daily, log, batches)
+    writer.done.failures.extend(atomic.write_locked(root, batches, writer.write, hurry))
+    return writer.done
 
 
 @dataclass(slots=True)
-class _RecordingJob:
-    """What recording in one file has to know, and what it has to say."""
+class RecordWriter:
+    """Writes the verdicts of one moment into their files."""
+
+    root: str
+    now: str
+    daily: bool
+    log: VerdictLog | None
+    batches: dict[str, list[Mark]]
+    done: Recorded = field(default_factory=Recorded)
+
+    def write(self, files: Sequence[str]) -> None:
+        """Work out what these files are to hold, then write all of them at once."""
+        contents: dict[str, bytes] = {}
+        for file in files:
+            try:
+                data = read(self.root, file)
+                body, bom = decode(data, file)
+                editor = RecordEditor(file, body, language(file), self.now, self.daily, self.done.notes)
+                new = encode(editor.with_verdicts(self.batches[file], data), bom)
+            except (InvalidInput, Refused, NotRecorded) as error:
+                placed = (problem.placed(Place(file)) for problem in error.problems)
+                self.done.failures.append(NotRecorded(*placed))
+            else:
+                if new != data:
+                    contents[file] = new
+        if self.log is not None and contents:
+            self.log.will_hold(contents)
+        for failure in atomic.replace_files(self.root, contents).values():
+            self.done.failures.append(NotRecorded(*failure.problems))
+
+
+def record_left(root: str, daily: bool = False, hurry: atomic.Hurry | None = None) -> Recorded:
+    """Record what runs that were killed had found out and not yet recorded."""
+    total = Recorded()
+    for log in abandoned_logs(root):
+        failed = False
+        for when, verdicts in groupby(log.left(), key=lambda verdict: verdict.when):
+            marks = []
+            for file, verdicts_on_file in groupby(verdicts, key=lambda verdict: verdict.file):
+                batch = list(verdicts_on_file)
+                log.count(file, len(batch))
+                marks += marks_of(root, file, batch)
+            done = record_all(marks, root, when, daily, hurry, log)
+            total.notes.extend(done.notes)
+            total.failures.extend(done.failures)
+            failed = failed or bool(done.failures)
+        log.close(keep=failed)
+    return total
+
+
+def marks_of(root: str, file: str, verdicts: Sequence[LoggedVerdict]) -> list[Mark]:
+    """Those of the verdicts whose cases are still there, and still the same."""
+    try:
+        data = read(root, file)
+        cases = records.current_sources([], data, decode(data, file)[0], file)
+    except InvalidInput:
+        return []
+    sources = [(cases.get(verdict.case_digest), verdict.passed) for verdict in verdicts]
+    return [Mark(source, passed) for source, passed in sources if source]
+
+
+@dataclass(slots=True)
+class RecordEditor:
+    """Edits the record of the baselines in one text."""
 
     file: str
     body: str
@@ -150,36 +306,32 @@ class _RecordingJob:
     now: str
     daily: bool
     notes: list[str]
-    read: tuple[str, list[Json]] | None = None
+    loaded: tuple[str, list[Json]] | None = None
 
-    def marked(self, marks: Sequence[Mark], data: bytes) -> str:
-        """The text with these verdicts in it. Where all stand on their own, nothing is read again."""
-        here = list(self.found(marks, data))
-        spans = [source.spans[0 if passed else 1] for source, passed in here]
-        if None not in spans:
-            pairs = zip(spans, here, strict=True)
-            return spliced(self.body, [self.splice(span, passed) for span, (_, passed) in pairs if span])
-        body = self.body
-        for number in dict.fromkeys(source.document for source, _ in here):
-            targets = [(source.at, passed) for source, passed in here if source.document == number]
-            body = self.edited(body, number, targets)
-        return body
-
-    def found(self, marks: Sequence[Mark], data: bytes) -> Iterator[tuple[Source, bool]]:
-        """Where the cases stand now."""
-        digest = records.bytes_digest(data)
-        moved: dict[str, Source] = {}
-        if any(one.source.digest.partition("-")[0] != digest for one in marks):
-            with suppress(records.NotABaselineError):
-                for source, _ in records.sources(data, self.body, self.file):
-                    moved[source.digest.partition("-")[2]] = source
-        for one in marks:
-            whole, _, case = one.source.digest.partition("-")
-            here = one.source if whole == digest else moved.get(case)
-            if here is None:
+    def with_verdicts(self, marks: Sequence[Mark], data: bytes) -> str:
+        """The text with these verdicts in it. Where the place of each value is known, nothing is parsed."""
+        cases = records.current_sources([mark_.source for mark_ in marks], data, self.body, self.file)
+        targets: list[tuple[Source, bool]] = []
+        for mark_ in marks:
+            source = cases.get(mark_.source.case_digest)
+            if source is None:
                 self.notes.append(f"{self.file}: changed while it was compared, so nothing was recorded")
             else:
-                yield here, one.passed
+                targets.append((source, mark_.passed))
+        spans = [(source.spans[0 if passed else 1], passed) for source, passed in targets]
+        if all(span for span, _ in spans):
+            return spliced(self.body, [self.splice(span, passed) for span, passed in spans if span])
+        body = self.body
+        for number in dict.fromkeys(source.document for source, _ in targets):
+            places = [(source.at, passed) for source, passed in targets if source.document == number]
+            try:
+                body = self.edited(body, number, places)
+            except NotRecorded:  # cases that share something are edited one by one
+                if len(places) == 1:
+                    raise
+                for place in places:
+                    body = self.edited(body, number, [place])
+        return body
 
     def splice(self, span: Span, passed: bool) -> Splice:
         """The one value that changes, in its place."""
@@ -193,17 +345,6 @@ class _RecordingJob:
         return Splice(*span, yamlwrite.quoted(self.now, quote) if quote else yamlwrite.scalar(self.now))
 
     def edited(self, body: str, document: int, targets: Sequence[tuple[Path, bool]]) -> str:
-        """The text with these verdicts in it. Cases that share something are edited one by one."""
-        try:
-            return self._edited_at_once(body, document, targets)
-        except NotRecorded:
-            if len(targets) == 1:
-                raise
-        for target in targets:
-            body = self._edited_at_once(body, document, [target])
-        return body
-
-    def _edited_at_once(self, body: str, document: int, targets: Sequence[tuple[Path, bool]]) -> str:
         paths = [(*at, "metadata", key) for at, _ in targets for key in records.RECORD_KEYS]
         marks = mark(self.language.events(body), document, paths)
         edits = [edit for at, passed in targets for edit in self.edits(body, document, marks, at, passed)]
@@ -229,31 +370,19 @@ class _RecordingJob:
         node = nodes[-1]
         if not rest and node.kind == SCALAR and node.style in ("", '"', "'"):
             return node.value if node.style else scalar(node.value)
+        if self.loaded is None or self.loaded[0] is not body:  # the same text is read once
+            self.loaded = body, self.language.load(body, self.file)
         try:
-            return value_at(self.values(body)[document], path)
+            return value_at(self.loaded[1][document], path)
         except (KeyError, TypeError):
             return None
 
-    def values(self, body: str) -> list[Json]:
-        """What a text holds; the same text is read once, however many cases ask."""
-        if self.read is None or self.read[0] is not body:
-            self.read = body, self.language.load(body, self.file)
-        return self.read[1]
-
     def is_newer(self, last: Json) -> bool:
         """Whether now is worth writing where `last` stands."""
-        before, now = _time(last), _time(self.now)
+        before, now = parse_time(last), parse_time(self.now)
         if before is None or now is None:
             return True
         if before > now:
             self.notes.append(f"{self.file}: last_passed is {last}, in the future, and stays as it is")
             return False
         return not (self.daily and before.date() == now.date())
-
-
-def _time(text: Json) -> datetime | None:
-    try:
-        time = datetime.fromisoformat(text)
-    except (TypeError, ValueError):
-        return None
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

@@ -22,7 +22,7 @@ from baselinekit.documents.splice import apply, spliced
 from baselinekit.documents.text import decode, encode
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.comparison import Edit
-from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.model.values import ABSENT, Json, Path, parse_time
 
 _WHEN, _COUNT = _KEYS = ("last_passed", "failure_count")
 _WRAPPER = "regression_eval"
@@ -38,7 +38,7 @@ _HIDDEN = "…"
 
 
 @dataclass(frozen=True, slots=True)
-class _MergedRecord:
+class MergedRecord:
     """The record of one baseline in one text."""
 
     document: int
@@ -54,26 +54,22 @@ class _MergedRecord:
 
     @property
     def when(self) -> datetime:
-        return _time(self.values.get(_WHEN))
+        return parse_time(self.values.get(_WHEN)) or _AGES_AGO
 
 
 @dataclass(slots=True, eq=False)
-class _Side:
+class MergeSide:
     """One of the three texts, and what is to be changed in it."""
 
     language: Language
     body: str
     bom: bool
-    records: dict[str, _MergedRecord]
+    records: dict[str, MergedRecord]
     splices: list[Splice]
     edits: list[tuple[int, Edit]]
 
     def has(self, id: str, key: str) -> bool:
         return id in self.records and key in self.records[id].values
-
-    def began(self, id: str, base: "_Side") -> bool:
-        """Whether it records what the ancestor did not."""
-        return any(self.has(id, key) and not base.has(id, key) for key in _KEYS)
 
     def literal(self, id: str, key: str) -> str | None:
         span = self.records[id].spans.get(key)
@@ -94,12 +90,12 @@ class _Side:
         return encode(body, self.bom)
 
 
-def settled(base: bytes, ours: bytes, theirs: bytes, file: str) -> tuple[bytes, bytes, bytes]:
+def settle(base: bytes, ours: bytes, theirs: bytes, file: str) -> tuple[bytes, bytes, bytes]:
     """The three texts with one record for each baseline. Texts that cannot be read come back as they are."""
     try:
-        sides = _side(base, file), _side(ours, file), _side(theirs, file)
+        sides = read_side(base, file), read_side(ours, file), read_side(theirs, file)
         for id in dict.fromkeys(id for side in sides for id in side.records):
-            _settle(id, *sides)
+            settle_record(id, *sides)
         return sides[0].text(), sides[1].text(), sides[2].text()
     except BaselinekitError:
         return base, ours, theirs
@@ -117,34 +113,39 @@ def reads(data: bytes, file: str) -> str:
 def without_record(data: bytes, file: str) -> bytes:
     """The text as people want to see it in a diff: the record left out, as far as it can be told."""
     try:
-        side = _side(data, file)
+        side = read_side(data, file)
         return encode(spliced(side.body, list(_cuts(side))), side.bom)
     except BaselinekitError:  # a conflict, perhaps, in which the lines are what they always are
         return _LINES.sub(b"", data)
 
 
-def _settle(id: str, base: _Side, ours: _Side, theirs: _Side) -> None:
+def settle_record(id: str, base: MergeSide, ours: MergeSide, theirs: MergeSide) -> None:
     """One record. Where a side took it out, the other's new values are no reason to keep it."""
     before, one, two = (side.records.get(id) for side in (base, ours, theirs))
-    values = _merged(before, one, two) if one and two else {}
+    values = merged_values(before, one, two) if one and two else {}
     for key in _KEYS:
         having = [side for side in (base, ours, theirs) if side.has(id, key)]
         if base not in having and one and two:  # both began a record: one with this key, the other without
-            having += [side for side in (ours, theirs) if side not in having and side.began(id, base)]
+            having += [
+                side
+                for side in (ours, theirs)
+                if side not in having and any(side.has(id, k) and not base.has(id, k) for k in _KEYS)
+            ]
         if ours in having and theirs in having:
             value = values[key]
         elif base in having:
             value = base.records[id].values[key]
         else:
             continue
-        same = (side for side in having if _is(side.records[id].values.get(key, ABSENT), value))
+        old = ((side, side.records[id].values.get(key, ABSENT)) for side in having)
+        same = (side for side, there in old if there.__class__ is value.__class__ and there == value)
         source = next((side.literal(id, key) for side in same), None)
         literal = source or (str(value) if isinstance(value, int) else None)
         for side in having:
             side.put(id, key, value, literal)
 
 
-def _merged(before: _MergedRecord | None, ours: _MergedRecord, theirs: _MergedRecord) -> dict[str, Json]:
+def merged_values(before: MergedRecord | None, ours: MergedRecord, theirs: MergedRecord) -> dict[str, Json]:
     later = max(ours, theirs, key=lambda side: side.when)
     when = later.values.get(_WHEN)
     refreshed = [side for side in (ours, theirs) if before is None or side.captured != before.captured]
@@ -153,7 +154,7 @@ def _merged(before: _MergedRecord | None, ours: _MergedRecord, theirs: _MergedRe
             alone = refreshed[0]
             taken_away = before and before.values.get(_WHEN) and not alone.values.get(_WHEN)
             return {_WHEN: None if taken_away else when, _COUNT: alone.count}
-        last = max(ours, theirs, key=lambda side: _time(side.captured))
+        last = max(ours, theirs, key=lambda side: parse_time(side.captured) or _AGES_AGO)
         return {_WHEN: last.values.get(_WHEN), _COUNT: last.count}
     known = before.count if before and not refreshed else 0  # the same refresh on both sides began at 0
     # Who counts less than the ancestor has begun anew, so that all it counts is its own.
@@ -162,7 +163,7 @@ def _merged(before: _MergedRecord | None, ours: _MergedRecord, theirs: _MergedRe
     return {_WHEN: when, _COUNT: sum(own) + (0 if begun_anew else known)}
 
 
-def _side(data: bytes, file: str) -> _Side:
+def read_side(data: bytes, file: str) -> MergeSide:
     body, bom = decode(data, file)
     spoken = language(file)
     watched: Watched = {key: [] for key in _KEYS}
@@ -170,9 +171,9 @@ def _side(data: bytes, file: str) -> _Side:
     if not spoken.blocks:
         watched = _json_spans(spoken, body, documents)
     spans = {(key, id(box)): span for key, found in watched.items() for box, span in found}
-    records: dict[str, _MergedRecord] = {}
+    records: dict[str, MergedRecord] = {}
     twice = set()
-    for number, at, raw in _records(documents):
+    for number, at, raw in raw_records(documents):
         about = raw.get("metadata")
         values = about if isinstance(about, dict) else {}
         known = raw.get("baseline")
@@ -182,12 +183,12 @@ def _side(data: bytes, file: str) -> _Side:
         twice |= {name} & records.keys()
         here = {key: spans[key, id(about)] for key in _KEYS if (key, id(about)) in spans}
         captured = known.get("captured_at") if isinstance(known, dict) else None
-        records[name] = _MergedRecord(number, at, values, captured, here)
+        records[name] = MergedRecord(number, at, values, captured, here)
     records = {name: record for name, record in records.items() if name not in twice}
-    return _Side(spoken, body, bom, records, [], [])
+    return MergeSide(spoken, body, bom, records, [], [])
 
 
-def _records(documents: list[Json]) -> Iterator[tuple[int, Path, dict[str, Json]]]:
+def raw_records(documents: list[Json]) -> Iterator[tuple[int, Path, dict[str, Json]]]:
     """Whatever stands where a baseline may stand, with its place."""
     for number, document in enumerate(documents):
         at: Path = ()
@@ -205,7 +206,7 @@ def _json_spans(spoken: Language, body: str, documents: list[Json]) -> Watched:
     """JSON is read by a parser that tells no places: they are looked for."""
     from baselinekit.documents.marks import SCALAR, mark
 
-    found = list(_records(documents))
+    found = list(raw_records(documents))
     paths = [(*at, "metadata", key) for _, at, _ in found for key in _KEYS]
     marks = mark(spoken.events(body), 0, paths)
     watched: Watched = {key: [] for key in _KEYS}
@@ -217,14 +218,14 @@ def _json_spans(spoken: Language, body: str, documents: list[Json]) -> Watched:
     return watched
 
 
-def _cuts(side: _Side) -> Iterator[Splice]:
+def _cuts(side: MergeSide) -> Iterator[Splice]:
     """Lines that hold nothing but the record go, with a `metadata:` that holds nothing else; where more
     stands on the line, the value alone is hidden."""
     for record in side.records.values():
         alone = True
         heads = set()
         for key, (start, end) in record.spans.items():
-            first, last = _line(side.body, start)
+            first, last = line_around(side.body, start)
             if _ALONE.fullmatch(side.body, first, start) and _NOTHING_MORE.fullmatch(side.body, end, last):
                 yield Splice(first, min(last + 1, len(side.body)), "")
                 heads.add(key)
@@ -232,26 +233,13 @@ def _cuts(side: _Side) -> Iterator[Splice]:
                 alone = False
                 yield Splice(start, end, _HIDDEN)
         if alone and heads and heads == record.values.keys():
-            above = min(_line(side.body, start)[0] for start, _ in record.spans.values()) - 1
-            first, last = _line(side.body, max(above, 0))
+            above = min(line_around(side.body, start)[0] for start, _ in record.spans.values()) - 1
+            first, last = line_around(side.body, max(above, 0))
             if _HEAD.fullmatch(side.body, first, last):
                 yield Splice(first, min(last + 1, len(side.body)), "")
 
 
-def _line(body: str, index: int) -> tuple[int, int]:
+def line_around(body: str, index: int) -> tuple[int, int]:
     """Where the line of an index begins, and where its line end stands."""
     end = body.find("\n", index)
     return body.rfind("\n", 0, index) + 1, len(body) if end < 0 else end
-
-
-def _is(one: Json, other: Json) -> bool:
-    return one.__class__ is other.__class__ and bool(one == other)
-
-
-def _time(text: Json) -> datetime:
-    """When something was; what is no time was ages ago."""
-    try:
-        time = datetime.fromisoformat(text)
-    except (TypeError, ValueError):
-        return _AGES_AGO
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

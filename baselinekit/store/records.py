@@ -4,7 +4,8 @@ import hashlib
 import marshal
 import posixpath
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
 from typing import TypeVar
@@ -60,6 +61,17 @@ def sources(data: bytes, body: str, file: str) -> Iterator[tuple[Source, dict[st
     documents, source = opened(data, body, file)
     for number, at, raw in records(documents, file):
         yield source(number, at, raw), raw
+
+
+def current_sources(wanted: Sequence[Source], data: bytes, body: str, file: str) -> dict[str, Source]:
+    """Where cases stand in a file now, by what they say. One that is as it was read is not parsed again."""
+    whole, found = bytes_digest(data), dict[str, Source]()
+    if wanted and all(source.file_digest == whole for source in wanted):
+        return {source.case_digest: source for source in wanted}
+    with suppress(NotABaselineError):
+        for source, _ in sources(data, body, file):
+            found[source.case_digest] = source
+    return found
 
 
 def opened(

@@ -14,9 +14,9 @@ from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json
-from baselinekit.store import atomic, state
+from baselinekit.store import atomic
+from baselinekit.store.atomic import cannot_write
 from baselinekit.store.files import MAX_OUTPUT_BYTES, read
-from baselinekit.store.state import cannot_write
 
 # Reports to where the operator wants them: whole, or not at all.
 
@@ -98,8 +98,8 @@ def keep(root: str, started: str, data: bytes) -> bool:
         return True
     number = max((int(match[2]) for match in beside), default=0) + 1
     name = f"{second}-{number:04}-{digest}.json"
-    state.folder(root, _FOLDER)
-    atomic.replace_file(root, os.path.join(state.NAME, _FOLDER, name), data, sync=False)
+    atomic.state_folder(root, _FOLDER)
+    atomic.replace_file(root, os.path.join(atomic.STATE_FOLDER, _FOLDER, name), data, sync=False)
     return name not in _prune(root)
 
 
@@ -127,7 +127,7 @@ def latest_first(root: str) -> Iterator[tuple[str, Json]]:
 
 def _loaded(root: str, chosen: list[str]) -> Iterator[tuple[str, Json]]:
     for name in chosen:
-        shown = os.path.join(state.NAME, _FOLDER, name)
+        shown = os.path.join(atomic.STATE_FOLDER, _FOLDER, name)
         try:
             yield shown, json.loads(read(root, shown, MAX_OUTPUT_BYTES))
         except (BaselinekitError, ValueError, RecursionError):
@@ -148,15 +148,15 @@ def _prune(root: str) -> set[str]:
 
 
 def _path(root: str) -> str:
-    return os.path.join(root, state.NAME, _FOLDER)
+    return os.path.join(root, atomic.STATE_FOLDER, _FOLDER)
 
 
 # Which baselines did not pass when they were last compared, and which cases when they were last run:
 # what `--lf` asks for.
 
 
-COMPARED = os.path.join(state.NAME, "last-run.json")
-TRIED = os.path.join(state.NAME, "last-evals.json")
+COMPARED = os.path.join(atomic.STATE_FOLDER, "last-run.json")
+TRIED = os.path.join(atomic.STATE_FOLDER, "last-evals.json")
 
 
 def not_passed(root: str, file: str = COMPARED) -> frozenset[str]:
@@ -175,7 +175,7 @@ def remember(root: str, report: Report, file: str = COMPARED) -> None:
     failed = {result.id for result in report.results if result.outcome in ("failed", "error", "unscored")}
     ids = sorted((not_passed(root, file) - covered) | failed)
     try:
-        state.folder(root)
+        atomic.state_folder(root)
         atomic.replace_file(root, file, json.dumps(ids).encode(), sync=False)
     except BaselinekitError:
         return

@@ -1,5 +1,6 @@
 """Baselines written: new ones, and approved outputs put into the files that hold the old ones."""
 
+import contextlib
 import json
 import os
 import posixpath
@@ -17,31 +18,18 @@ from baselinekit.model.baselines import Source, known_path
 from baselinekit.model.changes import Applied, Rewritten
 from baselinekit.model.comparison import Edit
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.store import atomic, reading, records, records as outputs, state
+from baselinekit.store import atomic, records
+from baselinekit.store.atomic import cannot_write, lock
 from baselinekit.store.checks import ID, check_id
 from baselinekit.store.dialects.native import json_schema
 from baselinekit.store.dialects.table import DIALECTS
 from baselinekit.store.files import MAX_BYTES, MAX_OUTPUT_BYTES, read, resolve
 from baselinekit.store.locating import locate
-from baselinekit.store.lock import lock, lock_free
-from baselinekit.store.reading import discover
-from baselinekit.store.state import cannot_write
 from baselinekit.tree.changes import Hints as Hints
 from baselinekit.tree.equality import identical
 from baselinekit.tree.paths import value_at
 
-# New baselines: a file of their own, or a `baseline:` in a file that has only the recipe so far.
-
-
 _AFTER = ("baseline", "current", "test_case", "comparison", "metadata", "grader")
-
-
-def refuse_taken(id: str, root: str, folders: Sequence[str]) -> None:
-    """An id is unique in a project: whoever wants to give one to a new baseline asks here first."""
-    there = [folder for folder in folders if os.path.isdir(os.path.join(root, folder))]
-    files = discover(there, root)
-    atomic.sweep(root, {os.path.dirname(file) for file in files})
-    reading.refuse_taken(id, root, files)
 
 
 def check_names(id: str, group: str) -> None:
@@ -89,24 +77,24 @@ def write_new(
 def add_baseline(source: Source, baseline: dict[str, Json], root: str, inline_limit: int) -> None:
     """Give a record that has none its `baseline:`, before its recipe; the rest of the file stays as it is."""
     file = source.file
-    with lock(root, file):
-        raw = reading.read_record(source, root)
+
+    def edit(body: str) -> str:
+        raw = dict(value_at(language(file).load(body, file)[source.document], source.at))
         if raw.get("baseline") is not None:
-            what = "there is a baseline already"
-            hint = "remove its `baseline:` first"
-            raise InvalidInput(Problem("BK113", what, hint, locate(source, ("baseline",), root)))
-        if records.digest(raw) != source.digest.partition("-")[2]:
-            what = f"{file} changed since it was read"
-            raise NotRecorded(Problem("BK122", what, "run again"))
+            place = locate(source, ("baseline",), root)
+            what, hint = "there is a baseline already", "remove its `baseline:` first"
+            raise InvalidInput(Problem("BK113", what, hint, place))
+        if records.digest(raw) != source.case_digest:
+            raise NotRecorded(Problem("BK122", f"{file} changed since it was read", "run again"))
         id = str(records.id_of(raw, source))
         known, beside = _kept_short(baseline, file, id, root, inline_limit)
-        known = DIALECTS[source.form].write(known)
-        body, bom = decode(read(root, file), file)
-        edit = Edit((*source.at, "baseline"), known)
-        text = apply(body, [edit], source.document, language(file), _AFTER)
+        new = Edit((*source.at, "baseline"), DIALECTS[source.form].write(known))
+        text = apply(body, [new], source.document, language(file), _AFTER)
         if beside:
             atomic.replace_file(*beside)
-        atomic.replace_file(root, file, encode(text, bom))
+        return text
+
+    atomic.edit_text(root, file, edit)
 
 
 def _kept_short(
@@ -117,15 +105,14 @@ def _kept_short(
     size = len(yamlwrite.dump(known["output"]).encode("utf-8", "surrogatepass"))
     if size <= limit:
         return known, None
-    suffix, data = outputs.file_form(known["output"])
-    name = f"{id}{outputs.MARK}{suffix}"
+    suffix, data = records.file_form(known["output"])
+    name = f"{id}{records.MARK}{suffix}"
     rest = {key: value for key, value in known.items() if key != "output"}
-    return {"output_file": name, **rest}, (*outputs.beside(root, file, name), data)
+    return {"output_file": name, **rest}, (*records.beside(root, file, name), data)
 
 
-# Approved outputs, written into the files that hold the baselines: of each file only what changes. Under
-# the lock the file is read again. A case that somebody edited since is left alone: it was another one
-# that was approved.
+# Approved outputs, written into the files that hold the baselines: of each file only what changes. Under the
+# lock the file is read again; a case that somebody edited since is left alone, for another one was approved.
 
 
 _ORDER = (
@@ -151,43 +138,23 @@ class Renewal:
 
 def preview(renewals: Sequence[Renewal], root: str) -> Applied:
     """The files as they would be. Nothing is written."""
-    done = _Done(root)
-    for file, few in _by_file(renewals).items():
-        done.plan(file, few)
-    return done.told()
+    writer = RenewalWriter(root, renewals)
+    for file in writer.by_file:
+        writer.plan(file)
+    return writer.result()
 
 
 def renew(renewals: Sequence[Renewal], root: str) -> Applied:
     """Write them: together those that nobody else is writing, the others one by one."""
-    waiting = _by_file(renewals)
-    done = _Done(root)
-    try:
-        with lock_free(root, waiting) as free:
-            for file in free:
-                done.plan(file, waiting.pop(file))
-            done.write()
-    except NotRecorded as error:  # no lock at all
-        return Applied(failures=error.problems)
-    for file, few in waiting.items():
-        try:
-            with lock(root, file):
-                done.plan(file, few)
-                done.write()
-        except NotRecorded as error:
-            done.failures += error.problems
-    return done.told()
-
-
-def _by_file(renewals: Sequence[Renewal]) -> dict[str, list[Renewal]]:
-    files: dict[str, list[Renewal]] = {}
-    for one in renewals:
-        files.setdefault(one.source.file, []).append(one)
-    return files
+    writer = RenewalWriter(root, renewals)
+    for error in atomic.write_locked(root, writer.by_file, writer.write):
+        writer.failures += error.problems
+    return writer.result()
 
 
 @dataclass(slots=True)
-class _Planned:
-    """A file on its way. `beside`: the files of outputs that go with it, each below its folder."""
+class RenewedFile:
+    """A file with what it is to hold. `beside`: the outputs that go with it, each below its folder."""
 
     ids: list[str]
     before: bytes
@@ -195,69 +162,80 @@ class _Planned:
     beside: list[tuple[str, str, bytes, bytes]]
 
 
-@dataclass(slots=True)
-class _Done:
-    root: str
-    planned: dict[str, _Planned] = field(default_factory=dict)
-    files: list[Rewritten] = field(default_factory=list)
-    ids: list[str] = field(default_factory=list)
-    failures: list[Problem] = field(default_factory=list)
+class RenewalWriter:
+    """Puts renewals into their files. One record that cannot be renewed does not stop the others."""
 
-    def plan(self, file: str, renewals: Sequence[Renewal]) -> None:
-        """What this file is to hold. One record that cannot be renewed does not stop the others."""
+    def __init__(self, root: str, renewals: Sequence[Renewal]):
+        self.root = root
+        self.by_file: dict[str, list[Renewal]] = {}
+        for renewal in renewals:
+            self.by_file.setdefault(renewal.source.file, []).append(renewal)
+        self.failures: list[Problem] = []
+        self._renewed: dict[str, RenewedFile] = {}
+
+    def plan(self, file: str) -> None:
+        """Work out what this file is to hold."""
+        renewals = self.by_file[file]
         try:
             data = read(self.root, file)
             body, bom = decode(data, file)
-            places = _places(renewals, data, body, file)
+            cases = records.current_sources([renewal.source for renewal in renewals], data, body, file)
         except (InvalidInput, Refused, NotRecorded) as error:
             self._fail(file, error)
             return
-        planned = _Planned([], data, data, [])
-        for one in renewals:
+        renewed_file = RenewedFile([], data, data, [])
+        for renewal in renewals:
             try:
-                source = places.get(one.source.digest.partition("-")[2])
+                source = cases.get(renewal.source.case_digest)
                 if source is None:
-                    what = f"{one.id} changed since it was read, so it was left as it is"
+                    what = f"{renewal.id} changed since it was read, so it was left as it is"
                     raise NotRecorded(Problem("BK122", what, "run again"))
-                text, beside = _ApprovedRecord(self.root, file, source).renewed(body, one)
+                text, beside = renewed_text(body, renewal, replace(source, file=file), self.root)
                 if len(text.encode()) > MAX_BYTES:
-                    what = f"with the new output of {one.id} it would be larger than {MAX_BYTES:,} bytes"
+                    what = f"with the new output of {renewal.id} it would be larger than {MAX_BYTES:,} bytes"
                     raise NotRecorded(Problem("BK106", what, "remove its `baseline:`, and capture it again"))
             except (InvalidInput, Refused, NotRecorded) as error:
                 self._fail(file, error)
             else:
                 body = text
-                planned.ids.append(one.id)
-                planned.beside += beside
-        planned.after = encode(body, bom)
-        self.planned[file] = planned
+                renewed_file.ids.append(renewal.id)
+                renewed_file.beside += beside
+        renewed_file.after = encode(body, bom)
+        self._renewed[file] = renewed_file
 
-    def write(self) -> None:
-        """First the outputs beside, then the files that name them."""
-        for file, planned in list(self.planned.items()):
+    def write(self, files: Sequence[str]) -> None:
+        """Write these files: first the outputs beside them, then the files that name these."""
+        contents: dict[str, bytes] = {}
+        for file in files:
+            self.plan(file)
+            if (renewed_file := self._renewed.get(file)) is None:
+                continue
             try:
-                for folder, name, _, data in planned.beside:
+                for folder, name, _, data in renewed_file.beside:
                     atomic.replace_file(folder, name, data)
             except BaselinekitError as error:
                 self._fail(file, error)
-                del self.planned[file]
-        contents = {file: one.after for file, one in self.planned.items() if one.after != one.before}
-        for file, why in atomic.replace_files(self.root, contents).items():
-            self._fail(file, why)
-            del self.planned[file]
-        self._keep()
+                del self._renewed[file]
+            else:
+                if renewed_file.after != renewed_file.before:
+                    contents[file] = renewed_file.after
+        for file, failure in atomic.replace_files(self.root, contents).items():
+            self._fail(file, failure)
+            del self._renewed[file]
 
-    def told(self) -> Applied:
-        self._keep()
-        return Applied(tuple(self.files), tuple(self.ids), tuple(self.failures))
-
-    def _keep(self) -> None:
-        for file, one in self.planned.items():
-            self.ids += one.ids
-            if one.after != one.before:
-                self.files.append(Rewritten(file, _shown(one.before), _shown(one.after)))
-            self.files += [Rewritten(name, _shown(old), _shown(new)) for _, name, old, new in one.beside]
-        self.planned.clear()
+    def result(self) -> Applied:
+        """What was written, or would be."""
+        changes: list[tuple[str, bytes, bytes]] = []
+        for file, renewed_file in self._renewed.items():
+            if renewed_file.after != renewed_file.before:
+                changes.append((file, renewed_file.before, renewed_file.after))
+            changes += [(name, old, new) for _, name, old, new in renewed_file.beside]
+        files = (
+            Rewritten(name, old.decode("utf-8", "backslashreplace"), new.decode("utf-8", "backslashreplace"))
+            for name, old, new in changes
+        )
+        ids = (id for renewed_file in self._renewed.values() for id in renewed_file.ids)
+        return Applied(tuple(files), tuple(ids), tuple(self.failures))
 
     def _fail(self, file: str, error: BaselinekitError) -> None:
         """What cannot be written says so by name, and how a compare can do without helps nobody here."""
@@ -266,69 +244,53 @@ class _Done:
             self.failures.append(named if file in problem.message else named.placed(Place(file)))
 
 
-def _shown(data: bytes) -> str:
-    return data.decode("utf-8", "backslashreplace")
+def renewed_text(
+    body: str, renewal: Renewal, source: Source, root: str
+) -> tuple[str, list[tuple[str, str, bytes, bytes]]]:
+    """The text with the new values in it, and the files beside that change."""
+    spoken = language(source.file)
+    record = value_at(spoken.load(body, source.file)[source.document], source.at)
+    in_record = replace(source, at=())
 
-
-def _places(renewals: Sequence[Renewal], data: bytes, body: str, file: str) -> dict[str, Source]:
-    """Where the cases stand now, by what they say."""
-    whole = records.bytes_digest(data)
-    if all(one.source.digest.partition("-")[0] == whole for one in renewals):
-        return {one.source.digest.partition("-")[2]: one.source for one in renewals}
-    try:
-        return {source.digest.partition("-")[2]: source for source, _ in records.sources(data, body, file)}
-    except records.NotABaselineError as error:
-        raise NotRecorded(error.problem) from None
-
-
-@dataclass(slots=True)
-class _ApprovedRecord:
-    root: str
-    file: str
-    source: Source
-
-    def renewed(self, body: str, one: Renewal) -> tuple[str, list[tuple[str, str, bytes, bytes]]]:
-        """The text with the new values in it, and the files beside that change."""
-        document = language(self.file).load(body, self.file)[self.source.document]
-        record = value_at(document, self.source.at)
-        known = self._there(record, known_path(one.variant))
-        written = language(self.file)
-        beside = []
-        if one.output is not ABSENT and isinstance(known, dict) and known.get("output_file"):
-            beside = [self._output_file(str(known["output_file"]), one)]
-        elif one.output is not ABSENT:
-            place = records.place_in(self.source, (*known_path(one.variant), "output"))
-            body = renewed(body, self.source.document, written, place, one.output, one.hints)
-        edits = [
-            Edit((*records.place_in(self.source, path), *below), new)
-            for path, value in one.values.items()
-            for below, new in _differing(self._there(record, path), value)
-        ]
-        if edits:
-            body = apply(body, edits, self.source.document, written, _ORDER)
-        return body, beside
-
-    def _there(self, record: Json, path: Path) -> Json:
+    def there(path: Path) -> Json:
         """The value at a path of the model, ABSENT if there is none."""
-        here = records.place_in(Source("", form=self.source.form), path)
         try:
-            return value_at(record, here)
+            return value_at(record, records.place_in(in_record, path))
         except (KeyError, IndexError, TypeError):
             return ABSENT
 
-    def _output_file(self, name: str, one: Renewal) -> tuple[str, str, bytes, bytes]:
-        folder, path = outputs.beside(self.root, self.file, name)
+    known = there(known_path(renewal.variant))
+    beside = []
+    if renewal.output is not ABSENT and isinstance(known, dict) and known.get("output_file"):
+        stated = str(known["output_file"])
+        folder, path = records.beside(root, source.file, stated)
         old = read(folder, path, MAX_OUTPUT_BYTES)
-        if name.endswith(".bin"):
-            what = f"the output of {one.id} is kept as bytes in {name}, and only the hash of the new one is"
-            raise NotRecorded(Problem("BK122", what, "remove its `baseline:`, and capture it again"))
-        if name.endswith(".json"):
-            body, bom = decode(old, path)
-            return folder, path, old, encode(renewed(body, 0, JSON, (), one.output, one.hints), bom)
-        if not isinstance(one.output, str):
-            what = f"the output of {one.id} is kept as text in {name}, and the new output is not text"
-            raise NotRecorded(Problem("BK122", what, "remove its `baseline:`, and capture it again"))
-        return folder, path, old, one.output.encode("utf-8")
+        beside = [(folder, path, old, _renewed_output(old, path, stated, renewal))]
+    elif renewal.output is not ABSENT:
+        place = records.place_in(source, (*known_path(renewal.variant), "output"))
+        body = renewed(body, source.document, spoken, place, renewal.output, renewal.hints)
+    edits = [
+        Edit((*records.place_in(source, path), *below), new)
+        for path, value in renewal.values.items()
+        for below, new in _differing(there(path), value)
+    ]
+    return apply(body, edits, source.document, spoken, _ORDER) if edits else body, beside
+
+
+def _renewed_output(old: bytes, path: str, stated: str, renewal: Renewal) -> bytes:
+    """The new bytes of an output's own file."""
+    what = f"the output of {renewal.id} is kept as"
+    hint = "remove its `baseline:`, and capture it again"
+    if stated.endswith(".bin"):
+        what += f" bytes in {stated}, and only the hash of the new one is"
+        raise NotRecorded(Problem("BK122", what, hint))
+    if stated.endswith(".json"):
+        body, bom = decode(old, path)
+        return encode(renewed(body, 0, JSON, (), renewal.output, renewal.hints), bom)
+    if not isinstance(renewal.output, str):
+        what += f" text in {stated}, and the new output is not text"
+        raise NotRecorded(Problem("BK122", what, hint))
+    return renewal.output.encode("utf-8")
 
 
 def _differing(old: Json, new: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
@@ -348,19 +310,14 @@ def reference(
 ) -> str:
     """The schema's path as it is written from a folder of the project; the file is brought up to date."""
     text = json.dumps(schema(), indent=1) + "\n"
-    path = os.path.join(state.NAME, f"{of}.schema.json")
+    path = os.path.join(atomic.STATE_FOLDER, f"{of}.schema.json")
+    full, is_current = os.path.join(root, path), False
     try:
-        state.folder(root)
-        if _read(os.path.join(root, path)) != text:
+        atomic.state_folder(root)
+        with contextlib.suppress(OSError, UnicodeDecodeError), open(full, encoding="utf-8") as file:
+            is_current = file.read() == text
+        if not is_current:
             atomic.replace_file(root, path, text.encode(), sync=False)
     except NotRecorded:
         pass  # an editor without a schema is no reason not to capture
-    return os.path.relpath(os.path.join(root, path), os.path.join(root, folder))
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except (OSError, UnicodeDecodeError):
-        return ""
+    return os.path.relpath(full, os.path.join(root, folder))

@@ -15,9 +15,9 @@ from hashlib import sha256
 from baselinekit.documents import jsontext
 from baselinekit.errors import CannotReplay, InvalidInput, NotRecorded, Problem
 from baselinekit.model.values import Json
-from baselinekit.store import state
+from baselinekit.store import atomic
+from baselinekit.store.atomic import cannot_write
 from baselinekit.store.files import MAX_OUTPUT_BYTES, read
-from baselinekit.store.state import cannot_write
 
 _FOLDER = "journal"
 _DEEPER = 16
@@ -37,8 +37,8 @@ class Journal:
     """Of one run. Lines are added from any thread."""
 
     def __init__(self, root: str, key: str):
-        self._name = os.path.join(state.NAME, _FOLDER, f"{key}.jsonl")
-        self._path = os.path.join(state.folder(root, _FOLDER), f"{key}.jsonl")
+        self._name = os.path.join(atomic.STATE_FOLDER, _FOLDER, f"{key}.jsonl")
+        self._path = os.path.join(atomic.state_folder(root, _FOLDER), f"{key}.jsonl")
         self._root = root
         self._lock = threading.Lock()
         self._synced = time.monotonic()

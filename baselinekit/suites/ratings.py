@@ -16,10 +16,10 @@ from baselinekit.errors import InvalidInput, NotRecorded, Problem, cannot
 from baselinekit.model.ratings import Queued, Rating, RatingItem, by_role, is_adjudicator, same_person
 from baselinekit.model.values import Json
 from baselinekit.schema.plain import NotPlain, reader
-from baselinekit.store import state
-from baselinekit.store.state import cannot_write
+from baselinekit.store import atomic
+from baselinekit.store.atomic import cannot_write
 
-FILE = os.path.join(state.NAME, "ratings.sqlite")
+FILE = os.path.join(atomic.STATE_FOLDER, "ratings.sqlite")
 _VERSION = 1
 _WAIT = 30.0
 """Seconds that a change waits for those of other processes."""
@@ -123,7 +123,7 @@ class Ratings:
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """All of it or nothing, and nobody else in between."""
-        state.folder(self._root)
+        atomic.state_folder(self._root)
         with _told():
             self._make()
             with _one_of_us, closing(self._connected()) as db:

@@ -7,8 +7,8 @@ import re
 
 from baselinekit.errors import NotRecorded, Problem
 from baselinekit.store import atomic
+from baselinekit.store.atomic import cannot_write
 from baselinekit.store.results import write_text
-from baselinekit.store.state import cannot_write
 from baselinekit.trust import check_inside
 
 LATEST = "latest"

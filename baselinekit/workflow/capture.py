@@ -30,10 +30,10 @@ from baselinekit.placeholders.template import compile_text
 from baselinekit.refresh.learning import UnlearnablePlace, Volatile
 from baselinekit.replay.environment import capture_environment
 from baselinekit.store import writing
+from baselinekit.store.atomic import cannot_write
 from baselinekit.store.locating import locate_each
-from baselinekit.store.reading import parse_record
-from baselinekit.store.state import cannot_write
-from baselinekit.store.writing import add_baseline, check_folder, check_names, refuse_taken, write_new
+from baselinekit.store.reading import parse_record, refuse_taken
+from baselinekit.store.writing import add_baseline, check_folder, check_names, write_new
 from baselinekit.tree.paths import find, parse, render, suggest, with_values
 from baselinekit.trust import check_inside, origin
 from baselinekit.workflow.context import RunContext

@@ -10,7 +10,7 @@ from baselinekit.errors import NothingSelected
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.results import Coverage, Report, Result
 from baselinekit.programs.git import Git
-from baselinekit.store.gitfiles import head
+from baselinekit.store.files import head_commit
 from baselinekit.store.reading import without_collector
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import CaptureEnvironment
@@ -81,7 +81,7 @@ def compare(
         config=project.config_file,
         warnings=tuple(sorted({*run.recorder.notes, *run.runner.warnings, *plan.since.notes})),
         not_recorded=tuple(str(problem) for error in run.recorder.failures for problem in error.problems),
-        commit=head(project.root),
+        commit=head_commit(project.root),
         shard=plan.share.shard,
         coverage=plan.coverage,
     )

@@ -1,17 +1,29 @@
-"""Telling git how baselines are merged and shown: first a plan to look at, then the writing."""
+"""init --git: telling git how baselines are merged and shown; first a plan to look at, then the writing."""
 
 import os
+import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from baselinekit.documents.languages import SUFFIXES
+from baselinekit.documents.text import BOM, newline
 from baselinekit.errors import InvalidInput, NotRecorded, Problem
 from baselinekit.programs.git import Git
-from baselinekit.store import atomic, gitfiles
+from baselinekit.store import atomic
+from baselinekit.store.atomic import STATE_FOLDER, cannot_write
 from baselinekit.store.files import read
-from baselinekit.store.state import cannot_write
 
-_MERGE, _DIFF = f"merge.{gitfiles.DRIVER}", f"diff.{gitfiles.DRIVER}"
+ATTRIBUTES, IGNORE = ".gitattributes", ".gitignore"
+DRIVER = "baselinekit"
+
+_BEGIN = "# baselinekit (these lines: `baselinekit init --git`; without them: `baselinekit init --undo-git`)"
+_END = "# baselinekit: end"
+_BLOCK = re.compile(rf"^{re.escape(_BEGIN)}\r?\n(?:.*\n)*?{re.escape(_END)}(?:\r?\n|\Z)", re.MULTILINE)
+_SPECIAL = re.compile(r"([\\*?\[\]])")
+_IGNORED = (f"/{STATE_FOLDER}/", f".{DRIVER}-*.tmp")
+
+_MERGE, _DIFF = f"merge.{DRIVER}", f"diff.{DRIVER}"
 _DRIVER = f"{_MERGE}.driver"
 _KEYS = (f"{_MERGE}.name", _DRIVER, f"{_DIFF}.textconv")
 
@@ -50,11 +62,11 @@ def is_repository(git: Git) -> bool:
 def planned(git: Git, folders: Sequence[str], program: Sequence[str]) -> GitSetupPlan:
     """What is still to be done in the project that git stands in. `program`: how git is to call us."""
     _check(git)
-    before = {name: _text(git.folder, name) for name in (gitfiles.ATTRIBUTES, gitfiles.IGNORE)}
-    attributes, ignore = before[gitfiles.ATTRIBUTES], before[gitfiles.IGNORE]
+    before = {name: _text(git.folder, name) for name in (ATTRIBUTES, IGNORE)}
+    old_attributes, ignore = before[ATTRIBUTES], before[IGNORE]
     after = {
-        gitfiles.ATTRIBUTES: gitfiles.with_block(attributes, gitfiles.attributes(folders)),
-        gitfiles.IGNORE: gitfiles.with_block(ignore, gitfiles.ignored(ignore)),
+        ATTRIBUTES: with_block(old_attributes, attributes(folders)),
+        IGNORE: with_block(ignore, ignored(ignore)),
     }
     settings = _settings(program)
     return GitSetupPlan(
@@ -67,8 +79,8 @@ def planned(git: Git, folders: Sequence[str], program: Sequence[str]) -> GitSetu
 def undone(git: Git) -> GitSetupPlan:
     """What is there of it, to be taken out again."""
     _check(git)
-    before = {name: _text(git.folder, name) for name in (gitfiles.ATTRIBUTES, gitfiles.IGNORE)}
-    after = {name: gitfiles.without_block(text) for name, text in before.items()}
+    before = {name: _text(git.folder, name) for name in (ATTRIBUTES, IGNORE)}
+    after = {name: without_block(text) for name, text in before.items()}
     return GitSetupPlan(
         before,
         {name: text or None for name, text in after.items() if text != before[name]},
@@ -96,19 +108,19 @@ def overruled(git: Git, folders: Sequence[str]) -> list[str]:
     """Where lines of the user's own go before ours, so that git never asks us."""
     names = [os.path.join(folder, "x.yaml") for folder in folders]
     found = git.attributes(names, "merge", "diff")
-    return sorted({f"{key}={value}" for (_, key), value in found.items() if value != gitfiles.DRIVER})
+    return sorted({f"{key}={value}" for (_, key), value in found.items() if value != DRIVER})
 
 
 def missing_driver(git: Git) -> Problem | None:
     """A clone whose files name the driver, and that was never told what it is: there git merges texts."""
     try:
-        if not gitfiles.names_driver(_text(git.folder, gitfiles.ATTRIBUTES)) or git.setting(_DRIVER):
+        if f"merge={DRIVER}" not in _text(git.folder, ATTRIBUTES) or git.setting(_DRIVER):
             return None
         if not is_repository(git):
             return None
     except InvalidInput:
         return None
-    what = f"{gitfiles.ATTRIBUTES} names a merge driver that this clone does not have"
+    what = f"{ATTRIBUTES} names a merge driver that this clone does not have"
     return Problem("BK543", what, "run this once in each clone: baselinekit init --git")
 
 
@@ -135,3 +147,46 @@ def _check(git: Git) -> None:
     if not is_repository(git):
         git.ask("rev-parse", "--git-dir")
         raise InvalidInput(Problem("BK540", f"{git.folder} is not a git working tree", "work in a clone"))
+
+
+# Our lines in `.gitattributes` and `.gitignore`: between two comments, on top, so that what people wrote
+# below comes later, wins, and is byte for byte the same once ours are gone.
+
+
+def attributes(folders: Iterable[str]) -> list[str]:
+    """The lines by which git knows the files with baselines in these folders (from the root)."""
+    return [
+        f"{_pattern(folder, ending)} merge={DRIVER} diff={DRIVER}"
+        for folder in folders
+        for ending in SUFFIXES
+    ]
+
+
+def ignored(text: str) -> list[str]:
+    """What git is not to see, unless the file says so already in lines of its own."""
+    own = {line.strip().strip("/") for line in without_block(text).splitlines()}
+    return [line for line in _IGNORED if line.strip("/") not in own]
+
+
+def with_block(text: str, lines: Sequence[str]) -> str:
+    """The text with these lines of ours, in the place of those that were there."""
+    rest = without_block(text)
+    bom = BOM if rest.startswith(BOM) else ""
+    end = newline(rest)
+    block = "".join(f"{line}{end}" for line in (_BEGIN, *lines, _END)) if lines else ""
+    return bom + block + rest.removeprefix(bom)
+
+
+def without_block(text: str) -> str:
+    bom = BOM if text.startswith(BOM) else ""
+    return bom + _BLOCK.sub("", text.removeprefix(bom), count=1)
+
+
+def _pattern(folder: str, ending: str) -> str:
+    """Every file with this ending in a folder, as git wants it written."""
+    inside = os.path.normpath(folder).replace(os.sep, "/")
+    escaped = _SPECIAL.sub(r"\\\1", inside)
+    pattern = f"*{ending}" if inside == "." else f"/{escaped}/**/*{ending}"
+    if not re.search(r'[\s"]', pattern):
+        return pattern
+    return '"' + pattern.replace("\\", "\\\\").replace('"', '\\"') + '"'

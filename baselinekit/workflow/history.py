@@ -1,18 +1,113 @@
-"""history: every run leaves its results for later; what they say together."""
+"""The report of a run: without secrets, kept for later, and beside what earlier runs say."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
 
 from baselinekit.errors import BaselinekitError, NothingSelected, Problem, nearest
 from baselinekit.model.history import Appearance, History, KeptRun, Trend
-from baselinekit.model.results import OUTCOMES, Moment, PastRun, Report, Summary, Trends
+from baselinekit.model.results import (
+    OUTCOMES,
+    Against,
+    Earlier,
+    Moment,
+    PastRun,
+    Report,
+    Result,
+    Spot,
+    Summary,
+    Trends,
+)
 from baselinekit.model.values import Json
 from baselinekit.report.resultfile import compact
 from baselinekit.store import results
 from baselinekit.store.reading import without_collector
+from baselinekit.variables import Redactor
 from baselinekit.workflow import history
 from baselinekit.workflow.selection import few
+
+# A report without secrets, wherever in it a text of the world outside has come to stand.
+
+
+if TYPE_CHECKING:
+    from baselinekit.model.changes import Change, RefreshProposal
+
+
+def mask_report(report: Report, redactor: Redactor) -> Report:
+    """Ids and file names stay: by them everything is found. What came back is masked where it is judged."""
+    mask = redactor.mask_value
+    return replace(
+        report,
+        results=tuple(_result(result, redactor) for result in report.results),
+        command=mask(report.command),
+        environment=mask(report.environment),
+        warnings=mask(report.warnings),
+        not_recorded=mask(report.not_recorded),
+        coverage=replace(report.coverage, chosen=mask(report.coverage.chosen)),
+        against=_against(report.against, redactor),
+        earlier=_earlier(report.earlier, redactor),
+    )
+
+
+def _earlier(earlier: Earlier | None, redactor: Redactor) -> Earlier | None:
+    """An earlier run may come from a file of anybody's."""
+    if earlier is None:
+        return None
+    mask = redactor.mask_value
+    cases = tuple(replace(case, why=mask(case.why)) for case in earlier.cases)
+    return replace(earlier, run=mask(earlier.run), cases=cases)
+
+
+def _against(against: Against | None, redactor: Redactor) -> Against | None:
+    if against is None:
+        return None
+    changes = (replace(one, how=redactor.mask_value(one.how)) for one in against.changes)
+    return replace(against, changes=tuple(changes))
+
+
+_MASKED_FIELDS = ("name", "reason", "target", "notes", "environment_drift")
+
+
+def _result(result: Result, redactor: Redactor) -> Result:
+    """Of nearly all nothing is to be masked, and to copy them for that would take as long as to look."""
+    said: dict[str, Any] = {key: value for key in _MASKED_FIELDS if (value := getattr(result, key))}
+    changed = {key: one for key, value in said.items() if (one := redactor.mask_value(value)) is not value}
+    if result.differences:
+        changed["differences"] = tuple(_spot(spot, redactor) for spot in result.differences)
+    return replace(result, **changed) if changed else result
+
+
+def _spot(spot: Spot, redactor: Redactor) -> Spot:
+    mask = redactor.mask_value
+    return replace(
+        spot,
+        path=tuple(mask(key) if isinstance(key, str) else key for key in spot.path),
+        rule=mask(spot.rule),
+    )
+
+
+def mask_proposal(proposal: RefreshProposal, redactor: Redactor) -> RefreshProposal:
+    """What a refresh would change, to be looked at: what stands in a file may be a secret as well."""
+    plans = tuple(
+        replace(plan, changes=tuple(_change(change, redactor) for change in plan.changes))
+        for plan in proposal.plans
+    )
+    return replace(proposal, plans=plans)
+
+
+def _change(change: Change, redactor: Redactor) -> Change:
+    before = redactor.mask_value(change.before, change.at)
+    after = redactor.mask_value(change.after, change.path)
+    if before is change.before and after is change.after:
+        return change
+    return replace(change, before=before, after=after)
+
+
+# history: every run leaves its results for later; what they say together.
+
 
 # history: every run leaves its results for later; what they say together.
 

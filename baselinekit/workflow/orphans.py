@@ -15,7 +15,7 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Known, Variant
 from baselinekit.model.results import Report
 from baselinekit.replay.settings import Clients
-from baselinekit.store import pending, records, state
+from baselinekit.store import atomic, pending, records
 from baselinekit.texts import many
 from baselinekit.workflow.judging import check
 from baselinekit.workflow.loading import load
@@ -113,7 +113,10 @@ def _pending(project: Project, baselines: Sequence[Baseline]) -> Iterator[Orphan
     known = {baseline.id for baseline in baselines}
     for id in sorted(pending.ids(project.root) - known):
         yield Orphan(
-            "pending", id, os.path.join(state.NAME, "pending", f"{id}.json"), "there is no such baseline"
+            "pending",
+            id,
+            os.path.join(atomic.STATE_FOLDER, "pending", f"{id}.json"),
+            "there is no such baseline",
         )
 
 

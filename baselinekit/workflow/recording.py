@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable
 
 from baselinekit.errors import NotRecorded
 from baselinekit.model.baselines import Source
-from baselinekit.store.record import Mark, Recorded, record_all, record_left
-from baselinekit.store.verdictlog import VerdictLog
+from baselinekit.store.record import Mark, Recorded, VerdictLog, record_all, record_left
 from baselinekit.workflow.pool import Stop
 
 _GATHERING = 0.02

@@ -61,9 +61,7 @@ def touched(project: Project, git: Git, rev: str | None, chosen: list[Baseline])
         return Since(chosen, (*notes, f"{what}, so that all baselines are compared"))
     suspects = [one for one in chosen if not os.path.isabs(one.source.file) and _own(one, project, names)]
     before = at_revision.cases(git, start or commit, {one.source.file for one in suspects})
-    edited = {
-        one.id for one in suspects if before.get((one.source.file, one.id)) != at_revision.case(one.source)
-    }
+    edited = {one.id for one in suspects if before.get((one.source.file, one.id)) != one.source.case_digest}
     found = [one for one in chosen if one.id in edited or _leads_to(one, project, names, changed)]
     return Since(found, tuple(notes))
 

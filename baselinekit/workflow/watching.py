@@ -61,7 +61,7 @@ def look(project: Project, paths: Sequence[str], settings: Sequence[str] = ()) -
     own = {os.path.join(project.root, baseline.source.file) for baseline in baselines}
     return View(
         stamps,
-        {baseline.id: baseline.source.digest.rpartition("-")[2] for baseline in baselines},
+        {baseline.id: baseline.source.case_digest for baseline in baselines},
         {file: frozenset(ids) for file, ids in uses.items() if file not in own},
         config,
         broken.problems if broken else (),

@@ -21,8 +21,8 @@ from baselinekit.report.refreshing import change_lines, format_refresh
 from baselinekit.report.style import Style
 from baselinekit.store import pending
 from baselinekit.tree.paths import render
+from baselinekit.workflow.history import mask_report
 from baselinekit.workflow.loading import load
-from baselinekit.workflow.masking import masked
 
 A = "status: 200\nbody: {n: 1, id: <<any_integer>>}   # what a says"
 NOBODY = Permit()
@@ -318,7 +318,7 @@ def test_a_declared_value_is_stored_under_its_name(tmp_path: Path) -> None:
 
 def results(desk: Desk) -> str:
     report = desk.compare(record="never")
-    return table.render_report(masked(report, desk.project.redactor), "x.json")
+    return table.render_report(mask_report(report, desk.project.redactor), "x.json")
 
 
 def test_what_another_machine_saw_is_taken_over(here: Desk) -> None:

@@ -120,7 +120,7 @@ DRAFT = {"baselines/draft.yaml": _DRAFT}
 
 HOLD = """
 import sys, time
-from baselinekit.store.lock import lock
+from baselinekit.store.atomic import lock
 with lock(sys.argv[1], "baselines/b.yaml"):
     print("held", flush=True)
     time.sleep(60)

@@ -17,7 +17,7 @@ from warm import Warm
 
 from baselinekit.errors import NotRecorded
 from baselinekit.store import atomic
-from baselinekit.store.lock import lock
+from baselinekit.store.atomic import lock
 from baselinekit.store.reading import load
 from baselinekit.store.record import Mark, record as note
 

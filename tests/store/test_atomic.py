@@ -17,7 +17,7 @@ from nobody import become_nobody
 from storehelp import write, write_baseline
 
 from baselinekit.errors import InvalidInput, NotRecorded, Refused
-from baselinekit.store import state
+from baselinekit.store import atomic
 from baselinekit.store.atomic import _name, replace_file, sweep
 from baselinekit.store.reading import load
 from baselinekit.store.record import Mark, record
@@ -74,7 +74,7 @@ def test_the_state_folder_is_no_way_out(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (root / ".baselinekit").symlink_to("../elsewhere")
     with pytest.raises(NotRecorded, match=r"BK120 .baselinekit is a link or a file"):
-        state.folder(str(root), "locks")
+        atomic.state_folder(str(root), "locks")
     replace_file(str(root), "f", b"new")  # the temporary is beside the file then
     assert (root / "f").read_bytes() == b"new"
     assert list((tmp_path / "elsewhere").iterdir()) == []
@@ -109,7 +109,7 @@ def small_files() -> None:
 
 def test_a_limit_on_the_size_of_files_leaves_the_old_one(tmp_path: Path) -> None:
     write_baseline(tmp_path)
-    state.folder(str(tmp_path), "locks")
+    atomic.state_folder(str(tmp_path), "locks")
     before = (tmp_path / "b.yaml").read_bytes()
     done = run(RECORD, tmp_path, small_files)
     assert "BK120 b.yaml cannot be written: file too large" in done.stdout, done
@@ -126,8 +126,8 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
         pytest.skip("only root may mount a small file system")
     try:
         write_baseline(tmp_path)
-        state.folder(str(tmp_path), "locks")
-        state.folder(str(tmp_path), "tmp")
+        atomic.state_folder(str(tmp_path), "locks")
+        atomic.state_folder(str(tmp_path), "tmp")
         before = (tmp_path / "b.yaml").read_bytes()
         with (tmp_path / "fill").open("wb", buffering=0) as fill, contextlib.suppress(OSError):
             while True:
@@ -164,7 +164,7 @@ def test_a_read_only_folder_leaves_the_old_file() -> None:
         for state_too in (False, True):
             if state_too:
                 for part in ("locks", "tmp"):
-                    Path(state.folder(folder, part)).chmod(0o777)
+                    Path(atomic.state_folder(folder, part)).chmod(0o777)
                 (root / ".baselinekit").chmod(0o777)
             root.chmod(0o555)
             queue = context.SimpleQueue()
@@ -222,7 +222,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 def test_only_temporaries_of_the_dead_are_swept(tmp_path: Path) -> None:
     """A number that is ours now may have been another's: in a container it is always the same few."""
-    folder = Path(state.folder(str(tmp_path), "tmp"))
+    folder = Path(atomic.state_folder(str(tmp_path), "tmp"))
     dead = run("from baselinekit.store.atomic import _name\nprint(_name(), end='')", tmp_path).stdout
     assert dead.endswith(".tmp")
     host, pid, token, count = dead.removeprefix("baselinekit-").rsplit("-", 3)

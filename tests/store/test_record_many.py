@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from storehelp import Hand, write, write_baseline
 
-from baselinekit.store.atomic import replace_files
-from baselinekit.store.lock import lock
+from baselinekit.store.atomic import lock, replace_files
 from baselinekit.store.reading import load
 from baselinekit.store.record import Mark, record, record_all
 

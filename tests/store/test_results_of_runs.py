@@ -8,7 +8,7 @@ import pytest
 
 from baselinekit.errors import NotRecorded
 from baselinekit.store import results
-from baselinekit.store.gitfiles import head
+from baselinekit.store.files import head_commit
 
 T = "2024-01-20T14:00:{:02}Z"
 
@@ -69,16 +69,16 @@ def test_the_commit_is_what_git_says(tmp_path: Path) -> None:
     repo = tmp_path / "repo"
     (repo / "deep/er").mkdir(parents=True)
     git(repo, "init", "-q", "-b", "main")
-    assert head(str(repo)) is None
+    assert head_commit(str(repo)) is None
     git(repo, "commit", "-q", "--allow-empty", "-m", "one")
     git(repo, "commit", "-q", "--allow-empty", "-m", "two")
-    assert head(str(repo / "deep/er")) == git(repo, "rev-parse", "HEAD")
+    assert head_commit(str(repo / "deep/er")) == git(repo, "rev-parse", "HEAD")
     git(repo, "pack-refs", "--all")
-    assert head(str(repo)) == git(repo, "rev-parse", "HEAD")
+    assert head_commit(str(repo)) == git(repo, "rev-parse", "HEAD")
     git(repo, "worktree", "add", "-q", "-b", "feature/x", str(tmp_path / "tree"), "HEAD~1")
-    assert head(str(tmp_path / "tree")) == git(repo, "rev-parse", "HEAD~1")
+    assert head_commit(str(tmp_path / "tree")) == git(repo, "rev-parse", "HEAD~1")
     git(repo, "checkout", "-q", "--detach", "HEAD~1")
-    assert head(str(repo)) == git(repo, "rev-parse", "HEAD")
+    assert head_commit(str(repo)) == git(repo, "rev-parse", "HEAD")
 
 
 @pytest.mark.parametrize(
@@ -87,4 +87,4 @@ def test_the_commit_is_what_git_says(tmp_path: Path) -> None:
 def test_a_head_that_is_none_is_no_commit(tmp_path: Path, text: str) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git/HEAD").write_text(text)
-    assert head(str(tmp_path)) is None
+    assert head_commit(str(tmp_path)) is None

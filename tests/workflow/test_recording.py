@@ -9,7 +9,7 @@ from pathlib import Path
 from storehelp import CASE, write, write_baseline
 
 from baselinekit.model.baselines import Baseline
-from baselinekit.store.lock import lock_free
+from baselinekit.store.atomic import lock_free
 from baselinekit.store.reading import load
 from baselinekit.workflow.recording import _MOST_READY, Recorder
 

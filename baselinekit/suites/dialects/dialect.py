@@ -18,7 +18,7 @@ from baselinekit.schema.jsonschema import Parts, Schema
 from baselinekit.schema.places import place_problems
 from baselinekit.store import records
 from baselinekit.store.files import read
-from baselinekit.store.locating import same_ids
+from baselinekit.store.reading import same_ids
 from baselinekit.suites.settings import NUMBERED, Settings
 
 Criticality = Literal["critical", "high", "medium", "low"]

@@ -10,11 +10,10 @@ import pytest
 from storehelp import CASE, write
 
 from baselinekit.model.baselines import Baseline
-from baselinekit.store.lock import lock
+from baselinekit.store.atomic import lock
 from baselinekit.store.reading import load
-from baselinekit.store.record import Mark, record, record_left
+from baselinekit.store.record import Mark, VerdictLog, record, record_left
 from baselinekit.store.records import bytes_digest
-from baselinekit.store.verdictlog import VerdictLog
 
 FILE = "f.yaml"
 WHEN, LATER = "2024-02-01T00:00:00Z", "2024-02-02T00:00:00Z"

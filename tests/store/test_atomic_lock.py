@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from baselinekit.errors import NotRecorded
-from baselinekit.store.lock import STRIPES, lock
+from baselinekit.store.atomic import STRIPES, lock
 
 PROJECT = Path(__file__).parent.parent.parent
 HOLD = """
 import sys, time
-from baselinekit.store.lock import lock
+from baselinekit.store.atomic import lock
 with lock(sys.argv[1], "f.yaml"):
     print("held", flush=True)
     time.sleep(30)
