@@ -212,7 +212,6 @@ MASKED_ALREADY = {
 """Who may say that a text has been masked already, and why that is so."""
 
 TAKEN_APART = {
-    "model.baselines": "a digest of a file and of a case",
     "addresses": "a host and its zone, before anything is asked of it",
     "approval.planning": "the keys of a rule",
     "approval.pending_sources": "a target that was masked when it was kept",

@@ -14,7 +14,7 @@ from baselinekit.report.next_commands import check_commands
 from baselinekit.store import pending
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import CaptureEnvironment
-from baselinekit.workflow.judging import check, observe, settled
+from baselinekit.workflow.judging import check, compare_settled, observe
 from baselinekit.workflow.pending import seen_of
 from baselinekit.workflow.pool import ThreadPool
 from baselinekit.workflow.project import Project
@@ -159,7 +159,7 @@ def _asked(here: CaptureEnvironment, baseline: Baseline, context: RunContext) ->
     matcher = compile_baseline(meant, here.project.words_of(baseline))
     check(baseline, setting)
     observation = observe(baseline.current, setting)
-    comparison = settled(matcher, observation, setting)
+    comparison = compare_settled(matcher, observation, setting)
     if comparison.passed:
         pending.drop(here.project.root, baseline.id)
         return None

@@ -25,7 +25,7 @@ from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Prob
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.report.next_commands import check_commands
 from baselinekit.variables import names_in
-from baselinekit.workflow.capture import Captured, capture_all, capture_new, checked
+from baselinekit.workflow.capture import Captured, capture_all, capture_new, check_draft
 from baselinekit.workflow.learning import with_names
 from baselinekit.workflow.loading import load
 from baselinekit.workflow.project import Project
@@ -140,7 +140,7 @@ def from_files(options: DraftOptions) -> int:
     with real_context() as context, with_progress(context, doing) as context:
         context = with_models(context, project, options.recording)
         for draft in drafts:
-            checked(project, draft, context)
+            check_draft(project, draft, context)
         captured, errors = capture_all(project, drafts, options.storing.wishes(), context)
     if captured:
         done = {one.id for one in captured}

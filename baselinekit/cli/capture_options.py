@@ -19,7 +19,7 @@ from baselinekit.cli.options import (
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.comparison import OLD_NAMES, PURPOSE
 from baselinekit.model.values import Json
-from baselinekit.workflow.capture import Wishes
+from baselinekit.workflow.capture import CaptureOptions
 from baselinekit.workflow.project import Project
 
 _TYPES = ("exact", "structural", "numeric", "semantic")
@@ -119,8 +119,8 @@ class StoringOptions:
     def is_silent(self) -> bool:
         return self.quiet or self.as_json
 
-    def wishes(self, group: str | None = None) -> Wishes:
-        return Wishes(
+    def wishes(self, group: str | None = None) -> CaptureOptions:
+        return CaptureOptions(
             placeholders=parse_pairs("--placeholder", self.placeholders, "PATH=TEXT"),
             version=self.version,
             group=group,

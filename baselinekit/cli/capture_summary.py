@@ -97,7 +97,7 @@ def document(one: Captured) -> dict[str, Json]:
 
 def unnamed_origins(project: Project, recipes: Sequence[Recipe]) -> list[str]:
     """Where they go, as far as the configuration does not name it."""
-    return capture.unnamed(project, recipes, addresses_soon)
+    return capture.unnamed_origins(project, recipes, addresses_soon)
 
 
 def offer(project: Project, recipes: Sequence[Recipe], allow: bool, options: StoringOptions) -> None:

@@ -18,9 +18,9 @@ from baselinekit.workflow import history, selection
 from baselinekit.workflow.compare import ComparePolicy, compare
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.history import mask_report
+from baselinekit.workflow.judging import Repeating
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import Selection
-from baselinekit.workflow.verdicts import Repeating
 
 
 def compare_or_watch(options: CompareOptions) -> int:

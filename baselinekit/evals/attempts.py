@@ -24,7 +24,7 @@ from baselinekit.replay.settings import Clients, Execute, ModelClient, Setting
 from baselinekit.texts import LONGEST_MESSAGE, already_masked, clipped
 from baselinekit.variables import MASK, Redactor, Secret
 from baselinekit.workflow.environment import CaptureEnvironment
-from baselinekit.workflow.judging import observe, settled
+from baselinekit.workflow.judging import compare_settled, observe
 
 # All that an attempt asks (a flow of requests, a judge, a sandbox) shares the time limit of its case.
 
@@ -277,7 +277,7 @@ def _nearest(
         if isinstance(seen.output, str) and not isinstance(wanted, str):
             value = parsed(seen.output)
             seen = seen if value is ABSENT else seen.with_output(value)
-        found.append(settled(matcher, seen, setting))
+        found.append(compare_settled(matcher, seen, setting))
     nearest = min(range(len(found)), key=lambda number: found[number].count)
     return found[nearest], nearest
 

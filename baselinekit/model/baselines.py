@@ -175,15 +175,6 @@ class Source:
     digest: str = ""
     spans: tuple[Span | None, Span | None] = (None, None)
 
-    @property
-    def file_digest(self) -> str:
-        return self.digest.partition("-")[0]
-
-    @property
-    def case_digest(self) -> str:
-        """Of the record without the two values that a compare writes: what says that it is the same case."""
-        return self.digest.partition("-")[2]
-
 
 @dataclass(frozen=True, slots=True)
 class Baseline:

@@ -69,10 +69,12 @@ def baselines(git: Git, commit: str, folders: Sequence[str]) -> tuple[list[Basel
 def cases(git: Git, commit: str, files: Iterable[str]) -> dict[tuple[str, str], str]:
     """What identified the baselines of these files, by file and id: all but their records."""
     tree = git.tree(commit)
-    found = {}
+    found: dict[tuple[str, str], str] = {}
     for name, data in _contents(git, tree, [name for name in files if name in tree], MAX_BYTES).items():
         with suppress(BaselinekitError):
-            found.update({(name, one.id): one.source.case_digest for one in reading.parse(data, name)})
+            found.update(
+                {(name, one.id): records.case_digest(one.source.digest) for one in reading.parse(data, name)}
+            )
     return found
 
 

@@ -46,10 +46,6 @@ class LoggedVerdict:
     passed: bool
     when: str
 
-    @property
-    def case_digest(self) -> str:
-        return self.digest.partition("-")[2]
-
 
 class VerdictLog:
     """The log of one run. Lines are added from any thread; the first one makes the file."""
@@ -292,7 +288,7 @@ def marks_of(root: str, file: str, verdicts: Sequence[LoggedVerdict]) -> list[Ma
         cases = records.current_sources([], data, decode(data, file)[0], file)
     except InvalidInput:
         return []
-    sources = [(cases.get(verdict.case_digest), verdict.passed) for verdict in verdicts]
+    sources = [(cases.get(records.case_digest(verdict.digest)), verdict.passed) for verdict in verdicts]
     return [Mark(source, passed) for source, passed in sources if source]
 
 
@@ -313,7 +309,7 @@ class RecordEditor:
         cases = records.current_sources([mark_.source for mark_ in marks], data, self.body, self.file)
         targets: list[tuple[Source, bool]] = []
         for mark_ in marks:
-            source = cases.get(mark_.source.case_digest)
+            source = cases.get(records.case_digest(mark_.source.digest))
             if source is None:
                 self.notes.append(f"{self.file}: changed while it was compared, so nothing was recorded")
             else:

@@ -63,14 +63,20 @@ def sources(data: bytes, body: str, file: str) -> Iterator[tuple[Source, dict[st
         yield source(number, at, raw), raw
 
 
+def case_digest(digest: str) -> str:
+    """Of a source's digest the half that is of the record, without the two values that a compare writes:
+    whether it is still the same case. The other half is of the whole file."""
+    return digest.partition("-")[2]
+
+
 def current_sources(wanted: Sequence[Source], data: bytes, body: str, file: str) -> dict[str, Source]:
     """Where cases stand in a file now, by what they say. One that is as it was read is not parsed again."""
     whole, found = bytes_digest(data), dict[str, Source]()
-    if wanted and all(source.file_digest == whole for source in wanted):
-        return {source.case_digest: source for source in wanted}
+    if wanted and all(source.digest.startswith(f"{whole}-") for source in wanted):
+        return {case_digest(source.digest): source for source in wanted}
     with suppress(NotABaselineError):
         for source, _ in sources(data, body, file):
-            found[source.case_digest] = source
+            found[case_digest(source.digest)] = source
     return found
 
 

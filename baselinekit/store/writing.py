@@ -84,7 +84,7 @@ def add_baseline(source: Source, baseline: dict[str, Json], root: str, inline_li
             place = locate(source, ("baseline",), root)
             what, hint = "there is a baseline already", "remove its `baseline:` first"
             raise InvalidInput(Problem("BK113", what, hint, place))
-        if records.digest(raw) != source.case_digest:
+        if records.digest(raw) != records.case_digest(source.digest):
             raise NotRecorded(Problem("BK122", f"{file} changed since it was read", "run again"))
         id = str(records.id_of(raw, source))
         known, beside = _kept_short(baseline, file, id, root, inline_limit)
@@ -186,7 +186,7 @@ class RenewalWriter:
         renewed_file = RenewedFile([], data, data, [])
         for renewal in renewals:
             try:
-                source = cases.get(renewal.source.case_digest)
+                source = cases.get(records.case_digest(renewal.source.digest))
                 if source is None:
                     what = f"{renewal.id} changed since it was read, so it was left as it is"
                     raise NotRecorded(Problem("BK122", what, "run again"))

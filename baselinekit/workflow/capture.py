@@ -31,29 +31,27 @@ from baselinekit.refresh.learning import UnlearnablePlace, Volatile
 from baselinekit.replay.environment import capture_environment
 from baselinekit.store import writing
 from baselinekit.store.atomic import cannot_write
-from baselinekit.store.locating import locate_each
+from baselinekit.store.locating import locate_all
 from baselinekit.store.reading import parse_record, refuse_taken
-from baselinekit.store.writing import add_baseline, check_folder, check_names, write_new
 from baselinekit.tree.paths import find, parse, render, suggest, with_values
 from baselinekit.trust import check_inside, origin
+from baselinekit.variables import Redactor
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import environment_of, observed_for
 from baselinekit.workflow.judging import check
 from baselinekit.workflow.learning import (
     DECLARED,
     IN_A_NAME,
-    Taught,
+    Lesson,
     Templating,
+    learn,
     observe_each,
     ordered_singles,
     secrets_in,
-    taught,
     with_names,
 )
 from baselinekit.workflow.loading import load, located
 from baselinekit.workflow.project import Project
-
-# What a capture has to tell: what was written where, and what it learnt of it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +77,7 @@ class Unlearnt:
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """What was written."""
+    """What was written where, and what the replays taught."""
 
     id: str
     file: str
@@ -92,59 +90,34 @@ class Captured:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class KnownGood:
     """What is to be written, and what there is to say of it."""
 
-    output: Json
     mapping: dict[str, Json]
     seconds: float
     notes: tuple[str, ...]
     replays: int
-    taught: Taught
+    lesson: Lesson
 
-
-def captured(project: Project, id: str, file: str, found: Found) -> Captured:
-    """What there is to tell, each place with its line in the file that was written."""
-    volatile, refusals = found.taught.volatile, found.taught.refusals
-    paths = (*(one.places[0] for one in volatile), *(one.path for one in refusals))
-    places = _places(project, id, file, paths)
-    return Captured(
-        id,
-        file,
-        found.output,
-        found.seconds,
-        found.notes,
-        found.replays,
-        tuple(map(Learnt, volatile, places)),
-        tuple(map(Unlearnt, refusals, places[len(volatile) :])),
-    )
-
-
-def _places(project: Project, id: str, file: str, paths: Sequence[Path]) -> list[Place | None]:
-    if not paths:
-        return []
-    written = next(one for one in load(project, [f"{project.root}/{file}"]) if one.id == id)
-    wanted: list[Path] = [("baseline", "output", *path) for path in paths]
-    return list(locate_each([(written.source, wanted)], project.root)[0])
-
-
-# capture: replay a recipe, once or several times, and write down what came back as the known-good
-# output.
-
-
-_FURTHER = "only a later replay did; the first one is stored"
-
-_REFUSED: dict[Flag, tuple[str, str]] = {
-    "--allow-error-status": ("BK521", "mend it"),
-    "--allow-empty": ("BK528", "try again, or fix the prompt"),
-}
-"""What is refused unless the user passes the flag: its code, and what else there is to do."""
+    def captured(self, project: Project, id: str, file: str) -> Captured:
+        """What there is to tell, each place with its line in the file that was written."""
+        volatile, refusals = self.lesson.volatile, self.lesson.refusals
+        paths = (*(varying.places[0] for varying in volatile), *(refusal.path for refusal in refusals))
+        places: Sequence[Place | None] = ()
+        if paths:
+            (written,) = (known for known in load(project, [f"{project.root}/{file}"]) if known.id == id)
+            wanted: list[Path] = [("baseline", "output", *path) for path in paths]
+            places = locate_all(written.source, wanted, project.root)
+        learnt = tuple(map(Learnt, volatile, places))
+        unlearnt = tuple(map(Unlearnt, refusals, places[len(volatile) :]))
+        output = self.lesson.output
+        return Captured(id, file, output, self.seconds, self.notes, self.replays, learnt, unlearnt)
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """What the one who captures wants of the new baseline. `placeholders`: path -> the text stored there;
-    `repeat`: how often it is replayed, to learn what varies."""
+class CaptureOptions:
+    """What the operator wants of a new baseline. `placeholders`: path -> the text stored there; `repeat`: how
+    often it is replayed, to learn what varies."""
 
     placeholders: Mapping[str, str] = field(default_factory=dict)
     version: str | None = None
@@ -155,81 +128,84 @@ class Wishes:
     repeat: int = 1
 
 
-def capture_new(project: Project, record: dict[str, Any], wishes: Wishes, context: RunContext) -> Captured:
+def capture_new(
+    project: Project, record: dict[str, Any], options: CaptureOptions, context: RunContext
+) -> Captured:
     """A new file. `record` holds everything but the output: id, current, comparison, metadata."""
     record = {**record, "current": with_names(record["current"], project.scope)}
     draft = parse_record(record, project.root)
-    _refuse_in_recipe(project, record["current"], wishes)
+    refuse_secrets_in_recipe(record["current"], project.redactor, options)
     refuse_taken(draft.id, project.root, project.folders)
-    group = wishes.group or group_of(draft, project)
+    group = options.group or group_of(draft, project)
     folder = os.path.join(project.folders[0], group)
     check_inside(project.root, os.path.realpath(os.path.join(project.root, folder)), f"--group {group}")
-    check_names(draft.id, group)
-    with _standing(project.root, folder):
-        check_folder(project.root, folder)
+    writing.check_names(draft.id, group)
+    with folder_made(project.root, folder):
+        writing.check_folder(project.root, folder)
         check(draft, project.setting(folder, context.clients))
-        found = _observed(project, draft, wishes, context, folder)
-        comparison = {"type": default_type(found.output, draft.current.kind)} | record.get("comparison", {})
-        singles = ordered_singles(found.output, comparison["type"] == "exact")
-        if singles:
-            comparison["arrays"] = {**dict.fromkeys(singles, "ordered"), **comparison.get("arrays", {})}
-        ordered: dict[str, Any] = {
-            **{key: record[key] for key in ("id", "name", "description") if key in record},
-            **({"baseline_version": wishes.version} if wishes.version else {}),
-            "baseline": found.mapping,
-            "current": record["current"],
-            "comparison": comparison,
-            "metadata": {**record.get("metadata", {}), "last_passed": None, "failure_count": 0},
-        }
+        known_good = observe_known_good(project, draft, options, context, folder)
+        record, notes = completed_record(project, draft, record, options.version, known_good)
         schema = writing.reference(project.root, folder)
-        file = write_new(
-            ordered, group, project.root, project.folders[0], project.config.inline_limit, schema
+        file = writing.write_new(
+            record, group, project.root, project.folders[0], project.config.inline_limit, schema
         )
+    known_good = replace(known_good, notes=(*known_good.notes, *notes))
+    return known_good.captured(project, draft.id, file)
+
+
+def completed_record(
+    project: Project, draft: Baseline, record: dict[str, Any], version: str | None, known_good: KnownGood
+) -> tuple[dict[str, Any], list[str]]:
+    """The record in the order of its file, with its output and the rules that go with it; and notes."""
+    output, kind = known_good.lesson.output, draft.current.kind
+    comparison = {"type": default_type(output, kind)} | record.get("comparison", {})
+    singles = ordered_singles(output, comparison["type"] == "exact")
+    if singles:
+        comparison["arrays"] = {**dict.fromkeys(singles, "ordered"), **comparison.get("arrays", {})}
     notes = [
         f"{path} holds one element and is compared so; without `ordered`, it would describe every element"
         for path in singles
     ]
-    notes += _suggestions(project, draft, comparison)
-    return captured(project, draft.id, file, replace(found, notes=(*found.notes, *notes)))
-
-
-def _suggestions(project: Project, draft: Baseline, comparison: Mapping[str, Json]) -> list[str]:
-    """What a model says is worded otherwise from time to time: a judge, where there is one, can tell."""
-    is_text = kind_of(draft.current).asks_models == "always" and comparison["type"] == "exact"
-    return [SUGGESTION] if is_text and draft.comparison.type is None and "judge" in project.models else []
+    is_text = kind == "prompt" and comparison["type"] == "exact"
+    if is_text and draft.comparison.type is None and "judge" in project.models:
+        notes.append(SUGGESTION)  # a model words things differently from time to time: a judge can tell
+    return {
+        **{key: record[key] for key in ("id", "name", "description") if key in record},
+        **({"baseline_version": version} if version else {}),
+        "baseline": known_good.mapping,
+        "current": record["current"],
+        "comparison": comparison,
+        "metadata": {**record.get("metadata", {}), "last_passed": None, "failure_count": 0},
+    }, notes
 
 
 def capture_all(
-    project: Project, drafts: Sequence[Baseline], wishes: Wishes, context: RunContext
+    project: Project, drafts: Sequence[Baseline], options: CaptureOptions, context: RunContext
 ) -> tuple[list[Captured], list[BaselinekitError]]:
     """Each draft by itself: what can be captured is, and what cannot is told with its place."""
     done: list[Captured] = []
     errors: list[BaselinekitError] = []
     for draft in drafts:
         try:
-            done.append(capture_into(project, draft, wishes, context))
+            done.append(capture_into(project, draft, options, context))
         except BaselinekitError as error:
             errors.append(type(error)(*located(draft, error.problems, project.root)))
     return done, errors
 
 
-def capture_into(project: Project, draft: Baseline, wishes: Wishes, context: RunContext) -> Captured:
+def capture_into(project: Project, draft: Baseline, options: CaptureOptions, context: RunContext) -> Captured:
     """The `baseline:` of a file that has a recipe and no output yet; the rest of the file stays as it is."""
+    file = draft.source.file
     if draft.baseline is not None:
         what = f"{draft.id} already has a baseline: capture does not overwrite"
-        raise InvalidInput(
-            *located(
-                draft,
-                [Problem("BK520", what, f"baselinekit refresh {shlex.quote(draft.source.file)} --replay")],
-                project.root,
-            )
-        )
-    found = _observed(project, draft, wishes, context, os.path.dirname(draft.source.file))
-    add_baseline(draft.source, found.mapping, project.root, project.config.inline_limit)
-    return captured(project, draft.id, draft.source.file, found)
+        problem = Problem("BK520", what, f"baselinekit refresh {shlex.quote(file)} --replay")
+        raise InvalidInput(*located(draft, [problem], project.root))
+    known_good = observe_known_good(project, draft, options, context, os.path.dirname(file))
+    writing.add_baseline(draft.source, known_good.mapping, project.root, project.config.inline_limit)
+    return known_good.captured(project, draft.id, file)
 
 
-def checked(project: Project, draft: Baseline, context: RunContext) -> None:
+def check_draft(project: Project, draft: Baseline, context: RunContext) -> None:
     """Whether the recipe of a file can work at all, before anything is asked."""
     try:
         check(draft, project.setting_of(draft, context.clients))
@@ -238,7 +214,7 @@ def checked(project: Project, draft: Baseline, context: RunContext) -> None:
 
 
 @contextmanager
-def _standing(root: str, name: str) -> Iterator[None]:
+def folder_made(root: str, name: str) -> Iterator[None]:
     """The folder of a baseline that is still to be written: what it runs finds it there, and finds there what
     it needs. If nothing comes of it, no empty folder is left that was not there."""
     folder = above = os.path.join(root, name)
@@ -262,54 +238,67 @@ def _standing(root: str, name: str) -> Iterator[None]:
         raise
 
 
-def _observed(project: Project, draft: Baseline, wishes: Wishes, context: RunContext, folder: str) -> Found:
-    setting = replace(project.setting(folder, context.clients), asker=draft.id)
-    for text, placeholder in wishes.placeholders.items():
-        _check_placeholder(text, placeholder, project.words_of(draft))
-    observations = observe_each(draft.current, setting, wishes.repeat, context)
-    observation = observations[0]
-    for one in observations:
-        _refuse_troubles(draft, one, wishes)
+def observe_known_good(
+    project: Project, draft: Baseline, options: CaptureOptions, context: RunContext, folder: str
+) -> KnownGood:
+    """Replay the recipe, refuse what is not known-good, and make of it what is to be stored."""
     words = project.words_of(draft)
+    check_placeholders(options.placeholders, words)
+    setting = replace(project.setting(folder, context.clients), asker=draft.id)
+    observations = observe_each(draft.current, setting, options.repeat, context)
+    observation = observations[0]
+    for replayed in observations:
+        refuse_troubles(draft, replayed, options)
     templating = Templating(words.scope)
     output = templating.template(observation.output)
-    for text, placeholder in wishes.placeholders.items():
-        output = _placed(output, text, placeholder, kind_of(draft.current))
+    for text, placeholder in options.placeholders.items():
+        output = with_placeholder_at(output, text, placeholder, kind_of(draft.current))
     if len(observations) == 1:
-        _refuse_secrets(project, output, wishes)  # before it is compiled, which may fail for it
+        refuse_secrets_in_output(
+            output, project.redactor, options
+        )  # before it is compiled: that may fail for it
     candidate = replace(draft, baseline=Known(output=output))
-    unmet = _must_pass(candidate, observation, project)
-    is_new = not draft.source.file
-    lesson = taught(project, candidate, observations, templating.text, is_new=is_new)
-    output = lesson.output
-    _refuse_secrets(project, output, wishes)
+    unmet = refuse_unaccepted(candidate, observation, project)
+    lesson = learn(project, candidate, observations, templating.text, is_new=not draft.source.file)
+    refuse_secrets_in_output(lesson.output, project.redactor, options)
     around = capture_environment(
         project.root, project.config.environment, context.clients.execute, project.folders
     )
     mapping: dict[str, Json] = {
-        "output": output,
+        "output": lesson.output,
         "captured_at": context.clock.timestamp(),
         "environment": environment_of(project, draft, observation, around),
     }
-    took = observed_for(draft.comparison, observation)
-    mapping |= {"observed": took} if took else {}
-    notes = (*_remarks(draft, observations), *templating.notes(), *unmet)
-    return Found(output, mapping, observation.seconds, notes, len(observations), lesson)
+    if took := observed_for(draft.comparison, observation):
+        mapping["observed"] = took
+    notes = (*remarks_on(draft, observations), *templating.notes(), *unmet)
+    return KnownGood(mapping, observation.seconds, notes, len(observations), lesson)
 
 
-def _remarks(draft: Baseline, observations: Sequence[Observation]) -> Iterator[str]:
-    """Of the first, which is stored; and what only others show."""
+def remarks_on(draft: Baseline, observations: Sequence[Observation]) -> Iterator[str]:
+    """Of the first, which is stored; and what only the others show."""
+    further = "only a later replay did; the first one is stored"
+    remarks = kind_of(draft.current).remarks
     first, *others = observations
-    recipe, kind = draft.current, kind_of(draft.current)
-    yield from kind.remarks(recipe, first)
-    known = set(kind.remarks(recipe, first, _FURTHER))
-    further = (remark for observation in others for remark in kind.remarks(recipe, observation, _FURTHER))
-    yield from dict.fromkeys(remark for remark in further if remark not in known)
+    yield from remarks(draft.current, first)
+    known = set(remarks(draft.current, first, further))
+    of_others = [remark for other in others for remark in remarks(draft.current, other, further)]
+    yield from dict.fromkeys(remark for remark in of_others if remark not in known)
 
 
-def _refuse_troubles(draft: Baseline, observation: Observation, wishes: Wishes) -> None:
+# What is not stored as known-good.
+
+
+_REFUSED: dict[Flag, tuple[str, str]] = {
+    "--allow-error-status": ("BK521", "mend it"),
+    "--allow-empty": ("BK528", "try again, or fix the prompt"),
+}
+"""What is refused unless the user passes the flag: its code, and what else there is to do."""
+
+
+def refuse_troubles(draft: Baseline, observation: Observation, options: CaptureOptions) -> None:
     """Whatever says that it went wrong is stored only where the user has said so."""
-    allowed = {"--allow-error-status": wishes.allow_error_status, "--allow-empty": wishes.allow_empty}
+    allowed = {"--allow-error-status": options.allow_error_status, "--allow-empty": options.allow_empty}
     problems = [
         Problem(
             _REFUSED[trouble.flag][0],
@@ -325,17 +314,19 @@ def _refuse_troubles(draft: Baseline, observation: Observation, wishes: Wishes) 
         raise CannotReplay(*problems)
 
 
-def _check_placeholder(text: str, placeholder: str, words: Words) -> None:
-    """Before anything is asked, and once for however many places it is to stand at."""
-    try:
-        compile_text(placeholder, words)
-    except InvalidInput as error:
-        said = f"--placeholder '{text}={placeholder}'"
-        problems = (replace(problem, message=f"{said}: {problem.message}") for problem in error.problems)
-        raise InvalidInput(*problems) from None
+def check_placeholders(placeholders: Mapping[str, str], words: Words) -> None:
+    """Before anything is asked, and once for however many places one is to stand at."""
+    for text, placeholder in placeholders.items():
+        try:
+            compile_text(placeholder, words)
+        except InvalidInput as error:
+            option = f"--placeholder '{text}={placeholder}'"
+            raise InvalidInput(
+                *(replace(problem, message=f"{option}: {problem.message}") for problem in error.problems)
+            ) from None
 
 
-def _refuse_in_recipe(project: Project, current: Json, wishes: Wishes) -> None:
+def refuse_secrets_in_recipe(current: Json, redactor: Redactor, options: CaptureOptions) -> None:
     """A recipe is stored as well: what looks like a token in it has to become a variable first."""
     lookalike = "pass it as --secret NAME=…, and it is stored as {{NAME}}; or pass --allow-secrets"
     declared = "write it as {{NAME}}: a declared secret is never stored"
@@ -345,33 +336,29 @@ def _refuse_in_recipe(project: Project, current: Json, wishes: Wishes) -> None:
             f"{render(path)} of the recipe holds {what}",
             declared if what.startswith(DECLARED) else lookalike,
         )
-        for path, what in secrets_in(current, project.redactor, lookalikes=not wishes.allow_secrets)
+        for path, what in secrets_in(current, redactor, lookalikes=not options.allow_secrets)
     ]
     if problems:
         raise Refused(*problems)
 
 
-def _refuse_secrets(project: Project, output: Json, wishes: Wishes) -> None:
+def refuse_secrets_in_output(output: Json, redactor: Redactor, options: CaptureOptions) -> None:
     """What looks like a secret is stored where the user insists; a declared one never is."""
-    problems = [
-        Problem("BK522", f"{render(path) or 'the output'} holds {what}", _secret_mend(path, what))
-        for path, what in secrets_in(output, project.redactor, lookalikes=not wishes.allow_secrets)
-    ]
+    problems = []
+    for path, what in secrets_in(output, redactor, lookalikes=not options.allow_secrets):
+        place = path[:-1] if what.endswith(IN_A_NAME) else path
+        insist = "" if what.startswith(DECLARED) else ", or pass --allow-secrets"
+        declare = "" if what.startswith(DECLARED) else ", declare it (--secret NAME=…)"
+        text = "<<any>>" if place != path else "<<any_string>>"
+        hint = f"store a placeholder: --placeholder '{render(place)}={text}'{insist}"
+        if not place:
+            hint = f"make it answer without that{declare}{insist}"
+        problems.append(Problem("BK522", f"{render(path) or 'the output'} holds {what}", hint))
     if problems:
         raise Refused(*problems)
 
 
-def _secret_mend(path: Path, what: str) -> str:
-    place = path[:-1] if what.endswith(IN_A_NAME) else path
-    insist = "" if what.startswith(DECLARED) else ", or pass --allow-secrets"
-    if not place:
-        declare = "" if what.startswith(DECLARED) else ", declare it (--secret NAME=…)"
-        return f"make it answer without that{declare}{insist}"
-    stands = "<<any>>" if place != path else "<<any_string>>"
-    return f"store a placeholder: --placeholder '{render(place)}={stands}'{insist}"
-
-
-def _placed(output: Json, text: str, placeholder: str, kind: RecipeKind) -> Json:
+def with_placeholder_at(output: Json, text: str, placeholder: str, kind: RecipeKind) -> Json:
     """The output with a placeholder at every place that a path leads to."""
     pattern = parse(text)
     start = kind.starts(pattern, output)
@@ -389,7 +376,7 @@ def _placed(output: Json, text: str, placeholder: str, kind: RecipeKind) -> Json
     return with_values(output, {(*start[0], *path): placeholder for path in places})
 
 
-def _must_pass(candidate: Baseline, observation: Observation, project: Project) -> list[str]:
+def refuse_unaccepted(candidate: Baseline, observation: Observation, project: Project) -> list[str]:
     """What is stored must accept what was seen: a rule or a placeholder that does not is found now. What
     is told are rules that met nothing."""
     comparison = compile_baseline(candidate, project.words_of(candidate)).compare(observation)
@@ -415,14 +402,14 @@ def group_of(draft: Baseline, project: Project) -> str:
 _PORTS = {"http": 80, "https": 443}
 
 
-def unnamed(
+def unnamed_origins(
     project: Project, recipes: Iterable[Recipe], look: Callable[[str, int], Sequence[str]]
 ) -> list[str]:
     """The origins that a compare in CI would not ask, as people write them. What has no address here says
     nothing of the one that it has there."""
     trust = replace(project.trust, ci=True)
     found = []
-    for url in dict.fromkeys(url for recipe in recipes for url in _asked(project, recipe)):
+    for url in dict.fromkeys(url for recipe in recipes for url in addresses_asked(project, recipe)):
         parts = urlsplit(url)
         try:
             known = look(parts.hostname or "", parts.port or _PORTS[parts.scheme])
@@ -433,11 +420,12 @@ def unnamed(
             for address in known:
                 trust.check_address(url, address)
         except Refused:
-            found.append(_short(url))
+            where = origin(url)  # as people write it: without the port that goes without saying
+            found.append(where.removesuffix(f":{_PORTS[where.partition('://')[0]]}"))
     return list(dict.fromkeys(found))
 
 
-def _asked(project: Project, recipe: Recipe) -> Iterator[str]:
+def addresses_asked(project: Project, recipe: Recipe) -> Iterator[str]:
     """Where the recipe says that its requests go. An address that the operator gave in its place is given
     again."""
     if project.override_base_url is not None:
@@ -450,10 +438,3 @@ def _asked(project: Project, recipe: Recipe) -> Iterator[str]:
                 yield url
         except BaselinekitError:  # what only a run can know
             continue
-
-
-def _short(url: str) -> str:
-    """The origin as people write it: without the port that goes without saying."""
-    where = origin(url)
-    scheme, _, _ = where.partition("://")
-    return where.removesuffix(f":{_PORTS[scheme]}")

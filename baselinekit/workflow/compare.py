@@ -1,7 +1,7 @@
 """compare: replay what is on file, set it against what comes back, write down how it went."""
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -9,19 +9,16 @@ from baselinekit import __version__
 from baselinekit.errors import NothingSelected
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.results import Coverage, Report, Result
-from baselinekit.programs.git import Git
 from baselinekit.store.files import head_commit
 from baselinekit.store.reading import without_collector
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import CaptureEnvironment
-from baselinekit.workflow.judging import OUT_OF_BUDGET, BaselineRunner
+from baselinekit.workflow.judging import OUT_OF_BUDGET, BaselineRunner, Repeating, Tried
 from baselinekit.workflow.loading import Prepared, load_partly, prepare, with_lines
 from baselinekit.workflow.pool import AtOnce, ThreadPool
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.recording import Recorder
 from baselinekit.workflow.selection import Selection, Share, select, stamped
-from baselinekit.workflow.since import Since, touched
-from baselinekit.workflow.verdicts import Pause, Repeating, repeated
 
 _VERDICTS = {"passed": True, "failed": False}
 
@@ -42,7 +39,7 @@ class ComparePolicy:
 class ComparePlan:
     """What a compare is about. `coverage`: what of the project that is, for whoever finds orphans by it."""
 
-    since: Since
+    notes: tuple[str, ...]
     share: Share
     prepared: list[Prepared]
     coverage: Coverage
@@ -79,7 +76,7 @@ def compare(
         interrupted=interrupted,
         environment=environment.seen,
         config=project.config_file,
-        warnings=tuple(sorted({*run.recorder.notes, *run.runner.warnings, *plan.since.notes})),
+        warnings=tuple(sorted({*run.recorder.notes, *run.runner.warnings, *plan.notes})),
         not_recorded=tuple(str(problem) for error in run.recorder.failures for problem in error.problems),
         commit=head_commit(project.root),
         shard=plan.share.shard,
@@ -103,12 +100,18 @@ def make_plan(
         if broken is None:
             raise
         selected = []
-    since = touched(project, Git(context.clients.execute, project.root), selection.since, selected)
-    shard = selection.shard and stamped(selection.shard, project, since.baselines, policy.strict_rules)
-    share = Share(since.baselines, shard)
+    notes: tuple[str, ...] = ()
+    if selection.since is not None:
+        from baselinekit.programs.git import Git
+        from baselinekit.workflow.since import touched
+
+        git = Git(context.clients.execute, project.root)
+        selected, notes = touched(project, git, selection.since, selected)
+    shard = selection.shard and stamped(selection.shard, project, selected, policy.strict_rules)
+    share = Share(selected, shard)
     prepared = prepare(environment, share.baselines, broken)
-    coverage = selection.coverage(paths, len(loaded) - len(since.baselines))
-    return ComparePlan(since, share, prepared, coverage)
+    coverage = selection.coverage(paths, len(loaded) - len(selected))
+    return ComparePlan(notes, share, prepared, coverage)
 
 
 class CompareRun:
@@ -126,7 +129,6 @@ class CompareRun:
         self._prepared = plan.prepared
         self._policy = policy
         self._context = context
-        self._pause = Pause(context.stop.is_set, context.clients.sleep)
         self._advance = context.advance(len(plan.prepared))
         self._failures = 0
 
@@ -147,13 +149,19 @@ class CompareRun:
         """One baseline, replayed and compared, as often as the policy says; its verdict is recorded."""
         baseline, matcher = prepared
         replay_once = partial(self.runner.tried, baseline, matcher)
-        result = self.runner.settled(
-            baseline, lambda: repeated(replay_once, self._policy.repeating, self._pause)
-        )
+        result = self.runner.settled(baseline, partial(self._repeated, replay_once))
         if self._policy.record != "never":
             noise = result.verdict == "noise"  # which says nothing of the target
             self.recorder.add(baseline.source, None if noise else _VERDICTS.get(result.outcome))
         return result
+
+    def _repeated(self, replay_once: Callable[[int], Tried]) -> Tried:
+        if self._policy.repeating.times == 1:
+            return replay_once(0)
+        from baselinekit.workflow.verdicts import Pause, repeated  # which brings what is learnt of replays
+
+        pause = Pause(self._context.stop.is_set, self._context.clients.sleep)
+        return repeated(replay_once, self._policy.repeating, pause)
 
     def _goes_on_after(self, result: Result) -> bool:
         self._advance(result.outcome)

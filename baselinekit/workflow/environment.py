@@ -61,7 +61,7 @@ class CaptureEnvironment:
                 return as_variant(baseline, number)
         return baseline
 
-    def in_words(self, baseline: Baseline) -> str:
+    def describe_for(self, baseline: Baseline) -> str:
         """This place, as far as the variants of a baseline tell places apart."""
         known = baseline.baseline
         names = {name: None for variant in (known.variants if known else ()) for name in variant.when}

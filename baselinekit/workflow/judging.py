@@ -3,7 +3,7 @@
 import re
 import shlex
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,10 +37,6 @@ from baselinekit.tree.equality import is_number
 from baselinekit.variables import Redactor, Scope, as_text
 from baselinekit.workflow.environment import CaptureEnvironment, drift_of
 from baselinekit.workflow.project import Project
-
-# What a recipe gives: its output, graded where it asks for scores; and the questions that a comparison
-# of it leaves open, put to whom the configuration names.
-
 
 _JUDGE = "judge"
 _MOST_ROUNDS = 50
@@ -92,30 +88,30 @@ def scores_of(observation: Observation) -> dict[str, int | float]:
     return {name: value if isinstance(value, int) else float(value) for name, value in given.items()}
 
 
-def settled(matcher: Matcher, observation: Observation, setting: Setting) -> Comparison:
-    """The comparison without open questions."""
+def compare_settled(matcher: Matcher, observation: Observation, setting: Setting) -> Comparison:
+    """The comparison without open questions: what it asks is answered, and it is made again."""
     answers: dict[SimilarityQuestion, tuple[float, str]] = {}
     comparison = matcher.compare(observation)
     for _ in range(_MOST_ROUNDS):
         if not comparison.questions:
             return comparison
-        answers |= _answers(list(comparison.questions), setting)
+        answers |= answer(list(comparison.questions), setting)
         comparison = matcher.compare(observation, answers)
     what = "its texts can be paired in too many ways"
     raise cannot("BK231", what, "pair their rows by a key: arrays: {path: {by: id}}")
 
 
-def _answers(questions: list[SimilarityQuestion], setting: Setting) -> Answers:
+def answer(questions: list[SimilarityQuestion], setting: Setting) -> Answers:
+    """Embeddings answer what is asked of them, a judge the rest."""
     near = [question for question in questions if question.method == "embedding"]
     pairs = [(question.expected, question.actual) for question in near]
-    found = {
-        question: (score, "") for question, score in zip(near, setting.clients.similar(pairs), strict=True)
-    }
-    left = [question for question in questions if question not in found]
-    return found | dict(zip(left, _judged(left, setting), strict=True))
+    scores = setting.clients.similar(pairs)
+    answers = {question: (score, "") for question, score in zip(near, scores, strict=True)}
+    left = [question for question in questions if question not in answers]
+    return answers | dict(zip(left, ask_judge(left, setting), strict=True))
 
 
-def _judged(questions: list[SimilarityQuestion], setting: Setting) -> list[tuple[float, str]]:
+def ask_judge(questions: list[SimilarityQuestion], setting: Setting) -> list[tuple[float, str]]:
     from baselinekit.grade.judging import meaning_question, read_similarity
 
     ask = setting.clients.models.ask
@@ -134,9 +130,6 @@ def _judged(questions: list[SimilarityQuestion], setting: Setting) -> list[tuple
     ]
 
 
-# One baseline, replayed and judged: what it was, where it differs, what is around it.
-
-
 _VARIABLE = re.compile(r"<<var\(([A-Za-z_][\w.-]*)\)>>")
 
 
@@ -153,15 +146,23 @@ class Tried:
     keep: Callable[[], None] = lambda: None
 
 
+@dataclass(frozen=True, slots=True)
+class Repeating:
+    """How often each baseline is replayed, and the share of its replays that has to pass."""
+
+    times: int = 1
+    rate: float = 1.0
+
+
 class BaselineRunner:
     """Judges baselines, from several threads at once."""
 
     def __init__(
-        self, here: CaptureEnvironment, strict_rules: bool, explain: bool, timestamp: Callable[[], str]
+        self, environment: CaptureEnvironment, strict_rules: bool, explain: bool, timestamp: Callable[[], str]
     ):
-        self._here = here
-        self._project = here.project
-        self._clients = here.clients
+        self._environment = environment
+        self._project = environment.project
+        self._clients = environment.clients
         self._strict_rules = strict_rules
         self._explain = explain
         self._timestamp = timestamp
@@ -173,33 +174,59 @@ class BaselineRunner:
         this baseline, with its file: the others are judged."""
         try:
             tried = judged()
-        except Exception as error:
-            return self._fault(baseline, error)
+        except Exception as error:  # without whom it asks: to word that may be what went wrong
+            problem = fault_of_ours(error).problems[0]
+            reason = self._project.redactor.mask(f"{problem.message}: {problem.hint}")
+            return self._result(baseline, outcome="error", reason=reason, code=problem.code)
+        why = ""
         try:
             tried.keep()
         except BaselinekitError as error:
-            self._warn(error.problems[0].message)
+            why = error.problems[0].message
         except Exception as error:  # the verdict stands
-            self._warn(str(fault_of_ours(error)))
+            why = str(fault_of_ours(error))
+        if why:
+            with self._lock:
+                self.warnings.add(f"the new output could not be kept for a refresh: {why}")
         return tried.result
-
-    def _warn(self, what: str) -> None:
-        with self._lock:
-            self.warnings.add(f"the new output could not be kept for a refresh: {what}")
-
-    def _fault(self, baseline: Baseline, error: Exception) -> Result:
-        """Without whom it asks: to word that may be what went wrong."""
-        problem = fault_of_ours(error).problems[0]
-        reason = self._project.redactor.mask(f"{problem.message}: {problem.hint}")
-        return self._result(baseline, outcome="error", reason=reason, code=problem.code)
 
     def tried(self, baseline: Baseline, matcher: Matcher | None, turn: int = 0) -> Tried:
         """One replay of one baseline, which of several is told by its turn. Nothing is kept yet."""
-        result = self._settled_at_once(baseline)
-        return Tried(result) if result is not None else self._replayed(baseline, matcher, turn)
+        if (result := self._without_replay(baseline)) is not None:
+            return Tried(result)
+        try:
+            if matcher is None:
+                matcher = compile_baseline(baseline, self._project.words_of(baseline))
+            setting = replace(self._project.setting_of(baseline, self._clients), turn=turn)
+            observation = observe(baseline.current, setting)
+            comparison = compare_settled(matcher, observation, setting)
+        except OutOfBudget as error:
+            problem = error.problems[0]
+            reason = f"{problem.message}: {problem.hint}"
+            return Tried(self._result(baseline, outcome="skipped", reason=reason, code=problem.code))
+        except BaselinekitError as error:
+            return Tried(self._error(baseline, error))
+        kinds = ("stale", "hid", "aged", "advice", *(("uncompared",) if self._explain else ()))
+        facts = {
+            "notes": tuple(report.what for report in comparison.reports if report.kind in kinds),
+            "seconds": observation.seconds,
+            "attempts": observation.attempts,
+            "usage": observation.usage,
+            "scores": scores_of(observation),
+        }
+        if not comparison.passed:
+            result = self._failed(baseline, matcher, comparison, observation, facts)
+            return Tried(result, partial(self._keep, baseline, comparison, observation))
+        drop = partial(pending.drop, self._project.root, baseline.id)
+        unfit = [report for report in comparison.reports if report.kind in ("stale", "hid")]
+        if self._strict_rules and unfit:
+            hint = "fix the rule, or leave out --strict-rules"
+            fault = CannotReplay(Problem("BK226", unfit[0].what, hint, at=unfit[0].at))
+            return Tried(self._error(baseline, fault), drop)
+        return Tried(self._result(baseline, outcome="passed", **facts), drop)
 
-    def _settled_at_once(self, baseline: Baseline) -> Result | None:
-        """What needs no replay."""
+    def _without_replay(self, baseline: Baseline) -> Result | None:
+        """The result of what needs no replay."""
         if baseline.metadata.skip is not None:
             return self._result(baseline, outcome="skipped", reason=baseline.metadata.skip)
         if baseline.baseline is None:
@@ -207,49 +234,9 @@ class BaselineRunner:
             reason = f"it has no stored output yet: {capture}"
             return self._result(baseline, outcome="unscored", reason=reason, code="BK223")
         if baseline.baseline.output is ABSENT:
-            reason = f"none of its variants fits here ({self._here.in_words(baseline)})"
+            reason = f"none of its variants fits here ({self._environment.describe_for(baseline)})"
             return self._result(baseline, outcome="unscored", reason=reason, code="BK233")
         return None
-
-    def _replayed(self, baseline: Baseline, matcher: Matcher | None, turn: int) -> Tried:
-        try:
-            if matcher is None:
-                matcher = compile_baseline(baseline, self._project.words_of(baseline))
-            setting = replace(self._project.setting_of(baseline, self._clients), turn=turn)
-            observation = observe(baseline.current, setting)
-            comparison = settled(matcher, observation, setting)
-        except OutOfBudget as error:
-            problem = error.problems[0]
-            reason = f"{problem.message}: {problem.hint}"
-            return Tried(self._result(baseline, outcome="skipped", reason=reason, code=problem.code))
-        except BaselinekitError as error:
-            return Tried(self._error(baseline, error))
-        shown = ("stale", "hid", "aged", "advice", *(("uncompared",) if self._explain else ()))
-        notes = tuple(report.what for report in comparison.reports if report.kind in shown)
-        if comparison.passed:
-            drop = partial(pending.drop, self._project.root, baseline.id)
-            return Tried(self._passed(baseline, comparison, observation, notes), drop)
-        result = self._failed(baseline, matcher, comparison, observation, notes)
-        return Tried(result, partial(self._keep, baseline, comparison, observation))
-
-    def _passed(
-        self, baseline: Baseline, comparison: Comparison, observation: Observation, notes: tuple[str, ...]
-    ) -> Result:
-        faulty = [report for report in comparison.reports if report.kind in ("stale", "hid")]
-        if self._strict_rules and faulty:
-            fault = Problem(
-                "BK226", faulty[0].what, "fix the rule, or leave out --strict-rules", at=faulty[0].at
-            )
-            return self._error(baseline, CannotReplay(fault))
-        return self._result(
-            baseline,
-            outcome="passed",
-            notes=notes,
-            seconds=observation.seconds,
-            attempts=observation.attempts,
-            usage=observation.usage,
-            scores=scores_of(observation),
-        )
 
     def _failed(
         self,
@@ -257,29 +244,22 @@ class BaselineRunner:
         matcher: Matcher,
         comparison: Comparison,
         observation: Observation,
-        notes: tuple[str, ...],
+        facts: Mapping[str, object],
     ) -> Result:
         redactor = self._project.redactor.knowing(observation.output)
         resolved = redactor.mask_value(comparison.resolved)
-        lines = matcher.explain(comparison) if self._explain else []
-        count = comparison.count
+        lines = redactor.mask_lines(matcher.explain(comparison) if self._explain else [])
         return self._result(
             baseline,
             outcome="failed",
-            reason=many(count, "difference"),
+            reason=many(comparison.count, "difference"),
             target=target_of(baseline.current, self._project),
             differences=tuple(self._spots(baseline, comparison.differences, redactor)),
-            difference_count=count,
-            explanation=tuple(
-                clipped(line, _LONGEST_LINE, already_masked) for line in redactor.mask_lines(lines)
-            ),
-            notes=notes,
-            attempts=observation.attempts,
-            seconds=observation.seconds,
-            usage=observation.usage,
-            scores=scores_of(observation),
-            environment_drift=drift_of(self._here, baseline, observation),
+            difference_count=comparison.count,
+            explanation=tuple(clipped(line, _LONGEST_LINE, already_masked) for line in lines),
+            environment_drift=drift_of(self._environment, baseline, observation),
             resolved=resolved,
+            **facts,
         )
 
     def _error(self, baseline: Baseline, error: BaselinekitError) -> Result:
@@ -340,9 +320,8 @@ class BaselineRunner:
         written is no reason to fail."""
         from baselinekit.workflow.pending import seen_of  # where all passes, nothing is kept
 
-        pending.save(
-            self._project.root, seen_of(self._here, baseline, comparison, observation, self._timestamp())
-        )
+        seen = seen_of(self._environment, baseline, comparison, observation, self._timestamp())
+        pending.save(self._project.root, seen)
 
 
 def target_of(recipe: Recipe, project: Project) -> str:

@@ -149,7 +149,7 @@ def _literals(text: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Taught:
+class Lesson:
     """The output as it is to be stored; what varies, its values masked; and what nothing may stand for."""
 
     output: Json
@@ -184,15 +184,15 @@ def ordered_singles(output: Json, is_exact: bool) -> list[str]:
     return [] if is_exact else [render(path) for path in arrays_of_one(output)]
 
 
-def taught(
+def learn(
     project: Project, draft: Baseline, observations: Sequence[Observation], write: Write, *, is_new: bool
-) -> Taught:
+) -> Lesson:
     """What the replays have to say of a draft that holds the output of the first. A file that is there
     already keeps its rules, so that an array there cannot be told to stay as long as it is."""
     first = compile_baseline(draft, project.words_of(draft))
     comparisons = [first.compare(observation) for observation in observations[1:]]
     if all(comparison.passed for comparison in comparisons):
-        return Taught(_stored(draft))
+        return Lesson(_stored(draft))
     kind = kind_of(draft.current)
     look = ReplayView(
         outcomes=kind.outcomes(draft.current),
@@ -215,7 +215,7 @@ def taught(
         replace(one, values=tuple(mask(value, one.places[0]) for value in one.values))
         for one in lesson.volatile
     )
-    return Taught(output, volatile, tuple(refusals))
+    return Lesson(output, volatile, tuple(refusals))
 
 
 def _stored(draft: Baseline) -> Json:

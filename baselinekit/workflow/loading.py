@@ -28,10 +28,10 @@ _MOST_LOCATED = 1_000
 
 def load(project: Project, paths: Sequence[str]) -> list[Baseline]:
     """The baselines below the paths (as the user sees them), else in the project's own folders."""
-    found, broken = load_partly(project, paths)
+    baselines, broken = load_partly(project, paths)
     if broken is not None:
         raise broken
-    return found
+    return baselines
 
 
 def load_partly(project: Project, paths: Sequence[str]) -> tuple[list[Baseline], BaselinekitError | None]:
@@ -54,27 +54,27 @@ def from_root(path: str, root: str) -> str:
 
 
 def prepare(
-    here: CaptureEnvironment, chosen: Iterable[Baseline], broken: BaselinekitError | None = None
-) -> list[tuple[Baseline, Matcher | None]]:
+    environment: CaptureEnvironment, selected: Iterable[Baseline], broken: BaselinekitError | None = None
+) -> list[Prepared]:
     """Compile every baseline and ask whether its recipe can work; all that is wrong, also what was `broken`
     before, is one error."""
-    project = here.project
+    prepared, failed = compile_and_check(environment, selected)
     problems: list[Problem] = []
     refused: list[Problem] = []
     if broken is not None:
         (refused if isinstance(broken, Refused) else problems).extend(broken.problems)
-    prepared, wrong = _compiled(here, chosen)
-    first, first_refused = FirstOfEach(), FirstOfEach()
-    told = []
-    for baseline, why in wrong:
-        takes = (first_refused if isinstance(why, Refused) else first).takes
-        told.append((baseline, [one for one in why.problems if takes(baseline.source.file, one)]))
-    found = located_each([(baseline, few) for baseline, few in told if few], project.root)
-    whys = (why for (_, why), (_, few) in zip(wrong, told, strict=True) if few)
-    for why, placed in zip(whys, found, strict=True):
-        (refused if isinstance(why, Refused) else problems).extend(placed)
-    problems += first.rest()
-    refused += first_refused.rest()
+    if failed:
+        first, first_refused = FirstOfEach(), FirstOfEach()
+        new = []
+        for baseline, error in failed:
+            takes = (first_refused if isinstance(error, Refused) else first).takes
+            new.append([problem for problem in error.problems if takes(baseline.source.file, problem)])
+        wanted = [(baseline, few) for (baseline, _), few in zip(failed, new, strict=True)]
+        places = located_each(wanted, environment.project.root)
+        for (_, error), placed in zip(failed, places, strict=True):
+            (refused if isinstance(error, Refused) else problems).extend(placed)
+        problems += first.rest()
+        refused += first_refused.rest()
     if problems:
         raise InvalidInput(*problems, *refused)
     if refused:
@@ -82,37 +82,37 @@ def prepare(
     return prepared
 
 
-def _compiled(
-    here: CaptureEnvironment, chosen: Iterable[Baseline]
+def compile_and_check(
+    environment: CaptureEnvironment, selected: Iterable[Baseline]
 ) -> tuple[list[Prepared], list[tuple[Baseline, BaselinekitError]]]:
     """Each with its matcher, and those with which something is wrong. First all are compiled, then all are
-    asked about: to do both in turn takes a fifth longer, for the processor keeps the code of one of them at
-    hand."""
-    project = here.project
+    checked: to do both in turn takes a fifth longer, for the processor keeps the code of one of them at
+    hand. An exception that nobody expected is met again where the baseline is judged, and told there."""
+    project = environment.project
     prepared: list[Prepared] = []
-    wrong: dict[int, tuple[Baseline, BaselinekitError]] = {}
-    asked: list[tuple[int, Baseline]] = []
-    for number, baseline in enumerate(chosen):
+    failed: dict[int, tuple[Baseline, BaselinekitError]] = {}
+    compiled: list[tuple[int, Baseline]] = []
+    for number, baseline in enumerate(selected):
         try:
-            meant = here.chosen(baseline)
-            if meant.baseline is None or meant.baseline.output is ABSENT:  # told among the results
-                prepared.append((meant, None))
+            chosen = environment.chosen(baseline)
+            if chosen.baseline is None or chosen.baseline.output is ABSENT:  # told among the results
+                prepared.append((chosen, None))
                 continue
-            matcher = compile_baseline(meant, project.words_of(baseline))
-            prepared.append((meant, matcher if len(prepared) < _MOST_KEPT else None))
-            asked.append((number, baseline))
+            matcher = compile_baseline(chosen, project.words_of(baseline))
+            prepared.append((chosen, matcher if len(prepared) < _MOST_KEPT else None))
+            compiled.append((number, baseline))
         except BaselinekitError as error:
-            wrong[number] = baseline, error
-        except Exception:  # met again where it is judged, and told as the error of this one
+            failed[number] = baseline, error
+        except Exception:
             prepared.append((baseline, None))
-    for number, baseline in asked:
+    for number, baseline in compiled:
         try:
-            check(baseline, project.setting_of(baseline, here.clients))
+            check(baseline, project.setting_of(baseline, environment.clients))
         except BaselinekitError as error:
-            wrong[number] = baseline, error
-        except Exception:  # likewise
+            failed[number] = baseline, error
+        except Exception:
             continue
-    return prepared, [wrong[number] for number in sorted(wrong)]
+    return prepared, [failed[number] for number in sorted(failed)]
 
 
 def located(baseline: Baseline, problems: Iterable[Problem], root: str) -> list[Problem]:
@@ -123,10 +123,13 @@ def located(baseline: Baseline, problems: Iterable[Problem], root: str) -> list[
 def located_each(wrong: Sequence[tuple[Baseline, Iterable[Problem]]], root: str) -> list[list[Problem]]:
     """The same for many baselines: each file is looked into once, however many of them it holds."""
     listed = [(baseline.source, list(problems)) for baseline, problems in wrong]
-    places = locate_each([(source, [p.at or () for p in few]) for source, few in listed], root)
+    wanted = [(source, [problem.at or () for problem in problems]) for source, problems in listed if problems]
+    places = iter(locate_each(wanted, root))
     return [
-        [problem.placed(place) for problem, place in zip(few, where, strict=True)]
-        for (_, few), where in zip(listed, places, strict=True)
+        [problem.placed(place) for problem, place in zip(problems, next(places), strict=True)]
+        if problems
+        else []
+        for _, problems in listed
     ]
 
 
@@ -135,21 +138,20 @@ def with_lines(
 ) -> list[Result | None]:
     """The results with the lines that they are about, found once all is recorded: a record that gains its
     first `last_passed` moves what stands below it."""
-    told = [n for n, result in enumerate(results) if result and result.outcome not in ("passed", "skipped")]
-    wanted = []
-    for n in told:
-        result = results[n]
-        spots = result.differences[:_MOST_LOCATED] if result else ()
-        wanted.append((prepared[n][0].source, [result.at if result else (), *(spot.at for spot in spots)]))
     placed = list(results)
-    for n, (own, *places) in zip(told, locate_each(wanted, root), strict=True):
-        result = results[n]
-        if result is not None:
-            spots = tuple(
-                replace(spot, file=place.file, line=place.line)
-                for spot, place in zip(result.differences, places, strict=False)
-            )
-            placed[n] = replace(
-                result, line=own.line, differences=(*spots, *result.differences[len(spots) :])
-            )
+    unmet = [
+        (number, result, result.differences[:_MOST_LOCATED])
+        for number, result in enumerate(results)
+        if result and result.outcome not in ("passed", "skipped")
+    ]
+    if not unmet:
+        return placed
+    wanted = [
+        (prepared[n][0].source, [result.at, *(spot.at for spot in spots)]) for n, result, spots in unmet
+    ]
+    for (n, result, spots), (own, *places) in zip(unmet, locate_each(wanted, root), strict=True):
+        pairs = zip(spots, places, strict=True)
+        differences = [replace(spot, file=place.file, line=place.line) for spot, place in pairs]
+        rest = result.differences[len(spots) :]
+        placed[n] = replace(result, line=own.line, differences=(*differences, *rest))
     return placed

@@ -13,9 +13,9 @@ from baselinekit.model.recipes import Command, Surroundings
 from baselinekit.model.values import Json
 from baselinekit.placeholders.pattern import RegexBudget
 from baselinekit.placeholders.table import Words
-from baselinekit.programs.git import Execute, Git
+from baselinekit.programs.git import Execute
 from baselinekit.replay.settings import Ceilings, Clients, Setting, ceilings_of
-from baselinekit.store import at_revision, config as configuration
+from baselinekit.store import config as configuration
 from baselinekit.trust import Trust, check_inside, in_ci, origins_in
 from baselinekit.variables import Redactor, Scope, Secret, as_text, parse_env_file
 
@@ -170,6 +170,9 @@ def _configuration(operator: Operator) -> tuple[str | None, Config]:
     if operator.config_from is None or operator.execute is None:
         path = operator.config or configuration.find(operator.cwd)
         return path, configuration.load_config(path) if path else Config()
+    from baselinekit.programs.git import Git
+    from baselinekit.store import at_revision
+
     git = Git(operator.execute, operator.cwd)
     commit = git.commit(operator.config_from, "--config-from")
     return at_revision.find_config(git, commit, operator.config) or (None, Config())

@@ -8,7 +8,7 @@ file that is gone counts as well."""
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from itertools import chain
 from typing import Any
 
@@ -22,7 +22,7 @@ from baselinekit.model.config import Config
 from baselinekit.model.recipes import Recipe, Skill
 from baselinekit.model.values import Json, Path
 from baselinekit.programs.git import Git
-from baselinekit.store import at_revision, config as configuration
+from baselinekit.store import at_revision, config as configuration, records
 from baselinekit.store.files import read
 from baselinekit.workflow.project import Project
 
@@ -33,19 +33,13 @@ _LONGEST_NAME = 1_024
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
 
-@dataclass(frozen=True, slots=True)
-class Since:
-    """The baselines that a change touches, and what is to be said about how that was found out."""
-
-    baselines: list[Baseline]
-    notes: tuple[str, ...] = ()
-
-
-def touched(project: Project, git: Git, rev: str | None, chosen: list[Baseline]) -> Since:
+def touched(
+    project: Project, git: Git, rev: str, chosen: list[Baseline]
+) -> tuple[list[Baseline], tuple[str, ...]]:
     """Of the chosen baselines those that differ, or lead to what differs, from the commit at which the work
-    of this checkout left `rev`."""
-    if rev is None or not chosen:
-        return Since(chosen)
+    of this checkout left `rev`; and what is to be said about how that was found out."""
+    if not chosen:
+        return [], ()
     commit = git.commit(rev, "--changed-since")
     start = git.fork(commit)
     notes = (
@@ -58,12 +52,16 @@ def touched(project: Project, git: Git, rev: str | None, chosen: list[Baseline])
     general = sorted(changed.keys() - set(_BY_NAME))
     if general:
         what = f"{project.config_file or configuration.NAME}: {', '.join(general)} changed since {rev}"
-        return Since(chosen, (*notes, f"{what}, so that all baselines are compared"))
+        return chosen, (*notes, f"{what}, so that all baselines are compared")
     suspects = [one for one in chosen if not os.path.isabs(one.source.file) and _own(one, project, names)]
     before = at_revision.cases(git, start or commit, {one.source.file for one in suspects})
-    edited = {one.id for one in suspects if before.get((one.source.file, one.id)) != one.source.case_digest}
+    edited = {
+        one.id
+        for one in suspects
+        if before.get((one.source.file, one.id)) != records.case_digest(one.source.digest)
+    }
     found = [one for one in chosen if one.id in edited or _leads_to(one, project, names, changed)]
-    return Since(found, tuple(notes))
+    return found, tuple(notes)
 
 
 def _own(baseline: Baseline, project: Project, names: "_Names") -> bool:

@@ -10,10 +10,10 @@ from baselinekit.model.results import UNDECIDED, Repeats, Result, Spot
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many
 from baselinekit.placeholders.narrowest import narrowest
-from baselinekit.refresh.learning import is_moment
+from baselinekit.refresh.learning import TICK, is_moment
 from baselinekit.tree.equality import canonical
 from baselinekit.tree.paths import render
-from baselinekit.workflow.judging import Tried
+from baselinekit.workflow.judging import Repeating, Tried
 
 # What several replays of one baseline say together: one result, with a verdict beside its outcome. The
 # outcome says whether enough replays passed. The verdict says why not: `regression` (they fail, always
@@ -172,14 +172,6 @@ def _cost(costs: Sequence[Decimal | None]) -> Decimal | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeating:
-    """How often each baseline is replayed, and the share of its replays that has to pass."""
-
-    times: int = 1
-    rate: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
 class Pause:
     """What may come between two replays: a wait, or the end of the run."""
 
@@ -191,10 +183,6 @@ def repeated(attempt: Callable[[int], Tried], how: Repeating, pause: Pause) -> T
     """The replays one after the other, each with its turn: at once they would disturb each other. What
     another replay would not change is asked for once; where a time differs, a clock has to tick before the
     next."""
-    if how.times == 1:
-        return attempt(0)
-    from baselinekit.refresh.learning import TICK  # which brings the rules of all placeholders along
-
     tries: list[Tried] = []
     for turn in range(how.times):
         tries.append(attempt(turn))

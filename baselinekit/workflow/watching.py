@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.baselines import Baseline
+from baselinekit.store.records import case_digest
 from baselinekit.workflow.loading import from_root, load_partly
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.since import leads_to
@@ -61,7 +62,7 @@ def look(project: Project, paths: Sequence[str], settings: Sequence[str] = ()) -
     own = {os.path.join(project.root, baseline.source.file) for baseline in baselines}
     return View(
         stamps,
-        {baseline.id: baseline.source.case_digest for baseline in baselines},
+        {baseline.id: case_digest(baseline.source.digest) for baseline in baselines},
         {file: frozenset(ids) for file, ids in uses.items() if file not in own},
         config,
         broken.problems if broken else (),

@@ -13,7 +13,7 @@ from test_review import _tty
 
 from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.model.recipes import HttpRequest, Recipe
-from baselinekit.workflow.capture import unnamed
+from baselinekit.workflow.capture import unnamed_origins
 from baselinekit.workflow.project import Operator, Project, open_project
 
 pytestmark = pytest.mark.slow
@@ -64,12 +64,12 @@ def asking(base: str | None, *urls: str) -> Recipe:
     ],
 )
 def test_what_ci_would_not_ask(tmp_path: Path, config: str, recipe: Recipe, told: list[str]) -> None:
-    assert unnamed(project(tmp_path, config), [recipe], look) == told
+    assert unnamed_origins(project(tmp_path, config), [recipe], look) == told
 
 
 def test_an_address_that_is_given_by_hand_is_given_again(tmp_path: Path) -> None:
     here = project(tmp_path, "version: 1", base_url="http://orders.internal")
-    assert unnamed(here, [asking("http://orders.internal")], look) == []
+    assert unnamed_origins(here, [asking("http://orders.internal")], look) == []
 
 
 @pytest.fixture

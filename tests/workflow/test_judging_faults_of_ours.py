@@ -15,10 +15,9 @@ from baselinekit.store.reading import load
 from baselinekit.workflow.compare import ComparePolicy, compare
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import CaptureEnvironment
-from baselinekit.workflow.judging import BaselineRunner
+from baselinekit.workflow.judging import BaselineRunner, Repeating
 from baselinekit.workflow.loading import prepare
 from baselinekit.workflow.selection import Selection
-from baselinekit.workflow.verdicts import Repeating
 
 
 class Faulty(dict[str, Any]):

@@ -88,8 +88,8 @@ def here(tmp_path: Path) -> Checkout:
 
 def chosen(here: Checkout, rev: str = "then", folder: str = "") -> tuple[list[str], tuple[str, ...]]:
     project = here.project(folder)
-    since = touched(project, here.asked(folder), rev, load(project, ()))
-    return sorted(one.id for one in since.baselines), since.notes
+    found, notes = touched(project, here.asked(folder), rev, load(project, ()))
+    return sorted(one.id for one in found), notes
 
 
 @pytest.mark.slow

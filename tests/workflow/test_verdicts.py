@@ -10,8 +10,8 @@ from baselinekit.model.questions import Usage
 from baselinekit.model.results import Outcome, Repeats, Result, Spot
 from baselinekit.model.values import ABSENT
 from baselinekit.report.wording import describe_reason
-from baselinekit.workflow.judging import Tried
-from baselinekit.workflow.verdicts import Pause, Repeating, combined, repeated
+from baselinekit.workflow.judging import Repeating, Tried
+from baselinekit.workflow.verdicts import Pause, combined, repeated
 
 
 def spot(path: str, actual: Any, expected: Any = 1, kind: str = "value") -> Spot:

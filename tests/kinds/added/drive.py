@@ -35,7 +35,7 @@ def main() -> dict[str, Any]:
     said: dict[str, Any] = {}
 
     def store(name: str) -> str:
-        captured = capture.capture_new(desk.project, record(name), capture.Wishes(), desk.context())
+        captured = capture.capture_new(desk.project, record(name), capture.CaptureOptions(), desk.context())
         return captured.file
 
     desk.says("shop.Prices/One", answer(14, "EUR"))
