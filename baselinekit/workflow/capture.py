@@ -166,7 +166,7 @@ def completed_record(
         f"{path} holds one element and is compared so; without `ordered`, it would describe every element"
         for path in singles
     ]
-    is_text = kind == "prompt" and comparison["type"] == "exact"
+    is_text = kind_of(draft.current).asks_models == "always" and comparison["type"] == "exact"
     if is_text and draft.comparison.type is None and "judge" in project.models:
         notes.append(SUGGESTION)  # a model words things differently from time to time: a judge can tell
     return {
