@@ -25,7 +25,7 @@ from baselinekit.store.dialects.native import json_schema
 from baselinekit.store.dialects.table import DIALECTS
 from baselinekit.store.files import MAX_BYTES, MAX_OUTPUT_BYTES, read, resolve
 from baselinekit.store.locating import locate
-from baselinekit.tree.changes import Hints as Hints
+from baselinekit.tree.changes import Hints
 from baselinekit.tree.equality import identical
 from baselinekit.tree.paths import value_at
 
