@@ -82,9 +82,7 @@ def refuse_taken(id: str, root: str, folders: Sequence[str]) -> None:
                 what = f"the id {id!r} is {taken!r} in different case"
                 if taken == id:
                     what = f"the id {id!r} is taken"
-                hint = (
-                    f"choose another --id, or accept its new answer: baselinekit refresh {taken} --replay"
-                )
+                hint = f"choose another --id, or accept its new answer: baselinekit refresh {taken} --replay"
                 hint = f"choose another --id, or accept its new answer: baselinekit refresh {taken} --replay"
                 raise InvalidInput(Problem("BK113", what, hint, locate(source, ("id",), root)))
 
