@@ -248,13 +248,15 @@ class BaselineRunner:
     ) -> Result:
         redactor = self._project.redactor.knowing(observation.output)
         resolved = redactor.mask_value(comparison.resolved)
+        differences = tuple(self._spots(baseline, comparison.differences, redactor))
+        # After the values: the lines are masked as these were, by what the redactor has met.
         lines = redactor.mask_lines(matcher.explain(comparison) if self._explain else [])
         return self._result(
             baseline,
             outcome="failed",
             reason=many(comparison.count, "difference"),
             target=target_of(baseline.current, self._project),
-            differences=tuple(self._spots(baseline, comparison.differences, redactor)),
+            differences=differences,
             difference_count=comparison.count,
             explanation=tuple(clipped(line, _LONGEST_LINE, already_masked) for line in lines),
             environment_drift=drift_of(self._environment, baseline, observation),
