@@ -219,7 +219,7 @@ def test_every_file_of_the_package_that_is_no_python_is_in_the_wheel() -> None:
     named: set[Path] = set()
     for package, globs in config["options.package_data"].items():
         folder = ROOT.joinpath(*package.split("."))
-        named.update(path for glob in globs.split() for path in folder.glob(glob))
+        named.update(path for glob in globs.split() for path in folder.glob(glob) if path.is_file())
     package_files = [path for path in (ROOT / laws.PACKAGE).rglob("*") if path.is_file()]
     others = [path for path in package_files if path.suffix not in (".py", ".pyc")]
     assert sorted(others) == sorted(named)

@@ -43,13 +43,13 @@ MEMBERS = 5
 Start = Callable[..., "subprocess.Popen[bytes]"]
 DRIVER = """\
 import sys, threading, time
-from baselinekit.model.observation import Run
+from baselinekit.model.observation import ProcessSpec
 from baselinekit.programs.process import Processes
 
-door = Processes()
-run = Run((sys.executable, "-S", "-c", sys.argv[1], sys.argv[2]), env={}, timeout=600)
-threading.Thread(target=door.execute, args=(run,), daemon=True).start()
-while not door._orphans._told:  # the daemon, which has come to us
+processes = Processes()
+run = ProcessSpec((sys.executable, "-S", "-c", sys.argv[1], sys.argv[2]), env={}, timeout=600)
+threading.Thread(target=processes.execute, args=(run,), daemon=True).start()
+while not processes._orphans._told:  # the daemon, which has come to us
     time.sleep(0.01)
 print("told", flush=True)
 time.sleep(600)
