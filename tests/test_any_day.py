@@ -5,7 +5,7 @@
 import re
 from pathlib import Path
 
-import laws
+import architecture
 import pytest
 import test_golden
 import test_readme
@@ -78,7 +78,7 @@ def test_no_test_knows_what_day_it_is() -> None:
         ".".join(path.relative_to(here).with_suffix("").parts): path.read_text("utf-8")
         for path in here.rglob("*.py")
     }
-    assert {line.split(":")[0] for line in laws.clocks(sources)} == set(KNOW_THE_TIME)
+    assert {line.split(":")[0] for line in architecture.clocks(sources)} == set(KNOW_THE_TIME)
 
 
 def test_the_moments_are_the_edges_that_they_say() -> None:

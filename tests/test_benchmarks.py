@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import laws
+import architecture
 import pytest
 
 from benchmarks import client, data, disk, matcher, measure, server, table, tools, unordered
@@ -28,7 +28,7 @@ def quiet(text: str) -> None:
 
 
 def test_the_laws_of_size_hold_here_too() -> None:
-    assert list(laws.sizes(SOURCES)) == []
+    assert list(architecture.sizes(SOURCES)) == []
 
 
 def test_every_subject_is_a_file_that_gives_rows() -> None:

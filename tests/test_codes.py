@@ -12,7 +12,7 @@ from configparser import ConfigParser
 from itertools import pairwise
 from pathlib import Path
 
-import laws
+import architecture
 import pytest
 
 from baselinekit.codes import FAMILIES, Code, explain, read
@@ -24,15 +24,15 @@ CODE = re.compile(r"BK\d{3}")
 WIDTH = 110
 
 
-def used(package: laws.Package) -> Iterator[tuple[str, str]]:
+def used(package: architecture.Package) -> Iterator[tuple[str, str]]:
     """(code, module) for every code that stands as a text of its own in the source."""
     for module, source in package.items():
-        for node in laws.nodes(source):
+        for node in architecture.nodes(source):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and CODE.fullmatch(node.value):
                 yield node.value, module
 
 
-USED = dict(used(laws.package_of(ROOT)))
+USED = dict(used(architecture.package_of(ROOT)))
 CODES = {code: meaning for family in FAMILIES.values() for code, meaning in read(family).items()}
 
 
@@ -220,7 +220,7 @@ def test_every_file_of_the_package_that_is_no_python_is_in_the_wheel() -> None:
     for package, globs in config["options.package_data"].items():
         folder = ROOT.joinpath(*package.split("."))
         named.update(path for glob in globs.split() for path in folder.glob(glob) if path.is_file())
-    package_files = [path for path in (ROOT / laws.PACKAGE).rglob("*") if path.is_file()]
+    package_files = [path for path in (ROOT / architecture.PACKAGE).rglob("*") if path.is_file()]
     others = [path for path in package_files if path.suffix not in (".py", ".pyc")]
     assert sorted(others) == sorted(named)
 

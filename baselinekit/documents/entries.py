@@ -152,7 +152,7 @@ class EntryText(NamedTuple):
     tail: str = ""
 
 
-class Row(NamedTuple):
+class FlowEntries(NamedTuple):
     """The whole: its entries, what ends it before the bracket, and whether its last entry has a comma."""
 
     items: list[EntryText]
@@ -160,7 +160,7 @@ class Row(NamedTuple):
     last_comma: bool
 
 
-def row_of(body: str, node: MarkedNode) -> Row:
+def row_of(body: str, node: MarkedNode) -> FlowEntries:
     items: list[EntryText] = []
     at = node.first
     opening = body.find("{" if node.kind == MAPPING else "[", node.start, node.first)
@@ -182,10 +182,10 @@ def row_of(body: str, node: MarkedNode) -> Row:
             items.append(EntryText(lead, start, end, "", tail[0] if tail else ""))
             at = tail.end() if tail else end
     comma = _BETWEEN.match(body, items[-1].end) is not None
-    return Row(items, body[at : node.end - 1], comma)
+    return FlowEntries(items, body[at : node.end - 1], comma)
 
 
-def joined(texts: Sequence[tuple[EntryText | None, str]], row: Row, newline: str, tight: bool) -> str:
+def joined(texts: Sequence[tuple[EntryText | None, str]], row: FlowEntries, newline: str, tight: bool) -> str:
     """The entries in another order, or others (None: a new one), as they stand between the brackets."""
     first, others = row.items[0].lead, _usual_lead(row, newline, tight)
     parts: list[str] = []
@@ -204,7 +204,7 @@ def joined(texts: Sequence[tuple[EntryText | None, str]], row: Row, newline: str
     return "".join(parts) + (newline if cut else "") + row.close
 
 
-def _usual_lead(row: Row, newline: str, tight: bool) -> str:
+def _usual_lead(row: FlowEntries, newline: str, tight: bool) -> str:
     """What stands before an entry that is not the first."""
     if len(row.items) > 1:
         lead = row.items[1].lead

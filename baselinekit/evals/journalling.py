@@ -16,7 +16,7 @@ from baselinekit.model.results import Spot
 from baselinekit.model.values import Json
 from baselinekit.report.attempts import ATTEMPT
 from baselinekit.report.resultfile import DRIFT, SPOT
-from baselinekit.schema.records import Field, Form, RecordReader, named, record, records
+from baselinekit.schema.records import Field, RecordForm, RecordReader, named, record, records
 from baselinekit.store import pending
 from baselinekit.suites.journal import Journal, name_of
 from baselinekit.workflow.context import RunContext
@@ -31,10 +31,10 @@ Key = tuple[str, int]
 
 _FINISHED = {"finished": True}
 _STEPS = Field(list, read=lambda value, at, reader: tuple(value), write=list)
-_ENTRY = Form(
+_ENTRY = RecordForm(
     CaseAttempt,
     attempt=record(ATTEMPT),
-    spots=records(Form(Spot, **SPOT.keys, at=_STEPS), optional=True),
+    spots=records(RecordForm(Spot, **SPOT.keys, at=_STEPS), optional=True),
     count=Field(int, optional=True),
     drift=named(form=DRIFT, optional=True),
 )

@@ -160,7 +160,7 @@ class Volatile:
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class LearntPlaces:
     volatile: tuple[Volatile, ...]
     refusals: tuple[UnlearnablePlace, ...]
 
@@ -169,7 +169,7 @@ class Lesson:
         return {place: volatile.proposal.text for volatile in self.volatile for place in volatile.places}
 
 
-def learnt(outputs: Sequence[Json], look: ReplayView) -> Lesson:
+def learnt(outputs: Sequence[Json], look: ReplayView) -> LearntPlaces:
     """What several outputs of one recipe teach; the first of them is the one that is stored."""
     places = _PlacesFound(look)
     places.at((), outputs)
@@ -186,7 +186,7 @@ def learnt(outputs: Sequence[Json], look: ReplayView) -> Lesson:
                 volatile.append(place)
             else:
                 refusals.append(refusal)
-    return Lesson(tuple(volatile), tuple(refusals))
+    return LearntPlaces(tuple(volatile), tuple(refusals))
 
 
 def _rows(output: Json, shapes: set[Shape]) -> dict[Shape, list[Path]]:

@@ -16,7 +16,7 @@ from baselinekit.schema.records import (
     SECONDS,
     TEXT,
     Field,
-    Form,
+    RecordForm,
     dollars,
     named,
     one_of,
@@ -29,13 +29,13 @@ JUDGE_STATES = ("calibrated", "not calibrated", "another judge", "another rubric
 _OUTCOME = Field(str, test=one_of(OUTCOMES))
 _WEIGHT = Field(int, float, optional=True)
 
-USAGE = Form(
+USAGE = RecordForm(
     Usage,
     tokens_in=Field(int, least=0, optional=True),
     tokens_out=Field(int, least=0, optional=True),
     cost_usd=dollars(optional=True),
 )
-GRADE = Form(
+GRADE = RecordForm(
     Grade,
     {"usage": USAGE},
     grader=TEXT,
@@ -49,7 +49,7 @@ GRADE = Form(
     weight=_WEIGHT,
     required=Field(bool, optional=True),
 )
-ATTEMPT = Form(
+ATTEMPT = RecordForm(
     Attempt,
     {"usage": USAGE},
     number=Field(int, least=1),
@@ -64,7 +64,7 @@ ATTEMPT = Form(
     environment=Field(dict, optional=True, write=dict),
     output=Field(optional=True),
 )
-CASE = Form(
+CASE = RecordForm(
     CaseFacts,
     eval_type=TEXT,
     score=NUMBER,
@@ -75,7 +75,7 @@ CASE = Form(
     retried=Field(int, least=0, optional=True),
     weight=_WEIGHT,
 )
-METRIC = Form(
+METRIC = RecordForm(
     Metric,
     name=TEXT,
     value=NUMBER,
@@ -93,7 +93,7 @@ def _judge(agreement: Agreement | None, **stated: Any) -> JudgeFacts:
     return JudgeFacts(**stated, agreement=known)
 
 
-AGREEMENT = Form(
+AGREEMENT = RecordForm(
     partial(Agreement, ""),
     rubric=TEXT,
     labels=TEXT,
@@ -105,14 +105,14 @@ AGREEMENT = Form(
     accuracy=Field(int, float, type(None), derived=True),
     kappa=NUMBER,
 )
-JUDGE = Form(
+JUDGE = RecordForm(
     _judge,
     model=TEXT,
     file=TEXT,
     state=Field(str, test=one_of(JUDGE_STATES)),
     agreement=record(AGREEMENT, nullable=True),
 )
-SUITE = Form(
+SUITE = RecordForm(
     SuiteFacts,
     name=TEXT,
     version=NULLABLE_TEXT,

@@ -39,9 +39,9 @@ from baselinekit.schema.records import (
     SECONDS,
     TEXT,
     Field,
-    Form,
+    RecordForm,
     RecordReader,
-    Row,
+    TupleForm,
     dollars,
     named,
     of_form,
@@ -111,19 +111,19 @@ def _resolved(result: Result) -> Json:
 # What stands under each key, in the order in which it is written.
 
 _SIDE = Field(optional=True, missing=ABSENT)
-DRIFT = Row(captured=_SIDE, now=_SIDE)
-_SHARE = Row(passed=COUNT, attempts=COUNT)
+DRIFT = TupleForm(captured=_SIDE, now=_SIDE)
+_SHARE = TupleForm(passed=COUNT, attempts=COUNT)
 _RATE = Field(int, float, least=0)
 _VERDICT = Field(str, test=one_of(VERDICTS))
 
-AGAINST = Form(
+AGAINST = RecordForm(
     Against,
     ref=TEXT,
     commit=TEXT,
     strict=Field(bool),
     notes=texts(optional=True),
     changes=records(
-        Form(
+        RecordForm(
             Revised,
             id=TEXT,
             change=Field(str, test=one_of(("removed", "loosened", "added"))),
@@ -133,14 +133,14 @@ AGAINST = Form(
         )
     ),
 )
-EARLIER = Form(
+EARLIER = RecordForm(
     Earlier,
     run=TEXT,
     started=TEXT,
     strict=Field(bool),
     across=texts(),
     cases=records(
-        Form(
+        RecordForm(
             CaseChange,
             id=TEXT,
             verdict=_VERDICT,
@@ -151,7 +151,7 @@ EARLIER = Form(
         )
     ),
     metrics=records(
-        Form(
+        RecordForm(
             MetricChange,
             name=TEXT,
             verdict=_VERDICT,
@@ -167,20 +167,20 @@ EARLIER = Form(
     added=texts(),
     gone=texts(),
 )
-_UNANSWERED = Form(
+_UNANSWERED = RecordForm(
     Spent,
     calls=Field(int, least=0, name="unanswered"),
     tokens=Field(int, least=0, name="may_tokens"),
     cost_usd=dollars("may_usd"),
 )
-_SPENT = Form(
+_SPENT = RecordForm(
     Spent,
     calls=COUNT,
     tokens=COUNT,
     cost_usd=dollars("usd"),
     unanswered=view(_UNANSWERED, of=lambda spent: spent if spent.unanswered else None),
 )
-_SHARD = Form(
+_SHARD = RecordForm(
     Shard,
     number=Field(int, least=1),
     of=Field(int, least=1),
@@ -189,7 +189,7 @@ _SHARD = Form(
     configuration=OPTIONAL_TEXT,
     content=OPTIONAL_TEXT,
 )
-_RUN = Form(
+_RUN = RecordForm(
     Report,
     id=TEXT,
     started=Field(str, test=of_form(_TIME, "a time such as 2024-01-20T14:00:00Z")),
@@ -201,7 +201,7 @@ _RUN = Form(
     shard=record(_SHARD, nullable=True),
     commit=OPTIONAL_TEXT,
     coverage=record(
-        Form(Coverage, chosen=Field(dict), left_out=COUNT),
+        RecordForm(Coverage, chosen=Field(dict), left_out=COUNT),
         optional=True,
         of=lambda report: report.coverage if report.coverage.chosen else None,
     ),
@@ -213,7 +213,7 @@ _RUN = Form(
     warnings=texts(optional=True),
     not_recorded=texts(optional=True),
 )
-SPOT = Form(
+SPOT = RecordForm(
     Spot,
     path=Field(str, read=_read_path, write=render_path),
     kind=Field(str, test=one_of(_KINDS)),
@@ -224,7 +224,7 @@ SPOT = Form(
     rule=NULLABLE_TEXT,
     note=OPTIONAL_TEXT,
 )
-_RESULT = Form(
+_RESULT = RecordForm(
     Result,
     id=Field(str, test=of_form(_ID, "letters, digits, `.`, `_`, `-` and `/`")),
     file=TEXT,
@@ -237,7 +237,9 @@ _RESULT = Form(
     difference_count=Field(int, least=0, of=count),
     differences=records(SPOT),
     attempts=COUNT,
-    observed=view(Form(Result, {"usage": USAGE}, seconds=SECONDS, scores=named(int, float, optional=True))),
+    observed=view(
+        RecordForm(Result, {"usage": USAGE}, seconds=SECONDS, scores=named(int, float, optional=True))
+    ),
     environment_drift=named(
         form=DRIFT,
         of=lambda result: dict(sorted(result.environment_drift.items())),
@@ -248,7 +250,9 @@ _RESULT = Form(
     target=OPTIONAL_TEXT,
     notes=texts(optional=True),
     explanation=texts(optional=True),
-    repeats=record(Form(Repeats, replays=Field(int, least=1), passed=COUNT, errors=COUNT), optional=True),
+    repeats=record(
+        RecordForm(Repeats, replays=Field(int, least=1), passed=COUNT, errors=COUNT), optional=True
+    ),
     case=record(CASE, optional=True),
     position=Field(int, least=0, optional=True),
     resolved=Field(optional=True, missing=ABSENT, of=_resolved),

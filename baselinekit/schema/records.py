@@ -110,7 +110,7 @@ class Field:
         derived: bool = False,
         read: Callable[[Json, Path, RecordReader], Any] | None = None,
         write: Callable[[Any], Json] | None = None,
-        view: "Form[Any] | None" = None,
+        view: "RecordForm[Any] | None" = None,
     ):
         self.classes = frozenset(classes)
         self.least, self.optional, self.test = least, optional, test
@@ -120,11 +120,11 @@ class Field:
         self.words = " or ".join(_NAMES[kind] for kind in kinds)
 
 
-class Form(Generic[T]):
+class RecordForm(Generic[T]):
     """The keys of a class in their order. `inline`: parts of it whose keys stand among its own."""
 
     def __init__(
-        self, cls: Callable[..., T], inline: "Mapping[str, Form[Any]] | None" = None, /, **keys: Field
+        self, cls: Callable[..., T], inline: "Mapping[str, RecordForm[Any]] | None" = None, /, **keys: Field
     ):
         self.cls = cls
         self.inline = inline or {}
@@ -184,7 +184,7 @@ class Form(Generic[T]):
         return values
 
 
-class Row(Form[tuple[Any, ...]]):
+class TupleForm(RecordForm[tuple[Any, ...]]):
     """A tuple that is written as an object."""
 
     def __init__(self, **keys: Field):
@@ -200,13 +200,13 @@ def _says_nothing(value: Any, default: Any, field: Field) -> bool:
     return value == default or value is None or (value.__class__ in (str, tuple, list, dict) and not value)
 
 
-def view(form: Form[Any], of: Callable[[Any], Any] | None = None) -> Field:
+def view(form: RecordForm[Any], of: Callable[[Any], Any] | None = None) -> Field:
     """Attributes of the same record, in an object of their own; there only where `of` gives the record."""
     same = of or (lambda record: record)
     return Field(dict, of=same, optional=of is not None, missing=MISSING, write=form.write, view=form)
 
 
-def record(form: Form[Any], *, optional: bool = False, nullable: bool = False, **more: Any) -> Field:
+def record(form: RecordForm[Any], *, optional: bool = False, nullable: bool = False, **more: Any) -> Field:
     return Field(
         *((dict, type(None)) if nullable else (dict,)),
         optional=optional,
@@ -216,7 +216,7 @@ def record(form: Form[Any], *, optional: bool = False, nullable: bool = False, *
     )
 
 
-def records(form: Form[Any], optional: bool = False) -> Field:
+def records(form: RecordForm[Any], optional: bool = False) -> Field:
     def read(value: Json, at: Path, reader: RecordReader) -> tuple[Any, ...]:
         items = [form.read(item, (*at, number), reader) for number, item in enumerate(value)]
         return tuple(item for item in items if item is not None)
@@ -247,7 +247,7 @@ def paths() -> Field:
     return Field(list, read=read, write=lambda value: list(map(list, value)))
 
 
-def named(*classes: type[Any], form: "Form[Any] | None" = None, **more: Any) -> Field:
+def named(*classes: type[Any], form: "RecordForm[Any] | None" = None, **more: Any) -> Field:
     """An object with any keys, each with a value of these classes, or of a form."""
     item = Field(*classes)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from baselinekit.documents import jsonfile
 from baselinekit.documents.text import decode
 from baselinekit.errors import InvalidInput, NotRecorded, Problem
-from baselinekit.schema.records import NULLABLE_TEXT, TEXT, Field, Form, RecordReader, paths, texts
+from baselinekit.schema.records import NULLABLE_TEXT, TEXT, Field, RecordForm, RecordReader, paths, texts
 from baselinekit.store import atomic
 from baselinekit.store.checks import check_id
 from baselinekit.store.files import MAX_OUTPUT_BYTES, read
@@ -24,10 +24,10 @@ _DEEPER = 2
 
 
 @cache
-def _form() -> Form[Seen]:
+def _form() -> RecordForm[Seen]:
     from baselinekit.model.changes import Seen
 
-    return Form(
+    return RecordForm(
         Seen,
         **dict.fromkeys(("id", "recipe_hash", "compared_with", "captured_at"), TEXT),
         **dict.fromkeys(("environment", "observed"), Field(dict)),

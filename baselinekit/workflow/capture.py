@@ -42,7 +42,7 @@ from baselinekit.workflow.judging import check
 from baselinekit.workflow.learning import (
     DECLARED,
     IN_A_NAME,
-    Lesson,
+    CaptureLesson,
     Templating,
     learn,
     observe_each,
@@ -97,7 +97,7 @@ class KnownGood:
     seconds: float
     notes: tuple[str, ...]
     replays: int
-    lesson: Lesson
+    lesson: CaptureLesson
 
     def captured(self, project: Project, id: str, file: str) -> Captured:
         """What there is to tell, each place with its line in the file that was written."""

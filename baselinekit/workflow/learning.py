@@ -149,7 +149,7 @@ def _literals(text: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class CaptureLesson:
     """The output as it is to be stored; what varies, its values masked; and what nothing may stand for."""
 
     output: Json
@@ -186,13 +186,13 @@ def ordered_singles(output: Json, is_exact: bool) -> list[str]:
 
 def learn(
     project: Project, draft: Baseline, observations: Sequence[Observation], write: Write, *, is_new: bool
-) -> Lesson:
+) -> CaptureLesson:
     """What the replays have to say of a draft that holds the output of the first. A file that is there
     already keeps its rules, so that an array there cannot be told to stay as long as it is."""
     first = compile_baseline(draft, project.words_of(draft))
     comparisons = [first.compare(observation) for observation in observations[1:]]
     if all(comparison.passed for comparison in comparisons):
-        return Lesson(_stored(draft))
+        return CaptureLesson(_stored(draft))
     kind = kind_of(draft.current)
     look = ReplayView(
         outcomes=kind.outcomes(draft.current),
@@ -215,7 +215,7 @@ def learn(
         replace(one, values=tuple(mask(value, one.places[0]) for value in one.values))
         for one in lesson.volatile
     )
-    return Lesson(output, volatile, tuple(refusals))
+    return CaptureLesson(output, volatile, tuple(refusals))
 
 
 def _stored(draft: Baseline) -> Json:

@@ -14,21 +14,21 @@ from baselinekit.model.observation import Observation
 from baselinekit.model.recipes import Recipe
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.table import Words
-from baselinekit.refresh.learning import Lesson, ReplayView, learnt
+from baselinekit.refresh.learning import LearntPlaces, ReplayView, learnt
 from baselinekit.tree.paths import render, with_values
 
 U = [str(uuid.UUID(int=n, version=4)) for n in range(1, 9)]
 
 
-def lesson(*outputs: Any, **look: Any) -> Lesson:
+def lesson(*outputs: Any, **look: Any) -> LearntPlaces:
     return learnt(outputs, ReplayView(**look))
 
 
-def stands(found: Lesson) -> dict[str, str]:
+def stands(found: LearntPlaces) -> dict[str, str]:
     return {render(path): text for path, text in found.placeholders.items()}
 
 
-def refused(found: Lesson) -> dict[str, str]:
+def refused(found: LearntPlaces) -> dict[str, str]:
     return {render(one.path): one.kind for one in found.refusals}
 
 

@@ -1,7 +1,7 @@
-"""The laws of the house as functions over source texts: tests/test_architecture.py asks them of the package,
-and of snippets that break them.
+"""The rules of the architecture as functions over source texts: tests/test_architecture.py asks them of the
+package, and of snippets that break them.
 
-Every law takes the package as a mapping of module names to sources and gives back what breaks it, as one
+Every rule takes the package as a mapping of module names to sources and gives back what breaks it, as one
 readable line each."""
 
 import ast
@@ -72,9 +72,9 @@ WITHIN = {
 }
 """The layers inside a package that is large enough to have some."""
 
-EDGES = {"models", "replay", "store", "report"}
-RULES = {"addresses", "escape", "metrics", "texts", "tree", "variables", "trust", "documents", "schema"}
-RULES |= {"placeholders", "kinds", "compare", "grade", "refresh"}
+ADAPTERS = {"models", "replay", "store", "report"}
+PURE = {"addresses", "escape", "metrics", "texts", "tree", "variables", "trust", "documents", "schema"}
+PURE |= {"placeholders", "kinds", "compare", "grade", "refresh"}
 
 OWNERS = {
     "httpx": ["replay.client"],
@@ -93,10 +93,10 @@ OWNERS = {
     "safetensors": ["models.minilm"],
     "tokenizers": ["models.embedding"],
 }
-"""Each library with the modules or rooms that may import it. Any other is nobody's."""
+"""Each library with the modules or packages that may import it. No other library is imported."""
 
-DOORS = {"replay.client", "programs.process", "report.progressbar", "report.style", "report.terminal"}
-"""What only the cli builds: it may enter these rooms by a side door."""
+CLIENT_FILES = {"replay.client", "programs.process", "report.progressbar", "report.style", "report.terminal"}
+"""What only the cli builds: it may import these files past the dispatch of their package."""
 
 ENTRANCES = {
     "replay.settings": "what a replay is handed, and how much a file may ask for",
@@ -150,7 +150,7 @@ TIME_OF_DAY = {
 READS_THE_TIME = {
     "cli.clock": "the clock, from which everybody has it",
     "cli.watch": "wording of a time of the clock's",
-    "replay.settings": "the doors' own clock, where they are handed no other",
+    "replay.settings": "the clients' own clock, where they are handed no other",
     "demo.service": "the same for the demo's service",
     "store.record": "part of a name that occurs once",
     "store.atomic": "part of a name that occurs once; who holds a lock, for whoever waits for it",
@@ -257,6 +257,39 @@ MOST_LINES = 500
 MOST_LINES_OF_A_FUNCTION = 60
 MOST_LINES_OF_A_CLASS = 300
 
+FEWEST_LINES = 60
+_COMMAND = "one command, imported when it is called"
+_TABLE = "a table: the one place where a row is added"
+STANDS_ALONE = {
+    "__main__": "`python -m baselinekit`",
+    "cli.calibrate": _COMMAND,
+    "cli.compare": _COMMAND,
+    "cli.explain": _COMMAND,
+    "cli.run": _COMMAND,
+    "cli.schema": _COMMAND,
+    "cli.clock": "the one file that may read the time of day",
+    "cli.entry": "runs before anything is imported that takes its time",
+    "cli.redaction": "what is printed passes here before any command is imported",
+    "demo.skills": "imported by name, from the configuration of a project",
+    "codes": "the Python beside the pages",
+    "kinds.table": _TABLE,
+    "report.forms.table": _TABLE,
+    "store.dialects.table": _TABLE,
+    "suites.dialects.table": _TABLE,
+    "model.grades": "graders and eval cases stand on it, and one on the other",
+    "model.values": "everything stands on it",
+    "models.callable": "one form of model",
+    "models.llm": "one form of model",
+    "programs.call": "a program of its own, run by path",
+    "report.judges": "one part of every form, imported by runs that have judges",
+    "report.progressbar": "imported by runs that have a bar",
+    "schema.jsonschema": "the schema of every data file is put together from it",
+    "schema.places": "places of problems, for readers with and without pydantic",
+    "suites.files": "doctor asks it without loading suites",
+    "suites.scaffold": "imported by `init` alone",
+    "workflow.context": "every command takes it",
+}
+
 Package = Mapping[str, str]
 
 
@@ -276,16 +309,16 @@ def _tree(source: str) -> ast.Module:
 
 @cache
 def nodes(source: str) -> tuple[ast.AST, ...]:
-    """Everything in it, for all laws: they ask the same five hundred files."""
+    """Everything in it, for all rules: they ask the same five hundred files."""
     return tuple(ast.walk(_tree(source)))
 
 
-def room(module: str) -> str:
+def folder_of(module: str) -> str:
     return module.split(".")[0]
 
 
-def inner_room(module: str) -> str:
-    """The room inside its room in which a module is, or the file that stands there for itself."""
+def inner_name(module: str) -> str:
+    """The part of its package in which a module is: a folder, or a file that stands for itself."""
     return module.split(".")[1] if "." in module else ""
 
 
@@ -328,21 +361,21 @@ def own_imports(package: Package) -> Iterator[tuple[str, str, int]]:
 
 
 def layers(package: Package) -> Iterator[str]:
-    """Law 1: imports between rooms go to a lower storey only, and so between the rooms inside a room."""
+    """Rule 1: imports between packages go to a lower layer only, and so between the parts of a package."""
     for module, imported, line in own_imports(package):
-        house, above, below = LAYERS, room(module), room(imported)
+        table, above, below = LAYERS, folder_of(module), folder_of(imported)
         if above == below:
-            house, above, below = WITHIN.get(above, {}), inner_room(module), inner_room(imported)
-        if above == below or not house:
+            table, above, below = WITHIN.get(above, {}), inner_name(module), inner_name(imported)
+        if above == below or not table:
             continue
-        if above not in house or below not in house:
-            yield f"{module}:{line} imports {imported}: a room without a storey"
-        elif house[below] >= house[above]:
-            yield f"{module}:{line} (storey {house[above]}) imports {imported} (storey {house[below]})"
+        if above not in table or below not in table:
+            yield f"{module}:{line} imports {imported}: a package without a layer"
+        elif table[below] >= table[above]:
+            yield f"{module}:{line} (layer {table[above]}) imports {imported} (layer {table[below]})"
 
 
 def circles(package: Package) -> Iterator[str]:
-    """Law 1: no circle anywhere, in-function and type-only imports included."""
+    """Rule 1: no circle anywhere, in-function and type-only imports included."""
     graph: dict[str, set[str]] = {module: set() for module in package}
     for module, imported, _ in own_imports(package):
         if imported in graph and imported != module:
@@ -355,18 +388,18 @@ def circles(package: Package) -> Iterator[str]:
         yield "a circle of imports: " + ", ".join(sorted(graph))
 
 
-def edges(package: Package) -> Iterator[str]:
-    """Law 2: the edges never import each other, nor the rules above them, nor the workflow."""
+def adapters(package: Package) -> Iterator[str]:
+    """Rule 2: the adapters never import each other, nor the rules above them, nor the workflow."""
     for module, imported, line in own_imports(package):
-        strangers = (EDGES | {"compare", "grade", "workflow"}) - {room(module)}
-        if room(module) in EDGES and room(imported) in strangers:
+        strangers = (ADAPTERS | {"compare", "grade", "workflow"}) - {folder_of(module)}
+        if folder_of(module) in ADAPTERS and folder_of(imported) in strangers:
             yield f"{module}:{line} imports {imported}"
 
 
-def rules(package: Package) -> Iterator[str]:
-    """Law 2: rules touch no file, clock, socket, random or client."""
+def pure(package: Package) -> Iterator[str]:
+    """Rule 2: rules touch no file, clock, socket, random or client."""
     for module, source in package.items():
-        if room(module) not in RULES:
+        if folder_of(module) not in PURE:
             continue
         for name, line in imports(module, source, package):
             if name != "os.path" and any(name == one or name.startswith(f"{one}.") for one in WORLD):
@@ -407,33 +440,33 @@ def _is_time_of_day(name: str, imported: set[str]) -> bool:
 
 
 def owners(package: Package) -> Iterator[str]:
-    """Law 3: one third-party library, one owner."""
+    """Rule 3: one third-party library, one owner."""
     for module, source in package.items():
         for name, line in imports(module, source, package):
             library = name.split(".")[0]
             if name.startswith(".") or library in sys.stdlib_module_names:
                 continue
-            if not {module, room(module)} & set(OWNERS.get(library, ())):
+            if not {module, folder_of(module)} & set(OWNERS.get(library, ())):
                 yield f"{module}:{line} imports {name}, which belongs to {OWNERS.get(library, 'nobody')}"
 
 
 def clients(package: Package) -> Iterator[str]:
-    """Law 4: only cli builds real doors, prints or exits."""
+    """Rule 4: only cli builds real clients, prints or exits."""
     for module, source in package.items():
-        if room(module) in ("cli", "__main__") or module in PROGRAMS:
+        if folder_of(module) in ("cli", "__main__") or module in PROGRAMS:
             continue
         for name, line in imports(module, source, package):
             imported = name.removeprefix(".")
-            if name.startswith(".") and is_door(imported) and room(imported) != room(module):
-                yield f"{module}:{line} imports the door {imported}"
+            if name.startswith(".") and is_client_file(imported) and folder_of(imported) != folder_of(module):
+                yield f"{module}:{line} imports the client {imported}"
         for node in nodes(source):
             said = _prints_or_exits(node)
             if said:
                 yield f"{module}:{getattr(node, 'lineno', 0)} {said}"
 
 
-def is_door(module: str) -> bool:
-    return any(module == client or module.startswith(f"{client}.") for client in DOORS)
+def is_client_file(module: str) -> bool:
+    return any(module == client or module.startswith(f"{client}.") for client in CLIENT_FILES)
 
 
 def _prints_or_exits(node: ast.AST) -> str:
@@ -449,30 +482,30 @@ def _prints_or_exits(node: ast.AST) -> str:
 
 
 def dispatches(package: Package) -> Iterator[str]:
-    """Law 5: a package with a dispatch.py is entered there, and where ENTRANCES says so."""
-    guarded = {room(module) for module in package if module.endswith(".dispatch")}
+    """Rule 5: a package with a dispatch.py is entered there, and where ENTRANCES says so."""
+    guarded = {folder_of(module) for module in package if module.endswith(".dispatch")}
     for module, imported, line in own_imports(package):
-        inside = room(imported)
-        if inside not in guarded or inside == room(module) or imported == f"{inside}.dispatch":
+        inside = folder_of(imported)
+        if inside not in guarded or inside == folder_of(module) or imported == f"{inside}.dispatch":
             continue
         if imported in ENTRANCES:
             continue
-        if room(module) == "cli" and is_door(imported):
+        if folder_of(module) == "cli" and is_client_file(imported):
             continue
         yield f"{module}:{line} enters {inside} by {imported}"
 
 
 def kinds(package: Package) -> Iterator[str]:
-    """Law 9: only kinds/ and replay/ know a recipe kind by its name or by its classes."""
+    """Rule 9: only kinds/ and replay/ know a recipe kind by its name or by its classes."""
     classes = {"HttpRequest"} | {
         node.name
         for module, source in package.items()
-        if room(module) == "kinds" and module != "kinds.kind"
+        if folder_of(module) == "kinds" and module != "kinds.kind"
         for node in _tree(source).body
         if isinstance(node, ast.ClassDef)
     }
     for module, source in package.items():
-        for node in ast.walk(_tree(source)) if room(module) not in KNOW_KINDS else ():
+        for node in ast.walk(_tree(source)) if folder_of(module) not in KNOW_KINDS else ():
             if _tells_kinds_apart(node, classes):
                 line = getattr(node, "lineno", getattr(getattr(node, "pattern", None), "lineno", 0))
                 yield f"{module}:{line} tells recipe kinds apart: {ast.unparse(node)}"
@@ -513,7 +546,7 @@ def _name(node: ast.AST) -> str:
 
 
 def sizes(package: Package) -> Iterator[str]:
-    """Law 6: no file over 500 lines, no function over 60, no class over 300, no utils.py."""
+    """Rule 6: no file over 500 lines, no function over 60, no class over 300, no utils.py."""
     for module, source in package.items():
         lines = source.count("\n")
         if lines > MOST_LINES:
@@ -528,17 +561,37 @@ def sizes(package: Package) -> Iterator[str]:
                     yield f"{module}:{node.lineno} {node.name} has {length} lines"
 
 
+def short_files(package: Package) -> Iterator[str]:
+    """A file under 60 lines has a reason to stand alone."""
+    for module, source in package.items():
+        is_package = any(other.startswith(f"{module}.") for other in package) or module == ""
+        if source.count("\n") < FEWEST_LINES and not is_package and module not in STANDS_ALONE:
+            yield f"{module} has {source.count(chr(10))} lines and no reason in STANDS_ALONE"
+
+
+def class_names(package: Package) -> Iterator[str]:
+    """A class name occurs once."""
+    places: dict[str, str] = {}
+    for module, source in package.items():
+        for node in nodes(source):
+            if isinstance(node, ast.ClassDef):
+                here = f"{module}:{node.lineno}"
+                first = places.setdefault(node.name, here)
+                if first != here:
+                    yield f"{here} {node.name} is a class of {first} too"
+
+
 def cuts(package: Package) -> Iterator[str]:
-    """Law 8: text is shortened only by the function that masks first."""
+    """Rule 8: text is shortened only by the function that masks first."""
     for module, source in package.items():
         for node in nodes(source):
             how = _cuts(node)
             if how and module not in CUTTERS and module not in CUT_ELSEWHERE:
                 yield f"{module}:{getattr(node, 'lineno', 0)} cuts a text: {how}"
-            if _takes_a_part(node) and not {module, room(module)} & {*TAKEN_APART, *CUTTERS}:
+            if _takes_a_part(node) and not {module, folder_of(module)} & {*TAKEN_APART, *CUTTERS}:
                 yield f"{module}:{getattr(node, 'lineno', 0)} takes a part of a text: {ast.unparse(node)}"
             said = isinstance(node, ast.Name) and node.id == "already_masked"
-            if said and not {module, room(module)} & {*MASKED_ALREADY, "texts"}:
+            if said and not {module, folder_of(module)} & {*MASKED_ALREADY, "texts"}:
                 yield f"{module}:{getattr(node, 'lineno', 0)} says that a text is masked already"
 
 
