@@ -1,1 +1,1 @@
-"""Words in, text and an exit code out. The only room that builds real doors, prints or exits."""
+"""Words in, text and an exit code out. The only package that builds real clients, prints or exits."""

@@ -51,8 +51,8 @@ class TimeLeft:
         return left
 
     def told(self, client: Callable[[], T]) -> T:
-        """What a door gives. Where it was cut short because the time of the case was over, that is said, and
-        not that of the one request in which it happened."""
+        """What a client gives. If the time of the case is over, the error says so, instead of naming the one
+        request in which it happened."""
         try:
             return client()
         except CannotReplay:
@@ -60,7 +60,7 @@ class TimeLeft:
             raise
 
     def within(self, clients: Clients) -> Clients:
-        """The same doors, none of which stays open longer than the case has time."""
+        """The same clients, none of which works longer than the case has time."""
         if self.limit is None:
             return clients
 

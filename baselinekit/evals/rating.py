@@ -41,7 +41,7 @@ class Queue:
         return Ratings(self.project.root)
 
     def rated(self, case: Case, grader: Grader, observation: Observation) -> Grade:
-        """The door of a human grader: what people have said of this output so far."""
+        """The client of a human grader: what people have said of this output so far."""
         redactor = self.project.redactor.knowing(observation.output)
         output = redactor.mask_value(observation.output)
         assert isinstance(grader.method, HumanRating)

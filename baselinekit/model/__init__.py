@@ -1,1 +1,1 @@
-"""The words of the house: frozen dataclasses, standard library only; no parsing, no IO."""
+"""What all packages share: frozen dataclasses, standard library only; no parsing, no IO."""

@@ -7,8 +7,6 @@ from baselinekit.model.questions import ToolCall, Usage
 from baselinekit.model.recipes import Auth
 from baselinekit.model.values import ABSENT, Json
 
-# Observation: what a recipe gave. And what passes through the doors on the way to it.
-
 
 @dataclass(frozen=True, slots=True)
 class Observation:

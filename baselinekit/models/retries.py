@@ -74,7 +74,7 @@ class Lane:
             turn = threading.Event()
             self._waiting.append(turn)
         try:
-            turn.wait()  # those before it end in time: every door has a limit, and can be cancelled
+            turn.wait()  # those before it end in time: every client has a limit, and can be cancelled
         except BaseException:
             with self._lock:
                 if not turn.is_set():

@@ -26,7 +26,7 @@ from baselinekit.tree.equality import is_number
 
 # Which calls to the system generated code may not make, in the language of the kernel's filters
 # (seccomp, of Linux): what no function needs. Memory that no limit counts, a look into other processes,
-# new namespaces, and the doors by which kernels were broken into.
+# new namespaces, and the ways by which kernels were broken into.
 
 
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}

@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 
-# When this process is killed, nobody is left to end the programs that it runs. The keeper is: a shell
-# that waits for the end of us, which it hears by a pipe that only we hold open, whatever it was that
-# ended us. It knows the programs that run, and those that they left behind and that have come to us
-# since. On Linux all that descend from them go with them, whatever session they are in; elsewhere their
-# process groups do.
+# The watchdog is a shell that ends what this process has started when this process is killed. It notices the
+# end through a pipe that only this process holds open. It knows the running programs, and those that they left
+# behind. On Linux everything that descends from them is ended, in whatever session; elsewhere their groups are.
 
 
 # Who runs is a variable each: to forget one of many costs as little as to forget the only one. A process
@@ -68,7 +66,7 @@ kill -KILL $ours
 """
 
 
-class Keeper:
+class Watchdog:
     """For all that this process runs, in any thread. It is a help and no condition: where there is no shell,
     programs are run without it."""
 
@@ -92,9 +90,9 @@ class Keeper:
 
 
 @cache
-def watchdog() -> Keeper:
+def watchdog() -> Watchdog:
     """Started with the first program."""
-    return Keeper()
+    return Watchdog()
 
 
 def _started() -> int | None:
@@ -152,8 +150,8 @@ class LeftProcesses:
                 self._began.remove(began)
                 self._end_them()
 
-    def tell(self, watchdog: Keeper) -> None:
-        """The keeper hears of those that have come to us while their programs still run."""
+    def tell(self, watchdog: Watchdog) -> None:
+        """The watchdog is told of those that have come to us while their programs still run."""
         if (
             sys.platform != "linux"
             or time.monotonic() < self._tell_at

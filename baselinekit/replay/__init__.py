@@ -1,1 +1,1 @@
-"""Recipe -> Observation. Called from outside: `dispatch`, and the doors (`http`, `process`) to build them."""
+"""Recipe -> Observation. Called from outside: `dispatch`, and `client`, which cli builds."""

@@ -1,1 +1,1 @@
-"""The verbs. Each takes its doors from outside, reads as one paragraph, and prints nothing."""
+"""The commands on baselines. Each takes its clients from outside, reads as one paragraph, and prints nothing."""

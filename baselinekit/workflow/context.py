@@ -18,7 +18,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What a run needs of the world besides the doors: how it is cancelled, the time, and whom to tell."""
+    """What a run needs of the world besides the clients: how it is cancelled, the time, and whom to tell."""
 
     clients: Clients
     cancel: Callable[[], None]

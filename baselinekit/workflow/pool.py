@@ -148,7 +148,7 @@ class _Turns(Generic[Item, Done]):
 
 
 class AtOnce:
-    """Around a run. The threads that ask wait for nobody but a door, so those that wait for them go on."""
+    """Around a run. The threads that ask wait for nobody but a client, so those that wait for them go on."""
 
     def __init__(self, clients: Clients, jobs: int):
         self._models = clients.models

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from baselinekit.programs.sandbox import bubblewrap_here
-from baselinekit.programs.watchdog import Keeper
+from baselinekit.programs.watchdog import Watchdog
 
 pytestmark = pytest.mark.slow
 
@@ -167,7 +167,7 @@ def test_f28_kill_9_of_a_run_ends_its_skills_and_its_generated_code(
 @LINUX
 def test_the_keeper_ends_by_itself_when_nothing_is_left() -> None:
     before = set(below(os.getpid()))
-    watchdog = Keeper()
+    watchdog = Watchdog()
     (pid,) = set(below(os.getpid())) - before
     watchdog.keep(2**22 + 1)
     watchdog.forget(2**22 + 1)
