@@ -54,7 +54,7 @@ def check_form(output: Json, form: Form) -> Iterator[Problem]:
         for key in stated:
             if key not in parts:
                 hint = nearest(key, parts) or f"it has {', '.join(parts)}"
-                yield Problem("BK225", f"{key!r} is no part of a {noun}", hint, at=(*where, key))
+                yield Problem("BK225", f"{key!r} is not a part of a {noun}", hint, at=(*where, key))
 
 
 def _spelled(pattern: Pattern, output: Json, form: Form) -> Pattern:

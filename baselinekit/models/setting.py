@@ -17,8 +17,8 @@ def _as_it_is(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The clients and what surrounds them. One that is cancelled by another thread raises, and `sleep` returns
-    at once. `secret` gives the value of a declared variable, or raises InvalidInput; `mask` takes the
+    """The clients and what surrounds them. One that is cancelled by another thread raises, and `sleep` then
+    returns at once. `secret` gives the value of a declared variable, or raises InvalidInput; `mask` takes the
     secrets out of a text."""
 
     send: Callable[[Request], Response]

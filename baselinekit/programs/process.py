@@ -1,4 +1,4 @@
-"""The client that runs programs: each in a session of its own, its output bounded as it comes, killed as a group."""
+"""The client that runs programs: each in a session of its own, its output bounded, killed as a group."""
 
 import os
 import selectors

@@ -115,7 +115,7 @@ class Review:
         if dialog is None and not members:
             decided = sum(decision.verb != "skip" for decision in ledger.decided.values())
             many = f"{decided} changes are" if decided > 1 else "one change is"
-            end = f"that was the last: {many} decided. Write it down?"
+            end = f"that was the last: {many} decided. Write the files?"
             dialog = Dialog(end, keys_of("Enter write", "u undo", "n no"))
         shown = (dialog, self._said, self._info, self._help)
         return Scene(number, len(ledger.questions), members, about, counts, *shown)
