@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 
-# The watchdog is a shell that ends what this process has started when this process is killed. It notices the
-# end through a pipe that only this process holds open. It knows the running programs, and those that they left
-# behind. On Linux everything that descends from them is ended, in whatever session; elsewhere their groups are.
+# The watchdog is a shell that ends what this process has started when this process is killed. It notices
+# the end through a pipe that only this process holds open. It knows the running programs, and those that
+# they left behind. On Linux everything that descends from them is ended, in whatever session; elsewhere
+# their groups are.
 
 
 # Who runs is a variable each: to forget one of many costs as little as to forget the only one. A process
