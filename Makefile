@@ -28,9 +28,10 @@ demo: $(READY)
 # A process that has nothing left to do takes tests over from one that has.
 PYTEST = $(if $(LONG),BASELINEKIT_THOROUGH=1) $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
+# Three processes on two cores: some tests wait.
 check: static
 	@echo "== the quick tests: laws, units and golden cases"
-	@$(PYTEST) --quick
+	@$(PYTEST) -n 3 --quick
 
 test: static
 	@echo "== tests, the documents and our own baselines among them"

@@ -5,9 +5,11 @@ in `make test` only. `pytest --quick` leaves those out, and fails where what is 
 time, which a busy machine hardly changes, of the tests and of what they start."""
 
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +17,7 @@ MOST_OF_ONE = 3.0
 MOST_OF_ALL = 90.0
 """Seconds of a processor like the one that they were measured on."""
 
+_ALL_SLOW = re.compile(r"^pytestmark = pytest\.mark\.slow$", re.MULTILINE)
 _PACE = 0.0125
 """What `_work` takes there."""
 
@@ -25,6 +28,13 @@ class Quickness:
     def __init__(self, most_of_one: float = MOST_OF_ONE) -> None:
         self.spent: dict[str, float] = {}
         self._most_of_one = most_of_one
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """A file that is slow as a whole is not even imported."""
+        if collection_path.suffix != ".py" or not _ALL_SLOW.search(collection_path.read_text("utf-8")):
+            return None
+        return True
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:

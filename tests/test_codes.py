@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from configparser import ConfigParser
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -32,16 +33,20 @@ def used(package: architecture.Package) -> Iterator[tuple[str, str]]:
                 yield node.value, module
 
 
-USED = dict(used(architecture.package_of(ROOT)))
+@cache
+def codes_used() -> dict[str, str]:
+    return dict(used(architecture.package_of(ROOT)))
+
+
 CODES = {code: meaning for family in FAMILIES.values() for code, meaning in read(family).items()}
 
 
 def test_every_code_that_is_raised_is_explained() -> None:
-    assert {code: module for code, module in USED.items() if code not in CODES} == {}
+    assert {code: module for code, module in codes_used().items() if code not in CODES} == {}
 
 
 def test_every_code_that_is_explained_is_raised() -> None:
-    assert sorted(set(CODES) - set(USED)) == []
+    assert sorted(set(CODES) - set(codes_used())) == []
 
 
 def mistakes(name: str, begins: str, page: str) -> Iterator[str]:

@@ -133,6 +133,7 @@ def test_no_word_is_torn_where_the_error_output_is_cut(
     assert 17_800 < len(finished.stderr) <= 20_000 - 2_048
 
 
+@pytest.mark.slow
 def test_last_words_are_quoted_by_who_knows_the_secrets(processes: Processes) -> None:
     for mask, quoted in (
         (None, ""),
