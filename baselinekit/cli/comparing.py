@@ -11,7 +11,7 @@ from baselinekit.cli.run_options import CompareOptions
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.results import Against, Report
 from baselinekit.programs.git import Git
-from baselinekit.report import next_commands, terminal as terminal
+from baselinekit.report import next_commands, terminal
 from baselinekit.store import results
 from baselinekit.trust import in_ci
 from baselinekit.workflow import history, selection

@@ -7,7 +7,7 @@ import click
 
 from baselinekit.cli import delivery, redaction, screen
 from baselinekit.cli.options import argument, color_option, option, takes
-from baselinekit.report import terminal as terminal
+from baselinekit.report import terminal
 from baselinekit.variables import Redactor
 from baselinekit.workflow import resultfiles
 

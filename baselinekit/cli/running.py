@@ -27,7 +27,7 @@ from baselinekit.model.graders import FunctionOutput
 from baselinekit.model.observation import Ran
 from baselinekit.model.results import Report
 from baselinekit.programs.sandbox import Execute, Sandbox
-from baselinekit.report import next_commands, terminal as terminal
+from baselinekit.report import next_commands, terminal
 from baselinekit.report.evals.terms import format_failures, format_metrics, format_passed, format_skipped
 from baselinekit.store import results
 from baselinekit.texts import many

@@ -19,16 +19,6 @@ def share_of_most(values: Sequence[V]) -> float:
     return max(map(values.count, values)) / len(values)
 
 
-def percent(units: Sequence[Sequence[Value]]) -> float | None:
-    """Per-cent agreement over many units: the share of all pairs of ratings of the same unit that are alike.
-    None where no unit has two."""
-    alike = pairs = 0
-    for unit in map(_stated, units):
-        alike += sum(left == right for left, right in combinations(unit, 2))
-        pairs += len(unit) * (len(unit) - 1) // 2
-    return alike / pairs if pairs else None
-
-
 def nearness(values: Sequence[float], low: float, high: float) -> float:
     """Agreement on a scale: 1 less the mean squared distance between two raters, as a share of the widest one
     there is. Neighbours nearly agree, opposite ends do not at all."""

@@ -12,7 +12,7 @@ from baselinekit.errors import InvalidInput
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
 from baselinekit.model.questions import Usage
 from baselinekit.model.results import Coverage, Earlier, Metric, Report, SuiteFacts
-from baselinekit.report import resultfile, terminal as terminal
+from baselinekit.report import resultfile, terminal
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.style import Style
 from baselinekit.report.wording import headline

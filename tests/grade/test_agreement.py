@@ -10,7 +10,6 @@ from baselinekit.grade.agreement import (
     concordance,
     krippendorff,
     nearness,
-    percent,
     share_of_most,
 )
 
@@ -77,7 +76,6 @@ def test_what_is_not_defined_is_not_a_number() -> None:
     assert krippendorff([[1, None], [None, 2]], "ordinal") is None
     assert cohen_kappa([1, 1], [1, 1]) is None
     assert cohen_kappa([None], [1]) is None
-    assert percent([[1], [None, 2]]) is None
 
 
 @pytest.mark.parametrize(
@@ -99,7 +97,6 @@ def test_agreement_on_a_scale_follows_the_distance(
 
 def test_per_cent_agreement() -> None:
     assert share_of_most([True, True, True, True, False]) == 0.8
-    assert percent([[1, 1], [1, 2], [1, 1, 2]]) == pytest.approx(2 / 5)
 
 
 def test_rankings_agree_by_the_pairs_that_they_order_alike() -> None:

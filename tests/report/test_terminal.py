@@ -8,7 +8,7 @@ import pytest
 from report.reports import FILE, NASTY, report, result, spot
 
 from baselinekit.model.results import Result
-from baselinekit.report import next_commands, terminal as terminal, wording
+from baselinekit.report import next_commands, terminal, wording
 from baselinekit.report.evals import terms
 from baselinekit.report.style import Style
 

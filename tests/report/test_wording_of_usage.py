@@ -9,7 +9,7 @@ from report.reports import report, result
 
 from baselinekit.model.questions import Spent, Usage
 from baselinekit.model.results import Report
-from baselinekit.report import terminal as terminal, wording
+from baselinekit.report import terminal, wording
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import read
 from baselinekit.report.style import Style

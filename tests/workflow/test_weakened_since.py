@@ -7,7 +7,7 @@ from checkouts import Checkout
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.results import Against, Report
-from baselinekit.report import resultfile as result_file, terminal as terminal
+from baselinekit.report import resultfile as result_file, terminal
 from baselinekit.report.forms.markdown import render
 from baselinekit.report.style import Style
 from baselinekit.report.wording import headline

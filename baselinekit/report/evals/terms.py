@@ -7,7 +7,7 @@ from baselinekit.escape import log, one_line
 from baselinekit.model.grades import Grade
 from baselinekit.model.results import Metric, Report, Result, Spot
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.report import terminal as terminal
+from baselinekit.report import terminal
 from baselinekit.report.evals.evalreport import RATE, grades_of, telling
 from baselinekit.report.style import Style, wrapped
 from baselinekit.report.values import LONGEST, cut_line, encode, first_lines, short

@@ -7,7 +7,7 @@ from report.reports import report, result
 
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import CaseFacts, Result
-from baselinekit.report.evals import terms, terms as gradelines
+from baselinekit.report.evals import terms
 from baselinekit.report.style import Style
 
 PLAIN = Style(colour=False, width=50)
@@ -27,7 +27,7 @@ def case(*attempts: Attempt, outcome: str = "passed", reason: str = "") -> Resul
 
 
 def test_a_judge_shows_its_score_its_criteria_and_why_in_lines_that_fit() -> None:
-    told = gradelines.format_passed(report(case(Attempt(1, "passed", 0.79, (JUDGE, OPTIONAL)))), PLAIN)
+    told = terms.format_passed(report(case(Attempt(1, "passed", 0.79, (JUDGE, OPTIONAL)))), PLAIN)
     assert told.splitlines()[1:] == [
         "    passed   judge (model) 0.79",
         "             accuracy 4.0   tone 4.4",
@@ -60,6 +60,6 @@ def test_why_an_attempt_could_not_be_judged_is_told_though_another_one_failed(ve
 
 
 def test_what_a_judge_says_cannot_dress_up_as_ours() -> None:
-    told = "".join(gradelines.format_grades([replace(JUDGE, reason="fine\x1b[31m\nPASSED  b\n" * 60)], PLAIN))
+    told = "".join(terms.format_grades([replace(JUDGE, reason="fine\x1b[31m\nPASSED  b\n" * 60)], PLAIN))
     assert "\x1b" not in told
     assert "… and" in told
