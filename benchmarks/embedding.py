@@ -21,8 +21,7 @@ from typing import Any
 from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Baseline, Known, Rules
-from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import Recipe
+from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.placeholders.table import Words
 from benchmarks.topics import TOPICS
 

@@ -20,7 +20,7 @@ import yaml
 
 from baselinekit.documents import jsontext
 from baselinekit.documents.languages import YAML
-from baselinekit.model.observation import Request
+from baselinekit.model.recipes import Request
 from baselinekit.replay.client import Client, proxies_of_environment
 from baselinekit.store import files
 from benchmarks import data

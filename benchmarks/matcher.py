@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from baselinekit.compare.dispatch import Matcher, compile_baseline
-from baselinekit.model.comparison import Comparison
-from baselinekit.model.observation import Observation
+from baselinekit.model.baselines import Comparison
+from baselinekit.model.recipes import Observation
 from baselinekit.placeholders.table import Words
 from benchmarks import data
 from benchmarks.measure import Engine, Say, about, in_turn, inside

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import httpx
 
-from baselinekit.model.questions import Ask, Limits, Message, Model
+from baselinekit.model.recipes import Ask, Limits, Message, Model
 from baselinekit.models.dispatch import Models, World
 from baselinekit.replay.client import Client
 from benchmarks.measure import Engine, Say, about, in_turn, inside, median

@@ -6,7 +6,7 @@ import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
-from baselinekit.model.comparison import Comparison
+from baselinekit.model.baselines import Comparison
 from benchmarks import data
 from benchmarks.matcher import compiled, judged, parsing
 from benchmarks.measure import Engine, Say, WrongAnswerError, about, in_turn, inside

@@ -13,7 +13,7 @@ from baselinekit.approval.approving import apply
 from baselinekit.approval.refresh import Wanted, accepted_by, propose
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.changes import Applied, Approval, RefreshProposal, Stamp
-from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
+from baselinekit.model.recipes import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.model.results import Report
 from baselinekit.replay.settings import Clients
 from baselinekit.workflow.compare import ComparePolicy, compare

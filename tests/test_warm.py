@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from warm import warm
 
-from baselinekit.model.observation import ProcessSpec
+from baselinekit.model.recipes import ProcessSpec
 from baselinekit.programs.process import Processes
 
 pytestmark = pytest.mark.slow

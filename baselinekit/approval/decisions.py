@@ -21,7 +21,7 @@ from baselinekit.refresh.alternatives import (
     rules_for,
 )
 from baselinekit.refresh.changes import with_after
-from baselinekit.schema.places import place_problems
+from baselinekit.schema.validate import place_problems
 from baselinekit.tree.paths import Pattern, parse, render
 
 _KEYS = {"id": str, "number": int, "path": str, "decision": str, "value": str, "confirm": bool}

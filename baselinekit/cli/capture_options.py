@@ -17,7 +17,7 @@ from baselinekit.cli.options import (
     parse_pairs,
 )
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.model.comparison import OLD_NAMES, PURPOSE
+from baselinekit.model.baselines import OLD_NAMES, PURPOSE
 from baselinekit.model.values import Json
 from baselinekit.workflow.capture import CaptureOptions
 from baselinekit.workflow.project import Project

@@ -13,7 +13,7 @@ from types import FrameType
 
 from baselinekit.cli.clock import Now, clock
 from baselinekit.cli.progress import show_progress
-from baselinekit.model.results import Outcome
+from baselinekit.model.grades import Outcome
 from baselinekit.programs.process import Processes
 from baselinekit.replay.client import Client, proxies_of_environment
 from baselinekit.replay.settings import Clients

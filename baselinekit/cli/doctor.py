@@ -23,7 +23,7 @@ from baselinekit.cli.options import (
 from baselinekit.errors import Problem, count_of
 from baselinekit.evals.doctor import examine_all
 from baselinekit.evals.judges import Probed, judges_to_probe, probe
-from baselinekit.model.questions import Model
+from baselinekit.model.recipes import Model
 from baselinekit.model.values import Json
 from baselinekit.programs.git import Git
 from baselinekit.programs.sandbox import Sandbox

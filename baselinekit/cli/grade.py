@@ -30,7 +30,7 @@ from baselinekit.evals.rating import (
     parse_typed,
     rated_by,
 )
-from baselinekit.model.ratings import Rating, Standing
+from baselinekit.model.grades import Rating, Standing
 from baselinekit.report import resultfile
 from baselinekit.report.evals.rating import describe_count, format_queue, format_queue_json
 from baselinekit.report.forms.table import render_report

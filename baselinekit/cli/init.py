@@ -10,7 +10,7 @@ import click
 from baselinekit.cli import screen
 from baselinekit.cli.options import check_base_url, option, takes
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.model.config import Config
+from baselinekit.model.recipes import Config
 from baselinekit.programs.git import Git
 from baselinekit.programs.process import Processes
 from baselinekit.store import config as configuration

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from baselinekit.cli.options import RecordingOptions
-from baselinekit.model.questions import Answer, Ask, Limits, Spent
+from baselinekit.model.recipes import Answer, Ask, Limits, Spent
 from baselinekit.replay.settings import Clients
 from baselinekit.store import atomic
 from baselinekit.workflow.context import RunContext

@@ -24,7 +24,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 
 if TYPE_CHECKING:
     from baselinekit.model.baselines import Baseline
-    from baselinekit.model.config import Record
+    from baselinekit.model.recipes import Record
     from baselinekit.workflow.project import Operator, Project
 
 Options = TypeVar("Options")

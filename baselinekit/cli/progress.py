@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from baselinekit.model.results import Outcome
+from baselinekit.model.grades import Outcome
 from baselinekit.report.progressbar import frame
 from baselinekit.report.style import Style
 

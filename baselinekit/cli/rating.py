@@ -9,7 +9,7 @@ from baselinekit.cli import screen
 from baselinekit.cli.keys import AGAIN, REDRAW, Keyboard, Region, keyboard
 from baselinekit.errors import BaselinekitError
 from baselinekit.evals.rating import Queue, describe_rating, is_late, option_value, parse_typed, sheet
-from baselinekit.model.ratings import Rating, Sheet, Standing
+from baselinekit.model.grades import Rating, Sheet, Standing
 from baselinekit.model.values import Json
 from baselinekit.report.evals.rating import format_note, format_question, format_sheet
 from baselinekit.report.style import Style

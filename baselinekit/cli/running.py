@@ -23,8 +23,8 @@ from baselinekit.evals.run import Planned, RunPolicy, plan_cases, run
 from baselinekit.evals.selection import Choice, load
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Suite
-from baselinekit.model.graders import FunctionOutput
-from baselinekit.model.observation import Ran
+from baselinekit.model.grades import FunctionOutput
+from baselinekit.model.recipes import Ran
 from baselinekit.model.results import Report
 from baselinekit.programs.sandbox import Execute, Sandbox
 from baselinekit.report import next_commands, terminal

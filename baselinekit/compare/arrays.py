@@ -10,7 +10,7 @@ from baselinekit.compare.literal import Literal
 from baselinekit.compare.objects import Object
 from baselinekit.compare.rules import Mode, Side, State
 from baselinekit.compare.walk import Link, Mismatch, Node, Walk
-from baselinekit.model.comparison import Difference
+from baselinekit.model.baselines import Difference
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import escape_value, holds_marker
 from baselinekit.tree.alignment import Alignment, align, same_rows

@@ -13,9 +13,19 @@ from baselinekit.compare.walk import Node, Walk
 from baselinekit.compare.weakened import weakened as weakened
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.baselines import Baseline, Known, Rules, Type, known_path
-from baselinekit.model.comparison import TOPIC_ONLY, Answers, Comparison, RuleReport, renamed
-from baselinekit.model.observation import Observation
+from baselinekit.model.baselines import (
+    TOPIC_ONLY,
+    Answers,
+    Baseline,
+    Comparison,
+    Known,
+    RuleReport,
+    Rules,
+    Type,
+    known_path,
+    renamed,
+)
+from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.table import Words
 from baselinekit.texts import many

@@ -6,7 +6,7 @@ placeholder or a rule let pass is then the same on both sides, and only real dif
 import json
 from collections.abc import Iterator
 
-from baselinekit.model.comparison import Comparison
+from baselinekit.model.baselines import Comparison
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import describes_many
 from baselinekit.texts import many

@@ -8,8 +8,7 @@ from decimal import Context
 from baselinekit.compare import semantic
 from baselinekit.compare.rules import Mode, Rule, Side, State
 from baselinekit.compare.walk import Link, Node, Walk, unroll
-from baselinekit.model.baselines import BOUNDS, Tolerance
-from baselinekit.model.comparison import SimilarityQuestion
+from baselinekit.model.baselines import BOUNDS, SimilarityQuestion, Tolerance
 from baselinekit.model.values import Json, json_type
 from baselinekit.placeholders.accepts import between
 from baselinekit.placeholders.grammar import escape, escape_value, has_marker

@@ -5,9 +5,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from baselinekit.errors import CannotReplay, Problem
-from baselinekit.model.baselines import Age, Known, Number, Rules
-from baselinekit.model.comparison import Difference, RuleReport
-from baselinekit.model.observation import Observation
+from baselinekit.model.baselines import Age, Difference, Known, Number, RuleReport, Rules
+from baselinekit.model.recipes import Observation
 from baselinekit.placeholders.accepts import seconds
 
 MAX_AGE = "max_age"

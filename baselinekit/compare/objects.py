@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from baselinekit.compare.leaves import Ignored, PlaceholderNode, Scalar
 from baselinekit.compare.rules import Mode, Rule, State
 from baselinekit.compare.walk import Link, Node, Walk
-from baselinekit.model.comparison import Difference
+from baselinekit.model.baselines import Difference
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.template import Inline, Placeholder

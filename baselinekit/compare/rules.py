@@ -5,8 +5,16 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from baselinekit.model.baselines import FLAGS, ArrayMode, FieldRule, Method, Options, Tolerance, Type
-from baselinekit.model.comparison import OLD_NAMES
+from baselinekit.model.baselines import (
+    FLAGS,
+    OLD_NAMES,
+    ArrayMode,
+    FieldRule,
+    Method,
+    Options,
+    Tolerance,
+    Type,
+)
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.tree.paths import Pattern, Specificity

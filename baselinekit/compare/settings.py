@@ -9,8 +9,7 @@ from baselinekit.compare.rules import Mode, Rule, RuleKind
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import KINDS, kind_of
-from baselinekit.model.baselines import BOUNDS, FLAGS, FieldRule, Rules, Tolerance, Type
-from baselinekit.model.comparison import method_problems
+from baselinekit.model.baselines import BOUNDS, FLAGS, FieldRule, Rules, Tolerance, Type, method_problems
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.tree.equality import is_number

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from baselinekit.compare.rules import Rule
 from baselinekit.errors import CannotReplay, Problem
-from baselinekit.model.comparison import Answers, Difference, Kind, SimilarityQuestion
+from baselinekit.model.baselines import Answers, Difference, Kind, SimilarityQuestion
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import escape_value
 

@@ -65,7 +65,6 @@ def _on_one_line(node: MarkedNode, value: Json) -> str | None:
 
 # The entries of a collection in block style as lines: each with the comments that belong to it.
 
-
 _DASH = re.compile(r"(?:\s|#[^\r\n]*)*-")
 _PROPERTIES = re.compile(r"(?:[&!]\S*[ \t]*)*")
 _BLANK_LINES = re.compile(r"(?:[ \t]*(?:\r\n?|\n))*")
@@ -133,7 +132,6 @@ def _keeps_line_ends(value: Json) -> bool:
 
 # The entries of a collection in flow style, `[1, 2]` or `{a: 1}` on one line or on several: each with
 # the blanks and comments around it, and without its comma.
-
 
 _BETWEEN = re.compile(
     r"(?P<before>(?:[ \t\r\n]|(?<=\s)#[^\r\n]*)*),(?P<tail>[ \t]*(?:#[^\r\n]*)?(?=[\r\n]))?"

@@ -10,7 +10,6 @@ from baselinekit.model.values import ABSENT, Json
 
 # Numbers as they are written: whole ones exact, and a literal that a float cannot hold stays a Decimal.
 
-
 MAX_DIGITS = 1_000
 _TOO_LARGE = 10**MAX_DIGITS
 _SURELY_EXACT = 15  # every decimal of so many digits survives the way through a float
@@ -204,7 +203,6 @@ def _too_long(token: str) -> str:
 
 
 # JSON in what a model wrote: bare, or in one fenced block between its words.
-
 
 _FENCED = re.compile(r"^[ \t]*```[a-zA-Z]*[ \t]*\r?\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
 

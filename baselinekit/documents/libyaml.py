@@ -41,7 +41,6 @@ from baselinekit.model.values import Json, json_type
 # moved to a stretch of Unicode that the text does not use, of the same length so that every mark stays
 # right, and moved back in the values. Two halves that belong together become one character, as in JSON.
 
-
 Restore = Callable[[str], str]
 
 _ESCAPED = re.compile(r"\\u([dD])([89a-fA-F])([0-9a-fA-F]{2})")

@@ -13,7 +13,7 @@ from baselinekit.documents.marks import MAPPING, SEQUENCE, MarkedNode, mark
 from baselinekit.documents.splice import Shared, apply, parted, shared, spliced
 from baselinekit.documents.text import line_start
 from baselinekit.errors import BaselinekitError, NotRecorded, Problem
-from baselinekit.model.comparison import Edit
+from baselinekit.model.baselines import Edit
 from baselinekit.model.values import Json, Path
 from baselinekit.tree.changes import (
     Hints,

@@ -18,7 +18,7 @@ from baselinekit.documents.marks import (
     mark,
 )
 from baselinekit.errors import BaselinekitError, NotRecorded, Problem
-from baselinekit.model.comparison import Edit
+from baselinekit.model.baselines import Edit
 from baselinekit.model.values import Json, Path
 from baselinekit.tree.changes import GONE, Rewrite, at_place, looked_up
 from baselinekit.tree.equality import identical

@@ -11,7 +11,6 @@ from baselinekit.model.values import Json
 
 # What YAML 1.2 (core) takes a plain scalar for: `no`, `12:30:45` and a date are texts, `0o17` is 15.
 
-
 WORDS: dict[str, Json] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),

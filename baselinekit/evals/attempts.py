@@ -12,13 +12,22 @@ from baselinekit.grade import graders
 from baselinekit.grade.by_matcher import StructuralMatch
 from baselinekit.grade.task import GradeClients, keys_of, parsed
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.comparison import Comparison
+from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case
-from baselinekit.model.graders import FunctionOutput, Grader
-from baselinekit.model.grades import Attempt, Grade, Outcome
-from baselinekit.model.observation import Observation, ProcessResult, ProcessSpec, Ran, Request, Response
-from baselinekit.model.questions import Answer, Ask, Usage
-from baselinekit.model.recipes import Recipe, Seconds
+from baselinekit.model.grades import Attempt, FunctionOutput, Grade, Grader, Outcome
+from baselinekit.model.recipes import (
+    Answer,
+    Ask,
+    Observation,
+    ProcessResult,
+    ProcessSpec,
+    Ran,
+    Recipe,
+    Request,
+    Response,
+    Seconds,
+    Usage,
+)
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replay.settings import Clients, Execute, ModelClient, Setting
 from baselinekit.texts import LONGEST_MESSAGE, already_masked, clipped

@@ -7,11 +7,9 @@ from baselinekit.documents.jsontext import encode
 from baselinekit.evals.attempts import used_by
 from baselinekit.evals.checks import Prepared
 from baselinekit.grade.by_matcher import BaselineMatch
-from baselinekit.model.baselines import Baseline
-from baselinekit.model.comparison import Comparison
+from baselinekit.model.baselines import Baseline, Comparison
 from baselinekit.model.evals import Case
-from baselinekit.model.graders import Grader
-from baselinekit.model.grades import OUTCOMES, Attempt, Outcome
+from baselinekit.model.grades import OUTCOMES, Attempt, Grader, Outcome
 from baselinekit.model.results import CaseFacts, Result, Spot
 from baselinekit.model.values import Json
 from baselinekit.replay.environment import digest, recipe_hash

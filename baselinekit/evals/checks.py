@@ -17,7 +17,7 @@ from baselinekit.grade.task import keys_of
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Baseline, Known, Options, Rules, Source
 from baselinekit.model.evals import Case, Suite
-from baselinekit.model.graders import FunctionOutput, Grader
+from baselinekit.model.grades import FunctionOutput, Grader
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replay import dispatch as replaying

@@ -9,7 +9,7 @@ from baselinekit.errors import BaselinekitError, Problem, fault_of_ours
 from baselinekit.evals.checks import checked_cases
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.selection import folders
-from baselinekit.model.graders import FunctionOutput
+from baselinekit.model.grades import FunctionOutput
 from baselinekit.replay.settings import Clients
 from baselinekit.store.reading import discover
 from baselinekit.suites.dialects.dialect import BESIDE

@@ -9,8 +9,7 @@ from baselinekit.evals.measuring import measure
 from baselinekit.evals.rating import Queue
 from baselinekit.grade import by_human, graders
 from baselinekit.model.evals import Suite
-from baselinekit.model.graders import Grader
-from baselinekit.model.grades import Attempt, Grade
+from baselinekit.model.grades import Attempt, Grade, Grader
 from baselinekit.model.results import Report, Result
 from baselinekit.report.evals.terms import without_details
 from baselinekit.report.forms.table import render_report

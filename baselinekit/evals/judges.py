@@ -10,11 +10,8 @@ from baselinekit.grade import calibration, graders
 from baselinekit.grade.by_model import ModelJudge
 from baselinekit.grade.task import GradeClients
 from baselinekit.model.evals import Case
-from baselinekit.model.graders import Grader
-from baselinekit.model.grades import Grade
-from baselinekit.model.observation import Observation
-from baselinekit.model.questions import Answer, Ask
-from baselinekit.model.ratings import Agreement, JudgeFacts, Label, State
+from baselinekit.model.grades import Agreement, Grade, Grader, JudgeFacts, Label, State
+from baselinekit.model.recipes import Answer, Ask, Observation
 from baselinekit.suites import ratingfile
 from baselinekit.suites.settings import resolve_named
 from baselinekit.workflow.project import Project

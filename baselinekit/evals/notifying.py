@@ -8,10 +8,10 @@ from functools import partial
 from baselinekit import __version__
 from baselinekit.documents.jsontext import to_bytes
 from baselinekit.errors import BaselinekitError, CannotReplay, Problem, cannot
-from baselinekit.model.config import Notify
 from baselinekit.model.evals import Judged, Suite
-from baselinekit.model.observation import ProcessSpec, Request
-from baselinekit.model.results import OUTCOMES, Report
+from baselinekit.model.grades import OUTCOMES
+from baselinekit.model.recipes import Notify, ProcessSpec, Request
+from baselinekit.model.results import Report
 from baselinekit.model.values import Json
 from baselinekit.programs.children import child_environment, configured_argv, said_last
 from baselinekit.replay.settings import Clients

@@ -12,10 +12,20 @@ from math import inf
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, NotRecorded, Problem, nearest
 from baselinekit.grade import agreement, by_human, scales
 from baselinekit.model.evals import Case
-from baselinekit.model.graders import Grader, HumanRating
-from baselinekit.model.grades import Grade
-from baselinekit.model.observation import Observation
-from baselinekit.model.ratings import Queued, Rating, RatingItem, Sheet, Shown, Standing, by_role, same_person
+from baselinekit.model.grades import (
+    Grade,
+    Grader,
+    HumanRating,
+    Queued,
+    Rating,
+    RatingItem,
+    Sheet,
+    Shown,
+    Standing,
+    by_role,
+    same_person,
+)
+from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
 from baselinekit.suites import ratingfile
 from baselinekit.suites.ratingfile import StatedItem, StatedRating

@@ -11,9 +11,8 @@ from baselinekit.errors import Problem, nearest
 from baselinekit.grade.by_text import matches_everything
 from baselinekit.grade.reply_code import code_in
 from baselinekit.grade.task import GradeClients, GraderType, Task, never_fails, text_of
-from baselinekit.model.graders import Call, FunctionOutput
-from baselinekit.model.grades import Grade, Outcome
-from baselinekit.model.observation import Observation, Ran, Returned
+from baselinekit.model.grades import Call, FunctionOutput, Grade, Outcome
+from baselinekit.model.recipes import Observation, Ran, Returned
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.pattern import RegexBudget, compiled, full_match
 from baselinekit.texts import Mask, already_masked, beginning_of, clipped, end_of

@@ -21,10 +21,18 @@ from baselinekit.grade.task import (
     values_of,
 )
 from baselinekit.model.evals import Case
-from baselinekit.model.graders import Grader, HumanRating, RatingScale
-from baselinekit.model.grades import Grade, Outcome
-from baselinekit.model.observation import Observation
-from baselinekit.model.ratings import Rating, RatingItem, Shown, by_role
+from baselinekit.model.grades import (
+    Grade,
+    Grader,
+    HumanRating,
+    Outcome,
+    Rating,
+    RatingItem,
+    RatingScale,
+    Shown,
+    by_role,
+)
+from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.equality import canonical

@@ -8,7 +8,7 @@ from baselinekit.grade.by_text import nothing_to_compare
 from baselinekit.grade.task import GradeClients, GraderType, Task, never_fails
 from baselinekit.model.baselines import Options, Type
 from baselinekit.model.grades import Grade
-from baselinekit.model.observation import Observation
+from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.texts import many
 from baselinekit.tree.paths import render

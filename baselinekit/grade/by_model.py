@@ -34,8 +34,7 @@ from baselinekit.grade.task import (
 from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grade, Outcome
-from baselinekit.model.observation import Observation
-from baselinekit.model.questions import Ask, Usage
+from baselinekit.model.recipes import Ask, Observation, Usage
 from baselinekit.model.values import Json
 from baselinekit.tree.equality import decimal, is_number
 

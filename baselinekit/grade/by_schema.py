@@ -9,7 +9,7 @@ from typing import Any
 from baselinekit.errors import InvalidInput, Problem, cannot, nearest
 from baselinekit.grade.task import GradeClients, GraderType, Task, keys_of, parsed, text_of
 from baselinekit.model.grades import Grade
-from baselinekit.model.observation import Observation
+from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.pattern import RegexBudget, compiled, search
 from baselinekit.texts import clipped

@@ -18,7 +18,7 @@ from baselinekit.grade.task import (
     text_of,
 )
 from baselinekit.model.grades import Grade
-from baselinekit.model.observation import Observation
+from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.placeholders.pattern import compiled, search
 from baselinekit.tree.equality import is_number, same_json

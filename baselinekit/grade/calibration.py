@@ -10,9 +10,7 @@ from baselinekit.grade.by_model import ModelJudge
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.metrics import cohen_kappa
 from baselinekit.model.evals import Case, Expected
-from baselinekit.model.graders import Grader
-from baselinekit.model.grades import Grade
-from baselinekit.model.ratings import Agreement, Label
+from baselinekit.model.grades import Agreement, Grade, Grader, Label
 from baselinekit.model.recipes import Recipe
 
 _WORDS = {"passed": True, "pass": True, "failed": False, "fail": False}

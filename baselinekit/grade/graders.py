@@ -8,9 +8,8 @@ from baselinekit.errors import BaselinekitError, OutOfBudget, Problem
 from baselinekit.grade import by_function, by_human, by_matcher, by_model, by_schema, by_text
 from baselinekit.grade.task import GradeClients, GraderType, Task
 from baselinekit.model.evals import Case
-from baselinekit.model.graders import Grader
-from baselinekit.model.grades import OUTCOMES, Grade, Outcome
-from baselinekit.model.observation import Observation
+from baselinekit.model.grades import OUTCOMES, Grade, Grader, Outcome
+from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT
 
 Graders = Mapping[type, GraderType]

@@ -8,8 +8,7 @@ from hashlib import sha256
 
 from baselinekit.documents.jsontext import json_in
 from baselinekit.errors import CannotReplay, Problem
-from baselinekit.model.questions import Ask, Message
-from baselinekit.model.recipes import Scores
+from baselinekit.model.recipes import Ask, Message, Scores
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.texts import Mask, clipped
 from baselinekit.tree.equality import is_number

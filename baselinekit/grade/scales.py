@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from baselinekit.errors import InvalidInput, Problem, nearest
-from baselinekit.model.graders import HumanRating, Option, RatingScale
+from baselinekit.model.grades import HumanRating, Option, RatingScale
 from baselinekit.model.values import Json
 from baselinekit.placeholders.accepts import whole as is_whole
 from baselinekit.tree.equality import canonical, is_number

@@ -10,12 +10,10 @@ from baselinekit.documents.jsontext import json_in
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, nearest
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.comparison import Comparison
+from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case, Expected
-from baselinekit.model.graders import FunctionOutput, Grader
-from baselinekit.model.grades import Grade, GraderKind, Outcome
-from baselinekit.model.observation import Observation, Ran
-from baselinekit.model.questions import Answer, Ask
+from baselinekit.model.grades import FunctionOutput, Grade, Grader, GraderKind, Outcome
+from baselinekit.model.recipes import Answer, Ask, Observation, Ran
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.pattern import RegexBudget
 from baselinekit.texts import Mask, already_masked

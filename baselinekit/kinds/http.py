@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.kinds.kind import EXECUTION, INPUT, OutcomePlace, RecipeKind, check_limits, with_limit
-from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import Auth, HttpRequest, Recipe, Scalar, Seconds
+from baselinekit.model.recipes import Auth, HttpRequest, Observation, Recipe, Scalar, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.texts import Mask
 from baselinekit.tree.paths import Pattern, parse, roots

@@ -5,9 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from baselinekit.errors import Problem
-from baselinekit.model.observation import Observation
-from baselinekit.model.questions import Usage
-from baselinekit.model.recipes import Recipe, Seconds, Skill
+from baselinekit.model.recipes import Observation, Recipe, Seconds, Skill, Usage
 from baselinekit.model.values import Json, Path
 from baselinekit.texts import Mask
 from baselinekit.tree.paths import Pattern

@@ -7,9 +7,7 @@ from typing import Literal
 
 from baselinekit.errors import Problem
 from baselinekit.kinds.kind import EMPTY, INPUT, Family, RecipeKind, Trouble, is_empty
-from baselinekit.model.observation import Observation
-from baselinekit.model.questions import Message, Tool
-from baselinekit.model.recipes import Recipe, Scores, Seconds
+from baselinekit.model.recipes import Message, Observation, Recipe, Scores, Seconds, Tool
 from baselinekit.model.values import Json
 from baselinekit.texts import Mask, clipped
 from baselinekit.variables import as_text

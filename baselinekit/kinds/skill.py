@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from baselinekit.kinds.kind import EMPTY, STORED, Family, RecipeKind, Trouble, is_empty
-from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import Recipe, Scores, Seconds, Skill
+from baselinekit.model.recipes import Observation, Recipe, Scores, Seconds, Skill
 from baselinekit.model.values import Json
 from baselinekit.texts import Mask
 

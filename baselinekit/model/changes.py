@@ -10,7 +10,6 @@ from baselinekit.model.values import ABSENT, Json, Path
 
 # What a refresh would change: made by the rules, shown to whoever approves, applied by the store.
 
-
 Risk = Literal["low", "medium", "high"]
 RISKS: tuple[Risk, ...] = ("low", "medium", "high")
 ChangeKind = Literal["added", "removed", "retyped", "value", "order"]
@@ -188,7 +187,6 @@ class Applied:
 
 
 # A review: what is asked, what was decided, and what is in sight while it is.
-
 
 Member = tuple[int, int]
 """One change: the index of its plan, and its number in it."""

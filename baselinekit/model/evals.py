@@ -4,14 +4,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from baselinekit.model.baselines import Baseline, Source
-from baselinekit.model.graders import Grader
+from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.results import Metric, Report
 from baselinekit.model.values import Json, Path
 
 # Case and suite: a recipe with graders instead of (or beside) a baseline. Every form of eval file is
 # read into these.
-
 
 Kind = Literal["capability", "regression"]
 Form = Literal["json", "markdown", "html", "junit", "sarif", "ctrf"]
@@ -92,7 +91,6 @@ class Suite:
 
 # A gate: what a run has to reach before the work goes on. A phase step, an eval trigger and the options
 # of `gate` are three ways to write one.
-
 
 State = Literal["met", "not met", "undecided"]
 

@@ -1,13 +1,171 @@
-"""Recipe: how to obtain an output again, and what the configuration provides for it. What a recipe of one
-kind holds, and so the schema of a file's `current:`, stands in kinds/; a request stands here, as the
-configuration states one too."""
+"""Recipes, questions to models, the observation that comes back, and what the configuration says."""
 
-from collections.abc import Mapping
-from dataclasses import Field, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import Field, dataclass, field, replace
+from decimal import Decimal
 from typing import Any, ClassVar, Literal, Protocol
 
-from baselinekit.model.questions import Model
 from baselinekit.model.values import ABSENT, Json
+
+# Questions to a model and its answers.
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """US dollars for a million tokens."""
+
+    input: int | float = 0
+    output: int | float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What the configuration says a model is. One of the first six says how it is asked: a wire form with
+    the id that the server knows it by, a program, a callable (`module:function`), a name of the `llm`
+    package, or a form that an installed package brings along. `key` names a variable; what `settings` holds
+    goes into the request as it is. `folder` is for the entry `embedding`: a model that compares texts."""
+
+    openai: str | None = None
+    anthropic: str | None = None
+    command: list[str] | None = None
+    python: str | None = None
+    llm: str | None = None
+    form: str | None = None
+    folder: str | None = None
+    base_url: str | None = None
+    key: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    system: str | None = None
+    temperature: int | float | None = None
+    max_tokens: int | None = None
+    settings: dict[str, Json] = field(default_factory=dict)
+    prices: Prices | None = None
+    concurrency: int | None = None
+    per_minute: int | None = None
+    timeout: int | float | None = None
+    retries: int | None = None
+    output: Literal["text", "json", "claude"] | None = None
+    env: list[str] = field(default_factory=list)
+
+    @property
+    def tells_tool_calls(self) -> bool:
+        """Whether an answer can say which tools were called. A program that gives a text, or what `claude -p`
+        writes, cannot: of those nobody knows whether there were any."""
+        return self.llm is None and (self.command is None or self.output == "json")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that one run may ask of its models, and below it what a data file may ask of one replay."""
+
+    calls: int | None = None
+    tokens: int | None = None
+    usd: int | float | None = None
+    timeout: int | float | None = None
+    max_body: int | None = None
+    retries: int | None = None
+    redirects: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool that a model or an agent called. `output`: what it was given back, where that is known."""
+
+    name: str
+    input: Json
+    output: Json = ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool that a model may call; its parameters as a JSON Schema."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One question to one model: everything expanded. What is None, and a system message that is not there,
+    is as the model's own entry says. `turn` tells repetitions of the same question apart; `asker` (the id of
+    a baseline or a case) is no part of the question: it is for whoever keeps answers."""
+
+    model: str
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+    temperature: int | float | None = None
+    max_tokens: int | None = None
+    json: bool = False
+    turn: int = 0
+    timeout: float | None = None
+    asker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an answer took. None: nobody said."""
+
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost_usd: Decimal | None = None
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """Both together; what only one of them says is what is known."""
+        return Usage(
+            _sum(self.tokens_in, other.tokens_in),
+            _sum(self.tokens_out, other.tokens_out),
+            _sum(self.cost_usd, other.cost_usd),
+        )
+
+
+def _sum(left: Any, right: Any) -> Any:
+    return right if left is None else left if right is None else left + right
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model answered. `served`: the model that did, by its own account; `tool_calls`: None where the
+    answer does not say whether there were any."""
+
+    text: str
+    tool_calls: tuple[ToolCall, ...] | None = ()
+    usage: Usage = Usage()
+    served: str | None = None
+    seconds: float = 0.0
+    attempts: int = 1
+    recorded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a run has taken of its models so far. Where an answer does not say how much, an estimate. Of the
+    calls some had no answer (`unanswered`): what those may have taken as well stands apart."""
+
+    calls: int = 0
+    tokens: int = 0
+    usd: Decimal = Decimal(0)
+    unanswered: int = 0
+    may_tokens: int = 0
+    may_usd: Decimal = Decimal(0)
+
+    @property
+    def at_most(self) -> "Spent":
+        """All of it, as a budget counts."""
+        return Spent(self.calls, self.tokens + self.may_tokens, self.usd + self.may_usd)
+
+
+# Recipe: how to obtain an output again, and what the configuration provides for it. What a recipe of one
+# kind holds, and so the schema of a file's `current:`, stands in kinds/; a request stands here, as the
+# configuration states one too.
 
 Scalar = str | int | float | bool
 Seconds = int | float
@@ -121,3 +279,181 @@ class Surroundings:
     skills: Mapping[str, Skill] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
     models: Mapping[str, Model] = field(default_factory=dict)
+
+
+# Observation: what a recipe gave, and what passes through the clients on the way to it.
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """An output and what it took to get it. `tool_calls`: None where nobody said whether there were any;
+    `environment`: what only the answer tells of where it comes from (the model that was served); `flaw`: why
+    nobody should take it for known-good; `statuses`: what each step of an http recipe answered with, by the
+    step's name or number (empty where there are no steps)."""
+
+    output: Json
+    seconds: float
+    attempts: int = 1
+    tool_calls: tuple[ToolCall, ...] | None = None
+    usage: Usage = field(default_factory=Usage)
+    environment: Mapping[str, Json] = field(default_factory=dict)
+    flaw: str | None = None
+    statuses: tuple[tuple[str, int], ...] = ()
+
+    def with_output(self, output: Json) -> "Observation":
+        return replace(self, output=output)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request as it goes out: everything expanded, nothing left to decide. `admit` is asked about the
+    address that is about to be connected to, and refuses it by raising; None asks about the host as it is
+    written."""
+
+    method: str
+    url: str
+    headers: tuple[tuple[str, str], ...] = ()
+    content: bytes = b""
+    digest: Auth | None = None
+    timeout: float = 30.0
+    verify: bool | str = True
+    cert: str | None = None
+    http2: bool = False
+    max_body: int = 10_000_000
+    admit: Callable[[str | None], None] | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One response as it came in: decompressed within its limit, not yet interpreted."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    seconds: float = 0.0
+
+    def header(self, name: str) -> str:
+        """The first header of this name, in whatever case it came; empty when there is none."""
+        return next((value for known, value in self.headers if known.lower() == name), "")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSpec:
+    """One program as it is started."""
+
+    argv: tuple[str, ...]
+    stdin: bytes = b""
+    env: dict[str, str] = field(default_factory=dict)
+    cwd: str = "."
+    timeout: float = 60.0
+    max_stdout: int = 1_000_000
+    max_stderr: int = 64_000
+    mask: Callable[[str], str] | None = field(default=None, compare=False, repr=False)
+    """Takes the secrets out of its last words, where an error quotes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessResult:
+    """One program as it ended."""
+
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+
+
+# A generated program, run where it can do no harm: what it gave, and what it was kept from.
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """One call of its function: the value, or why there is none (`timeout`, an exception, an early exit).
+    `inexact`: the value was no JSON (a set, a NaN, a bytes), and this is how it looks. `printed`: the end of
+    what it printed meanwhile."""
+
+    value: Json = ABSENT
+    error: str = ""
+    inexact: str = ""
+    printed: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """All calls in their order. `contained`: from what it was kept, `not_contained`: from what it could not
+    be kept on this machine. `flaw`: why nothing of it can be judged."""
+
+    calls: tuple[Returned, ...]
+    contained: tuple[str, ...] = ()
+    not_contained: tuple[str, ...] = ()
+    flaw: str = ""
+
+
+# Config: what `baselinekit.yaml` may say.
+
+Record = Literal["always", "daily", "never"]
+"""Which verdicts are written to the files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable that says more than its value: where it comes from, and whether it is a secret."""
+
+    value: Json = None
+    from_env: str | None = None
+    secret: bool = False
+    hosts: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """One of the places that the same baselines run against."""
+
+    base_url: str | None = None
+    variables: dict[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpDefaults:
+    headers: dict[str, str | int | float | bool] = field(default_factory=dict)
+    timeout: Seconds | None = None
+    redirects: int | bool | None = None
+    retries: int | None = None
+    keep_headers: list[str] | None = None
+    verify: bool | str | None = None
+    cert: str | None = None
+    http2: bool | None = None
+    max_body: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Notify:
+    """Who is told when a run or a gate does not come out well (`always`: also when it does): a program, which
+    gets what is to be told as JSON on its standard input, or an address that it is sent to."""
+
+    command: list[str] | None = None
+    webhook: str | None = None
+    always: bool = False
+    headers: dict[str, str] = field(default_factory=dict)
+    env: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    version: Literal[1] = 1
+    base_url: str | None = None
+    baselines: str | list[str] = "baselines"
+    evals: str | list[str] = "evals"
+    record: Record = "always"
+    inline_limit: int = 65_536
+    environment: dict[str, Json] = field(default_factory=dict)
+    environments: dict[str, Environment] = field(default_factory=dict)
+    variables: dict[str, Json] = field(default_factory=dict)
+    placeholders: dict[str, str] = field(default_factory=dict)
+    allow_hosts: list[str] | None = None
+    http: HttpDefaults = field(default_factory=HttpDefaults)
+    skills: dict[str, Skill] = field(default_factory=dict)
+    commands: dict[str, list[str] | Command] = field(default_factory=dict)
+    models: dict[str, Model] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    notify: Notify | None = None

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from baselinekit.errors import Problem, cannot
-from baselinekit.model.questions import Answer, Model, ToolCall, Usage
+from baselinekit.model.recipes import Answer, Model, ToolCall, Usage
 from baselinekit.model.values import Json
 from baselinekit.models.budget import count
 from baselinekit.models.post import AT_ONCE, USES, check_wire, key_of, post, split_system

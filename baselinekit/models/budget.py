@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from baselinekit.documents.jsontext import encode
 from baselinekit.errors import OutOfBudget, Problem
-from baselinekit.model.questions import Answer, Ask, Limits, Model, Prices, Spent, Usage
+from baselinekit.model.recipes import Answer, Ask, Limits, Model, Prices, Spent, Usage
 from baselinekit.model.values import Json
 
 # What one run may take of its models, in calls, tokens and dollars. It is reserved before a question

@@ -7,7 +7,7 @@ from typing import Any
 
 from baselinekit.documents.jsontext import to_bytes
 from baselinekit.errors import Problem, cannot
-from baselinekit.model.questions import Answer, Model
+from baselinekit.model.recipes import Answer, Model
 from baselinekit.model.values import ABSENT
 from baselinekit.models.command import (
     CALL,

@@ -7,8 +7,7 @@ from typing import Any
 
 from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.errors import Problem, cannot
-from baselinekit.model.observation import ProcessResult, ProcessSpec
-from baselinekit.model.questions import Answer, Model, ToolCall, Usage
+from baselinekit.model.recipes import Answer, Model, ProcessResult, ProcessSpec, ToolCall, Usage
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.models.budget import count, dollars
 from baselinekit.models.post import as_prompt

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NeverSent, Problem
-from baselinekit.model.questions import Answer, Ask, Limits, Model, Spent
+from baselinekit.model.recipes import Answer, Ask, Limits, Model, Spent
 from baselinekit.model.values import Json
 from baselinekit.models.budget import Budget, estimate, price, taken, with_cost
 from baselinekit.models.embedding import Embedding, find_folder

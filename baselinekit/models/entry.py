@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 
 from baselinekit.errors import InvalidInput, Problem, nearest
-from baselinekit.model.questions import Ask, Limits, Message, Model
+from baselinekit.model.recipes import Ask, Limits, Message, Model
 from baselinekit.models import anthropic, callable, command, llm, openai
 from baselinekit.models.setting import Form, World
 

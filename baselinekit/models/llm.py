@@ -8,8 +8,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 
 from baselinekit.errors import Problem
-from baselinekit.model.observation import ProcessResult
-from baselinekit.model.questions import Answer, Model, Usage
+from baselinekit.model.recipes import Answer, Model, ProcessResult, Usage
 from baselinekit.models.command import not_installed, refuse_tools, run_of, succeed, text_of
 from baselinekit.models.post import as_prompt, split_system
 from baselinekit.models.setting import Form, Question, Reply, World

@@ -5,7 +5,7 @@ from typing import Any
 
 from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.errors import Problem, cannot
-from baselinekit.model.questions import Answer, Message, Model, Tool, ToolCall, Usage
+from baselinekit.model.recipes import Answer, Message, Model, Tool, ToolCall, Usage
 from baselinekit.model.values import Json
 from baselinekit.models.budget import count
 from baselinekit.models.post import AT_ONCE, USES, check_wire, key_of, message_in, post

@@ -11,8 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 from baselinekit import __version__
 from baselinekit.documents.jsontext import NotJson, decode, to_bytes
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, cannot
-from baselinekit.model.observation import Request, Response
-from baselinekit.model.questions import Message, Model
+from baselinekit.model.recipes import Message, Model, Request, Response
 from baselinekit.model.values import Json
 from baselinekit.models.retries import asked_wait
 from baselinekit.models.setting import Again, Question, World

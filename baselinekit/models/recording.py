@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 from baselinekit.documents import jsontext
 from baselinekit.documents.jsontext import to_bytes
 from baselinekit.errors import BaselinekitError, CannotReplay, NotRecorded, Problem
-from baselinekit.model.questions import Answer, Ask, Model, Spent, ToolCall, Usage
+from baselinekit.model.recipes import Answer, Ask, Model, Spent, ToolCall, Usage
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.models.budget import count, dollars
 from baselinekit.texts import already_masked, clipped, many

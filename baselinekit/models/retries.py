@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from baselinekit.errors import CannotReplay, OutOfBudget, Problem
-from baselinekit.model.observation import Response
+from baselinekit.model.recipes import Response
 from baselinekit.models.setting import Again, World
 
 # How many questions one model gets at once, and how many a minute. First come, first served.

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from baselinekit.errors import Problem
-from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
-from baselinekit.model.questions import Answer, Ask, Model
+from baselinekit.model.recipes import Answer, Ask, Model, ProcessResult, ProcessSpec, Request, Response
 from baselinekit.trust import Trust
 
 

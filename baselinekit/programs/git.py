@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from baselinekit.errors import InvalidInput, Problem, nearest
-from baselinekit.model.observation import ProcessResult, ProcessSpec
+from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.programs.children import child_environment
 
 # Whatever the checkout's own git configuration would have git run is switched off (F45).

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import IO
 
 from baselinekit.errors import CannotReplay, NeverSent, Problem, cannot
-from baselinekit.model.observation import ProcessResult, ProcessSpec
+from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.programs.children import said_last
 from baselinekit.programs.watchdog import LeftProcesses, close, watchdog
 from baselinekit.texts import end_of

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from baselinekit.documents.jsontext import NotJson, decode, to_bytes
 from baselinekit.errors import CannotReplay, Problem, Refused
-from baselinekit.model.graders import FunctionOutput
-from baselinekit.model.observation import ProcessResult, ProcessSpec, Ran, Returned
+from baselinekit.model.grades import FunctionOutput
+from baselinekit.model.recipes import ProcessResult, ProcessSpec, Ran, Returned
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs.children import said_last
 from baselinekit.texts import already_masked

@@ -9,7 +9,7 @@ from hashlib import sha256
 
 from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.errors import CannotReplay, cannot
-from baselinekit.model.observation import Request, Response
+from baselinekit.model.recipes import Request, Response
 from baselinekit.model.values import Json
 
 _CHARSETS = {

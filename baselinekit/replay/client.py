@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, Problem, cannot
-from baselinekit.model.observation import Request, Response
+from baselinekit.model.recipes import Request, Response
 from baselinekit.replay.body import Answer, Headers
 from baselinekit.replay.http import IDEMPOTENT
 from baselinekit.replay.line import Broken, NoConnection, Resolve, Transport, addresses, looked_up

@@ -6,8 +6,7 @@ from baselinekit.documents.jsontext import NotJson, decode, to_bytes
 from baselinekit.errors import InvalidInput, Problem, Refused, cannot
 from baselinekit.kinds.command import CommandExecution, CommandInput
 from baselinekit.kinds.kind import INPUT
-from baselinekit.model.observation import Observation, ProcessResult, ProcessSpec
-from baselinekit.model.recipes import Recipe
+from baselinekit.model.recipes import Observation, ProcessResult, ProcessSpec, Recipe
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs.children import child_environment, configured_argv, program_at, said_last
 from baselinekit.replay.body import text_or_hash

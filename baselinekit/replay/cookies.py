@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC
 from urllib.parse import urlsplit
 
-from baselinekit.model.observation import Request, Response
+from baselinekit.model.recipes import Request, Response
 from baselinekit.trust import origin
 
 _LONGEST = 100

@@ -6,8 +6,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from baselinekit.errors import BaselinekitError
-from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import Recipe
+from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.replay.command import check_command, replay_command
 from baselinekit.replay.environment import digest
 from baselinekit.replay.files import read_bytes

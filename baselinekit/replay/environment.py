@@ -11,8 +11,7 @@ from typing import Any
 
 from baselinekit import __version__
 from baselinekit.errors import CannotReplay, InvalidInput, cannot
-from baselinekit.model.observation import ProcessSpec
-from baselinekit.model.recipes import Recipe
+from baselinekit.model.recipes import ProcessSpec, Recipe
 from baselinekit.model.values import Json
 from baselinekit.programs.children import child_environment, configured_argv
 from baselinekit.programs.git import Git

@@ -12,8 +12,7 @@ from urllib.parse import urljoin
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, Refused, cannot, nearest
 from baselinekit.kinds.http import HttpExecution, HttpFlow, split_step, step_names, step_places
 from baselinekit.kinds.kind import EXECUTION, INPUT
-from baselinekit.model.observation import Observation, Request, Response
-from baselinekit.model.recipes import HttpRequest, Recipe
+from baselinekit.model.recipes import HttpRequest, Observation, Recipe, Request, Response
 from baselinekit.model.values import Json, Path
 from baselinekit.replay.body import http_output
 from baselinekit.replay.computed import compute, is_computed, proven

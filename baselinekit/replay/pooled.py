@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 import httpcore
 
-from baselinekit.model.observation import Request
+from baselinekit.model.recipes import Request
 from baselinekit.replay import body as answer
 from baselinekit.replay.line import Broken, NoConnection, Resolve, Transport, connected
 

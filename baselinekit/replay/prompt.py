@@ -11,9 +11,7 @@ from baselinekit.documents.text import place
 from baselinekit.errors import InvalidInput, Place, Problem, cannot, nearest
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
-from baselinekit.model.observation import Observation
-from baselinekit.model.questions import Answer, Ask, Message, ToolCall
-from baselinekit.model.recipes import Recipe
+from baselinekit.model.recipes import Answer, Ask, Message, Observation, Recipe, ToolCall
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.replay.files import (
     check_model,

@@ -12,8 +12,7 @@ from baselinekit.documents.jsontext import to_bytes
 from baselinekit.errors import Refused, nearest
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.kind import EXECUTION
-from baselinekit.model.observation import Request
-from baselinekit.model.recipes import Auth, HttpRequest, Surroundings
+from baselinekit.model.recipes import Auth, HttpRequest, Request, Surroundings
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.replay.body import DEFAULT_MAX_BODY, KEPT
 from baselinekit.replay.files import inside, read_bytes

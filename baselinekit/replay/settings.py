@@ -10,10 +10,19 @@ from typing import Any, Protocol
 from baselinekit.errors import InvalidInput, Problem, Refused
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.config import Config, HttpDefaults
-from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
-from baselinekit.model.questions import Answer, Ask
-from baselinekit.model.recipes import Recipe, Seconds, Surroundings
+from baselinekit.model.recipes import (
+    Answer,
+    Ask,
+    Config,
+    HttpDefaults,
+    ProcessResult,
+    ProcessSpec,
+    Recipe,
+    Request,
+    Response,
+    Seconds,
+    Surroundings,
+)
 from baselinekit.model.values import Path
 from baselinekit.replay.body import DEFAULT_MAX_BODY
 from baselinekit.trust import Trust

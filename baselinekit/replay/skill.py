@@ -20,9 +20,17 @@ from baselinekit.errors import InvalidInput, Problem, cannot, nearest
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.skill import SkillExecution
-from baselinekit.model.observation import Observation, ProcessResult, ProcessSpec
-from baselinekit.model.questions import Ask, Message, ToolCall, Usage
-from baselinekit.model.recipes import Recipe, Skill
+from baselinekit.model.recipes import (
+    Ask,
+    Message,
+    Observation,
+    ProcessResult,
+    ProcessSpec,
+    Recipe,
+    Skill,
+    ToolCall,
+    Usage,
+)
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs import call
 from baselinekit.programs.children import child_environment, configured_argv, said_last

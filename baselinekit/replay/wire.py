@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import h11
 
-from baselinekit.model.observation import Request
+from baselinekit.model.recipes import Request
 from baselinekit.replay import body as answer
 from baselinekit.replay.body import Headers
 from baselinekit.replay.line import Broken, NoConnection, Resolve, Transport, connected

@@ -4,9 +4,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from baselinekit.model.grades import OUTCOMES, Attempt, Grade
-from baselinekit.model.questions import Usage
-from baselinekit.model.ratings import Agreement, JudgeFacts
+from baselinekit.model.grades import OUTCOMES, Agreement, Attempt, Grade, JudgeFacts
+from baselinekit.model.recipes import Usage
 from baselinekit.model.results import CaseFacts, Metric, SuiteFacts
 from baselinekit.schema.records import (
     COUNT,

@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 from typing import Literal
 
 from baselinekit.escape import one_line
-from baselinekit.model.comparison import Kind
+from baselinekit.model.baselines import Kind
 from baselinekit.model.results import Result, Spot
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.report.values import cut_line, pair

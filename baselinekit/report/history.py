@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
 from baselinekit.escape import log, one_line
-from baselinekit.model.history import History, KeptRun, Trend
-from baselinekit.model.results import OUTCOMES, Outcome
+from baselinekit.model.grades import OUTCOMES, Outcome
+from baselinekit.model.results import History, KeptRun, Trend
 from baselinekit.model.values import Json
 from baselinekit.report.style import Style
 from baselinekit.report.values import page

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from baselinekit.escape import one_line
 from baselinekit.metrics import wilson
-from baselinekit.model.ratings import Agreement, JudgeFacts
+from baselinekit.model.grades import Agreement, JudgeFacts
 
 _STATES = {
     "not calibrated": "it has not been measured",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from baselinekit.model.results import Outcome
+from baselinekit.model.grades import Outcome
 from baselinekit.report import wording
 from baselinekit.report.style import Style
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 from baselinekit.documents import jsonfile, jsontext
 from baselinekit.documents.languages import JSON
 from baselinekit.errors import InvalidInput
-from baselinekit.model.questions import Spent
+from baselinekit.model.grades import OUTCOMES
+from baselinekit.model.recipes import Spent
 from baselinekit.model.results import (
-    OUTCOMES,
     VERDICTS,
     Against,
     CaseChange,
@@ -30,7 +30,6 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.report.attempts import CASE, SUITE, USAGE
 from baselinekit.report.differences import count
 from baselinekit.report.values import page, pieces
-from baselinekit.schema.places import place_problems
 from baselinekit.schema.records import (
     COUNT,
     LINE,
@@ -51,6 +50,7 @@ from baselinekit.schema.records import (
     texts,
     view,
 )
+from baselinekit.schema.validate import place_problems
 from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.paths import render as render_path
 

@@ -6,8 +6,9 @@ from posixpath import join, normpath
 
 from baselinekit.escape import one_line
 from baselinekit.metrics import pass_interval
-from baselinekit.model.questions import Usage
-from baselinekit.model.results import OUTCOMES, Outcome, Report, Result
+from baselinekit.model.grades import OUTCOMES, Outcome
+from baselinekit.model.recipes import Usage
+from baselinekit.model.results import Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report.values import short
 from baselinekit.texts import many

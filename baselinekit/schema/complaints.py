@@ -1,16 +1,20 @@
-"""What pydantic complains of, in our own words."""
+"""What needs pydantic: why a value is not valid, in our own words, and the JSON Schema of a class."""
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from decimal import Decimal
+from functools import cache
 from typing import Any, NamedTuple
 
 from baselinekit.errors import Problem, nearest
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.secrets.shapes import is_secret_header
 from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.paths import value_at
+
+# What pydantic complains of, in our own words.
+
 
 # Which keys a mapping may have is looked up in the JSON Schema of its class.
 
@@ -47,7 +51,6 @@ def _resolved(node: dict[str, Any], parts: dict[str, Any]) -> dict[str, Any]:
 
 # A complaint says where, what was expected, what is there and what was meant. Pydantic's locations name the
 # members of a union between the keys; the complaints of a union become one.
-
 
 _EXPECTED = {
     "string_type": "a string",
@@ -226,3 +229,110 @@ def _mismatch(complaints: Sequence[Complaint], at: Path, value: Json) -> Problem
     return Problem(
         "BK105", f"expected {words}, found {describe_value(value, at[-1] if at else '')}", hint, at=at
     )
+
+
+# Pydantic is imported only when a value is not plainly right, or when somebody asks for the schema.
+
+
+def validated(kind: Any, raw: Json) -> tuple[Any, list[Problem]]:
+    """A value of a class, or what pydantic finds wrong with it."""
+    from pydantic_core import ValidationError
+
+    try:
+        return _validator(kind).validate_python(raw), []
+    except ValidationError as error:
+        complaints = [
+            Complaint(tuple(each["loc"]), each["type"], each.get("ctx", {}), each["msg"])
+            for each in error.errors(include_url=False, include_input=False)
+        ]
+        return None, problems_of(complaints, raw, schema_of(kind))
+
+
+@cache
+def schema_of(kind: Any) -> dict[str, Any]:
+    """The JSON Schema of a class, its parts under `$defs`: no titles, which repeat the names, and no default
+    where it means: not there."""
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class Schema(GenerateJsonSchema):
+        def default_schema(self, schema: Any) -> dict[str, Any]:
+            if schema.get("default") is ABSENT:
+                return self.generate_inner(schema["schema"])
+            return super().default_schema(schema)
+
+        def field_title_should_be_set(self, schema: Any) -> bool:
+            return False
+
+    stated: dict[str, Any] = _adapter(kind).json_schema(schema_generator=Schema)
+    return stated
+
+
+_CONFIG = "__pydantic_config__"
+_STRICT: Any = {"extra": "forbid", "strict": True}
+
+
+@cache
+def _adapter(kind: Any) -> Any:
+    """Without unknown keys and coercion: what a dataclass says of that holds for those in its fields too."""
+    from pydantic import TypeAdapter
+
+    if not is_dataclass(kind):
+        return TypeAdapter(kind, config=_STRICT)
+    setattr(kind, _CONFIG, _STRICT)
+    return TypeAdapter(kind)
+
+
+@cache
+def _validator(kind: Any) -> Any:
+    from pydantic_core import SchemaValidator
+
+    return SchemaValidator(_open(_adapter(kind).core_schema))
+
+
+def _open(schema: Any) -> Any:
+    """The schema with its dataclasses open for mappings. Being strict, they would take instances only; what
+    stands in their fields stays strict."""
+    if isinstance(schema, dict):
+        opened = {key: _open(value) for key, value in schema.items()}
+        return {**opened, "strict": False} if schema.get("type") == "dataclass" else opened
+    return [_open(item) for item in schema] if isinstance(schema, list) else schema
+
+
+# Pieces of a JSON Schema, put together from the classes that read the files.
+
+Schema = dict[str, Any]
+Parts = dict[str, Schema]
+
+
+def add_part(parts: Parts, name: str, kind: Any, **other: Schema) -> None:
+    """What a class states, under a name, with some of its keys as they are really written. A key with nothing
+    behind it is as good as none."""
+    stated = dict(schema_of(kind))
+    for inner, raw in stated.pop("$defs", {}).items():
+        part = {key: value for key, value in raw.items() if key != "title"}
+        assert parts.setdefault(inner, part) == part, inner
+    stated.pop("title", None)
+    known = stated["properties"]
+    stated["properties"] = {key: other.get(key, known[key]) for key in known}
+    assert parts.setdefault(name, stated) == stated, name
+
+
+def ref(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def or_null(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def one_or_several(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "array", "minItems": 1, "items": schema}]}
+
+
+def closed(properties: dict[str, Schema], at_least: int = 0) -> Schema:
+    return {
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+        "minProperties": at_least,
+    }

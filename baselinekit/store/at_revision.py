@@ -9,7 +9,7 @@ from dataclasses import replace
 from baselinekit.documents.languages import SUFFIXES
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.model.baselines import Baseline, Known, Variant
-from baselinekit.model.config import Config
+from baselinekit.model.recipes import Config
 from baselinekit.programs.git import CommitFile, Git
 from baselinekit.store import reading, records
 from baselinekit.store.config import NAME, read_config

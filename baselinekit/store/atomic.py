@@ -27,7 +27,6 @@ from baselinekit.store.files import Resolving, read, resolve
 
 # The folder `.baselinekit/`: what a run leaves for the next one, and nothing that belongs into git.
 
-
 STATE_FOLDER = ".baselinekit"
 
 
@@ -78,7 +77,6 @@ def cannot_write(name: str, error: OSError) -> Problem:
 
 
 # Locks, among all processes of the machine.
-
 
 STRIPES = 64
 WAIT = 30.0

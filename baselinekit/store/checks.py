@@ -13,8 +13,8 @@ from baselinekit.model.baselines import (
     Rules,
     Tolerance,
     Variant,
+    method_problems,
 )
-from baselinekit.model.comparison import method_problems
 from baselinekit.model.values import ABSENT, Path, parse_time
 from baselinekit.placeholders.accepts import seconds
 

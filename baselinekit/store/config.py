@@ -14,19 +14,17 @@ from baselinekit.documents.text import decode, encode, newline
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem
 from baselinekit.kinds.http import check_base, check_url
 from baselinekit.kinds.kind import check_limits
-from baselinekit.model.comparison import Edit
-from baselinekit.model.config import Config, Notify, Variable
+from baselinekit.model.baselines import Edit
+from baselinekit.model.recipes import Config, Notify, Variable
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import TABLE
-from baselinekit.schema.places import place_problems
-from baselinekit.schema.validate import check
+from baselinekit.schema.validate import check, place_problems
 from baselinekit.store.atomic import edit_text
 from baselinekit.store.files import MAX_BYTES, read
 from baselinekit.tree.equality import canonical
 from baselinekit.variables import NAME as VARIABLE_NAME
 
 # The configuration: the nearest baselinekit.yaml upward, no other place, nothing merged.
-
 
 NAME = "baselinekit.yaml"
 
@@ -201,7 +199,6 @@ def _later(problem: Problem) -> Problem:
 
 
 # A host that is named in the configuration: one line more, every other byte as it was.
-
 
 _SIBLINGS = ("base_url", "baselines", "evals", "variables", "environments", "placeholders", "http")
 

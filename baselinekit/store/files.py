@@ -153,7 +153,6 @@ def _content(handle: int, file: str, limit: int) -> bytes:
 # The commit that is checked out, as git's own files say it: a run needs it each time, and to start git takes
 # as long as many baselines.
 
-
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REF = re.compile(r"ref: (refs/[\w./+@-]+)")
 _MOST = 4_000_000

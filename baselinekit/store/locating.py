@@ -10,7 +10,7 @@ from baselinekit.documents.text import decode, place
 from baselinekit.errors import BaselinekitError, Place
 from baselinekit.model.baselines import Source, known_path
 from baselinekit.model.values import Path
-from baselinekit.schema.places import position
+from baselinekit.schema.validate import position
 from baselinekit.store import files, records
 
 _LISTS = ("ignore_values", "require_keys")

@@ -12,7 +12,7 @@ from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, FirstOfEach, InvalidInput, Place, Problem, Refused, nearest
 from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.values import Json, Path
-from baselinekit.schema.places import place_problems
+from baselinekit.schema.validate import place_problems
 from baselinekit.store import records
 from baselinekit.store.atomic import sweep
 from baselinekit.store.config import NAME as CONFIG
@@ -187,7 +187,6 @@ def same_ids(named: Sequence[Locatable], root: str) -> list[Problem]:
 
 
 # Which files hold baselines: those that are named, and those below the folders that are named.
-
 
 MAX_FILES = 20_000
 

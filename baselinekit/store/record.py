@@ -25,8 +25,7 @@ from baselinekit.documents.splice import apply, spliced
 from baselinekit.documents.text import decode, encode
 from baselinekit.documents.yamllines import scalar
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Refused
-from baselinekit.model.baselines import Source, Span
-from baselinekit.model.comparison import Edit
+from baselinekit.model.baselines import Edit, Source, Span
 from baselinekit.model.values import Json, Path, parse_time
 from baselinekit.store import atomic, records
 from baselinekit.store.files import read

@@ -21,7 +21,7 @@ from baselinekit.documents.marks import Watched
 from baselinekit.documents.splice import apply, spliced
 from baselinekit.documents.text import decode, encode
 from baselinekit.errors import BaselinekitError
-from baselinekit.model.comparison import Edit
+from baselinekit.model.baselines import Edit
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
 
 _WHEN, _COUNT = _KEYS = ("last_passed", "failure_count")

@@ -24,7 +24,6 @@ from baselinekit.tree.equality import canonical
 
 # What a file holds: its records, each with where it stands, whatever the file's form.
 
-
 SourceOf = Callable[[int, Path, dict[str, Json]], Source]
 WRAPPER = "regression_eval"
 RECORD_KEYS = ("last_passed", "failure_count")
@@ -191,7 +190,6 @@ def _other(raw: Json, at: Path, file: str) -> Problem:
 
 
 # An output that is too large for its baseline's file: kept in a file beside it, told apart by its name.
-
 
 T = TypeVar("T", Known, Variant)
 

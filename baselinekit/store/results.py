@@ -80,7 +80,6 @@ def _is_special(target: str) -> bool:
 # is no index: 200 files of 1,000 results each are read in less than two seconds, those of a usual
 # project in a few hundredths, and what is not there cannot be out of date.
 
-
 MOST_FILES = 200
 MOST_BYTES = 200_000_000
 
@@ -153,7 +152,6 @@ def _path(root: str) -> str:
 
 # Which baselines did not pass when they were last compared, and which cases when they were last run:
 # what `--lf` asks for.
-
 
 COMPARED = os.path.join(atomic.STATE_FOLDER, "last-run.json")
 TRIED = os.path.join(atomic.STATE_FOLDER, "last-evals.json")

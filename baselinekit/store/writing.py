@@ -14,9 +14,8 @@ from baselinekit.documents.renewal import renewed
 from baselinekit.documents.splice import apply
 from baselinekit.documents.text import decode, encode
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
-from baselinekit.model.baselines import Source, known_path
+from baselinekit.model.baselines import Edit, Source, known_path
 from baselinekit.model.changes import Applied, Rewritten
-from baselinekit.model.comparison import Edit
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.store import atomic, records
 from baselinekit.store.atomic import cannot_write, lock
@@ -113,7 +112,6 @@ def _kept_short(
 
 # Approved outputs, written into the files that hold the baselines: of each file only what changes. Under the
 # lock the file is read again; a case that somebody edited since is left alone, for another one was approved.
-
 
 _ORDER = (
     *("id", "name", "description", "version", "baseline_version", "baseline"),

@@ -10,12 +10,10 @@ from baselinekit.documents.languages import language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.model.baselines import Number
-from baselinekit.model.graders import HumanRating
-from baselinekit.model.ratings import Agreement, Label, Queued, Rating
+from baselinekit.model.grades import Agreement, HumanRating, Label, Queued, Rating
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.places import place_problems
-from baselinekit.schema.validate import check
+from baselinekit.schema.validate import check, place_problems
 from baselinekit.store import atomic
 from baselinekit.store.files import MAX_BYTES, read
 

@@ -13,9 +13,9 @@ from dataclasses import asdict, replace
 
 from baselinekit.documents import jsontext
 from baselinekit.errors import InvalidInput, NotRecorded, Problem, cannot
-from baselinekit.model.ratings import Queued, Rating, RatingItem, by_role, is_adjudicator, same_person
+from baselinekit.model.grades import Queued, Rating, RatingItem, by_role, is_adjudicator, same_person
 from baselinekit.model.values import Json
-from baselinekit.schema.plain import NotPlain, reader
+from baselinekit.schema.validate import NotPlain, reader
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from baselinekit.grade.graders import GRADERS, Graders
 from baselinekit.model.evals import Expected
-from baselinekit.schema.jsonschema import Parts, Schema, add_part, closed, one_or_several, ref
+from baselinekit.schema.complaints import Parts, Schema, add_part, closed, one_or_several, ref
 from baselinekit.store.dialects.native import json_schema as baseline_schema
 from baselinekit.suites.dialects import asking, expecting
 from baselinekit.suites.dialects.dialect import Dialect

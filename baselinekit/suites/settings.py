@@ -12,10 +12,10 @@ from baselinekit.grade.by_text import ExactMatch
 from baselinekit.grade.graders import files_of
 from baselinekit.metrics import PRESETS, metric_name
 from baselinekit.model.evals import Case
-from baselinekit.model.graders import Grader
+from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json
 from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.places import below, named_at, place_problems
+from baselinekit.schema.validate import below, named_at, place_problems
 from baselinekit.store.files import link_at, read, unreadable
 from baselinekit.store.records import beside
 from baselinekit.suites import results

@@ -20,10 +20,8 @@ from baselinekit.errors import (
 )
 from baselinekit.kinds.kind import Flag, RecipeKind
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.baselines import Baseline, Known
-from baselinekit.model.comparison import SUGGESTION
-from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import Recipe
+from baselinekit.model.baselines import SUGGESTION, Baseline, Known
+from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import compile_text

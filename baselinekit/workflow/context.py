@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from baselinekit.model.results import Outcome
+from baselinekit.model.grades import Outcome
 from baselinekit.replay.settings import Clients
 from baselinekit.workflow.pool import Stop
 

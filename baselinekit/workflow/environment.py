@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Rules, Variant
-from baselinekit.model.observation import Observation
+from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
 from baselinekit.replay.environment import capture_environment
 from baselinekit.replay.settings import Clients

@@ -8,17 +8,20 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from baselinekit.errors import BaselinekitError, NothingSelected, Problem, nearest
-from baselinekit.model.history import Appearance, History, KeptRun, Trend
+from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import (
-    OUTCOMES,
     Against,
+    Appearance,
     Earlier,
+    History,
+    KeptRun,
     Moment,
     PastRun,
     Report,
     Result,
     Spot,
     Summary,
+    Trend,
     Trends,
 )
 from baselinekit.model.values import Json

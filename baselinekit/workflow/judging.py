@@ -21,10 +21,8 @@ from baselinekit.errors import (
     fault_of_ours,
 )
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.baselines import Baseline
-from baselinekit.model.comparison import Answers, Comparison, Difference, SimilarityQuestion
-from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import Recipe, Scores
+from baselinekit.model.baselines import Answers, Baseline, Comparison, Difference, SimilarityQuestion
+from baselinekit.model.recipes import Observation, Recipe, Scores
 from baselinekit.model.results import Result, Spot
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.replay import dispatch as replaying

@@ -8,10 +8,8 @@ from decimal import Decimal
 from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.baselines import ArrayMode, Baseline, Known
-from baselinekit.model.comparison import Comparison
-from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import Recipe
+from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Known
+from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import describes_many, escape, has_marker, split
 from baselinekit.placeholders.proposals import Write

@@ -5,10 +5,9 @@ from contextlib import suppress
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.baselines import Baseline
+from baselinekit.model.baselines import Baseline, Comparison, Difference
 from baselinekit.model.changes import Seen
-from baselinekit.model.comparison import Comparison, Difference
-from baselinekit.model.observation import Observation
+from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import texts_in
 from baselinekit.refresh.risk import compared_with

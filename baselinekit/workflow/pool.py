@@ -9,7 +9,7 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
-from baselinekit.model.questions import Answer, Ask
+from baselinekit.model.recipes import Answer, Ask
 from baselinekit.replay.settings import Clients
 
 # Work in threads, results in order: output never depends on which finished first. And how a run is

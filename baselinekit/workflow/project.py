@@ -7,9 +7,7 @@ from dataclasses import dataclass, field, replace
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.config import Config, Environment, Variable
-from baselinekit.model.questions import Model
-from baselinekit.model.recipes import Command, Surroundings
+from baselinekit.model.recipes import Command, Config, Environment, Model, Surroundings, Variable
 from baselinekit.model.values import Json
 from baselinekit.placeholders.pattern import RegexBudget
 from baselinekit.placeholders.table import Words

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
-from baselinekit.model.questions import Spent
+from baselinekit.model.recipes import Spent
 from baselinekit.model.results import Coverage, Report, Result, Shard
 from baselinekit.model.values import Json
 from baselinekit.store import results

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from baselinekit.errors import InvalidInput, NothingSelected, Problem, nearest
 from baselinekit.model.baselines import Baseline, Metadata, Source
-from baselinekit.model.config import Variable
+from baselinekit.model.recipes import Variable
 from baselinekit.model.results import Coverage, Result, Shard
 from baselinekit.replay.environment import digest
 from baselinekit.workflow.project import Project

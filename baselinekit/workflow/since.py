@@ -18,8 +18,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.config import Config
-from baselinekit.model.recipes import Recipe, Skill
+from baselinekit.model.recipes import Config, Recipe, Skill
 from baselinekit.model.values import Json, Path
 from baselinekit.programs.git import Git
 from baselinekit.store import at_revision, config as configuration, records

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from baselinekit.metrics import chance_of_at_most
-from baselinekit.model.questions import Usage
+from baselinekit.model.recipes import Usage
 from baselinekit.model.results import UNDECIDED, Repeats, Result, Spot
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import describes_many

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from baselinekit.compare.dispatch import weakened
 from baselinekit.errors import InvalidInput
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.config import Config
+from baselinekit.model.recipes import Config
 from baselinekit.model.results import Against, Revised
 from baselinekit.model.values import Path
 from baselinekit.programs.git import Git

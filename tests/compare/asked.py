@@ -18,8 +18,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Baseline, Known, Rules
-from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import HttpRequest, Recipe
+from baselinekit.model.recipes import HttpRequest, Observation, Recipe
 from baselinekit.placeholders.table import Words
 
 

@@ -9,6 +9,7 @@ from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import (
     Baseline,
     By,
+    Comparison,
     FieldRule,
     Known,
     Latency,
@@ -17,9 +18,7 @@ from baselinekit.model.baselines import (
     Rules,
     Tolerance,
 )
-from baselinekit.model.comparison import Comparison
-from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import HttpRequest, Recipe
+from baselinekit.model.recipes import HttpRequest, Observation, Recipe
 from baselinekit.model.values import Json
 from baselinekit.placeholders.table import Words
 from baselinekit.tree.paths import render

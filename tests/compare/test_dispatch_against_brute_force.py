@@ -13,7 +13,7 @@ from randompairs import Maker
 
 from baselinekit.compare.dispatch import Matcher
 from baselinekit.errors import InvalidInput
-from baselinekit.model.observation import Observation
+from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import escape_value
 

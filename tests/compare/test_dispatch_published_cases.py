@@ -12,7 +12,7 @@ import pytest
 import ruled
 
 from baselinekit.errors import InvalidInput
-from baselinekit.model.observation import Observation
+from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path as Place
 from baselinekit.tree.paths import find, parse
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import ruled
 
-from baselinekit.model.observation import Observation
+from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import ruled
 
-from baselinekit.model.observation import Observation
+from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 
 

@@ -8,8 +8,7 @@ import ruled
 from baselinekit.compare.dispatch import Matcher, compile_baseline, is_limit
 from baselinekit.errors import CannotReplay, InvalidInput
 from baselinekit.model.baselines import Baseline, Cost, Known, Observed, Rules
-from baselinekit.model.observation import Observation
-from baselinekit.model.questions import Usage
+from baselinekit.model.recipes import Observation, Usage
 from baselinekit.placeholders.table import Words
 
 

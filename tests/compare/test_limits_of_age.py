@@ -7,9 +7,8 @@ import pytest
 from ruled import RECIPES
 
 from baselinekit.compare.dispatch import compile_baseline
-from baselinekit.model.baselines import Age, Baseline, Known, Rules
-from baselinekit.model.comparison import Comparison
-from baselinekit.model.observation import Observation
+from baselinekit.model.baselines import Age, Baseline, Comparison, Known, Rules
+from baselinekit.model.recipes import Observation
 from baselinekit.placeholders.table import Words
 
 NOW = datetime(2026, 6, 30, 12, tzinfo=UTC).timestamp()

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import ruled
 
-from baselinekit.model.comparison import Comparison, SimilarityQuestion
-from baselinekit.model.observation import Observation
+from baselinekit.model.baselines import Comparison, SimilarityQuestion
+from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 
 MEANINGS = (

@@ -7,8 +7,7 @@ import ruled
 
 from baselinekit.errors import InvalidInput
 from baselinekit.kinds.http import HttpExecution, HttpFlow
-from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import HttpRequest, Recipe
+from baselinekit.model.recipes import HttpRequest, Observation, Recipe
 from baselinekit.model.values import Json
 
 ACTUAL = {

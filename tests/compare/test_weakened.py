@@ -10,7 +10,7 @@ from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.compare.weakened import weakened
 from baselinekit.documents.languages import YAML
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.observation import Observation
+from baselinekit.model.recipes import Observation
 from baselinekit.placeholders.table import Words
 from baselinekit.store.reading import parse_record
 from baselinekit.tree.paths import covers, parse

@@ -12,7 +12,7 @@ from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.compare.weakened import weakened
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.observation import Observation
+from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.placeholders.table import Words
 from baselinekit.store.reading import parse_record

@@ -10,7 +10,7 @@ from baselinekit.documents.marks import mark_each
 from baselinekit.documents.splice import apply
 from baselinekit.documents.text import place
 from baselinekit.errors import InvalidInput
-from baselinekit.model.comparison import Edit
+from baselinekit.model.baselines import Edit
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -12,10 +12,17 @@ from baselinekit.evals.selection import Choice
 from baselinekit.grade.by_text import ExactMatch
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.evals import Case, Expected, Suite, SuiteConfig
-from baselinekit.model.graders import Grader
-from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
-from baselinekit.model.questions import Answer, Ask, Usage
-from baselinekit.model.recipes import Recipe
+from baselinekit.model.grades import Grader
+from baselinekit.model.recipes import (
+    Answer,
+    Ask,
+    ProcessResult,
+    ProcessSpec,
+    Recipe,
+    Request,
+    Response,
+    Usage,
+)
 from baselinekit.model.results import Report, Result
 from baselinekit.replay.settings import Clients
 from baselinekit.workflow.context import Clock, RunContext

@@ -13,10 +13,18 @@ from baselinekit.evals.attempts import Outside, TimeLeft
 from baselinekit.grade.by_model import ModelJudge, Scoring
 from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.model.evals import Case
-from baselinekit.model.graders import Call, FunctionOutput, Grader
-from baselinekit.model.observation import ProcessResult, ProcessSpec, Ran, Request, Response
-from baselinekit.model.questions import Answer, Ask
-from baselinekit.model.recipes import HttpRequest, Recipe
+from baselinekit.model.grades import Call, FunctionOutput, Grader
+from baselinekit.model.recipes import (
+    Answer,
+    Ask,
+    HttpRequest,
+    ProcessResult,
+    ProcessSpec,
+    Ran,
+    Recipe,
+    Request,
+    Response,
+)
 from baselinekit.replay.settings import Clients
 
 JUDGE = Grader("judge", "model", ModelJudge("is it kind?", scoring=Scoring("boolean")))

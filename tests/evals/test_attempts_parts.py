@@ -9,9 +9,8 @@ from evalcases import World
 from baselinekit.grade.by_matcher import StructuralMatch
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.evals import Case, Expected
-from baselinekit.model.graders import Grader
-from baselinekit.model.observation import Request, Response
-from baselinekit.model.recipes import HttpRequest, Recipe
+from baselinekit.model.grades import Grader
+from baselinekit.model.recipes import HttpRequest, Recipe, Request, Response
 
 REQUEST = Recipe(HttpRequest(url="http://127.0.0.1:9/u"), HttpExecution("http"))
 

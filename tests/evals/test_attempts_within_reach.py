@@ -7,8 +7,8 @@ import pytest
 from evalcases import World, case, suite
 
 from baselinekit.evals.attempts import Outside
-from baselinekit.model.graders import Call, FunctionOutput, Grader
-from baselinekit.model.observation import Ran, Returned
+from baselinekit.model.grades import Call, FunctionOutput, Grader
+from baselinekit.model.recipes import Ran, Returned
 from baselinekit.report import resultfile
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.style import Style

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from baselinekit.errors import InvalidInput
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
-from baselinekit.model.questions import Usage
+from baselinekit.model.recipes import Usage
 from baselinekit.model.results import Coverage, Earlier, Metric, Report, SuiteFacts
 from baselinekit.report import resultfile, terminal
 from baselinekit.report.forms.table import render_report

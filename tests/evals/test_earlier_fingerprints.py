@@ -21,9 +21,8 @@ from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.evals import Case
-from baselinekit.model.graders import Grader
-from baselinekit.model.questions import Answer, Ask
-from baselinekit.model.recipes import HttpRequest, Recipe, Scores
+from baselinekit.model.grades import Grader
+from baselinekit.model.recipes import Answer, Ask, HttpRequest, Recipe, Scores
 from baselinekit.model.results import Report, Result
 from baselinekit.replay.settings import Clients
 from baselinekit.suites.loading import load_cases

@@ -13,8 +13,7 @@ from baselinekit.evals.journalling import Memory, key_of
 from baselinekit.grade.by_text import ExactMatch
 from baselinekit.model.baselines import Baseline, Known, Metadata
 from baselinekit.model.evals import Case, Expected
-from baselinekit.model.graders import Grader
-from baselinekit.model.grades import Attempt, Grade
+from baselinekit.model.grades import Attempt, Grade, Grader
 from baselinekit.model.results import Spot
 from baselinekit.model.values import ABSENT
 from baselinekit.suites.journal import Journal

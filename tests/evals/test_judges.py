@@ -12,8 +12,8 @@ from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Prob
 from baselinekit.evals import judges
 from baselinekit.grade import calibration
 from baselinekit.grade.by_model import ModelJudge, Scoring
-from baselinekit.model.questions import Answer, Ask
-from baselinekit.model.ratings import Label
+from baselinekit.model.grades import Label
+from baselinekit.model.recipes import Answer, Ask
 from baselinekit.suites.loading import load_cases
 from baselinekit.workflow.project import Operator, open_project
 

@@ -16,7 +16,7 @@ from evalreports import report, result
 from baselinekit.errors import cannot
 from baselinekit.evals import gating, notifying
 from baselinekit.model.evals import Gate, Reporting
-from baselinekit.model.observation import ProcessResult, ProcessSpec
+from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.programs.process import Processes
 from baselinekit.replay.client import Client
 from baselinekit.replay.settings import Clients

@@ -14,11 +14,8 @@ from baselinekit.evals.rating import Queue, sheet
 from baselinekit.grade.graders import problems_of
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case
-from baselinekit.model.graders import Evaluators, Grader, HumanRating, RatingScale
-from baselinekit.model.grades import Attempt, Grade
-from baselinekit.model.observation import Observation
-from baselinekit.model.ratings import Rating
-from baselinekit.model.recipes import Recipe
+from baselinekit.model.grades import Attempt, Evaluators, Grade, Grader, HumanRating, Rating, RatingScale
+from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import read

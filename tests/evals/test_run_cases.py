@@ -22,9 +22,8 @@ from baselinekit.grade.by_text import Contains, RegexMatch
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.evals import Expected
-from baselinekit.model.graders import Call, FunctionOutput, Grader, HumanRating
-from baselinekit.model.observation import Ran, Returned
-from baselinekit.model.recipes import Recipe
+from baselinekit.model.grades import Call, FunctionOutput, Grader, HumanRating
+from baselinekit.model.recipes import Ran, Recipe, Returned
 
 
 def test_what_passes_and_what_fails_is_told_with_its_score(tmp_path: Path) -> None:

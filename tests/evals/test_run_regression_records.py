@@ -12,7 +12,7 @@ from storehelp import EXAMPLES, write
 from baselinekit.errors import BaselinekitError, InvalidInput
 from baselinekit.evals.run import RunPolicy, run
 from baselinekit.evals.selection import Choice, load
-from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
+from baselinekit.model.recipes import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.model.results import Report, Result
 from baselinekit.replay.settings import Clients
 from baselinekit.workflow.context import Clock, RunContext

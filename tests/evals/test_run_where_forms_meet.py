@@ -16,9 +16,8 @@ from baselinekit.grade.by_model import ModelJudge, Scoring
 from baselinekit.grade.by_schema import JsonSchema
 from baselinekit.grade.graders import combined
 from baselinekit.model.evals import Case, Expected, Gate
-from baselinekit.model.graders import Evaluators, FunctionOutput, Grader, HumanRating
-from baselinekit.model.grades import Grade
-from baselinekit.model.questions import Answer, Ask
+from baselinekit.model.grades import Evaluators, FunctionOutput, Grade, Grader, HumanRating
+from baselinekit.model.recipes import Answer, Ask
 from baselinekit.model.results import Metric, SuiteFacts
 from baselinekit.suites.loading import load_cases, load_evals
 

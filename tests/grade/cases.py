@@ -9,11 +9,8 @@ from baselinekit.grade.judging import nonce_of
 from baselinekit.grade.task import GradeClients
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case, Expected
-from baselinekit.model.graders import Grader, Method
-from baselinekit.model.grades import Grade
-from baselinekit.model.observation import Observation
-from baselinekit.model.questions import Answer, Ask, Usage
-from baselinekit.model.recipes import Recipe
+from baselinekit.model.grades import Grade, Grader, Method
+from baselinekit.model.recipes import Answer, Ask, Observation, Recipe, Usage
 
 RECIPE = Recipe(PromptInput(text="Reverse: hello"), PromptExecution("prompt"))
 

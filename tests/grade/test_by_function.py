@@ -9,8 +9,8 @@ from cases import case, graded
 from baselinekit.grade.by_function import COMPARATORS
 from baselinekit.grade.graders import problems_of
 from baselinekit.grade.task import GradeClients
-from baselinekit.model.graders import Call, FunctionOutput, Grader
-from baselinekit.model.observation import Ran, Returned
+from baselinekit.model.grades import Call, FunctionOutput, Grader
+from baselinekit.model.recipes import Ran, Returned
 from baselinekit.placeholders.pattern import RegexBudget
 
 CODE = "def f(*given): ..."

@@ -11,9 +11,16 @@ from baselinekit.grade.by_human import briefing, filled_rubric, human_grade, ite
 from baselinekit.grade.graders import problems_of
 from baselinekit.grade.scales import checked, value_of, words_for
 from baselinekit.model.evals import Case, Expected
-from baselinekit.model.graders import Evaluators, Grader, HumanRating, Option, RatingScale
-from baselinekit.model.grades import Grade
-from baselinekit.model.ratings import Rating, RatingItem
+from baselinekit.model.grades import (
+    Evaluators,
+    Grade,
+    Grader,
+    HumanRating,
+    Option,
+    Rating,
+    RatingItem,
+    RatingScale,
+)
 
 LABELS = {1: "Poor", 2: "Below Average", 3: "Average", 4: "Good", 5: "Excellent"}
 LIKERT = RatingScale(labels=LABELS)

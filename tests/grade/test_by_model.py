@@ -10,8 +10,8 @@ from hypothesis import given, settings, strategies as st
 from baselinekit.grade.by_model import ModelJudge, Sample, Scoring, judge_question
 from baselinekit.grade.criteria import Criterion
 from baselinekit.grade.graders import problems_of
-from baselinekit.model.graders import Grader
-from baselinekit.model.questions import Ask
+from baselinekit.model.grades import Grader
+from baselinekit.model.recipes import Ask
 
 CODE = """\
 Evaluate the generated code on these criteria (1-5 scale):

@@ -9,7 +9,7 @@ from baselinekit.grade.by_schema import JsonSchema
 from baselinekit.grade.by_text import Contains, ExactMatch, MustInclude, RegexMatch
 from baselinekit.grade.graders import problems_of
 from baselinekit.grade.task import GradeClients
-from baselinekit.model.graders import Grader
+from baselinekit.model.grades import Grader
 from baselinekit.placeholders.pattern import RegexBudget
 
 PATIENT = GradeClients(regex_budget=RegexBudget)

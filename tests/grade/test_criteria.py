@@ -12,7 +12,7 @@ from baselinekit.errors import Problem
 from baselinekit.grade.by_model import ModelJudge, Scoring, describe_criteria
 from baselinekit.grade.criteria import Criterion
 from baselinekit.grade.graders import problems_of
-from baselinekit.model.graders import Grader
+from baselinekit.model.grades import Grader
 
 
 def problems(how: ModelJudge) -> list[Problem]:

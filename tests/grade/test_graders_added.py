@@ -12,10 +12,8 @@ from baselinekit.grade.graders import GRADERS, asks, by_config, files_of, grade,
 from baselinekit.grade.task import GradeClients, GraderType, Task, text_of
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.evals import Case, Expected
-from baselinekit.model.graders import Grader
-from baselinekit.model.grades import Grade
-from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import HttpRequest, Recipe
+from baselinekit.model.grades import Grade, Grader
+from baselinekit.model.recipes import HttpRequest, Observation, Recipe
 from baselinekit.suites.dialects.expecting import Given
 from baselinekit.suites.dialects.graders import read
 from baselinekit.suites.schema import schema_with

@@ -14,7 +14,7 @@ from baselinekit.grade.by_schema import JsonSchema
 from baselinekit.grade.by_text import Contains, MustInclude, RegexMatch, matches_everything
 from baselinekit.grade.criteria import Criterion
 from baselinekit.grade.graders import problems_of
-from baselinekit.model.graders import Call, FunctionOutput, Grader, HumanRating, Method, RatingScale
+from baselinekit.model.grades import Call, FunctionOutput, Grader, HumanRating, Method, RatingScale
 
 EMPTY = MustInclude(("",))
 ANY = exactly("<<any>>")

@@ -15,8 +15,7 @@ from baselinekit.grade.judging import (
     read_similarity,
     rubric_question,
 )
-from baselinekit.model.questions import Ask
-from baselinekit.model.recipes import Scores
+from baselinekit.model.recipes import Ask, Scores
 
 TEXT = "A fine day."
 RUBRIC = {"clarity": "is it clear?", "brevity": "is it short?"}

@@ -12,9 +12,8 @@ from baselinekit.errors import CannotReplay
 from baselinekit.grade.by_model import ModelJudge, judge_question
 from baselinekit.grade.criteria import Criterion
 from baselinekit.grade.judging import meaning_question, read_scores, read_similarity, rubric_question
-from baselinekit.model.graders import Grader
-from baselinekit.model.questions import Ask
-from baselinekit.model.recipes import Scores
+from baselinekit.model.grades import Grader
+from baselinekit.model.recipes import Ask, Scores
 
 NUMERIC = ModelJudge([Criterion("right", weight=3), Criterion("kind", weight=1)])
 

@@ -14,8 +14,8 @@ from replies import BAD, KNOWN_WRONG, NOTHING, OLD, REPLIES, F, block
 
 from baselinekit.grade.reply_code import code_in
 from baselinekit.grade.task import GradeClients
-from baselinekit.model.graders import Call, FunctionOutput
-from baselinekit.model.observation import Ran, Returned
+from baselinekit.model.grades import Call, FunctionOutput
+from baselinekit.model.recipes import Ran, Returned
 
 
 def value_of(reply: str) -> object:

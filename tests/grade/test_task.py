@@ -12,9 +12,8 @@ from baselinekit.kinds.command import CommandExecution, CommandInput
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.evals import Case, Expected
-from baselinekit.model.graders import Call, FunctionOutput, Grader, Method
-from baselinekit.model.observation import Observation, Ran, Returned
-from baselinekit.model.recipes import HttpRequest, Recipe
+from baselinekit.model.grades import Call, FunctionOutput, Grader, Method
+from baselinekit.model.recipes import HttpRequest, Observation, Ran, Recipe, Returned
 
 COMMAND = Recipe(CommandInput(["x"]), CommandExecution("command"))
 REQUEST = Recipe(HttpRequest(), HttpExecution("http"))

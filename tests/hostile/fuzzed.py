@@ -24,8 +24,7 @@ from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import BaselinekitError
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.baselines import Baseline, Known, Rules
-from baselinekit.model.config import HttpDefaults
-from baselinekit.model.recipes import HttpRequest, Recipe, Surroundings
+from baselinekit.model.recipes import HttpDefaults, HttpRequest, Recipe, Surroundings
 from baselinekit.placeholders.table import Words
 from baselinekit.replay.client import Client
 from baselinekit.replay.dispatch import replay

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from baselinekit.errors import CannotReplay
-from baselinekit.model.observation import ProcessSpec
+from baselinekit.model.recipes import ProcessSpec
 from baselinekit.programs.process import Processes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")

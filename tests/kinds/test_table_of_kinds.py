@@ -9,9 +9,7 @@ from baselinekit.kinds.http import FlowCurrent, HttpCurrent, HttpExecution, Http
 from baselinekit.kinds.prompt import PromptCurrent, PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillCurrent, SkillExecution
 from baselinekit.kinds.table import KINDS, kind_of
-from baselinekit.model.observation import Observation
-from baselinekit.model.questions import Message, Usage
-from baselinekit.model.recipes import HttpRequest, Recipe, Skill
+from baselinekit.model.recipes import HttpRequest, Message, Observation, Recipe, Skill, Usage
 from baselinekit.model.values import Json, Path
 from baselinekit.replay import dispatch
 from baselinekit.texts import already_masked
@@ -133,7 +131,7 @@ def test_what_says_that_it_went_wrong(
 
 
 def test_an_answer_that_calls_a_tool_is_not_empty() -> None:
-    from baselinekit.model.questions import ToolCall
+    from baselinekit.model.recipes import ToolCall
 
     called = Observation("", 0.1, tool_calls=(ToolCall("search", {}),), environment={"model": "m"})
     assert not [*kind_of(ASK).troubles(ASK, called)]

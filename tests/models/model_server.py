@@ -12,8 +12,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
-from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
-from baselinekit.model.questions import Answer, Ask, Limits, Message, Model
+from baselinekit.model.recipes import (
+    Answer,
+    Ask,
+    Limits,
+    Message,
+    Model,
+    ProcessResult,
+    ProcessSpec,
+    Request,
+    Response,
+)
 from baselinekit.models.dispatch import Models, World
 from baselinekit.variables import Redactor, Scope, Secret
 

@@ -9,8 +9,16 @@ from hypothesis import given, settings, strategies as st
 from model_server import ModelServer, Said, chat, failure, models, question, world
 
 from baselinekit.errors import CannotReplay, InvalidInput, OutOfBudget
-from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
-from baselinekit.model.questions import Limits, Model, Prices, Spent
+from baselinekit.model.recipes import (
+    Limits,
+    Model,
+    Prices,
+    ProcessResult,
+    ProcessSpec,
+    Request,
+    Response,
+    Spent,
+)
 from baselinekit.models.budget import Budget, estimate
 from baselinekit.replay.client import Client
 

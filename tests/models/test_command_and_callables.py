@@ -16,7 +16,7 @@ import pytest
 from model_server import failure, models, question, world
 
 from baselinekit.errors import InvalidInput
-from baselinekit.model.questions import Ask, Message, Model, Prices, Tool, ToolCall
+from baselinekit.model.recipes import Ask, Message, Model, Prices, Tool, ToolCall
 from baselinekit.models.dispatch import Models
 from baselinekit.programs.process import Processes
 
@@ -272,7 +272,7 @@ def test_the_llm_package_is_asked_through_its_command_line(project: Path) -> Non
         import sys
         sys.path[:0] = [{str(project)!r}, {str(ROOT)!r}, {str(Path(__file__).parent)!r}]
         from model_server import failure, models, question, world
-        from baselinekit.model.questions import Ask, Message, Model
+        from baselinekit.model.recipes import Ask, Message, Model
         from baselinekit.programs.process import Processes
         entry = Model(llm="mini", system="-s", settings={{"top_p": 0.5}}, temperature=0, env=["PYTHONPATH"])
         asked = models(entry, world(execute=Processes().execute, root="/"))
@@ -305,7 +305,7 @@ def test_a_package_that_is_not_there_can_be_installed() -> None:
         import sys
         sys.modules["llm"] = None
         from model_server import models, world
-        from baselinekit.model.questions import Model
+        from baselinekit.model.recipes import Model
         models(Model(llm="mini"), world()).check("m")
     """
     ran = subprocess.run(
@@ -328,7 +328,7 @@ def test_another_package_can_bring_a_form_along(tmp_path: Path) -> None:
     )
     (tmp_path / "plugin.py").write_text(
         textwrap.dedent("""
-        from baselinekit.model.questions import Answer
+        from baselinekit.model.recipes import Answer
         from baselinekit.models.dispatch import Form, Question, Reply
         def ask(question: Question) -> Reply:
             return Reply(Answer(question.ask.messages[-1].content[::-1]))
@@ -337,7 +337,7 @@ def test_another_package_can_bring_a_form_along(tmp_path: Path) -> None:
     )
     code = """
         from baselinekit.errors import InvalidInput
-        from baselinekit.model.questions import Model
+        from baselinekit.model.recipes import Model
         from model_server import models, question, world
         print(models(Model(form="echo"), world()).ask(question("abc")).text)
         for name in ("ecko", "broken", "other"):

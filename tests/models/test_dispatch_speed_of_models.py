@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from model_server import models, question, world
 
-from baselinekit.model.questions import Limits, Model
+from baselinekit.model.recipes import Limits, Model
 from baselinekit.replay.client import Client
 
 pytestmark = pytest.mark.slow

@@ -6,8 +6,7 @@ import pytest
 from model_server import ASCII_KEY, models, question, world
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Refused
-from baselinekit.model.observation import Request, Response
-from baselinekit.model.questions import Limits, Model, Prices
+from baselinekit.model.recipes import Limits, Model, Prices, Request, Response
 from baselinekit.models.dispatch import Models
 from baselinekit.trust import Trust
 

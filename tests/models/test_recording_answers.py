@@ -16,8 +16,19 @@ from hypothesis import given, settings, strategies as st
 from model_server import ASCII_KEY, ModelServer, Said, chat, failure, models, question, world
 
 from baselinekit.errors import CannotReplay, NotRecorded
-from baselinekit.model.observation import Request, Response
-from baselinekit.model.questions import Answer, Ask, Limits, Message, Model, Prices, Tool, ToolCall, Usage
+from baselinekit.model.recipes import (
+    Answer,
+    Ask,
+    Limits,
+    Message,
+    Model,
+    Prices,
+    Request,
+    Response,
+    Tool,
+    ToolCall,
+    Usage,
+)
 from baselinekit.model.values import Json
 from baselinekit.models.dispatch import Mode, Models, Recording
 from baselinekit.models.recording import answer_in, key_of, parts_of
@@ -428,7 +439,7 @@ def test_a_run_that_was_stopped_makes_no_finished_call_twice(tmp_path: Path) -> 
             import sys
             from concurrent.futures import ThreadPoolExecutor
             from model_server import models, question, world
-            from baselinekit.model.questions import Model
+            from baselinekit.model.recipes import Model
             from baselinekit.models.dispatch import Recording
             from baselinekit.replay.client import Client
             from baselinekit.store.cassettes import Cassettes

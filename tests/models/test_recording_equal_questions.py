@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from baselinekit.errors import CannotReplay
-from baselinekit.model.questions import Answer, Ask, Message, Spent
+from baselinekit.model.recipes import Answer, Ask, Message, Spent
 from baselinekit.models.recording import Mode, Parts, Recording
 from baselinekit.store.cassettes import Cassettes
 

@@ -12,8 +12,7 @@ from hypothesis import given, settings, strategies as st
 from model_server import Clock, ModelServer, Said, Seen, chat, failure, message, models, question, world
 
 from baselinekit.errors import cannot
-from baselinekit.model.observation import Request, Response
-from baselinekit.model.questions import Model
+from baselinekit.model.recipes import Model, Request, Response
 from baselinekit.models.retries import Lane, asked_wait
 from baselinekit.replay.client import Client
 

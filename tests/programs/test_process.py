@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from baselinekit.errors import CannotReplay
-from baselinekit.model.observation import ProcessSpec
+from baselinekit.model.recipes import ProcessSpec
 from baselinekit.programs.process import Processes
 from baselinekit.texts import already_masked
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from baselinekit.errors import CannotReplay, Refused
-from baselinekit.model.graders import Call, FunctionOutput
-from baselinekit.model.observation import ProcessResult, ProcessSpec, Ran
+from baselinekit.model.grades import Call, FunctionOutput
+from baselinekit.model.recipes import ProcessResult, ProcessSpec, Ran
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs.process import Processes
 from baselinekit.programs.sandbox import Sandbox, bubblewrap_here, refusing

@@ -17,8 +17,8 @@ from forged import BENT, ENDLESS, RESULTS, VALUES
 from hostile import BEHIND_WALLS, ENVIRONMENT, FILES, MEMORY, NETWORK, OPENING, PARENT, PROCESSES
 
 from baselinekit.grade.by_function import judged
-from baselinekit.model.graders import Call, FunctionOutput
-from baselinekit.model.observation import Ran
+from baselinekit.model.grades import Call, FunctionOutput
+from baselinekit.model.recipes import Ran
 from baselinekit.placeholders.pattern import RegexBudget
 from baselinekit.programs.process import Processes
 from baselinekit.programs.sandbox import Sandbox, bubblewrap_here, refusing

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from baselinekit.grade.by_function import judged
-from baselinekit.model.graders import Call, FunctionOutput
-from baselinekit.model.observation import ProcessResult, ProcessSpec
+from baselinekit.model.grades import Call, FunctionOutput
+from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.placeholders.pattern import RegexBudget
 from baselinekit.programs.process import Processes
 from baselinekit.programs.sandbox import Sandbox, bubblewrap_here

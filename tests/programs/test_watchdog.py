@@ -43,7 +43,7 @@ MEMBERS = 5
 Start = Callable[..., "subprocess.Popen[bytes]"]
 DRIVER = """\
 import sys, threading, time
-from baselinekit.model.observation import ProcessSpec
+from baselinekit.model.recipes import ProcessSpec
 from baselinekit.programs.process import Processes
 
 processes = Processes()

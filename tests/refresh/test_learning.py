@@ -10,8 +10,7 @@ from hypothesis import example, given, settings, strategies as st
 from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Baseline, Known, Rules
-from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import Recipe
+from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.learning import LearntPlaces, ReplayView, learnt

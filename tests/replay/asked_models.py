@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from baselinekit.errors import InvalidInput, Problem
-from baselinekit.model.questions import Answer, Ask
+from baselinekit.model.recipes import Answer, Ask
 from baselinekit.replay.settings import Setting
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from replay_world import FakeDoors, RawServer
 
-from baselinekit.model.config import HttpDefaults
-from baselinekit.model.recipes import Surroundings
+from baselinekit.model.recipes import HttpDefaults, Surroundings
 from baselinekit.programs.process import Processes
 from baselinekit.replay.client import Client
 from baselinekit.replay.settings import Clients, Setting

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from baselinekit.errors import CannotReplay, Problem
-from baselinekit.model.observation import ProcessResult, ProcessSpec, Request, Response
+from baselinekit.model.recipes import ProcessResult, ProcessSpec, Request, Response
 from baselinekit.replay.settings import Clients
 
 

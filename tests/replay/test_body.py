@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from baselinekit.errors import CannotReplay
-from baselinekit.model.observation import Response
+from baselinekit.model.recipes import Response
 from baselinekit.replay.body import http_output
 
 

@@ -20,8 +20,7 @@ import pytest
 from replay_world import RawServer, Seen, http
 
 from baselinekit.errors import CannotReplay, NeverSent
-from baselinekit.model.observation import Request
-from baselinekit.model.recipes import Auth
+from baselinekit.model.recipes import Auth, Request
 from baselinekit.replay.body import http_output
 from baselinekit.replay.client import Client
 

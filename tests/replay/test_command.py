@@ -12,8 +12,7 @@ from replay_world import FakeDoors
 
 from baselinekit.errors import CannotReplay, InvalidInput, Refused
 from baselinekit.kinds.command import CommandExecution, CommandInput
-from baselinekit.model.observation import ProcessResult, ProcessSpec
-from baselinekit.model.recipes import Command, Recipe
+from baselinekit.model.recipes import Command, ProcessResult, ProcessSpec, Recipe
 from baselinekit.replay.dispatch import check, replay
 from baselinekit.replay.settings import Setting
 from baselinekit.trust import Trust

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from baselinekit.model.observation import Request, Response
+from baselinekit.model.recipes import Request, Response
 from baselinekit.replay.cookies import Cookies
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()

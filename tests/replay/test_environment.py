@@ -13,8 +13,7 @@ from baselinekit import __version__
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.skill import SkillExecution
-from baselinekit.model.observation import ProcessResult, ProcessSpec
-from baselinekit.model.recipes import HttpRequest, Recipe
+from baselinekit.model.recipes import HttpRequest, ProcessResult, ProcessSpec, Recipe
 from baselinekit.programs.process import Processes
 from baselinekit.replay.environment import capture_environment, recipe_hash
 

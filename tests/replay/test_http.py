@@ -9,8 +9,7 @@ from replay_world import NO_CONNECTION, FakeDoors, RawServer, Seen, answer, http
 
 from baselinekit.errors import CannotReplay, InvalidInput, Refused
 from baselinekit.kinds.http import HttpExecution, HttpFlow
-from baselinekit.model.observation import Response
-from baselinekit.model.recipes import Auth, HttpRequest, Recipe
+from baselinekit.model.recipes import Auth, HttpRequest, Recipe, Response
 from baselinekit.replay.dispatch import check, replay
 from baselinekit.replay.settings import Setting
 from baselinekit.trust import Trust, origin

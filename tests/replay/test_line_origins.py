@@ -10,8 +10,7 @@ from replay_world import RawServer, http
 
 from baselinekit.errors import CannotReplay, Problem, Refused
 from baselinekit.kinds.http import HttpExecution
-from baselinekit.model.observation import Request
-from baselinekit.model.recipes import HttpRequest, Recipe
+from baselinekit.model.recipes import HttpRequest, Recipe, Request
 from baselinekit.replay.client import Client
 from baselinekit.replay.dispatch import check, replay
 from baselinekit.replay.settings import Clients, Setting

@@ -10,8 +10,7 @@ from asked_models import answering
 
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
-from baselinekit.model.questions import Answer, Ask, Message, Tool, ToolCall, Usage
-from baselinekit.model.recipes import Recipe, Scores
+from baselinekit.model.recipes import Answer, Ask, Message, Recipe, Scores, Tool, ToolCall, Usage
 from baselinekit.replay.dispatch import check, replay
 from baselinekit.replay.settings import Setting
 from baselinekit.variables import Scope, Secret

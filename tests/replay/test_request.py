@@ -8,9 +8,7 @@ import pytest
 
 from baselinekit.errors import BaselinekitError, InvalidInput, Refused
 from baselinekit.kinds.http import HttpExecution
-from baselinekit.model.config import HttpDefaults
-from baselinekit.model.observation import Request
-from baselinekit.model.recipes import Auth, HttpRequest, Surroundings
+from baselinekit.model.recipes import Auth, HttpDefaults, HttpRequest, Request, Surroundings
 from baselinekit.replay.request import compose, redirects_of, retries_of
 from baselinekit.replay.settings import Setting
 from baselinekit.variables import Scope

@@ -13,10 +13,16 @@ from baselinekit.kinds.command import CommandExecution, CommandInput
 from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillExecution
-from baselinekit.model.config import Config, HttpDefaults
-from baselinekit.model.observation import Response
-from baselinekit.model.questions import Limits, Model
-from baselinekit.model.recipes import HttpRequest, Recipe, Skill
+from baselinekit.model.recipes import (
+    Config,
+    HttpDefaults,
+    HttpRequest,
+    Limits,
+    Model,
+    Recipe,
+    Response,
+    Skill,
+)
 from baselinekit.replay.dispatch import check, replay
 from baselinekit.replay.settings import Ceilings, Setting, ceilings_of, refuse_above
 from baselinekit.trust import Trust, origins_in

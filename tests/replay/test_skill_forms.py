@@ -11,8 +11,7 @@ from replay_world import RawServer, http
 
 from baselinekit.errors import CannotReplay, InvalidInput, Refused
 from baselinekit.kinds.skill import SkillExecution
-from baselinekit.model.questions import Answer, ToolCall, Usage
-from baselinekit.model.recipes import HttpRequest, Recipe, Scores, Skill
+from baselinekit.model.recipes import Answer, HttpRequest, Recipe, Scores, Skill, ToolCall, Usage
 from baselinekit.replay.dispatch import check, replay
 from baselinekit.replay.settings import Setting
 from baselinekit.variables import Scope, Secret

@@ -9,7 +9,7 @@ import pytest
 from replay_world import RawServer, Seen, http
 
 from baselinekit.errors import CannotReplay
-from baselinekit.model.observation import Request
+from baselinekit.model.recipes import Request
 from baselinekit.replay.client import Client
 
 FORGED = http(200, b"forged")

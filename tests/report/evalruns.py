@@ -4,8 +4,7 @@ from typing import Any
 
 from report.reports import FILE, report, spot
 
-from baselinekit.model.grades import Attempt, Grade
-from baselinekit.model.ratings import Agreement, JudgeFacts
+from baselinekit.model.grades import Agreement, Attempt, Grade, JudgeFacts
 from baselinekit.model.results import (
     CaseChange,
     CaseFacts,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.model.results import Outcome
+from baselinekit.model.grades import Outcome
 from baselinekit.report.progressbar import frame
 from baselinekit.report.style import Style
 

@@ -10,19 +10,9 @@ from hypothesis import given, strategies as st
 from report.reports import report, result, spot
 
 from baselinekit.errors import InvalidInput
-from baselinekit.model.grades import Attempt, Grade
-from baselinekit.model.questions import Spent, Usage
-from baselinekit.model.results import (
-    OUTCOMES,
-    CaseFacts,
-    Coverage,
-    Metric,
-    Report,
-    Result,
-    Shard,
-    Spot,
-    SuiteFacts,
-)
+from baselinekit.model.grades import OUTCOMES, Attempt, Grade
+from baselinekit.model.recipes import Spent, Usage
+from baselinekit.model.results import CaseFacts, Coverage, Metric, Report, Result, Shard, Spot, SuiteFacts
 from baselinekit.model.values import ABSENT
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.resultfile import compact, path_of, read

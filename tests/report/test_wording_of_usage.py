@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from report.reports import report, result
 
-from baselinekit.model.questions import Spent, Usage
+from baselinekit.model.recipes import Spent, Usage
 from baselinekit.model.results import Report
 from baselinekit.report import terminal, wording
 from baselinekit.report.forms.table import render_report

@@ -13,9 +13,9 @@ import pytest
 from storehelp import EXAMPLES, same
 
 from baselinekit.documents.languages import language
-from baselinekit.model.config import Config
-from baselinekit.schema.plain import NotPlain, reader
-from baselinekit.schema.validate import _validated
+from baselinekit.model.recipes import Config
+from baselinekit.schema.complaints import validated
+from baselinekit.schema.validate import NotPlain, reader
 from baselinekit.store.dialects.harness import RegressionFile
 from baselinekit.store.dialects.native import BaselineRecord
 
@@ -80,7 +80,7 @@ OTHERS: list[Any] = [
 
 @pytest.mark.parametrize(("kind", "raw"), STATED)
 def test_what_is_right_is_plain(kind: Any, raw: dict[str, Any]) -> None:
-    assert same_instance(reader(kind)(raw), _validated(kind, raw)[0])
+    assert same_instance(reader(kind)(raw), validated(kind, raw)[0])
 
 
 def test_whatever_is_plain_is_right() -> None:
@@ -96,7 +96,7 @@ def test_whatever_is_plain_is_right() -> None:
         except NotPlain:
             continue
         plain += 1
-        right, problems = _validated(kind, raw)
+        right, problems = validated(kind, raw)
         assert not problems, (raw, problems)
         assert same_instance(found, right), raw
     assert plain > 500

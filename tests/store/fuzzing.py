@@ -22,7 +22,7 @@ from typing import Any
 from baselinekit.documents import jsonfile, yamlwrite
 from baselinekit.documents.languages import language
 from baselinekit.errors import BaselinekitError, NothingSelected, Problem
-from baselinekit.model.observation import ProcessResult, ProcessSpec
+from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.replay.settings import Clients
 from baselinekit.workflow.doctor import examine
 from baselinekit.workflow.project import Operator, Project, open_project

@@ -7,7 +7,7 @@ import pytest
 from storehelp import write
 
 from baselinekit.errors import InvalidInput
-from baselinekit.model.config import Config, Variable
+from baselinekit.model.recipes import Config, Variable
 from baselinekit.store.config import find, load_config, project_root
 
 

@@ -11,12 +11,11 @@ from baselinekit.grade.by_text import ExactMatch
 from baselinekit.grade.graders import GRADERS
 from baselinekit.kinds.prompt import PromptInput
 from baselinekit.model.evals import Case
-from baselinekit.model.graders import Grader
+from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
-from baselinekit.schema.jsonschema import Parts, Schema, add_part, ref
-from baselinekit.schema.places import below
-from baselinekit.schema.validate import check
+from baselinekit.schema.complaints import Parts, Schema, add_part, ref
+from baselinekit.schema.validate import below, check
 from baselinekit.suites.dialects import capability
 from baselinekit.suites.dialects.dialect import Defaults, Dialect, EvalDocument, EvalItem
 from baselinekit.suites.dialects.table import DIALECTS

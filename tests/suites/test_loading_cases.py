@@ -16,7 +16,7 @@ from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.evals import Case
-from baselinekit.model.graders import Call, FunctionOutput, Grader, HumanRating
+from baselinekit.model.grades import Call, FunctionOutput, Grader, HumanRating
 from baselinekit.model.recipes import HttpRequest
 from baselinekit.store.locating import locate
 from baselinekit.suites.loading import load_cases

@@ -12,7 +12,7 @@ from baselinekit.grade.by_model import ModelJudge
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.evals import Reporting, Suite, SuiteConfig
-from baselinekit.model.graders import Call, FunctionOutput
+from baselinekit.model.grades import Call, FunctionOutput
 from baselinekit.suites.loading import load_cases, load_evals, load_suite
 
 CASE = "id: {id}\ninput: {{type: prompt, content: x}}\nexpected: {{value: y}}\n"

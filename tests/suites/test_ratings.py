@@ -11,8 +11,16 @@ from pathlib import Path
 import pytest
 
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded
-from baselinekit.model.graders import Evaluators, HumanRating, Option, RatingScale
-from baselinekit.model.ratings import Queued, Rating, RatingItem, Shown
+from baselinekit.model.grades import (
+    Evaluators,
+    HumanRating,
+    Option,
+    Queued,
+    Rating,
+    RatingItem,
+    RatingScale,
+    Shown,
+)
 from baselinekit.suites.ratings import FILE, Ratings, same_person
 
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
@@ -135,7 +143,7 @@ def _sql(file: Path, statement: str) -> None:
 ENTERS = """\
 import sys
 from baselinekit.errors import InvalidInput
-from baselinekit.model.ratings import Rating
+from baselinekit.model.grades import Rating
 from baselinekit.suites.ratings import Ratings
 ratings, name, count = Ratings(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 entered = 0

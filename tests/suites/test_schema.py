@@ -16,7 +16,7 @@ from baselinekit.errors import BaselinekitError
 from baselinekit.grade.by_model import ModelJudge
 from baselinekit.grade.by_text import ExactMatch
 from baselinekit.model.evals import Expected, Reporting
-from baselinekit.model.graders import FunctionOutput, HumanRating
+from baselinekit.model.grades import FunctionOutput, HumanRating
 from baselinekit.suites.dialects import capability, suite, testcases
 from baselinekit.suites.scaffold import example_files
 from baselinekit.suites.schema import json_schema

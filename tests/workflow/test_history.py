@@ -11,8 +11,8 @@ from hypothesis import given, strategies as st
 from report.reports import report, result, spot
 
 from baselinekit.errors import NothingSelected
-from baselinekit.model.history import Appearance, KeptRun, Trend
-from baselinekit.model.results import OUTCOMES, Summary
+from baselinekit.model.grades import OUTCOMES
+from baselinekit.model.results import Appearance, KeptRun, Summary, Trend
 from baselinekit.report.history import (
     format_history as history_lines,
     format_history_json as history_json,

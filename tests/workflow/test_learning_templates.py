@@ -6,8 +6,7 @@ from hypothesis import given, settings, strategies as st
 from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Baseline, Known
-from baselinekit.model.observation import Observation
-from baselinekit.model.recipes import Recipe
+from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.placeholders.table import Words
 from baselinekit.variables import Redactor, Scope, Secret
 from baselinekit.workflow.learning import Templating, secrets_in, with_names

@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[2]
 WITHOUT_THREADS = """\
 import contextlib, io, os, resource, sys, threading
 from dataclasses import dataclass
-from baselinekit.model.questions import Answer
-from baselinekit.model.observation import Request
+from baselinekit.model.recipes import Answer
+from baselinekit.model.recipes import Request
 from baselinekit.replay.client import Client
 from baselinekit.store.reading import load
 from baselinekit.workflow.pool import AtOnce

@@ -10,8 +10,9 @@ from hypothesis import given, strategies as st
 from report.reports import report, result, spot
 
 from baselinekit.errors import InvalidInput
-from baselinekit.model.questions import Spent
-from baselinekit.model.results import OUTCOMES, Coverage, Report, Result, Shard
+from baselinekit.model.grades import OUTCOMES
+from baselinekit.model.recipes import Spent
+from baselinekit.model.results import Coverage, Report, Result, Shard
 from baselinekit.report.forms.table import render_report
 from baselinekit.workflow.resultfiles import load, merge
 from baselinekit.workflow.selection import home, parse

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from baselinekit.model.questions import Usage
-from baselinekit.model.results import Outcome, Repeats, Result, Spot
+from baselinekit.model.grades import Outcome
+from baselinekit.model.recipes import Usage
+from baselinekit.model.results import Repeats, Result, Spot
 from baselinekit.model.values import ABSENT
 from baselinekit.report.wording import describe_reason
 from baselinekit.workflow.judging import Repeating, Tried

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from baselinekit.documents import yamlwrite
 from baselinekit.escape import log, one_line, visible
-from baselinekit.model.ratings import Sheet, Standing
+from baselinekit.model.grades import Sheet, Standing
 from baselinekit.model.values import Json
 from baselinekit.report.style import Style, fitted, wrapped
 from baselinekit.report.values import cut_line, page, short

@@ -7,7 +7,8 @@ it is a test as well: a page of tests that are all green would not be true."""
 from datetime import UTC, datetime
 
 from baselinekit.escape import visible
-from baselinekit.model.results import OUTCOMES, Report, Result, Revised
+from baselinekit.model.grades import OUTCOMES
+from baselinekit.model.results import Report, Result, Revised
 from baselinekit.model.values import Json
 from baselinekit.report import differences
 from baselinekit.report.differences import count

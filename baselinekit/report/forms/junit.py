@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from baselinekit.escape import log, one_line, visible, xml
-from baselinekit.model.results import OUTCOMES, Report, Result, Revised
+from baselinekit.model.grades import OUTCOMES
+from baselinekit.model.results import Report, Result, Revised
 from baselinekit.report import differences
 from baselinekit.report.differences import blocks, count
 from baselinekit.report.forms import beside

@@ -6,7 +6,8 @@ summary of a step is the same page with another limit, counted in bytes."""
 from collections.abc import Callable, Iterator
 
 from baselinekit.escape import markdown_block, markdown_code, markdown_html, markdown_text
-from baselinekit.model.results import OUTCOMES, Report, Result
+from baselinekit.model.grades import OUTCOMES
+from baselinekit.model.results import Report, Result
 from baselinekit.report import weakened
 from baselinekit.report.differences import Block, blocks, count
 from baselinekit.report.evals import markdown as evalmarkdown

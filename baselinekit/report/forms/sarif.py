@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from baselinekit.codes import explain
 from baselinekit.escape import visible
-from baselinekit.model.comparison import Kind
+from baselinekit.model.baselines import Kind
 from baselinekit.model.results import Report, Result, Spot
 from baselinekit.model.values import Json
 from baselinekit.report.differences import count

@@ -1,7 +1,6 @@
 """The same as one self-contained page."""
 
-from baselinekit.model.history import History, Trend
-from baselinekit.model.results import Moment
+from baselinekit.model.results import History, Moment, Trend
 from baselinekit.report.history import worst_first
 from baselinekit.report.html import svg
 from baselinekit.report.html.markup import Markup, element, joined, page, read_asset

@@ -3,7 +3,8 @@ script, and stays of a size that a browser opens: what is cut is said."""
 
 from collections.abc import Iterator
 
-from baselinekit.model.results import OUTCOMES, Against, Report
+from baselinekit.model.grades import OUTCOMES
+from baselinekit.model.results import Against, Report
 from baselinekit.report import weakened
 from baselinekit.report.html import evals, results, svg
 from baselinekit.report.html.markup import Markup, element, joined, page, read_asset

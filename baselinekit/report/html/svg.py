@@ -5,7 +5,8 @@ Each has its meaning in words as well, for those who do not see it."""
 from collections.abc import Sequence
 from math import floor, log10
 
-from baselinekit.model.results import OUTCOMES, Moment, Summary
+from baselinekit.model.grades import OUTCOMES
+from baselinekit.model.results import Moment, Summary
 from baselinekit.report.html.markup import Markup, element, joined
 from baselinekit.report.wording import format_brief
 

@@ -9,7 +9,8 @@ from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.baselines import Baseline, Known, Metadata, Rules, Source
 from baselinekit.model.recipes import Execution, Recipe
 from baselinekit.model.values import Json
-from baselinekit.schema.validate import check, schema_of
+from baselinekit.schema.complaints import schema_of
+from baselinekit.schema.validate import check
 from baselinekit.store import checks
 
 

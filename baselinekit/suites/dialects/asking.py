@@ -12,8 +12,7 @@ from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.recipes import Execution, HttpRequest, Recipe
 from baselinekit.model.values import Json
 from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.places import below
-from baselinekit.schema.validate import check
+from baselinekit.schema.validate import below, check
 from baselinekit.store.dialects.native import recipe as native_recipe
 from baselinekit.store.files import MAX_OUTPUT_BYTES, read
 from baselinekit.store.records import beside

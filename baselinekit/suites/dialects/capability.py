@@ -10,9 +10,8 @@ from baselinekit.model.baselines import Number, Source
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.recipes import Seconds
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.schema.jsonschema import Parts, Schema, add_part, or_null, ref
-from baselinekit.schema.places import below
-from baselinekit.schema.validate import check
+from baselinekit.schema.complaints import Parts, Schema, add_part, or_null, ref
+from baselinekit.schema.validate import below, check
 from baselinekit.store import checks
 from baselinekit.suites.dialects import asking, graders
 from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocument, EvalItem

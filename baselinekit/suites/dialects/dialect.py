@@ -11,11 +11,11 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, R
 from baselinekit.kinds.prompt import PromptExecution
 from baselinekit.model.baselines import Source
 from baselinekit.model.evals import Case, Kind, Suite
-from baselinekit.model.graders import Grader
+from baselinekit.model.grades import Grader
 from baselinekit.model.recipes import Execution, Seconds
 from baselinekit.model.values import Json, Path, json_type
-from baselinekit.schema.jsonschema import Parts, Schema
-from baselinekit.schema.places import place_problems
+from baselinekit.schema.complaints import Parts, Schema
+from baselinekit.schema.validate import place_problems
 from baselinekit.store import records
 from baselinekit.store.files import read
 from baselinekit.store.reading import same_ids

@@ -8,10 +8,9 @@ from baselinekit.grade.by_text import MustInclude
 from baselinekit.grade.graders import GRADERS, Graders
 from baselinekit.grade.task import GraderType
 from baselinekit.model.evals import Expected
-from baselinekit.model.graders import Call, FunctionOutput, Grader, Method
+from baselinekit.model.grades import Call, FunctionOutput, Grader, Method
 from baselinekit.model.values import Json, Path
-from baselinekit.schema.places import below
-from baselinekit.schema.validate import check
+from baselinekit.schema.validate import below, check
 
 OF_CALLS = ("test_cases", "function_name")
 TWICE = Problem(

@@ -12,10 +12,8 @@ from baselinekit.metrics import metric_name
 from baselinekit.model.baselines import Number
 from baselinekit.model.evals import Gate
 from baselinekit.model.values import Json
-from baselinekit.schema.complaints import describe_value
-from baselinekit.schema.jsonschema import Parts, Schema, add_part, closed, ref
-from baselinekit.schema.places import below, place_problems
-from baselinekit.schema.validate import check
+from baselinekit.schema.complaints import Parts, Schema, add_part, closed, describe_value, ref
+from baselinekit.schema.validate import below, check, place_problems
 from baselinekit.store.files import MAX_BYTES, read
 from baselinekit.suites.dialects.dialect import Defaults, EvalDocument, EvalItem
 from baselinekit.suites.dialects.suite import WRAPPER

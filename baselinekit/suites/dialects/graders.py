@@ -7,10 +7,9 @@ from typing import Literal
 
 from baselinekit.errors import Problem, nearest
 from baselinekit.model.baselines import Number
-from baselinekit.model.graders import FunctionOutput, Grader, HumanRating, Method
+from baselinekit.model.grades import FunctionOutput, Grader, HumanRating, Method
 from baselinekit.model.values import Json, Path
-from baselinekit.schema.places import below
-from baselinekit.schema.validate import check
+from baselinekit.schema.validate import below, check
 from baselinekit.suites.dialects.expecting import (
     OF_CALLS,
     TWICE,

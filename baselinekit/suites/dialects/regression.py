@@ -6,10 +6,10 @@ from baselinekit.errors import Problem
 from baselinekit.grade.by_matcher import BaselineMatch
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.evals import Case
-from baselinekit.model.graders import Grader
+from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json
-from baselinekit.schema.jsonschema import Parts, Schema, add_part, ref
-from baselinekit.schema.places import below, named_at
+from baselinekit.schema.complaints import Parts, Schema, add_part, ref
+from baselinekit.schema.validate import below, named_at
 from baselinekit.store import records
 from baselinekit.store.dialects import harness
 from baselinekit.suites.dialects import capability

@@ -11,9 +11,8 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, n
 from baselinekit.model.evals import Reporting, Suite, SuiteConfig
 from baselinekit.model.recipes import Seconds
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.schema.jsonschema import Parts, Schema, add_part, closed, or_null, ref
-from baselinekit.schema.places import below, named_at, place_problems
-from baselinekit.schema.validate import check
+from baselinekit.schema.complaints import Parts, Schema, add_part, closed, or_null, ref
+from baselinekit.schema.validate import below, check, named_at, place_problems
 from baselinekit.store import records
 from baselinekit.store.files import read as read_bytes, resolve, shown
 from baselinekit.store.reading import discover

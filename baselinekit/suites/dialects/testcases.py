@@ -6,9 +6,8 @@ from typing import Literal
 from baselinekit.errors import Problem
 from baselinekit.model.recipes import Seconds
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.schema.jsonschema import Parts, Schema, add_part, or_null, ref
-from baselinekit.schema.places import below
-from baselinekit.schema.validate import check
+from baselinekit.schema.complaints import Parts, Schema, add_part, or_null, ref
+from baselinekit.schema.validate import below, check
 from baselinekit.store import checks
 from baselinekit.suites.dialects import asking, capability
 from baselinekit.suites.dialects.capability import limits

@@ -3,8 +3,7 @@
 from baselinekit.documents.jsontext import decode, to_bytes
 from baselinekit.errors import InvalidInput
 from baselinekit.kinds.kind import INPUT
-from baselinekit.model.observation import Observation, Request
-from baselinekit.model.recipes import Recipe
+from baselinekit.model.recipes import Observation, Recipe, Request
 from baselinekit.replay.settings import Setting, undefined_in
 
 

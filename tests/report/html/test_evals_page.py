@@ -10,8 +10,7 @@ from report.evalruns import EARLIER, a_run, case, grade
 from report.pages import BREAKING, Page
 from report.reports import FILE, NASTY, report
 
-from baselinekit.model.grades import Attempt, Grade
-from baselinekit.model.ratings import Agreement, JudgeFacts
+from baselinekit.model.grades import Agreement, Attempt, Grade, JudgeFacts
 from baselinekit.model.results import CaseChange, Earlier, Metric, MetricChange, Report, Result, SuiteFacts
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.html import svg
