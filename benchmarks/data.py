@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from baselinekit.documents import yamlwrite
+from baselinekit.documents.languages import dump_yaml
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.recipes import Recipe
@@ -230,4 +230,4 @@ def baseline(number: int, *, loose: bool) -> Record:
 
 
 def baseline_text(number: int, *, loose: bool) -> str:
-    return yamlwrite.dump(baseline(number, loose=loose))
+    return dump_yaml(baseline(number, loose=loose))

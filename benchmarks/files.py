@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from baselinekit.documents import yamlwrite
+from baselinekit.documents.languages import dump_yaml
 from baselinekit.model.baselines import Baseline
 from baselinekit.store.reading import discover, load
 from baselinekit.workflow.recording import Recorder
@@ -96,7 +96,7 @@ def _one_file(folder: Path, count: int, scale: Scale, say: Say) -> Iterator[Row]
     records = [data.baseline(number, loose=True) for number in range(count)]
     for record in records:
         del record["baseline"]["environment"]
-    text = yamlwrite.dump(records)
+    text = dump_yaml(records)
     (folder / "baselines").mkdir()
     path = folder / ONE_FILE
     path.write_text(text, "utf-8")

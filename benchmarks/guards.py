@@ -18,7 +18,7 @@ from typing import Any
 import h11
 import yaml
 
-from baselinekit.documents import jsontext
+from baselinekit.documents.jsontext import decode
 from baselinekit.documents.languages import YAML
 from baselinekit.model.recipes import Request
 from baselinekit.replay.client import Client, proxies_of_environment
@@ -81,7 +81,7 @@ def _pairs(made: data.Project, url: str) -> Sequence[Engine]:
         _each("plain open", _opened, paths, raw),
         _each("YAML to values", lambda text: YAML.load(text, "x")[0], texts, plain),
         _each("bare events to values", _bare, texts, plain),
-        _each("JSON of the answers", jsontext.decode, answers, values),
+        _each("JSON of the answers", decode, answers, values),
         _each("json.loads", json.loads, answers, values),
         _through_our_door(addresses, bodies),
         _through_a_socket(addresses, bodies),

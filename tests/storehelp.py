@@ -8,8 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from baselinekit.documents import yamlwrite
 from baselinekit.documents.jsontext import fraction, written
+from baselinekit.documents.languages import is_text_block, yaml_block, yaml_flow, yaml_quoted, yaml_scalar
 
 EXAMPLES = Path(__file__).parent / "reference"
 
@@ -183,9 +183,9 @@ class Hand:
                 return self.block(item, column + 2, " ")
             inner = column + (0 if isinstance(item, list) and self.choose([True, False]) else self.step)
             return end + self.block(item, inner)
-        if yamlwrite.is_text_block(item):
+        if is_text_block(item):
             inner = column + (2 if in_list else self.step)
-            return " " + "\n".join(yamlwrite.block(item, inner, inner - column)) + "\n"
+            return " " + "\n".join(yaml_block(item, inner, inner - column)) + "\n"
         return " " + self.flow(item) + end
 
     def flow(self, item: Any) -> str:
@@ -196,11 +196,11 @@ class Hand:
         if isinstance(item, list):
             return "[" + f", {blank}".join(map(self.flow, item)) + "]"
         if isinstance(item, str):
-            return yamlwrite.quoted(item, self.choose(["'", '"']))
-        return yamlwrite.scalar(item)
+            return yaml_quoted(item, self.choose(["'", '"']))
+        return yaml_scalar(item)
 
     def name(self, key: str) -> str:
-        return self.choose([yamlwrite.flow(key), yamlwrite.flow(key), f'"{key}"', f"'{key}'"])
+        return self.choose([yaml_flow(key), yaml_flow(key), f'"{key}"', f"'{key}'"])
 
 
 BASELINE = """\

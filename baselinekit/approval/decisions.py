@@ -8,7 +8,7 @@ from typing import cast
 from baselinekit.approval.approving import Permit, forbidden
 from baselinekit.approval.planning import covers
 from baselinekit.approval.review import Knows
-from baselinekit.documents import jsonfile
+from baselinekit.documents.jsontext import load_json
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.model.changes import VERBS, Change, Decision, Member, RefreshPlan, Verb
 from baselinekit.model.values import Json, Path
@@ -33,7 +33,7 @@ def decisions_in(
     text: str, name: str, plans: Sequence[RefreshPlan], knows: Knows, permit: Permit
 ) -> dict[Member, Decision]:
     """What a text decides of these plans. InvalidInput holds everything that is wrong with it."""
-    document = jsonfile.load(text, name)
+    document = load_json(text, name)
     at: Path = ()
     if isinstance(document, dict) and document.keys() == {"decisions"}:
         document, at = document["decisions"], ("decisions",)

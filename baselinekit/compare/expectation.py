@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from baselinekit.compare.rules import State
 from baselinekit.compare.settings import Form
-from baselinekit.documents.jsonfile import compact
+from baselinekit.documents.jsontext import compact
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.accepts import Extent, of_types

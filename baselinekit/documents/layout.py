@@ -5,10 +5,17 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from baselinekit.documents import jsonfile, yamlwrite
-from baselinekit.documents.languages import Language
-from baselinekit.documents.marks import MAPPING, SCALAR, SEQUENCE, MarkedNode
-from baselinekit.documents.text import line_end, line_start, newline
+from baselinekit.documents.jsontext import compact, pretty, tight_json
+from baselinekit.documents.languages import (
+    STEP,
+    Language,
+    YamlStyle,
+    is_text_block,
+    yaml_block,
+    yaml_quoted,
+    yaml_scalar,
+)
+from baselinekit.documents.text import MAPPING, SCALAR, SEQUENCE, MarkedNode, line_end, line_start, newline
 from baselinekit.model.values import Json
 
 # Text of several lines below a `|` or a `>`: the new text has the indentation and the line length of the old.
@@ -32,7 +39,7 @@ def rewritten(written: str, text: str, outer: int, newline: str) -> str | None:
         return None
     column = outer + int(indent or indent_behind or 0)
     if column == outer:
-        column = len(filled[0]) - len(filled[0].lstrip(" ")) if filled else outer + yamlwrite.STEP
+        column = len(filled[0]) - len(filled[0].lstrip(" ")) if filled else outer + STEP
     if mark == ">" and not _NOT_FOLDED.search(text) and not text.endswith("\n\n"):
         width = max(map(len, filled)) - column if len(filled) > 1 else 0
         return _block(mark, text, list(_folded(text.rstrip("\n"), width)), (outer, column), comment, newline)
@@ -47,7 +54,7 @@ def begun(text: str, outer: int, column: int, newline: str, comment: str = "") -
 def _block(
     mark: str, text: str, lines: list[str], columns: tuple[int, int], comment: str, newline: str
 ) -> str | None:
-    if not yamlwrite.is_text_block(text + "\n"):
+    if not is_text_block(text + "\n"):
         return None
     outer, column = columns
     deep = str(column - outer) if text[0] in " \n\t" else ""
@@ -127,11 +134,11 @@ class Layout:
         if block is not None:
             return block
         if isinstance(value, str) and self.language.blocks and node.style in ("'", '"'):
-            text = yamlwrite.quoted(value, node.style)
+            text = yaml_quoted(value, node.style)
         elif flow or isinstance(value, dict | list):
             text = self.nested(value, self.indent_of(node.key if node.key >= 0 else node.start))
         else:
-            text = yamlwrite.scalar(value)
+            text = yaml_scalar(value)
         if node.kind in (MAPPING, SEQUENCE) and node.style != "flow" and parent is not None:
             return self._replace_block_by_line(node, anchor + text)
         start = node.start
@@ -175,7 +182,7 @@ class Layout:
         start, end = node.start, self._end(node)
         column = self._column(start)
         if start == end and self.body[start - 1 : start] == "-":  # `-` and nothing behind it
-            text = self.newline.join(yamlwrite.block(value, column + 1, style=self.style))
+            text = self.newline.join(yaml_block(value, column + 1, style=self.style))
             return Splice(start, end, f" {text}")
         if node.kind in (MAPPING, SEQUENCE) and node.style != "flow":
             comment = ""  # it was about the last line
@@ -185,13 +192,11 @@ class Layout:
             in_place = parent is None or (parent.kind == SEQUENCE and not comment)
         if in_place:
             end = self._line_end(end) if parent is not None else end
-            return Splice(start, end, self.newline.join(yamlwrite.block(value, column, style=self.style)))
+            return Splice(start, end, self.newline.join(yaml_block(value, column, style=self.style)))
         if node.key >= 0:
             flat = self.style.flat and isinstance(value, list)
             column = self._column(node.key) + (0 if flat else self.style.step)
-        text = (self.newline + " " * column) + self.newline.join(
-            yamlwrite.block(value, column, style=self.style)
-        )
+        text = (self.newline + " " * column) + self.newline.join(yaml_block(value, column, style=self.style))
         return Splice(len(self.body[:start].rstrip()), self._line_end(end), comment + text)
 
     def _replace_by_text_block(
@@ -202,7 +207,7 @@ class Layout:
             return None
         start, end = node.start, node.end
         written = self.body[start:end]
-        outer = self._column(node.key if node.key >= 0 else start) - (0 if node.key >= 0 else yamlwrite.STEP)
+        outer = self._column(node.key if node.key >= 0 else start) - (0 if node.key >= 0 else STEP)
         if node.style in ("|", ">"):
             text = rewritten(written, value, outer, self.newline)
             if text is not None and written.endswith(("\n", "\r")) and "+" in written.split("\n")[0]:
@@ -242,7 +247,7 @@ class Layout:
     def _insert_in_block(self, node: MarkedNode, entries: dict[str, Json], at: int | None) -> Splice:
         column = self._column(node.first)
         indent = " " * column
-        text = self.newline.join(yamlwrite.block(entries, column, style=self.style))
+        text = self.newline.join(yaml_block(entries, column, style=self.style))
         if at is not None:
             if not self.body[at - column : at].strip():  # the comment of the key stays with it
                 at = above_comments(self.body, at - column, column, 0) + column
@@ -284,9 +289,9 @@ class Layout:
         if self.language.blocks:
             return self.language.flow(value)
         if indent is None or self.plainly:
-            return jsonfile.tight(value) if self.tight else jsonfile.compact(value)
+            return tight_json(value) if self.tight else compact(value)
         step = _JSON_STEP.search(self.body)
-        return jsonfile.pretty(value, step[1] if step else "  ", indent, self.newline)
+        return pretty(value, step[1] if step else "  ", indent, self.newline)
 
     def _column(self, index: int) -> int:
         return index - line_start(self.body, index)
@@ -295,12 +300,12 @@ class Layout:
         return line_end(self.body, index)[0]
 
     @cached_property
-    def style(self) -> yamlwrite.YamlStyle:
+    def style(self) -> YamlStyle:
         """How the text is indented, as far as it tells."""
         mapping, listing = _STEP.search(self.body), _LIST.search(self.body)
         width = len(mapping[2]) - len(mapping[1]) if mapping else 0
         flat = listing is not None and len(listing[1]) == len(listing[2])
-        return yamlwrite.YamlStyle(width if 1 <= width <= 8 else yamlwrite.STEP, flat, inside=True)
+        return YamlStyle(width if 1 <= width <= 8 else STEP, flat, inside=True)
 
 
 def without_anchor(body: str, start: int) -> Splice:

@@ -20,8 +20,8 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from baselinekit.documents.jsontext import MAX_DEPTH
-from baselinekit.documents.marks import (
+from baselinekit.documents.jsontext import MAX_DEPTH, NO_TEXT_STARTS, plain_scalar
+from baselinekit.documents.text import (
     ALIAS,
     DOCUMENT,
     END,
@@ -30,10 +30,11 @@ from baselinekit.documents.marks import (
     SEQUENCE,
     Event,
     Watched,
+    characters,
     key_index,
+    place,
+    repeated_key,
 )
-from baselinekit.documents.text import characters, place, repeated_key
-from baselinekit.documents.yamllines import NO_TEXT_STARTS, scalar
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.model.values import Json, json_type
 
@@ -226,7 +227,7 @@ class _Reader:
 
     def plain(self, text: str, event: Any) -> Json:
         try:
-            return scalar(text)
+            return plain_scalar(text)
         except ValueError as error:
             self.refuse("BK106", str(error), "write it as a string, in quotes", event)
 
@@ -256,7 +257,7 @@ class _Reader:
         if event.tag == "!" or name == "str":
             return text
         try:
-            value = scalar(text)
+            value = plain_scalar(text)
         except ValueError:
             value = text
         if name == "float" and type(value) is int:

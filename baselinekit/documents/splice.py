@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from baselinekit.documents.languages import Language
 from baselinekit.documents.layout import Layout, Splice, Unplannable, without_anchor
-from baselinekit.documents.marks import (
+from baselinekit.documents.text import (
     ALIAS,
     DOCUMENT,
     END,

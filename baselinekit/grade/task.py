@@ -5,8 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from baselinekit.documents.jsonfile import pretty
-from baselinekit.documents.jsontext import json_in
+from baselinekit.documents.jsontext import json_in, pretty
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, nearest
 from baselinekit.kinds.kind import RecipeKind
 from baselinekit.kinds.table import kind_of

@@ -100,9 +100,9 @@ class PromptKind(RecipeKind):
         return asked.prompt or "" if asked.text is None else asked.text
 
     def input_of_text(self, text: str, context: Json) -> PromptInput:
-        from baselinekit.documents.yamlwrite import dump  # no compare of baselines needs it
+        from baselinekit.documents.languages import dump_yaml  # no compare of baselines needs it
 
-        return PromptInput(text=text if context is None else f"{text}\n\nContext:\n{dump(context)}")
+        return PromptInput(text=text if context is None else f"{text}\n\nContext:\n{dump_yaml(context)}")
 
 
 KIND = PromptKind()

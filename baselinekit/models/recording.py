@@ -9,8 +9,7 @@ from decimal import Decimal
 from hashlib import sha256
 from typing import Any, Literal, Protocol
 
-from baselinekit.documents import jsontext
-from baselinekit.documents.jsontext import to_bytes
+from baselinekit.documents.jsontext import decode, to_bytes
 from baselinekit.errors import BaselinekitError, CannotReplay, NotRecorded, Problem
 from baselinekit.model.recipes import Answer, Ask, Model, Spent, ToolCall, Usage
 from baselinekit.model.values import ABSENT, Json
@@ -333,7 +332,7 @@ def _as_json(answer: Answer) -> Json:
 
 
 def _cost(said: Json) -> Decimal | None:
-    return dollars(jsontext.decode(said) if isinstance(said, str) else said)
+    return dollars(decode(said) if isinstance(said, str) else said)
 
 
 def _is_record(record: Json) -> bool:

@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import replace
 
-from baselinekit.documents import jsonfile
+from baselinekit.documents.jsontext import load_json
 from baselinekit.documents.languages import YAML
 from baselinekit.errors import BaselinekitError, CannotReplay, cannot
 from baselinekit.kinds.kind import EXECUTION
@@ -94,7 +94,7 @@ def load(surroundings: Surroundings, path: str) -> Json:
 
 def loaded(text: str, name: str) -> Json:
     if name.lower().endswith(".json"):
-        return jsonfile.load(text, name)
+        return load_json(text, name)
     documents = YAML.load(text, name)
     return documents[0] if len(documents) == 1 else documents
 

@@ -14,8 +14,7 @@ from decimal import Decimal
 from hashlib import sha256
 from typing import Any
 
-from baselinekit.documents.jsonfile import pretty
-from baselinekit.documents.jsontext import NotJson, decode, json_in, to_bytes
+from baselinekit.documents.jsontext import NotJson, decode, json_in, pretty, to_bytes
 from baselinekit.errors import InvalidInput, Problem, cannot, nearest
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.kind import EXECUTION, INPUT

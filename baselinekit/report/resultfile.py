@@ -7,7 +7,7 @@ import json
 import re
 from dataclasses import replace
 
-from baselinekit.documents import jsonfile, jsontext
+from baselinekit.documents.jsontext import load_json, to_bytes
 from baselinekit.documents.languages import JSON
 from baselinekit.errors import InvalidInput
 from baselinekit.model.grades import OUTCOMES
@@ -271,7 +271,7 @@ def compact(report: Report) -> bytes:
         replace(result, resolved=ABSENT) if result.outcome == "failed" else result
         for result in report.results
     ]
-    return jsontext.to_bytes(document(replace(report, results=tuple(short))))
+    return to_bytes(document(replace(report, results=tuple(short))))
 
 
 def document(report: Report) -> dict[str, Json]:
@@ -293,7 +293,7 @@ def summary_document(report: Report) -> dict[str, Json]:
 
 def read(text: str, file: str) -> Report:
     """The report of a result file's text; or everything that is wrong with it (the first of it, at least)."""
-    raw = jsonfile.load(text, file, _DEEPER)
+    raw = load_json(text, file, _DEEPER)
     reader = RecordReader()
     report = _report(raw, reader)
     if report is None or reader.problems:

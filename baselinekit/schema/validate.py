@@ -7,8 +7,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin
 
 from baselinekit.documents.languages import Language, language
-from baselinekit.documents.marks import MAPPING, SEQUENCE, MarkedNode, Marks, mark_each
-from baselinekit.documents.text import place
+from baselinekit.documents.text import MAPPING, SEQUENCE, MarkedNode, Marks, mark_each, place
 from baselinekit.errors import FirstOfEach, Problem
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.complaints import validated

@@ -7,7 +7,7 @@ import threading
 from contextlib import suppress
 from urllib.parse import quote
 
-from baselinekit.documents import jsonfile
+from baselinekit.documents.jsontext import dump_json, load_json
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, NotRecorded
 from baselinekit.model.values import Json
@@ -44,7 +44,7 @@ class Cassettes:
         """In the place of what was kept before. State can be had again: then nothing waits for the disk."""
         name = self._file(model, key)
         self._make(os.path.dirname(name))
-        data = jsonfile.dump(record).encode("utf-8", "backslashreplace")
+        data = dump_json(record).encode("utf-8", "backslashreplace")
         atomic.replace_file(self._root, name, data, sync=not self._is_state)
 
     def names(self, model: str, key: str) -> list[str]:
@@ -94,7 +94,7 @@ class Cassettes:
         return found
 
     def _read(self, name: str) -> Json:
-        return jsonfile.load(decode(read(self._root, name, MAX_OUTPUT_BYTES), name).body, name)
+        return load_json(decode(read(self._root, name, MAX_OUTPUT_BYTES), name).body, name)
 
     def _file(self, model: str, key: str) -> str:
         return os.path.join(self._folder, _as_folder(model), f"{key}.json")

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from urllib.parse import urlsplit
 
-from baselinekit.documents import yamlwrite
-from baselinekit.documents.languages import YAML
-from baselinekit.documents.marks import mark
+from baselinekit.documents.languages import YAML, yaml_scalar
 from baselinekit.documents.splice import apply
-from baselinekit.documents.text import decode, encode, newline
+from baselinekit.documents.text import decode, encode, mark, newline
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem
 from baselinekit.kinds.http import check_base, check_url
 from baselinekit.kinds.kind import check_limits
@@ -256,7 +254,7 @@ def _variable(origin: str, known: dict[str, Json]) -> str:
 def _in_list(body: str, file: str, hosts: list[Json], host: str) -> str:
     """One more entry, written as the last one is; where that does not come out right, the list anew."""
     wanted = [*hosts, host]
-    text = yamlwrite.scalar(host)
+    text = yaml_scalar(host)
     if hosts:
         last = mark(YAML.events(body), 0, [("allow_hosts", len(hosts) - 1)])
         node = last.reach(("allow_hosts", len(hosts) - 1))[0][-1]

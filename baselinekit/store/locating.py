@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from baselinekit.documents import jsonfile
+from baselinekit.documents.jsontext import json_events
 from baselinekit.documents.languages import language
-from baselinekit.documents.marks import Marks, mark, mark_each
-from baselinekit.documents.text import decode, place
+from baselinekit.documents.text import Marks, decode, mark, mark_each, place
 from baselinekit.errors import BaselinekitError, Place
 from baselinekit.model.baselines import Source, known_path
 from baselinekit.model.values import Path
@@ -103,5 +102,5 @@ def _in_output(source: Source, name: str, paths: Sequence[Path], root: str) -> l
         return [Place(file)] * len(paths)
     if not file.endswith(".json"):
         return [Place(file, 1, 1)] * len(paths)
-    marks = mark(jsonfile.events(body), 0, paths)
+    marks = mark(json_events(body), 0, paths)
     return [place(file, body, position(marks.reach(path)[0][-1])) for path in paths]

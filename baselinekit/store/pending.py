@@ -7,7 +7,7 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING
 
-from baselinekit.documents import jsonfile
+from baselinekit.documents.jsontext import dump_json, load_json
 from baselinekit.documents.text import decode
 from baselinekit.errors import InvalidInput, NotRecorded, Problem
 from baselinekit.schema.records import NULLABLE_TEXT, TEXT, Field, RecordForm, RecordReader, paths, texts
@@ -46,7 +46,7 @@ def save(root: str, seen: Seen) -> None:
     would be too large to be read again is not kept at all."""
     name = _name(seen.id)
     atomic.state_folder(root, _FOLDER)
-    data = jsonfile.dump(_form().write(seen)).encode("utf-8")
+    data = dump_json(_form().write(seen)).encode("utf-8")
     if len(data) > MAX_OUTPUT_BYTES:
         drop(root, seen.id)
         what = f"what {seen.id} answered is larger than {MAX_OUTPUT_BYTES:,} bytes"
@@ -59,7 +59,7 @@ def load(root: str, id: str) -> Seen | None:
     name = _name(id)
     if not os.path.lexists(os.path.join(root, name)):
         return None
-    payload = jsonfile.load(decode(read(root, name, MAX_OUTPUT_BYTES), name).body, name, _DEEPER)
+    payload = load_json(decode(read(root, name, MAX_OUTPUT_BYTES), name).body, name, _DEEPER)
     reader = RecordReader()
     seen = _form().read(payload, (), reader)
     if seen is None or reader.problems or seen.id != id:

@@ -17,13 +17,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from baselinekit.documents import jsontext, yamlwrite
-from baselinekit.documents.languages import Language, language
+from baselinekit.documents import jsontext
+from baselinekit.documents.jsontext import plain_scalar
+from baselinekit.documents.languages import Language, language, yaml_quoted, yaml_scalar
 from baselinekit.documents.layout import Splice
-from baselinekit.documents.marks import MAPPING, SCALAR, Marks, mark
 from baselinekit.documents.splice import apply, spliced
-from baselinekit.documents.text import decode, encode
-from baselinekit.documents.yamllines import scalar
+from baselinekit.documents.text import MAPPING, SCALAR, Marks, decode, encode, mark
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Refused
 from baselinekit.model.baselines import Edit, Source, Span
 from baselinekit.model.values import Json, Path, parse_time
@@ -332,12 +331,12 @@ class RecordEditor:
         """The one value that changes, in its place."""
         written = self.body[slice(*span)]
         quote = written[0] if written[0] in ("'", '"') else ""
-        old = written[1:-1] if quote else scalar(written)
+        old = written[1:-1] if quote else plain_scalar(written)
         if not passed:
             return Splice(*span, str(old + 1 if isinstance(old, int) else 1))
         if not self.is_newer(old):
             return Splice(*span, written)
-        return Splice(*span, yamlwrite.quoted(self.now, quote) if quote else yamlwrite.scalar(self.now))
+        return Splice(*span, yaml_quoted(self.now, quote) if quote else yaml_scalar(self.now))
 
     def edited(self, body: str, document: int, targets: Sequence[tuple[Path, bool]]) -> str:
         paths = [(*at, "metadata", key) for at, _ in targets for key in records.RECORD_KEYS]
@@ -364,7 +363,7 @@ class RecordEditor:
         nodes, rest = marks.reach(path)
         node = nodes[-1]
         if not rest and node.kind == SCALAR and node.style in ("", '"', "'"):
-            return node.value if node.style else scalar(node.value)
+            return node.value if node.style else plain_scalar(node.value)
         if self.loaded is None or self.loaded[0] is not body:  # the same text is read once
             self.loaded = body, self.language.load(body, self.file)
         try:

@@ -17,9 +17,8 @@ from datetime import UTC, datetime
 
 from baselinekit.documents.languages import Language, language
 from baselinekit.documents.layout import Splice
-from baselinekit.documents.marks import Watched
 from baselinekit.documents.splice import apply, spliced
-from baselinekit.documents.text import decode, encode
+from baselinekit.documents.text import Watched, decode, encode
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.baselines import Edit
 from baselinekit.model.values import ABSENT, Json, Path, parse_time
@@ -204,7 +203,7 @@ def raw_records(documents: list[Json]) -> Iterator[tuple[int, Path, dict[str, Js
 
 def _json_spans(spoken: Language, body: str, documents: list[Json]) -> Watched:
     """JSON is read by a parser that tells no places: they are looked for."""
-    from baselinekit.documents.marks import SCALAR, mark
+    from baselinekit.documents.text import SCALAR, mark
 
     found = list(raw_records(documents))
     paths = [(*at, "metadata", key) for _, at, _ in found for key in _KEYS]

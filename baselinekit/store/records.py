@@ -10,10 +10,9 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import TypeVar
 
-from baselinekit.documents import jsonfile
+from baselinekit.documents.jsontext import dump_json, load_json
 from baselinekit.documents.languages import language
-from baselinekit.documents.marks import Watched
-from baselinekit.documents.text import decode
+from baselinekit.documents.text import Watched, decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_path
 from baselinekit.model.values import Json, Path, json_type
@@ -241,7 +240,7 @@ def parse(data: bytes, path: str) -> Json:
     if path.endswith(".bin"):
         return {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
     if path.endswith(".json"):
-        return jsonfile.load(decode(data, path).body, path)
+        return load_json(decode(data, path).body, path)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -256,4 +255,4 @@ def file_form(output: Json) -> tuple[str, bytes]:
             return "txt", output.encode("utf-8")
         except UnicodeEncodeError:  # half a character: only JSON can write it
             pass
-    return "json", jsonfile.dump(output).encode("utf-8")
+    return "json", dump_json(output).encode("utf-8")

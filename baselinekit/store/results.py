@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator
 from hashlib import blake2b
 
-from baselinekit.documents import jsonfile
+from baselinekit.documents.jsontext import load_json
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem
 from baselinekit.model.results import Report
@@ -160,7 +160,7 @@ TRIED = os.path.join(atomic.STATE_FOLDER, "last-evals.json")
 def not_passed(root: str, file: str = COMPARED) -> frozenset[str]:
     """The ids; none when nobody has compared yet, or when what was kept cannot be read."""
     try:
-        kept = jsonfile.load(decode(read(root, file, MAX_OUTPUT_BYTES), file).body, file)
+        kept = load_json(decode(read(root, file, MAX_OUTPUT_BYTES), file).body, file)
     except BaselinekitError:
         return frozenset()
     return frozenset(id for id in kept if isinstance(id, str)) if isinstance(kept, list) else frozenset()

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from baselinekit.documents import yamlwrite
-from baselinekit.documents.languages import JSON, language
+from baselinekit.documents.languages import JSON, dump_yaml, language
 from baselinekit.documents.renewal import renewed
 from baselinekit.documents.splice import apply
 from baselinekit.documents.text import decode, encode
@@ -66,7 +65,7 @@ def write_new(
         if os.path.lexists(target):
             raise InvalidInput(atomic.exists(file))
         known, beside = _kept_short(record["baseline"], file, id, root, inline_limit)
-        text = f"# yaml-language-server: $schema={schema}\n{yamlwrite.dump({**record, 'baseline': known})}"
+        text = f"# yaml-language-server: $schema={schema}\n{dump_yaml({**record, 'baseline': known})}"
         if beside:
             atomic.replace_file(*beside)
         atomic.replace_file(root, file, text.encode("utf-8"), new=True)
@@ -101,7 +100,7 @@ def _kept_short(
 ) -> tuple[dict[str, Json], tuple[str, str, bytes] | None]:
     """The `baseline:`, and for an output over the limit the file of its own that it names: where below which
     folder, and its bytes. That one is written first, so that nobody reads a name that leads nowhere."""
-    size = len(yamlwrite.dump(known["output"]).encode("utf-8", "surrogatepass"))
+    size = len(dump_yaml(known["output"]).encode("utf-8", "surrogatepass"))
     if size <= limit:
         return known, None
     suffix, data = records.file_form(known["output"])

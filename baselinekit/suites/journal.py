@@ -12,7 +12,7 @@ import time
 import zlib
 from hashlib import sha256
 
-from baselinekit.documents import jsontext
+from baselinekit.documents.jsontext import MAX_DEPTH, NotJson, decode, to_bytes
 from baselinekit.errors import CannotReplay, InvalidInput, NotRecorded, Problem
 from baselinekit.model.values import Json
 from baselinekit.store import atomic
@@ -54,7 +54,7 @@ class Journal:
 
     def add(self, entry: Json) -> None:
         """Write down one attempt, before anybody is told of it."""
-        body = jsontext.to_bytes(entry)
+        body = to_bytes(entry)
         line = memoryview(b"%08x %s\n" % (zlib.crc32(body), body))
         with self._lock:
             try:
@@ -130,6 +130,6 @@ def _entry(line: bytes) -> Json:
     if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(body):
         return None
     try:
-        return jsontext.decode(body.decode("utf-8"), jsontext.MAX_DEPTH + _DEEPER)
-    except (jsontext.NotJson, UnicodeDecodeError):
+        return decode(body.decode("utf-8"), MAX_DEPTH + _DEEPER)
+    except (NotJson, UnicodeDecodeError):
         return None

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal
 
-from baselinekit.documents import jsonfile, yamlwrite
-from baselinekit.documents.languages import language
+from baselinekit.documents.jsontext import dump_json, load_json, pretty
+from baselinekit.documents.languages import dump_yaml, language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.model.baselines import Number
@@ -129,7 +129,7 @@ def form(queued: Sequence[Queued], rater: str, wanted: Mapping[str, str], name: 
 
 def _written(items: list[dict[str, Json]], name: str) -> str:
     document = {"format": FORMAT, "items": items}
-    return jsonfile.dump(document) if name.endswith(".json") else yamlwrite.dump(document)
+    return dump_json(document) if name.endswith(".json") else dump_yaml(document)
 
 
 def _item(queued: Queued) -> dict[str, Json]:
@@ -222,7 +222,7 @@ def load_measured(root: str, file: str) -> list[Agreement]:
     """What was measured with a file of labels; nothing where nobody has, or where it cannot be read."""
     name = measured_file(file)
     try:
-        raw = jsonfile.load(decode(read(root, name, MAX_BYTES), name).body, name)
+        raw = load_json(decode(read(root, name, MAX_BYTES), name).body, name)
         entries = raw["agreements"] if raw["format"] == CALIBRATION_FORMAT else []
         return list(map(_agreement, entries))
     except (BaselinekitError, KeyError, TypeError, ValueError):
@@ -244,6 +244,6 @@ def keep_measured(root: str, file: str, agreements: list[Agreement]) -> str:
     merged = {**{(one.model, one.rubric): one for one in kept}, **new}
     entries = [{**asdict(one), "accuracy": one.accuracy} for one in merged.values()]
     name = measured_file(file)
-    text = jsonfile.pretty({"format": CALIBRATION_FORMAT, "agreements": entries}, "  ")
+    text = pretty({"format": CALIBRATION_FORMAT, "agreements": entries}, "  ")
     atomic.replace_file(root, name, f"{text}\n".encode())
     return name

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 
-from baselinekit.documents import jsontext
+from baselinekit.documents.jsontext import MAX_DEPTH, NotJson, decode, to_bytes
 from baselinekit.errors import InvalidInput, NotRecorded, Problem, cannot
 from baselinekit.model.grades import Queued, Rating, RatingItem, by_role, is_adjudicator, same_person
 from baselinekit.model.values import Json
@@ -170,7 +170,7 @@ def _told() -> Iterator[None]:
         what = f"{FILE} cannot be used: {error}"
         hint = "nothing was changed; let the others finish, make room, then run again"
         raise NotRecorded(Problem("BK743", what, hint)) from None
-    except (sqlite3.DatabaseError, jsontext.NotJson) as error:
+    except (sqlite3.DatabaseError, NotJson) as error:
         hint = "move it away, and import what was exported: baselinekit grade --import FILE"
         raise InvalidInput(Problem("BK743", f"{FILE} cannot be read: {error}", hint)) from None
 
@@ -257,8 +257,8 @@ def _item(row: tuple[str, ...]) -> RatingItem:
 
 
 def _text(value: Json) -> str:
-    return jsontext.to_bytes(value).decode("utf-8")
+    return to_bytes(value).decode("utf-8")
 
 
 def _value(text: str) -> Json:
-    return jsontext.decode(text, jsontext.MAX_DEPTH + _DEEPER)
+    return decode(text, MAX_DEPTH + _DEEPER)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from baselinekit.compare.dispatch import Matcher, compile_baseline, is_limit
-from baselinekit.documents.jsonfile import pretty
+from baselinekit.documents.jsontext import pretty
 from baselinekit.errors import (
     BaselinekitError,
     CannotReplay,

@@ -6,11 +6,11 @@ from typing import Any
 
 from brute import ACCEPTS, BINDS, LITERAL, Given, Steps, is_number
 
-from baselinekit.documents import jsontext
+from baselinekit.documents.jsontext import decode
 from baselinekit.model.values import Json
 
 ORDINARY: list[Json] = [None, True, False, 0, 1, 2, 3, 1.0, 2.5, "a", "A", "b", "", "xa", "<<any>>"]
-ODD: list[Json] = jsontext.decode(
+ODD: list[Json] = decode(
     """[9007199254740992, 9007199254740993, 9007199254740992.0, 9007199254740993.0, 1e23, 0.0, -0.0, 1E0,
     100000000000000000000000, 99999999999999991611392, 0.1, 0.10000000000000000001, 1e400, -1e400, 1.1, 0.8,
     0.1000000000000000055511151231257827021181583404541015625, 2.0, 2.50, "1", "true", "null", " a", "a\\n",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from storehelp import same, values
 
-from baselinekit.documents.jsonfile import compact, dump, load
+from baselinekit.documents.jsontext import compact, dump_json, load_json
 from baselinekit.errors import InvalidInput
 
 
@@ -15,19 +15,19 @@ from baselinekit.errors import InvalidInput
 @settings(max_examples=200, deadline=None)
 @given(values)
 def test_read_back_it_is_the_same(value: Any) -> None:
-    for text in (dump(value), compact(value), dump(value, "\t")):
+    for text in (dump_json(value), compact(value), dump_json(value, "\t")):
         text.encode()
-        assert same(load(text, "f"), value)
+        assert same(load_json(text, "f"), value)
 
 
 def test_numbers_keep_every_digit() -> None:
-    assert same(load("[1e400, 0.10, 9007199254740993]", "f"), [Decimal("1e400"), 0.1, 9007199254740993])
+    assert same(load_json("[1e400, 0.10, 9007199254740993]", "f"), [Decimal("1e400"), 0.1, 9007199254740993])
     assert compact([Decimal("1e400"), 1e16, 1, 0.5]) == "[1.0e+400, 1.0e+16, 1, 0.5]"
 
 
 def test_the_page() -> None:
     assert (
-        dump({"b": [], "a": [1, {"x": None}]})
+        dump_json({"b": [], "a": [1, {"x": None}]})
         == '{\n  "b": [],\n  "a": [\n    1,\n    {\n      "x": null\n    }\n  ]\n}\n'
     )
     assert compact("a\u202e\ud800é") == '"a\\u202e\\ud800é"'
@@ -59,8 +59,8 @@ ERRORS = [
 @pytest.mark.parametrize(("text", "message"), ERRORS, ids=[text[:20] for text, _ in ERRORS])
 def test_what_is_wrong_is_said_with_its_place(text: str, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        load(text, "f")
+        load_json(text, "f")
 
 
 def test_64_levels_are_read() -> None:
-    assert load("[" * 64 + "]" * 64, "f")
+    assert load_json("[" * 64 + "]" * 64, "f")

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.documents.languages import JSON_LINES, language
-from baselinekit.documents.marks import mark_each
 from baselinekit.documents.splice import apply
-from baselinekit.documents.text import place
+from baselinekit.documents.text import mark_each, place
 from baselinekit.errors import InvalidInput
 from baselinekit.model.baselines import Edit
 

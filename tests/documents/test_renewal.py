@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from storehelp import EXAMPLES
 
-from baselinekit.documents import jsonfile, yamlwrite
-from baselinekit.documents.languages import JSON, YAML, Language, language
+from baselinekit.documents.jsontext import dump_json
+from baselinekit.documents.languages import JSON, YAML, Language, dump_yaml, language
 from baselinekit.documents.renewal import renewed
 from baselinekit.errors import NotRecorded
 from baselinekit.tree.changes import Hints
@@ -378,7 +378,7 @@ RECORDS = [{"id": n, "name": f"user {n}", "price": n / 7, "tag": "<<any_uuid>>"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("spoken", "write"), [(YAML, yamlwrite.dump), (JSON, jsonfile.dump)])
+@pytest.mark.parametrize(("spoken", "write"), [(YAML, dump_yaml), (JSON, dump_json)])
 @pytest.mark.parametrize("edit", ["append", "insert", "change", "drop", "turn"])
 def test_ten_thousand_rows_that_barely_changed_take_no_time(spoken: Language, write: Any, edit: str) -> None:
     body = write({"rows": RECORDS})

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from storehelp import ODD, Hand, same
 
-from baselinekit.documents import jsonfile, yamlwrite
-from baselinekit.documents.languages import JSON, YAML
+from baselinekit.documents.jsontext import compact, dump_json, tight_json
+from baselinekit.documents.languages import JSON, YAML, is_text_block, yaml_block, yaml_quoted, yaml_scalar
 from baselinekit.documents.renewal import renewed
 from baselinekit.tree.changes import Hints
 
@@ -94,7 +94,7 @@ class Author:
         return text
 
     def key(self, name: str) -> str:
-        return yamlwrite.quoted(name, self.quote) if self.quote else yamlwrite.scalar(name)
+        return yaml_quoted(name, self.quote) if self.quote else yaml_scalar(name)
 
     def below(self, item: Any, at: Place, column: int, start: str) -> str:
         if isinstance(item, dict | list) and item:
@@ -106,9 +106,9 @@ class Author:
                 return self.entries(item, at, column + 2, start + " ")
             inner = column if isinstance(item, list) and self.likely(0.3) else column + self.step
             return start + self.end(at) + self.entries(item, at, inner)
-        if yamlwrite.is_text_block(item):
+        if is_text_block(item):
             inner = 2 if start.endswith("-") else self.step
-            lines = yamlwrite.block(item, column + inner, inner)
+            lines = yaml_block(item, column + inner, inner)
             return f"{start} " + "\n".join(lines) + "\n"
         return f"{start} {self.scalar(item)}{self.end(at)}"
 
@@ -133,12 +133,12 @@ class Author:
             return "{" + ", ".join(f"{self.key(k)}: {self.flow(each)}" for k, each in item.items()) + "}"
         if isinstance(item, list):
             return "[" + ", ".join(map(self.flow, item)) + "]"
-        return yamlwrite.quoted(item, self.quote) if isinstance(item, str) else yamlwrite.scalar(item)
+        return yaml_quoted(item, self.quote) if isinstance(item, str) else yaml_scalar(item)
 
     def scalar(self, item: Any) -> str:
         if isinstance(item, str) and (self.quote or self.likely(0.2)):
-            return yamlwrite.quoted(item, self.quote)
-        return yamlwrite.scalar(item)
+            return yaml_quoted(item, self.quote)
+        return yaml_scalar(item)
 
 
 class World:
@@ -353,7 +353,7 @@ def test_a_generated_edit_of_json_is_as_if_it_had_been_written_so(first: int) ->
         rng = random.Random(seed)
         world = World(rng)
         record = {"baseline": {"output": world.mapping(3)}, "metadata": {"failure_count": 0}}
-        ways = [jsonfile.compact, jsonfile.tight, *(partial(jsonfile.dump, indent=i) for i in INDENTS)]
+        ways = [compact, tight_json, *(partial(dump_json, indent=i) for i in INDENTS)]
         write = rng.choice(ways)
         edit = Edited(rng.choice(KINDS), record["baseline"]["output"], world)
         body = write(record)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from storehelp import Hand, same, scalars, texts, values
 
-from baselinekit.documents import jsonfile
+from baselinekit.documents.jsontext import compact, dump_json
 from baselinekit.documents.languages import JSON, YAML
 from baselinekit.documents.splice import apply
 from baselinekit.errors import NotRecorded
@@ -203,11 +203,7 @@ def test_a_key_is_added_in_anybodys_style(record: dict[str, Any], data: Any) -> 
     st.sampled_from([None, 1, "\t"]),
 )
 def test_json_is_edited_in_place_too(record: dict[str, Any], new: Any, indent: Any) -> None:
-    text = (
-        jsonfile.compact(record)
-        if indent is None
-        else jsonfile.dump(record, indent if indent == "\t" else " ")
-    )
+    text = compact(record) if indent is None else dump_json(record, indent if indent == "\t" else " ")
     edited = apply(text, [Edit(("new",), new)], 0, JSON)
     assert same(JSON.load(edited, "")[0], {**record, "new": new})
     assert kept(text, edited) >= len(text)

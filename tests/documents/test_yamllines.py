@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from storehelp import Hand, same, values
 
-from baselinekit.documents import libyaml, yamllines
-from baselinekit.documents.marks import Watched
-from baselinekit.documents.yamlwrite import dump
+from baselinekit.documents import libyaml
+from baselinekit.documents.languages import LONGEST, dump_yaml, read_plain
+from baselinekit.documents.text import Watched
 from baselinekit.errors import BaselinekitError
 
 WRITTEN = """\
@@ -76,7 +76,7 @@ def by_libyaml(body: str) -> tuple[list[Any], Watched] | None:
 def agree(body: str) -> bool:
     """Whether it was read at all; if so, it must be as libyaml has it."""
     watched: Watched = {"last_passed": [], "failure_count": []}
-    found = yamllines.read(body, watched)
+    found = read_plain(body, watched)
     if found is None:
         assert not any(watched.values()), body
         return False
@@ -91,7 +91,7 @@ def agree(body: str) -> bool:
 def test_what_capture_writes_is_read_line_by_line() -> None:
     assert agree(WRITTEN)
     watched: Watched = {"last_passed": [], "failure_count": []}
-    (document,) = yamllines.read(WRITTEN, watched) or [None]
+    (document,) = read_plain(WRITTEN, watched) or [None]
     ((box, (start, end)),) = watched["failure_count"]
     assert box is document["metadata"]
     assert WRITTEN[start:end] == "3"
@@ -107,17 +107,17 @@ def test_what_capture_writes_is_read_line_by_line() -> None:
         *("---\na: 1\n", "a: 1\n...\n", "a: 1\r\n", "a:\t1\n", "a: b #c\n", "a: #c\n", "- - a\n - b\n"),
         "- " * 65 + "a\n",
         f"a: {'1' * 1_001}\n",
-        f"a: {'x' * yamllines.LONGEST}\n",
+        f"a: {'x' * LONGEST}\n",
     ],
 )
 def test_anything_else_is_left_to_libyaml(text: str) -> None:
-    assert yamllines.read(text, {}) is None
+    assert read_plain(text, {}) is None
 
 
 def test_a_name_that_is_also_in_a_text_is_not_taken_for_its_place() -> None:
     body = 'note: "see last_passed: 1"\nmetadata:\n  last_passed: null\n'
     watched: Watched = {"last_passed": []}
-    assert yamllines.read(body, watched)
+    assert read_plain(body, watched)
     assert watched["last_passed"] == []
 
 
@@ -125,7 +125,7 @@ def test_a_name_that_is_also_in_a_text_is_not_taken_for_its_place() -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.dictionaries(st.sampled_from(["a", "b-c", "last_passed"]), values, min_size=1), st.data())
 def test_whoever_wrote_it(value: dict[str, Any], data: st.DataObject) -> None:
-    agree(dump(value))
+    agree(dump_yaml(value))
     agree(Hand(lambda options: data.draw(st.sampled_from(options))).document(value))
 
 

@@ -9,9 +9,7 @@ import yaml
 from hypothesis import example, given, settings
 from storehelp import ODD, same, values
 
-from baselinekit.documents import yamlwrite
-from baselinekit.documents.languages import YAML
-from baselinekit.documents.yamlwrite import dump, flow
+from baselinekit.documents.languages import YAML, dump_yaml, yaml_flow
 from baselinekit.errors import InvalidInput
 
 
@@ -34,34 +32,34 @@ def for_pyyaml(value: Any) -> Any:
 @example({"a": {"b": {}}, "c": [[], [[1], {"d": []}]], "e": "x\n y\n\n"})
 @example(["a\n", "a\n\n", "a", " a\nb", "\n\na", "\n", "a\n ", "\ta\nb", "a \nb", "a\n\n\n"])
 def test_read_back_it_is_the_same(value: Any) -> None:
-    text = dump(value)
+    text = dump_yaml(value)
     assert text.endswith("\n")
     text.encode()
     assert same(YAML.load(text, "f"), [value])
-    assert same(YAML.load(flow(value), "f"), [value])
+    assert same(YAML.load(yaml_flow(value), "f"), [value])
     plain = for_pyyaml(value)
-    assert same(yaml.load(dump(plain), yaml.CSafeLoader), plain)
+    assert same(yaml.load(dump_yaml(plain), yaml.CSafeLoader), plain)
 
 
 @settings(max_examples=60, deadline=None)
 @given(values)
 def test_read_back_without_libyaml_it_is_the_same(value: Any) -> None:
-    assert same(YAML.load(dump(value), "f", pure=True), [value])
+    assert same(YAML.load(dump_yaml(value), "f", pure=True), [value])
 
 
 @pytest.mark.parametrize("text", [text for text in ODD if text.isascii()])
 def test_an_odd_text_reads_back_as_key_and_value_in_every_reader(text: str) -> None:
     value = {text: text, "list": [text, [text]]}
     for loader in (yaml.CSafeLoader, yaml.SafeLoader):
-        assert yaml.load(dump(value), loader) == value
-    assert YAML.load(dump(value), "f") == [value]
+        assert yaml.load(dump_yaml(value), loader) == value
+    assert YAML.load(dump_yaml(value), "f") == [value]
 
 
 @pytest.mark.parametrize(
     "text", ["no", "1e3", "0o17", "12:30:45", "2024-01-15", "1.0", "null", "~", "y", "=", "0x1F", ".5"]
 )
 def test_what_looks_like_another_type_is_quoted(text: str) -> None:
-    assert dump([text]) == f'- "{text}"\n'
+    assert dump_yaml([text]) == f'- "{text}"\n'
 
 
 @pytest.mark.parametrize(
@@ -80,7 +78,7 @@ def test_what_looks_like_another_type_is_quoted(text: str) -> None:
     ],
 )
 def test_an_ordinary_text_stands_bare(text: str) -> None:
-    assert dump({"a": text}) == f"a: {text}\n"
+    assert dump_yaml({"a": text}) == f"a: {text}\n"
 
 
 def test_the_page_is_written_for_the_reader_of_a_diff() -> None:
@@ -96,7 +94,7 @@ def test_the_page_is_written_for_the_reader_of_a_diff() -> None:
         "hidden": "a\u202eb\x1b",
         "float": [1e16, 1e-7, 0.1, -0.0],
     }
-    assert dump(value) == (
+    assert dump_yaml(value) == (
         "b: 1\n"
         "a:\n"
         "  list:\n"
@@ -135,14 +133,14 @@ def test_the_page_is_written_for_the_reader_of_a_diff() -> None:
 )
 def test_what_would_not_read_back_is_refused(value: Any) -> None:
     with pytest.raises(InvalidInput, match=r"BK114"):
-        dump(value)
+        dump_yaml(value)
 
 
 def test_what_is_nested_too_deeply_is_refused() -> None:
     value: Any = 1
     for _ in range(64):
         value = [value]
-    for write in (dump, flow):
+    for write in (dump_yaml, yaml_flow):
         assert same(YAML.load(write(value), "f"), [value])
         for deeper in ([value], json.loads(json.dumps(value).replace("1", "[]"))):
             with pytest.raises(InvalidInput, match=r"more than 64 levels"):
@@ -151,4 +149,4 @@ def test_what_is_nested_too_deeply_is_refused() -> None:
 
 def test_only_json_values_are_written() -> None:
     with pytest.raises(TypeError, match=r"no JSON value"):
-        yamlwrite.dump(b"bytes")
+        dump_yaml(b"bytes")

@@ -402,9 +402,9 @@ class Remembering:
         return self._kept.get((model, key))
 
     def keep(self, model: str, key: str, record: Json) -> None:
-        from baselinekit.documents import jsonfile, jsontext
+        from baselinekit.documents import jsontext
 
-        self._kept[model, key] = jsontext.decode(jsonfile.dump(record))
+        self._kept[model, key] = jsontext.decode(jsontext.dump_json(record))
 
     def every(self) -> list[Json]:
         return list(self._kept.values())

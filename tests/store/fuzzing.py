@@ -19,8 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from baselinekit.documents import jsonfile, yamlwrite
-from baselinekit.documents.languages import language
+from baselinekit.documents.jsontext import dump_json
+from baselinekit.documents.languages import dump_yaml, language
 from baselinekit.errors import BaselinekitError, NothingSelected, Problem
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.replay.settings import Clients
@@ -201,7 +201,7 @@ def seeds(kind: str) -> list[tuple[str, list[Any]]]:
         with suppress(BaselinekitError):
             values = language(path.name).load(text, path.name)
             if kind == "json":
-                found.append((jsonfile.dump(values[0]), values[:1]))
+                found.append((dump_json(values[0]), values[:1]))
             elif path.suffix == ".yaml":
                 found.append((text, values))
     return [(text, values) for text, values in found if 0 < len(text) < 6_000]
@@ -215,7 +215,7 @@ def broken(kind: str, number: int, given: list[tuple[str, list[Any]]]) -> bytes:
         values = copy.deepcopy(values)
         for _ in range(source.randint(1, 3)):
             exchange(values, source)
-        text = jsonfile.dump(values[0]) if kind == "json" else "---\n".join(map(yamlwrite.dump, values))
+        text = dump_json(values[0]) if kind == "json" else "---\n".join(map(dump_yaml, values))
     elif number % 3 == 1:
         for _ in range(source.randint(1, 2)):
             text = changed(text, source, kind, given, 4)

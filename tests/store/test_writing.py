@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from storehelp import EXAMPLES, same, values, write, write_baseline
 
-from baselinekit.documents import jsonfile
+from baselinekit.documents.jsontext import dump_json, load_json
 from baselinekit.errors import InvalidInput, NotRecorded, Refused
 from baselinekit.store.reading import load
 from baselinekit.store.writing import add_baseline, write_new
@@ -99,7 +99,7 @@ def test_an_output_over_the_limit_has_a_file_of_its_own(output: Any, name: str, 
     assert baseline.baseline is not None
     assert same(baseline.baseline.output, output)
     if name.endswith("json") and isinstance(output, dict):
-        assert (tmp_path / "baselines/x.org" / name).read_text() == jsonfile.dump(output)
+        assert (tmp_path / "baselines/x.org" / name).read_text() == dump_json(output)
 
 
 def test_what_cannot_be_stored_leaves_no_file(tmp_path: Path) -> None:
@@ -153,9 +153,9 @@ def test_a_draft_gets_its_baseline_in_place(old: str, new_text: str, tmp_path: P
 
 
 def test_a_draft_in_the_json_form_gets_a_response(tmp_path: Path) -> None:
-    raw = jsonfile.load((EXAMPLES / "users-endpoint.json").read_text(), "")
+    raw = load_json((EXAMPLES / "users-endpoint.json").read_text(), "")
     del raw["baseline"]
-    write(tmp_path, "f.json", jsonfile.dump(raw))
+    write(tmp_path, "f.json", dump_json(raw))
     (draft,) = load(["f.json"], str(tmp_path))
     assert draft.baseline is None
     add_baseline(
@@ -164,7 +164,7 @@ def test_a_draft_in_the_json_form_gets_a_response(tmp_path: Path) -> None:
     (filled,) = load(["f.json"], str(tmp_path))
     assert filled.baseline is not None
     assert filled.baseline.output == {"status": 200}
-    assert list(jsonfile.load((tmp_path / "f.json").read_text(), ""))[:4] == [
+    assert list(load_json((tmp_path / "f.json").read_text(), ""))[:4] == [
         "schema_version",
         "eval_type",
         "metadata",

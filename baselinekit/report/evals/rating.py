@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from baselinekit.documents import yamlwrite
+from baselinekit.documents.languages import dump_yaml
 from baselinekit.escape import log, one_line, visible
 from baselinekit.model.grades import Sheet, Standing
 from baselinekit.model.values import Json
@@ -53,7 +53,7 @@ def _text(value: Json) -> str:
         value = value["text"]
     if isinstance(value, str):
         return value or "(empty)"
-    return yamlwrite.dump(value).rstrip("\n") if value not in ([], {}) else str(value)
+    return dump_yaml(value).rstrip("\n") if value not in ([], {}) else str(value)
 
 
 def _cut(text: str) -> str:
