@@ -1,9 +1,12 @@
 """Counts that were seen -> what they tell, exactly: no approximation, which few replays would not bear."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 from math import comb, exp, fsum, lgamma, log, log1p, sqrt
 from statistics import NormalDist
+from typing import Literal, TypeVar
 
 _STEPS = 60
 """Halvings of an interval: more than the digits of a float."""
@@ -181,12 +184,75 @@ def holm(chances: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def cohen_kappa(both: int, only_one: int, only_other: int, neither: int) -> float | None:
-    """How far two agree beyond what chance gives: (a - e) / (1 - e), with a the share of agreement and e what
-    is expected of their rates. None where chance alone explains all: there is only one verdict."""
-    total = both + only_one + only_other + neither
-    if not total:
+# How far raters agree: on one item, and over many of them beyond what chance would give.
+
+
+Value = bool | int | float | str | None
+"""What one rater says of one unit; None where nothing was said."""
+
+V = TypeVar("V")
+
+Level = Literal["nominal", "ordinal", "interval"]
+
+
+def share_of_most(values: Sequence[V]) -> float:
+    """Per-cent agreement on one item: the share of the raters who say what most of them say."""
+    return max(map(values.count, values)) / len(values)
+
+
+def nearness(values: Sequence[float], low: float, high: float) -> float:
+    """Agreement on a scale: 1 less the mean squared distance between two raters, as a share of the widest one
+    there is. Neighbours nearly agree, opposite ends do not at all."""
+    distances = [((left - right) / (high - low)) ** 2 for left, right in combinations(values, 2)]
+    return 1 - fsum(distances) / len(distances) if distances else 1.0
+
+
+def concordance(rankings: Sequence[Mapping[int, float]]) -> float:
+    """Agreement of rankings: the share of the pairs of items that two raters order alike, over all pairs of
+    raters. A tie of one of them is half."""
+    found = []
+    for left, right in combinations(rankings, 2):
+        for first, second in combinations(sorted(left), 2):
+            signs = [(one[first] > one[second]) - (one[first] < one[second]) for one in (left, right)]
+            found.append(1 - abs(signs[0] - signs[1]) / 2)
+    return fsum(found) / len(found) if found else 1.0
+
+
+def cohen_kappa(first_rater: Sequence[Value], second_rater: Sequence[Value]) -> float | None:
+    """How far two raters agree beyond chance: (a - e) / (1 - e), with a the share of agreement and e what is
+    expected of their rates. None where chance alone explains all: there is only one verdict."""
+    pairs = [
+        (a, b) for a, b in zip(first_rater, second_rater, strict=True) if a is not None and b is not None
+    ]
+    first, second = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
+    chance = sum(first[value] * second[value] for value in first)
+    if chance == len(pairs) ** 2:
         return None
-    agreed = (both + neither) * total
-    chance = (both + only_one) * (both + only_other) + (neither + only_one) * (neither + only_other)
-    return None if chance == total**2 else (agreed - chance) / (total**2 - chance)
+    return (sum(a == b for a, b in pairs) * len(pairs) - chance) / (len(pairs) ** 2 - chance)
+
+
+def krippendorff(units: Sequence[Sequence[Value]], level: Level) -> float | None:
+    """Krippendorff's alpha: any number of raters, and None for a rating that is missing. None where it is not
+    defined: nothing was rated twice, or everybody always says the same one thing."""
+    stated: list[list[Value]] = [[value for value in unit if value is not None] for unit in units]
+    paired = [values for values in stated if len(values) > 1]
+    totals = Counter(value for unit in paired for value in unit)
+    count = sum(totals.values())
+    if len(totals) < 2:
+        return None
+    distance = _distances(totals, level)
+    observed = fsum(2 * distance(a, b) / (len(unit) - 1) for unit in paired for a, b in combinations(unit, 2))
+    chance = fsum(2 * totals[a] * totals[b] * distance(a, b) for a, b in combinations(totals, 2))
+    return 1 - (count - 1) * observed / chance
+
+
+def _distances(totals: Mapping[Value, int], level: Level) -> Callable[[Value, Value], float]:
+    if level == "nominal":
+        return lambda a, b: float(a != b)
+    if level == "interval":
+        return lambda a, b: (float(a or 0) - float(b or 0)) ** 2
+    below, middle = 0.0, {}
+    for value in sorted(totals, key=lambda value: float(value or 0)):
+        middle[value] = below + totals[value] / 2  # ranks of those before it, and half of those alike
+        below += totals[value]
+    return lambda a, b: (middle[a] - middle[b]) ** 2

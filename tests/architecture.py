@@ -177,7 +177,7 @@ CUT_ELSEWHERE = {
     "report.wording": "a commit",
     "secrets.declared": "what is looked for, which nobody is shown",
     "store.at_revision": "a commit",
-    "suites.results": "a time",
+    "suites.settings": "a time",
 }
 """Who cuts a text besides them, and why half a secret cannot come of it."""
 
@@ -187,7 +187,7 @@ MASKED_ALREADY = {
     "report.evals.rating": "a note and an output that the queue holds masked",
     "report.evals.markdown": "what a masked report shows of a failure",
     "report.forms.annotations": "a remark of a masked report",
-    "evals.caseresults": "attempts are masked when they are made",
+    "evals.cases": "attempts are masked when they are made",
     "evals.attempts": "the output behind the mask",
     "evals.notifying": "tells what the report tells",
     "evals.rating": "a name that was typed",
@@ -282,7 +282,6 @@ STANDS_ALONE = {
     "programs.call": "a program of its own, run by path",
     "report.judges": "one part of every form, imported by runs that have judges",
     "report.progressbar": "imported by runs that have a bar",
-    "suites.files": "doctor asks it without loading suites",
     "suites.scaffold": "imported by `init` alone",
     "workflow.context": "every command takes it",
 }

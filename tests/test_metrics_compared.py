@@ -51,17 +51,26 @@ def test_holm_steps_down() -> None:
     assert holm([]) == []
 
 
+def raters(table: tuple[int, int, int, int]) -> tuple[list[bool], list[bool]]:
+    """What two raters say, by how often both, only the first, only the second and neither say yes."""
+    both, first, second, neither = table
+    return (
+        [True] * (both + first) + [False] * (second + neither),
+        [True] * both + [False] * first + [True] * second + [False] * neither,
+    )
+
+
 @pytest.mark.parametrize(
     ("table", "kappa"),
     [((20, 5, 10, 15), 0.4), ((45, 15, 25, 15), 0.130435), ((25, 35, 5, 35), 0.259259), ((7, 0, 0, 3), 1.0)],
 )
 def test_kappa_is_that_of_cohen(table: tuple[int, int, int, int], kappa: float) -> None:
-    assert cohen_kappa(*table) == pytest.approx(kappa, abs=1e-6)
+    assert cohen_kappa(*raters(table)) == pytest.approx(kappa, abs=1e-6)
 
 
 def test_kappa_is_not_available_where_there_is_one_verdict_only() -> None:
-    assert cohen_kappa(9, 0, 0, 0) is None
-    assert cohen_kappa(0, 0, 0, 0) is None
+    assert cohen_kappa([True] * 9, [True] * 9) is None
+    assert cohen_kappa([], []) is None
 
 
 @given(COUNTS, COUNTS)

@@ -21,7 +21,7 @@ from baselinekit.cli.options import (
     takes,
 )
 from baselinekit.errors import Problem, count_of
-from baselinekit.evals.doctor import examine_all
+from baselinekit.evals.checks import examine_all
 from baselinekit.evals.judges import Probed, judges_to_probe, probe
 from baselinekit.model.recipes import Model
 from baselinekit.model.values import Json

@@ -24,9 +24,9 @@ from baselinekit.cli.run_options import RunOptions
 from baselinekit.cli.running import keep_run, plan_suite, run_suite
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem, Refused
 from baselinekit.evals import gating, selection
+from baselinekit.evals.cases import PlanJournals
 from baselinekit.evals.checks import check_reachable
-from baselinekit.evals.journalling import PlanJournals
-from baselinekit.evals.measuring import RATE
+from baselinekit.evals.gating import RATE
 from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Gate, Judged, Suite, worst
 from baselinekit.model.results import Report
@@ -35,7 +35,7 @@ from baselinekit.report.evals.phase import format_gate, format_gates_json, forma
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.style import Style
 from baselinekit.store.results import check_place, write_text
-from baselinekit.suites import results, settings
+from baselinekit.suites import settings
 from baselinekit.suites.dialects.gates import load_gates
 from baselinekit.trust import check_inside
 from baselinekit.workflow import resultfiles
@@ -316,7 +316,7 @@ class _Gating:
         }
         try:
             folder = settings.results_of(root, file, None)
-            written, why = results.keep(folder, one.report.started, texts, settings.root_of(root, file))
+            written, why = settings.keep_run(folder, one.report.started, texts, settings.root_of(root, file))
         except NotRecorded as error:
             return f"the results could not be archived: {error.problems[0].message}"
         files = [os.path.relpath(path, self.project.cwd) for path in written]

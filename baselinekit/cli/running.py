@@ -14,10 +14,10 @@ from baselinekit.cli.options import command_line, path_from_here, project_of, re
 from baselinekit.cli.run_options import RunOptions
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.attempts import Outside
+from baselinekit.evals.cases import PlanJournals
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
 from baselinekit.evals.finishing import keep_reports
-from baselinekit.evals.journalling import PlanJournals
-from baselinekit.evals.measuring import RATE
+from baselinekit.evals.gating import RATE
 from baselinekit.evals.rating import Queue
 from baselinekit.evals.run import Planned, RunPolicy, plan_cases, run
 from baselinekit.evals.selection import Choice, load

@@ -4,8 +4,8 @@ import os
 from dataclasses import dataclass, replace
 
 from baselinekit.errors import BaselinekitError
-from baselinekit.evals.caseresults import judged_scores, mean_score, outcome_of, reason_with_count
-from baselinekit.evals.measuring import measure
+from baselinekit.evals.cases import judged_scores, mean_score, outcome_of, reason_with_count
+from baselinekit.evals.gating import measure
 from baselinekit.evals.rating import Queue
 from baselinekit.grade import by_human, graders
 from baselinekit.model.evals import Suite
@@ -13,7 +13,7 @@ from baselinekit.model.grades import Attempt, Grade, Grader
 from baselinekit.model.results import Report, Result
 from baselinekit.report.evals.terms import without_details
 from baselinekit.report.forms.table import render_report
-from baselinekit.suites import results, settings
+from baselinekit.suites import settings
 from baselinekit.workflow.history import with_trends
 from baselinekit.workflow.project import Project
 
@@ -55,7 +55,7 @@ def finish(report: Report, queue: Queue) -> FinishedReport:
         if result.case is None or result.outcome == "skipped":
             return result
         attempts = tuple(map(again, result.case.attempts))
-        return result if attempts == result.case.attempts else _retold(result, attempts)
+        return result if attempts == result.case.attempts else result_again(result, attempts)
 
     results = tuple(map(told, report.results))
     finished = replace(report, results=results)
@@ -69,7 +69,7 @@ def finish(report: Report, queue: Queue) -> FinishedReport:
     return FinishedReport(finished, decided, left)
 
 
-def _retold(result: Result, attempts: tuple[Attempt, ...]) -> Result:
+def result_again(result: Result, attempts: tuple[Attempt, ...]) -> Result:
     facts = result.case
     assert facts is not None
     outcome, verdict, telling = outcome_of(attempts, facts.retried)
@@ -111,7 +111,7 @@ def keep_reports(project: Project, suite: Suite, report: Report) -> tuple[list[s
     try:
         folder = settings.results_of(project.root, suite.file, suite.reporting.output_dir)
         root = settings.root_of(project.root, suite.file)
-        written, why = results.keep(folder, report.started, texts, root)
+        written, why = settings.keep_run(folder, report.started, texts, root)
     except BaselinekitError as error:
         return [], f"the reports could not be kept: {error.problems[0].message}"
     return [os.path.relpath(path, project.cwd) for path in written], why

@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from math import inf
 
+from baselinekit import metrics
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, NotRecorded, Problem, nearest
-from baselinekit.grade import agreement, by_human, scales
+from baselinekit.grade import by_human
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import (
     Grade,
@@ -68,7 +69,7 @@ class Queue:
                 grade, reason=f"{grade.reason} (it could not be queued: {error.problems[0].message})"
             )
         for rating in queued.ratings:  # an import could have brought anything
-            scales.checked(rating.value, how.rating_scale, len(shown.items))
+            by_human.checked_rating(rating.value, how.rating_scale, len(shown.items))
         return by_human.human_grade(grader, item, queued.ratings)
 
     def standings(self, wanted: Sequence[str] = ()) -> list[Standing]:
@@ -91,7 +92,7 @@ class Queue:
 
     def rate(self, item: RatingItem, rating: Rating, again: bool = False) -> Standing:
         """Enter what somebody said, and tell what it comes to."""
-        value = scales.checked(rating.value, item.method.rating_scale, len(item.shown.items))
+        value = by_human.checked_rating(rating.value, item.method.rating_scale, len(item.shown.items))
         rating = replace(rating, value=value)
         return self.standing(self.ratings.rate(item.key, self.fit(rating), again))
 
@@ -137,7 +138,7 @@ def sheet(standing: Standing) -> Sheet:
     item, how = standing.queued.item, standing.queued.item.method
     scale, blind = how.rating_scale, how.blind_evaluation
     if scale.type == "binary":
-        options = scales.options_of(scale)
+        options = by_human.options_of(scale)
         about = [
             f"{one.label or one.value}" + (f": {one.description}" if one.description else "")
             for one in options
@@ -150,7 +151,7 @@ def sheet(standing: Standing) -> Sheet:
     else:
         choices = [(str(number), "") for number in range(1, len(item.shown.items) + 1)]
     said = [
-        f"{one.rater}: {scales.words_for(one.value, scale)}" + (f" ({one.note})" if one.note else "")
+        f"{one.rater}: {by_human.words_for(one.value, scale)}" + (f" ({one.note})" if one.note else "")
         for one in standing.queued.ratings
     ]
     return Sheet(
@@ -165,17 +166,17 @@ def sheet(standing: Standing) -> Sheet:
 
 def parse_typed(item: RatingItem, text: str) -> Json:
     """A value as somebody typed it."""
-    return scales.value_of(text, item.method.rating_scale, len(item.shown.items))
+    return by_human.value_of(text, item.method.rating_scale, len(item.shown.items))
 
 
 def describe_rating(item: RatingItem, value: Json) -> str:
     """A value as people read it."""
-    return scales.words_for(value, item.method.rating_scale)
+    return by_human.words_for(value, item.method.rating_scale)
 
 
 def describe_choices(item: RatingItem) -> str:
     """What can be said of an item, in words."""
-    return scales.wanted(item.method.rating_scale, len(item.shown.items))
+    return by_human.describe_choices(item.method.rating_scale, len(item.shown.items))
 
 
 def is_late(item: RatingItem, rating: Rating) -> bool:
@@ -184,7 +185,7 @@ def is_late(item: RatingItem, rating: Rating) -> bool:
 
 def option_value(item: RatingItem, number: int) -> Json:
     """The value of the option with this number, from 1."""
-    return scales.options_of(item.method.rating_scale)[number - 1].value
+    return by_human.options_of(item.method.rating_scale)[number - 1].value
 
 
 def check_rater(name: str) -> str:
@@ -240,10 +241,10 @@ def _agreement(grader: str, scale: str, queued: Sequence[Queued]) -> dict[str, J
         units += [[said[who][n] if who in said else None for who in raters] for n in range(width)]
     level = "nominal" if scale == "binary" else "ordinal"
     found: dict[str, Json] = {"grader": grader, "items": len(queued), "raters": len(raters)}
-    alpha = agreement.krippendorff(units, "nominal" if scale == "binary" else "ordinal")
+    alpha = metrics.krippendorff(units, "nominal" if scale == "binary" else "ordinal")
     found[f"Krippendorff's alpha ({level})"] = None if alpha is None else round(alpha, 4)
     if len(raters) == 2:
-        kappa = agreement.cohen_kappa([unit[0] for unit in units], [unit[1] for unit in units])
+        kappa = metrics.cohen_kappa([unit[0] for unit in units], [unit[1] for unit in units])
         found["Cohen's kappa"] = None if kappa is None else round(kappa, 4)
     return found
 
@@ -270,7 +271,8 @@ def form_for(standings: Sequence[Standing], rater: str, name: str) -> str:
     """What one person is to fill in."""
     queued = [one.queued for one in standings]
     wanted = {
-        one.item.key: scales.wanted(one.item.method.rating_scale, len(one.item.shown.items)) for one in queued
+        one.item.key: by_human.describe_choices(one.item.method.rating_scale, len(one.item.shown.items))
+        for one in queued
     }
     return ratingfile.form(queued, rater, wanted, name)
 
@@ -328,7 +330,7 @@ class _RatingReader:
         return replace(problem, at=self.places.get((int(number), int(place)), ()))
 
     def _rating(self, item: RatingItem, stated: StatedRating) -> Rating:
-        value = scales.checked(stated.value, item.method.rating_scale, len(item.shown.items))
+        value = by_human.checked_rating(stated.value, item.method.rating_scale, len(item.shown.items))
         seconds = None if stated.seconds is None else float(stated.seconds)
         if seconds is not None and not 0 <= seconds < inf:
             raise InvalidInput(
@@ -357,7 +359,7 @@ class _RatingReader:
         )
         wrong = [
             replace(problem, at=(*at, "grading", *(problem.at or ())[1:]))
-            for problem in scales.scale_problems(method)
+            for problem in by_human.scale_problems(method)
         ]
         numbers = range(1, len(shown.items) + 1)
         if method.rating_scale.type == "ranking" and not (

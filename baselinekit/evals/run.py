@@ -9,11 +9,18 @@ from typing import Any
 from baselinekit import __version__
 from baselinekit.errors import BaselinekitError, NotRecorded
 from baselinekit.evals.attempts import Examiner, Outside
-from baselinekit.evals.caseresults import CaseAttempt, result_of, skipped_result
+from baselinekit.evals.cases import (
+    CaseAttempt,
+    CaseWorker,
+    Memory,
+    PlanJournals,
+    key_of,
+    result_of,
+    skipped_result,
+)
 from baselinekit.evals.checks import Prepared, check_reachable, prepare_cases
-from baselinekit.evals.journalling import CaseWorker, Memory, PlanJournals, key_of
+from baselinekit.evals.gating import measure
 from baselinekit.evals.judges import facts_of
-from baselinekit.evals.measuring import measure
 from baselinekit.evals.notifying import notification_warnings
 from baselinekit.evals.selection import Choice, choose
 from baselinekit.grade import graders

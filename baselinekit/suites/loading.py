@@ -4,15 +4,46 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-from baselinekit.errors import Problem
+from baselinekit.documents.languages import language
+from baselinekit.documents.text import decode
+from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.recipes import Execution
-from baselinekit.store.files import shown
-from baselinekit.store.reading import without_collector
-from baselinekit.suites.dialects.dialect import Defaults, Dialect, Loading
-from baselinekit.suites.dialects.suite import defaults_for
+from baselinekit.store.files import read, shown
+from baselinekit.store.reading import discover, without_collector
+from baselinekit.suites.dialects.dialect import BESIDE, Defaults, Dialect, Loading, items
+from baselinekit.suites.dialects.suite import WRAPPER, defaults_for
 from baselinekit.suites.dialects.table import DIALECTS
-from baselinekit.suites.files import discover_evals
+from baselinekit.suites.settings import NUMBERED
+
+# Which files hold evals: those that are named, and those below the folders that are named.
+
+
+def discover_evals(paths: Sequence[str], root: str) -> tuple[list[str], list[str]]:
+    """The suites, those of the upper folders first, and the other files."""
+    found = discover(paths, root, BESIDE)
+    suites = [file for file in found if _may_be_suite(root, file)]
+    return sorted(suites, key=lambda file: file.count("/")), [file for file in found if file not in suites]
+
+
+def forms_in(root: str, file: str) -> set[str]:
+    """What a file holds; nothing where it cannot be read."""
+    try:
+        documents = language(file).load(decode(read(root, file), file).body, file, numbered=NUMBERED)
+    except BaselinekitError:
+        return set()
+    return {item.form for document in documents for item in items(document, DIALECTS)}
+
+
+def _may_be_suite(root: str, file: str) -> bool:
+    """By a look at its bytes; whether it really is one is found out when it is read."""
+    try:
+        return WRAPPER.encode() in read(root, file)
+    except BaselinekitError:
+        return False
+
+
+# Eval files to cases and suites: all of them, or everything that is wrong in any of them.
 
 
 def load_suite(

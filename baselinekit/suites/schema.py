@@ -7,9 +7,9 @@ from baselinekit.grade.graders import GRADERS, Graders
 from baselinekit.model.evals import Expected
 from baselinekit.schema.complaints import Parts, Schema, add_part, closed, one_or_several, ref
 from baselinekit.store.dialects.native import json_schema as baseline_schema
-from baselinekit.suites.dialects import asking, expecting
+from baselinekit.suites.dialects import asking
 from baselinekit.suites.dialects.dialect import Dialect
-from baselinekit.suites.dialects.graders import InlineGrader, NamedGrader
+from baselinekit.suites.dialects.graders import InlineGrader, Lists, NamedGrader, Program
 from baselinekit.suites.dialects.table import DIALECTS
 
 _ANYTHING: Schema = {}
@@ -96,11 +96,11 @@ def _graders(parts: Parts, graders: Graders) -> None:
 
 def _expected(parts: Parts) -> None:
     """By its type; without one it is `exact`."""
-    add_part(parts, "Lists", expecting.Lists)
+    add_part(parts, "Lists", Lists)
     calls = dict(parts["Call"]["properties"])
     calls |= {"input": calls["args"], "output": calls["expected"]}  # as the document has them
     call = {**closed(calls), "anyOf": [{"required": ["output"]}, {"required": ["expected"]}]}
-    add_part(parts, "Program", expecting.Program, test_cases={"type": "array", "minItems": 1, "items": call})
+    add_part(parts, "Program", Program, test_cases={"type": "array", "minItems": 1, "items": call})
     values: Parts = {
         **dict.fromkeys(("exact", "contains", "pattern"), _ANYTHING),
         "semantic": {"anyOf": [{"type": "string"}, ref("Lists")]},

@@ -1,13 +1,15 @@
-"""What stands in the `config/` folder beside a suite, and the paths that eval files name."""
+"""What goes with a suite: its `config/` folder, the paths that it names, the folder of its reports."""
 
+import contextlib
 import os
 import posixpath
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from baselinekit.documents.languages import SUFFIXES, language
 from baselinekit.documents.text import decode
-from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem, Refused, nearest
+from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused, nearest
 from baselinekit.grade.by_text import ExactMatch
 from baselinekit.grade.graders import files_of
 from baselinekit.metrics import PRESETS, metric_name
@@ -16,12 +18,98 @@ from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json
 from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.validate import below, named_at, place_problems
+from baselinekit.store import atomic
+from baselinekit.store.atomic import cannot_write
 from baselinekit.store.files import link_at, read, unreadable
 from baselinekit.store.records import beside
-from baselinekit.suites import results
+from baselinekit.store.results import write_text
 from baselinekit.suites.dialects import graders
-from baselinekit.suites.dialects.expecting import Given
-from baselinekit.trust import followed
+from baselinekit.suites.dialects.graders import Given
+from baselinekit.trust import check_inside, followed
+
+# Where the reports of a suite are kept: `results/YYYY-MM-DD/run-HHMMSS.{json,md,…}` beside it, and
+# `results/latest`, which leads to the folder of the last day.
+
+
+LATEST = "latest"
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def check_days(folder: str, root: str) -> None:
+    """Refused where a day of it is a link that leads out of the root: a checkout can bring one along."""
+    with contextlib.suppress(OSError), os.scandir(folder) as scan:
+        for entry in scan:
+            if entry.is_symlink() and _DAY.fullmatch(entry.name):
+                _check_day(entry.path, root)
+
+
+def keep_run(folder: str, started: str, texts: dict[str, str], root: str) -> tuple[list[str], str]:
+    """Write the reports of one run, by the ending of each: the files, and what is to be said of `latest`,
+    which is not ours to take if it is no link to a day. Two runs in one second keep both: the later one has
+    a number more."""
+    if not texts:
+        return [], ""
+    day, time = started[:10], started[11:19].replace(":", "")
+    _check_day(os.path.join(folder, day), root)
+    for number in range(1, 1000):
+        name = f"run-{time}" + (f"-{number}" if number > 1 else "")
+        path = os.path.join(folder, day, name)
+        if not any(os.path.lexists(path + ending) for ending in texts):
+            break
+    written = []
+    for ending, text in texts.items():
+        write_text(path + ending, text, root)
+        written.append(path + ending)
+    try:
+        _point_latest(folder, day, os.path.relpath(folder, root))
+    except NotRecorded as error:
+        return written, str(error.problems[0])
+    return written, ""
+
+
+def _check_day(path: str, root: str) -> None:
+    check_inside(os.path.realpath(root), os.path.realpath(path), os.path.relpath(path, root))
+
+
+def _point_latest(folder: str, day: str, shown: str) -> None:
+    """`latest` leads to the day. A system without links gets a file that names it."""
+    place, temporary = os.path.join(folder, LATEST), os.path.join(folder, f".{LATEST}-{os.getpid()}")
+    if os.path.lexists(place) and not _is_ours(place):
+        name = os.path.normpath(os.path.join(shown, LATEST))
+        what = (
+            f"{name} was not made by baselinekit: it does not lead to the runs of a day, and stays as it is"
+        )
+        raise NotRecorded(
+            Problem("BK120", what, "move it away, or name another folder: reporting.output_dir")
+        )
+    try:
+        os.symlink(day, temporary)
+    except FileExistsError:
+        return
+    except OSError:
+        atomic.replace_anywhere(place, place, f"{day}\n".encode(), None)
+        return
+    try:
+        os.replace(temporary, place)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise NotRecorded(cannot_write(place, error)) from None
+
+
+def _is_ours(place: str) -> bool:
+    """A link to a day, or the file that stands for one."""
+    try:
+        if os.path.islink(place):
+            return _DAY.fullmatch(os.readlink(place)) is not None
+        with open(place, encoding="utf-8") as file:
+            return _DAY.fullmatch(file.read(20).removesuffix("\n")) is not None
+    except (OSError, ValueError):
+        return False
+
+
+# What stands in the `config/` folder beside a suite, and the paths that eval files name.
+
 
 NUMBERED = frozenset({"labels"})
 """Where keys are numbers: the labels of a rating scale."""
@@ -175,7 +263,7 @@ def wrong_paths(root: str, case: Case) -> list[Problem]:
         for grader in case.graders
         for key, name in files_of(grader).items()
         if name is not None
-        for problem in _wrong(root, case.source.file, name)
+        for problem in _wrong_path(root, case.source.file, name)
     ]
 
 
@@ -186,7 +274,7 @@ def results_of(root: str, suite: str, stated: str | None) -> str:
     folder = os.path.join(root, path)
     if is_no_place(os.path.relpath(os.path.realpath(folder), os.path.realpath(root))):
         raise Refused(Problem("BK404", f"{path} is not a place for reports", "put them in a separate folder"))
-    results.check(folder, root_of(root, suite))
+    check_days(folder, root_of(root, suite))
     return folder
 
 
@@ -211,7 +299,7 @@ def wrong_results(root: str, suite: str, stated: str | None) -> list[Problem]:
     return []
 
 
-def _wrong(root: str, file: str, name: str) -> tuple[Problem, ...]:
+def _wrong_path(root: str, file: str, name: str) -> tuple[Problem, ...]:
     try:
         resolve_named(root, file, name)
     except BaselinekitError as error:

@@ -10,9 +10,9 @@ from evalcases import CONFIG, World, case, suite
 from storehelp import write
 
 from baselinekit.errors import BaselinekitError
+from baselinekit.evals.cases import key_of
 from baselinekit.evals.checks import prepare_cases
 from baselinekit.evals.earlier import compare_runs
-from baselinekit.evals.journalling import key_of
 from baselinekit.grade.by_matcher import BaselineMatch
 from baselinekit.grade.by_model import ModelJudge, Scoring
 from baselinekit.grade.by_schema import JsonSchema

@@ -10,7 +10,6 @@ import pytest
 
 from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem
 from baselinekit.evals import judges
-from baselinekit.grade import calibration
 from baselinekit.grade.by_model import ModelJudge, Scoring
 from baselinekit.model.grades import Label
 from baselinekit.model.recipes import Answer, Ask
@@ -73,7 +72,7 @@ def test_f37_a_reply_that_echoes_the_text_is_no_pass_and_no_judge_either() -> No
     found = judges.probe(["judge"], echo)
     assert {one.grade.outcome for one in found} == {"error"}
     assert [one.probe for one in found if not one.holds] == [
-        one.name for one in calibration.PROBES if one.wanted != "not passed"
+        one.name for one in judges.PROBES if one.wanted != "not passed"
     ]
 
 
@@ -81,7 +80,7 @@ def test_a_judge_that_cannot_be_asked_has_withstood_nothing() -> None:
     def ask(asked: Ask) -> Answer:
         raise CannotReplay(Problem("BK611", "nobody is there"))
 
-    assert len(wrong(ask)) == len(calibration.PROBES)
+    assert len(wrong(ask)) == len(judges.PROBES)
 
 
 def test_the_judges_are_those_that_the_cases_name_and_the_usual_one(tmp_path: Path) -> None:
@@ -197,5 +196,5 @@ def test_nothing_to_calibrate_is_told(tmp_path: Path) -> None:
 
 def test_a_label_may_be_a_category() -> None:
     how = ModelJudge("kind?", scoring=Scoring("categorical", categories=["good", "poor"], passing=["good"]))
-    assert calibration.label_problem(Label("x", "good"), how) is None
-    assert calibration.label_problem(Label("x", "bad"), how) is not None
+    assert judges.label_problem(Label("x", "good"), how) is None
+    assert judges.label_problem(Label("x", "bad"), how) is not None

@@ -12,7 +12,7 @@ from evalcases import EXACT, World, case, metric, outcomes, passes_at, suite, tr
 
 from baselinekit.errors import InvalidInput, NothingSelected, OutOfBudget, Problem, Refused, cannot
 from baselinekit.evals.attempts import Outside
-from baselinekit.evals.measuring import RATE
+from baselinekit.evals.gating import RATE
 from baselinekit.evals.run import RunPolicy, plan_cases
 from baselinekit.evals.selection import Choice
 from baselinekit.grade.by_matcher import StructuralMatch

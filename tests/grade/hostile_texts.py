@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable
 
-from baselinekit.grade.calibration import PROBES
+from baselinekit.evals.judges import PROBES
 
 RIGHT = {
     "scores": {"right": 5, "kind": 5},

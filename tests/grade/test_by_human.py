@@ -7,9 +7,16 @@ from cases import RECIPE, case
 from hypothesis import given, strategies as st
 
 from baselinekit.errors import BaselinekitError, InvalidInput
-from baselinekit.grade.by_human import briefing, filled_rubric, human_grade, item_key
+from baselinekit.grade.by_human import (
+    briefing,
+    checked_rating,
+    filled_rubric,
+    human_grade,
+    item_key,
+    value_of,
+    words_for,
+)
 from baselinekit.grade.graders import problems_of
-from baselinekit.grade.scales import checked, value_of, words_for
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import (
     Evaluators,
@@ -157,7 +164,7 @@ def test_h40_a_value_is_read_as_it_is_typed(scale_: RatingScale, text: str, valu
     read = value_of(text, scale_, 3)
     assert read == value
     assert type(read) is type(value)
-    assert checked(value, scale_, 3) == value
+    assert checked_rating(value, scale_, 3) == value
 
 
 @pytest.mark.parametrize(
@@ -180,14 +187,14 @@ def test_h41_what_the_scale_does_not_have_is_refused(scale_: RatingScale, text: 
 @pytest.mark.parametrize("value", [True, 4.0, "4", None, [4], {"a": 4}])
 def test_a_value_of_another_type_is_no_rating(value: Any) -> None:
     with pytest.raises(InvalidInput):
-        checked(value, LIKERT)
+        checked_rating(value, LIKERT)
 
 
 def test_criteria_may_be_named() -> None:
     both = RatingScale(criteria=["accurate", "complete"])
-    assert checked({"complete": 2, "accurate": 5}, both) == [5, 2]
+    assert checked_rating({"complete": 2, "accurate": 5}, both) == [5, 2]
     with pytest.raises(InvalidInput):
-        checked({"accurate": 5}, both)
+        checked_rating({"accurate": 5}, both)
 
 
 def test_ratings_in_words() -> None:

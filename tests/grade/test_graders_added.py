@@ -14,8 +14,7 @@ from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import HttpRequest, Observation, Recipe
-from baselinekit.suites.dialects.expecting import Given
-from baselinekit.suites.dialects.graders import read
+from baselinekit.suites.dialects.graders import Given, read
 from baselinekit.suites.schema import schema_with
 
 # The file.

@@ -20,8 +20,9 @@ from baselinekit.model.grades import (
     RatingItem,
     RatingScale,
     Shown,
+    same_person,
 )
-from baselinekit.suites.ratings import FILE, Ratings, same_person
+from baselinekit.suites.ratings import FILE, Ratings
 
 THOROUGH = bool(os.environ.get("BASELINEKIT_THOROUGH"))
 NOW = "2026-01-01T00:00:00Z"

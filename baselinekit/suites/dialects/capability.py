@@ -15,7 +15,7 @@ from baselinekit.schema.validate import below, check
 from baselinekit.store import checks
 from baselinekit.suites.dialects import asking, graders
 from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocument, EvalItem
-from baselinekit.suites.dialects.expecting import Given
+from baselinekit.suites.dialects.graders import Given
 from baselinekit.suites.settings import wrong_paths
 
 WRAPPER = "capability_eval"

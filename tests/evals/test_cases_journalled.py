@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from evalcases import CONFIG, EXACT, case
 
-from baselinekit.evals.caseresults import CaseAttempt
+from baselinekit.evals.cases import CaseAttempt, Memory, key_of
 from baselinekit.evals.checks import Prepared
-from baselinekit.evals.journalling import Memory, key_of
 from baselinekit.grade.by_text import ExactMatch
 from baselinekit.model.baselines import Baseline, Known, Metadata
 from baselinekit.model.evals import Case, Expected

@@ -5,7 +5,7 @@ from itertools import permutations
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.grade.agreement import (
+from baselinekit.metrics import (
     cohen_kappa,
     concordance,
     krippendorff,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from baselinekit.evals.measuring import RATE, measure, read_thresholds
+from baselinekit.evals.gating import RATE, measure, read_thresholds
 from baselinekit.metrics import pass_at_k
 from baselinekit.model.grades import Attempt, Outcome
 from baselinekit.model.results import CaseFacts, Metric, Result

@@ -7,7 +7,7 @@ from evalcases import World
 from storehelp import BASELINE, write
 
 from baselinekit.errors import Problem, Refused
-from baselinekit.evals.doctor import examine_all
+from baselinekit.evals.checks import examine_all
 from baselinekit.model.grades import FunctionOutput
 from baselinekit.replay.settings import Clients
 from baselinekit.workflow.doctor import Findings
