@@ -18,7 +18,6 @@ LAYERS = {
     "errors": 0,
     "codes": 0,
     "model": 1,
-    "addresses": 1,
     "escape": 1,
     "metrics": 1,
     "secrets": 1,
@@ -73,7 +72,7 @@ WITHIN = {
 """The layers inside a package that is large enough to have some."""
 
 ADAPTERS = {"models", "replay", "store", "report"}
-PURE = {"addresses", "escape", "metrics", "texts", "tree", "variables", "trust", "documents", "schema"}
+PURE = {"escape", "metrics", "texts", "tree", "variables", "trust", "documents", "schema"}
 PURE |= {"placeholders", "kinds", "compare", "grade", "refresh"}
 
 OWNERS = {
@@ -86,7 +85,7 @@ OWNERS = {
     "deepdiff": ["compare.explain"],
     "jsonschema": ["grade.by_schema"],
     "referencing": ["grade.by_schema"],
-    "regex": ["placeholders.pattern"],
+    "regex": ["placeholders.table"],
     "jsonpath_ng": ["replay.computed"],
     "click": ["cli"],
     "numpy": ["models.minilm"],
@@ -99,6 +98,7 @@ CLIENT_FILES = {"replay.client", "programs.process", "report.progressbar", "repo
 """What only the cli builds: it may import these files past the dispatch of their package."""
 
 ENTRANCES = {
+    "compare.weakened": "what a change to a baseline lets pass, of which no compare asks",
     "replay.settings": "what a replay is handed, and how much a file may ask for",
     "replay.environment": "where an output was captured, and the hash of a recipe",
     "replay.files": "the files that a recipe names",
@@ -170,7 +170,7 @@ CUT_ELSEWHERE = {
     "replay.cookies": "what is read of a date",
     "store.cassettes": "a folder, by the name that the configuration gives to a model",
     "store.atomic": "a name for a file, by that of the machine",
-    "addresses": "what is read of a host",
+    "trust": "what is read of a host",
     "report.forms.sarif": "of a checksum",
     "report.evals.rating": "the end of a note while it is typed",
     "report.history": "a commit",
@@ -200,19 +200,18 @@ MASKED_ALREADY = {
     "grade.by_function": "the line behind the mask",
     "grade.by_human": "of a case in which secrets are masked",
     "grade.task": "without clients there are no secrets",
-    "compare.expectation": "of a file of the project",
+    "compare.weakened": "of a file of the project",
     "tree.paths": "of a file of the project",
     "tree.jsonpath": "of a file of the project",
     "replay.computed": "of a file of the project, and of no answer",
     "grade.criteria": "of a file of the project",
     "placeholders.template": "of a file of the project",
-    "placeholders.pattern": "of a file of the project",
+    "placeholders.table": "of a file of the project",
     "schema.complaints": "of a file of the project",
 }
 """Who may say that a text has been masked already, and why that is so."""
 
 TAKEN_APART = {
-    "addresses": "a host and its zone, before anything is asked of it",
     "approval.planning": "the keys of a rule",
     "approval.pending_sources": "a target that was masked when it was kept",
     "cli.capture": "a word of the command line, which says what kind of recipe is meant",
@@ -242,7 +241,7 @@ TAKEN_APART = {
     "schema": "the name of a part of our own schema",
     "store": "names, digests and links of the project's files",
     "suites": "names and paths of the project's files",
-    "trust": "programs and origins of the configuration",
+    "trust": "programs and origins of the configuration, a host and its zone",
     "variables": "a line of a file with variables, before its comment",
     "workflow": "names, digests and addresses of the project",
 }

@@ -1,20 +1,106 @@
 """Arrays whose order counts, templates that describe every element, and elements that are paired by a key."""
 
 from bisect import bisect
-from collections.abc import Hashable, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Hashable, Sequence, Set
+from dataclasses import dataclass, field, replace
 from functools import partial
 
-from baselinekit.compare.leaves import Elements, Selected, is_left_out
-from baselinekit.compare.literal import Literal
 from baselinekit.compare.objects import Object
 from baselinekit.compare.rules import Mode, Side, State
-from baselinekit.compare.walk import Link, Mismatch, Node, Walk
-from baselinekit.model.baselines import Difference
+from baselinekit.compare.values import Ignored, Link, Literal, Mismatch, Node, Walk
 from baselinekit.model.values import Json
-from baselinekit.placeholders.grammar import escape_value, holds_marker
+from baselinekit.placeholders.grammar import escape_value
 from baselinekit.tree.alignment import Alignment, align, same_rows
 from baselinekit.tree.equality import freeze, is_number
+
+
+@dataclass(slots=True, eq=False)
+class Selected:
+    """A value for which a filter holds, or may hold since it reads a placeholder. `own`: its node as if the
+    filter held for what came back as well; `make` gives the node for any other case."""
+
+    own: Node
+    usual: State
+    outer: State
+    stored: Side
+    make: Callable[[State], Node]
+    made: dict[State, Node] = field(default_factory=dict)
+
+    @property
+    def expected(self) -> Json:
+        return self.own.expected
+
+    @property
+    def at(self) -> Link:
+        return self.own.at
+
+    @property
+    def optional(self) -> bool:
+        return self.own.optional
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        return self.seen_with(Side(self.stored.key, actual, self.stored.size)).walk(actual, walk, path)
+
+    def seen_with(self, came: Side) -> Node:
+        """The node for what came back."""
+        state = self.outer.step_both(self.stored, came)
+        if state is self.usual:
+            return self.own
+        if state not in self.made:
+            self.made[state] = self.make(state)
+        return self.made[state]
+
+
+@dataclass(slots=True, eq=False)
+class Elements:
+    """The elements of an array, in the state of that array. `make` gives the node of one of them in a state
+    of its own, `any_number`: a rule leaves out all of them, so that none has to be there."""
+
+    expected: Sequence[Json]
+    state: State
+    make: Callable[[int, State], Node]
+    any_number: bool = False
+    made: dict[tuple[int, State], Node] = field(default_factory=dict)
+
+    def seen_with(self, e: int, stored: tuple[int, int], came: Side) -> Node:
+        """The node of an element for what came back. `stored`: as which of how many elements it counts."""
+        state = self.state.step_both(Side(stored[0], self.expected[e], stored[1]), came)
+        key = (e, state)
+        if key not in self.made:
+            self.made[key] = self.make(e, state)
+        return self.made[key]
+
+    def left_out(self, actual: Sequence[Json], walk: Walk) -> Set[int]:
+        """The actual elements that a rule leaves out, by where each of them stands."""
+        if not self.state.tells_apart:
+            return frozenset()
+        found = set()
+        for a, value in enumerate(actual):
+            here = self.state.step_alone(a, value, len(actual)).here
+            if here is not None:
+                walk.hits.update(here.rules)
+                if here.ignore is not None:
+                    found.add(a)
+        return found
+
+    def partners(self, lost: Sequence[int], items: Sequence[Node], spare: Sequence[int]) -> dict[int, int]:
+        """Which actual elements that are left out stand for those of the baseline that are: first for one
+        whose value does not count, but that has to be there."""
+        aside = [e for e in lost if is_left_out(items[e])]
+        aside.sort(key=lambda e: items[e].optional)
+        return dict(zip(sorted(aside[: len(spare)]), spare, strict=False))
+
+    def missing(self, lost: Sequence[int], items: Sequence[Node], partners: Container[int]) -> list[int]:
+        """The elements without a partner that have to be there."""
+        free = self.any_number
+        must = [e for e in lost if e not in partners and not items[e].optional]
+        return [e for e in must if not (free and is_left_out(items[e]))]
+
+
+def is_left_out(node: Node) -> bool:
+    """Whether a rule leaves out an element of the baseline, as it stands there."""
+    return isinstance(node.own if isinstance(node, Selected) else node, Ignored)
+
 
 _MOST_TRIED = 100_000
 _FREE = "; `arrays` can make the order irrelevant"
@@ -322,107 +408,3 @@ class ElementTemplate:
                 node = next((item for item in items if walk.matches(item, value)), node)
             resolved.append(node.walk(value, walk, (path, index)))
         return self.expected if walk.count == before else resolved
-
-
-@dataclass(slots=True, eq=False)
-class Keyed:
-    """Elements paired by the value of a key; their order is free."""
-
-    expected: list[Json]
-    items: tuple[Node, ...]
-    key: str
-    mode: Mode
-    at: Link
-    elements: Elements
-    optional: bool = False
-
-    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
-        if not isinstance(actual, list):
-            return walk.replaced(self.expected, actual, path, self.at)
-        before = walk.count
-        places: dict[Hashable, int] = {}
-        resolved: dict[int, Json] = {}
-        free = self.elements.left_out(actual, walk)
-        nameless = []
-        for index, value in enumerate(actual):
-            name = self._name(value)
-            if index in free and (name is None or name in places):
-                nameless.append(index)
-            elif name is None or name in places:
-                note = f"has no {self.key}" if name is None else f"the second with this {self.key}"
-                walk.extra(value, (path, index), self.at, note)
-                resolved[index] = escape_value(value)
-            else:
-                places[name] = index
-        pairs: dict[int, int] = {}
-        lost = []
-        for e, node in enumerate(self.items):
-            a = places.pop(self._name(node.expected), None)
-            if a is None:
-                lost.append(e)
-            else:
-                pairs[e] = a
-                resolved[a] = node.walk(actual[a], walk, (path, a))
-        spare = [*nameless, *(a for a in places.values() if a in free)]
-        partners = self.elements.partners(lost, self.items, spare)
-        for e, a in partners.items():
-            pairs[e], resolved[a] = a, self.items[e].expected
-        for e in self.elements.missing(lost, self.items, partners):
-            walk.missing(self.items[e].expected, (self.at, e), (path, e))
-        for a in places.values():
-            if a in free:
-                continue
-            walk.extra(actual[a], (path, a), self.at)
-            resolved[a] = escape_value(actual[a])
-        if walk.count == before:
-            return self.expected
-        walk.shuffled = True
-        return in_authors_order(resolved, pairs)
-
-    def _name(self, row: Json) -> Hashable:
-        return freeze(row[self.key]) if isinstance(row, dict) and self.key in row else None
-
-
-def no_key(rows: Sequence[Json], key: str) -> str | None:
-    """Why rows cannot be paired by a key."""
-    names = [row.get(key) if isinstance(row, dict) else None for row in rows]
-    if any(name is None or holds_marker(name) or isinstance(name, dict | list) for name in names):
-        return f"the array cannot be paired by {key!r}: not every element has a literal {key}"
-    if len({freeze(name) for name in names}) != len(names):
-        return f"the array cannot be paired by {key!r}: two elements have the same {key}"
-    return None
-
-
-def in_authors_order(resolved: dict[int, Json], pairs: dict[int, int]) -> list[Json]:
-    """The rows of an array whose order is free, those of the baseline where the author has them, then the
-    further ones: what only stands elsewhere is no change."""
-    place = {a: e for e, a in pairs.items()}
-    return [resolved[a] for a in sorted(resolved, key=lambda a: (a not in place, place.get(a, a)))]
-
-
-_LAST = 10**9
-
-
-def in_document_order(differences: list[Difference], expected: Json) -> list[Difference]:
-    """Sorted by where the expected values stand, as the walk meets placeholders before what is literal; what
-    is extra in an object or array comes last in it."""
-    if len(differences) < 2:
-        return differences
-    places: dict[int, dict[str, int]] = {}
-
-    def rank(difference: Difference) -> tuple[int, ...]:
-        ranks = []
-        value = expected
-        for key in difference.at:
-            if isinstance(value, dict) and isinstance(key, str):
-                known = places.get(id(value))
-                if known is None:
-                    known = places[id(value)] = {name: place for place, name in enumerate(value)}
-                ranks.append(known.get(key, _LAST))
-                value = value.get(key)
-            elif isinstance(value, list) and isinstance(key, int) and key < len(value):
-                ranks.append(key)
-                value = value[key]
-        return (*ranks, _LAST) if difference.kind == "extra" else tuple(ranks)
-
-    return sorted(differences, key=rank)

@@ -3,33 +3,33 @@ most of a document costs little to compile and next to nothing to walk."""
 
 from dataclasses import dataclass, field, replace
 
-from baselinekit.compare.arrays import ElementTemplate, Keyed, Ordered, no_key
-from baselinekit.compare.leaves import (
-    AnyElements,
-    Elements,
-    Ignored,
-    MediaType,
-    PlaceholderNode,
-    Scalar,
-    Selected,
-    SemanticText,
-    Uncompared,
-)
-from baselinekit.compare.literal import (
+from baselinekit.compare.arrays import Elements, ElementTemplate, Ordered, Selected
+from baselinekit.compare.objects import (
     ColumnarArray,
     Columns,
-    Literal,
+    Headers,
+    Object,
+    ObjectShape,
     columns_of,
-    literal_bytes,
     literal_columns,
+)
+from baselinekit.compare.rules import Form, Mode, Rule, Side, State, field_mode
+from baselinekit.compare.unordered import Keyed, LazyNodes, Unordered, no_key
+from baselinekit.compare.values import (
+    AnyElements,
+    Ignored,
+    Link,
+    Literal,
+    MediaType,
+    Node,
+    PlaceholderNode,
+    Scalar,
+    Uncompared,
+    literal_bytes,
     shows_more,
+    unroll,
     untouched_bytes,
 )
-from baselinekit.compare.objects import Headers, Object, ObjectShape
-from baselinekit.compare.rules import Mode, Rule, Side, State
-from baselinekit.compare.settings import Form, field_mode
-from baselinekit.compare.unordered import LazyNodes, Unordered
-from baselinekit.compare.walk import Link, Node, unroll
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.baselines import ArrayMode, By
 from baselinekit.model.values import Json, Path
@@ -43,9 +43,8 @@ _MOST_SHAPES = 8
 
 @dataclass(slots=True)
 class Compiler:
-    """`hits` are the rules that met something in the
-    expected output, `arrays` says which arrays are compared in a way of their own, `checked` counts what can
-    fail, `uncompared` what is not looked at."""
+    """`hits` are the rules that met something in the expected output, `arrays` says which arrays are compared
+    in a way of their own, `checked` counts what can fail, `uncompared` what is not looked at."""
 
     words: Words
     problems: list[Problem] = field(default_factory=list)
@@ -158,6 +157,8 @@ class Compiler:
             return Uncompared(value, at)
         self.checked += 1
         if mode.type == "semantic" and isinstance(value, str):
+            from baselinekit.compare.semantic import SemanticText  # few baselines need it
+
             return SemanticText(value, literal, mode, at)
         return Scalar(value, literal, mode, at)
 

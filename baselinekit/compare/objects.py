@@ -1,20 +1,31 @@
-"""Objects, the response headers among them, and `require_keys`."""
+"""Objects, the response headers among them, and arrays of rows that are all alike, by their columns."""
 
-import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, compress, count
+from operator import itemgetter, ne
+from typing import Any
 
-from baselinekit.compare.leaves import Ignored, PlaceholderNode, Scalar
 from baselinekit.compare.rules import Mode, Rule, State
-from baselinekit.compare.walk import Link, Node, Walk
-from baselinekit.model.baselines import Difference
-from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.placeholders.grammar import escape_value
+from baselinekit.compare.values import (
+    Ignored,
+    Link,
+    Node,
+    PlaceholderNode,
+    Scalar,
+    Walk,
+    literal_bytes,
+    shows_more,
+)
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.placeholders.grammar import escape_value, has_marker
 from baselinekit.placeholders.template import Inline, Placeholder
+from baselinekit.tree.alignment import same_rows
 from baselinekit.tree.changes import with_new_keys
-from baselinekit.tree.equality import bytes_of, identical
-from baselinekit.tree.paths import Pattern, children, find, leads_somewhere
-from baselinekit.tree.segments import Key, OneOf, Segment, Wild, fits
+from baselinekit.tree.equality import bytes_of, identical, is_written_as
+
+# Objects, the response headers among them, and `require_keys`.
+
 
 _PLAIN = (str, int, float, bool, type(None))
 
@@ -220,86 +231,254 @@ class Headers:
         )
 
 
-_DIGITS = re.compile(r"0|[1-9][0-9]{0,9}")
-_NOTHING = ", and nothing here is what its path selects"
+# What is literal in a stored output, judged by its bytes; and rows that are all alike, by their columns.
+# No placeholder is in what is literal, so bytes can say whether something equals it. They tell the type
+# of every number and the order of every key, where `==` would take true for 1. Other bytes are no
+# difference yet: only then a value is looked into.
 
 
-def missing_keys(
-    required: Sequence[tuple[Pattern, Path]], output: Json, header_places: Collection[Path] = ()
-) -> Iterator[Difference]:
-    """What `require_keys` asks for and is not there: a key may be null or empty, whether the baseline has it
-    or not. Below `header_places` names ignore case."""
-    for pattern, at in required:
-        for path, why in _without(pattern.segments, output, (), header_places):
-            rule = f"require_keys: {pattern.text}"
-            yield Difference(path, "missing", ABSENT, ABSENT, at, rule, f"is required{why}")
+Template = Callable[[str], str | Placeholder | Inline]
+Column = Callable[[Any], Any]
+"""Takes the value of one column out of a row, or those of several."""
+
+Change = tuple[int, int, Json, Json]
+"""Which row, which of its literal values, what it was and what it is."""
+
+_FEWEST = 4
+_LITERAL_PLAIN = {str, int, float, bool}
 
 
-def _without(
-    segments: tuple[Segment, ...], value: Json, path: Path, header_places: Collection[Path]
-) -> Iterator[tuple[Path, str]]:
-    """Where the way ends too early, and a word about it. Each value that a step selects has to have the rest;
-    a list of steps asks what each of them asks alone. A step that selects nothing has missed what it was
-    written for; only `*` is content with an array, or an object, that has nothing in it."""
-    if not segments:
-        return
-    first, rest = segments[0], segments[1:]
-    if first is Wild.DEEP:
-        yield from _without_anywhere(rest, value, path, header_places)
-    elif isinstance(first, OneOf):
-        for one in first.keys:
-            yield from _without((one, *rest), value, path, header_places)
-    elif isinstance(first, str | int | Key):
-        found = _key(value, first, path in header_places)
-        if found is None:
-            yield (*path, first.name if isinstance(first, Key) else first), ""
-        else:
-            yield from _without(rest, value[found], (*path, found), header_places)
-    else:
-        chosen = [(key, child) for key, child in children(value) if fits(first, key, child, len(value))]
-        if not chosen and not (first is Wild.ANY and isinstance(value, dict | list)):
-            yield path, _NOTHING
-        for key, child in chosen:
-            yield from _without(rest, child, (*path, key), header_places)
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What rows that are all alike have in common: as many keys, under the same ones the same placeholder or
+    ignored type, objects with columns of their own, and what is literal: its bytes, where they are known. A
+    thousand rows take one pass in C, where a node for each would cost more than reading them did."""
+
+    keys: int
+    texts: tuple[tuple[Column, Callable[[Json], bool]], ...]
+    ignored: tuple[tuple[Column, type], ...]
+    nested: tuple[tuple[Column, "Columns"], ...]
+    literal: tuple[str, ...]
+    data: bytes | None
+    rules: frozenset[Rule]
+    below: State
+
+    def fit(self, rows: Sequence[Json]) -> bool:
+        """Whether these rows pass, one by one. False says nothing yet."""
+        try:
+            same = self.data is not None and is_written_as(_in_one_line(rows, self.literal), self.data)
+            return same and self._accept(rows, Columns.fit)
+        except (KeyError, TypeError):
+            return False
+
+    def _accept(self, rows: Sequence[Json], below: Callable[["Columns", list[Json]], bool]) -> bool:
+        """Whether these rows pass in what is not literal. `below`: whether the objects below pass."""
+        return (
+            {*map(type, rows)} == {dict}
+            and {*map(len, rows)} == {self.keys}
+            and all({*map(type, map(column, rows))} == {kind} for column, kind in self.ignored)
+            and all(all(map(accepts, map(column, rows))) for column, accepts in self.texts)
+            and all(below(columns, [*map(column, rows)]) for column, columns in self.nested)
+        )
+
+    def changed(self, rows: Sequence[Json], others: Sequence[Json]) -> list[Change] | None:
+        """The literal values that are other ones in the other rows, row by row; None if those rows differ in
+        more than that."""
+        try:
+            if not self._accept(others, Columns.fit):
+                return None
+            found = []
+            for place, column in enumerate(map(itemgetter, self.literal)):
+                before, after = [*map(column, rows)], [*map(column, others)]
+                found += [(n, place, before[n], after[n]) for n in _changed(before, after)]
+        except (KeyError, TypeError):
+            return None
+        return sorted(found, key=itemgetter(0))
+
+    def pairs(self, rows: Sequence[Json], others: Sequence[Json]) -> dict[int, int]:
+        """Which of the other rows has the same literal values, each taken once. Rows that would not pass in
+        all that is not literal are left out: there is more to be said about them."""
+        places: Sequence[int] = range(len(others))
+        after = self._literal_bytes(others)
+        if after is None:
+            alone = ((n, self._literal_bytes([others[n]])) for n in places)
+            passing = [(n, data[0]) for n, data in alone if data is not None]
+            places, after = [n for n, _ in passing], [data for _, data in passing]
+        before = [*map(bytes_of, self._all_literal(rows))]
+        first: dict[bytes | None, int] = {}
+        following = [-1] * len(after)  # the next row with the same bytes
+        for a in range(len(after) - 1, -1, -1):
+            following[a] = first.get(after[a], -1)
+            first[after[a]] = a
+        found = {}
+        for e, data in enumerate(before):
+            a = first.get(data, -1)
+            if a >= 0 and data is not None:
+                found[e] = places[a]
+                first[data] = following[a]
+        return found
+
+    def _literal_bytes(self, rows: Sequence[Json]) -> list[bytes | None] | None:
+        """What is literal in each of these rows; None if one of them does not pass in all the rest."""
+        try:
+            return [*map(bytes_of, self._all_literal(rows))] if self._accept_any_literal(rows) else None
+        except (KeyError, TypeError):
+            return None
+
+    def _accept_any_literal(self, rows: Sequence[Json]) -> bool:
+        """Whether these rows pass, all that is literal in them aside, also in the objects below."""
+        return self._accept(rows, Columns._accept_any_literal)
+
+    def _all_literal(self, rows: Sequence[Json]) -> Iterator[tuple[Json, ...]]:
+        """What is literal in each row, also in the objects below."""
+        below = (columns._all_literal([*map(column, rows)]) for column, columns in self.nested)
+        if len(self.literal) > 1:
+            return zip(map(itemgetter(*self.literal), rows), *below, strict=True)
+        return zip(([row[key] for key in self.literal] for row in rows), *below, strict=True)
 
 
-def _without_anywhere(
-    segments: tuple[Segment, ...], value: Json, path: Path, header_places: Collection[Path]
-) -> Iterator[tuple[Path, str]]:
-    """Below `**` the next step has to lead somewhere, from one place at least, and wherever it leads the rest
-    has to be there. Wildcards in between only say how deep. With a further `**` one place is enough: to ask
-    each would take time that doubles with every one of them."""
-    if Wild.DEEP in segments:
-        if not leads_somewhere(Pattern("", (Wild.DEEP, *segments), True), value):
-            yield path, _NOTHING
-        return
-    wild = next((n for n, segment in enumerate(segments) if not isinstance(segment, Wild)), len(segments))
-    between, then, rest = segments[:wild], segments[wild : wild + 1], segments[wild + 1 :]
-    if then and isinstance(then[0], OneOf):
-        for one in then[0].keys:
-            yield from _without_anywhere((*between, one, *rest), value, path, header_places)
-        return
-    found = find(Pattern("", (Wild.DEEP, *between, *then), True), value)
-    if not found:
-        words = [
-            "**",
-            *(segment.value if isinstance(segment, Wild) else str(segment) for segment in segments),
-        ]
-        yield (*path, *(words if all(isinstance(part, str | Wild) for part in segments) else ())), _NOTHING
-    for below, child in found if rest else ():
-        yield from _without(rest, child, (*path, *below), header_places)
+def _in_one_line(rows: Sequence[Json], keys: tuple[str, ...]) -> list[Json]:
+    """The values of all rows under these keys, in one list: thousands of tuples would keep the garbage
+    collector busy."""
+    if len(keys) > 1:
+        return [*chain.from_iterable(map(itemgetter(*keys), rows))]
+    return [row[key] for row in rows for key in keys]
 
 
-def _key(value: Json, step: str | int | Key, any_case: bool) -> str | int | None:
-    """The key of a value that a step of a path means."""
-    if isinstance(step, Key):
-        return step.name if isinstance(value, dict) and step.name in value else None
-    if isinstance(value, list):
-        index = int(step) if isinstance(step, int) or _DIGITS.fullmatch(step) else len(value)
-        index += len(value) if index < 0 else 0
-        return index if 0 <= index < len(value) else None
-    if not isinstance(value, dict) or not isinstance(step, str):
+def _changed(before: list[Json], after: list[Json]) -> list[int]:
+    """Where a column has another value."""
+    found = [*compress(count(), map(ne, before, after))]
+    same = after.copy()
+    for n in found:
+        same[n] = before[n]
+    if _same_types(before, same):
+        return found
+    return [n for n, (one, other) in enumerate(zip(before, after, strict=True)) if not identical(one, other)]
+
+
+def _same_types(before: list[Json], after: list[Json]) -> bool:
+    """Whether equal values are of the same types as well: `==` takes true for 1, deep inside too."""
+    kinds = {*map(type, before)}
+    if kinds == {str}:
+        return True
+    if len(kinds) == 1 and kinds <= _LITERAL_PLAIN:
+        return {*map(type, after)} == kinds
+    data = bytes_of(before)
+    return data is not None and is_written_as(after, data)
+
+
+def columns_of(rows: Sequence[Json], state: State, template: Template) -> Columns | None:
+    """The columns of rows, in the state in which each of them is met; None if they are not that much alike,
+    or more than placeholders and ignored values is in them."""
+    first = _first_if_alike(rows, state)
+    if first is None:
         return None
-    if any_case:
-        return next((key for key in value if key.casefold() == step.casefold()), None)
-    return step if step in value else None
+    below = state.otherwise()
+    texts: list[tuple[Column, Callable[[Json], bool]]] = []
+    ignored: list[tuple[Column, type]] = []
+    nested: list[tuple[Column, Columns]] = []
+    literal: list[str] = []
+    rules: set[Rule] = set()
+    try:
+        for key, item in first.items():
+            column, inner = itemgetter(key), None
+            if key in (state.names or ()):
+                inner = state.step(key, item, len(first))
+                here = inner.here
+                if here is not None or not isinstance(item, dict):
+                    if here is None or here.ignore is None or {*map(type, map(column, rows))} != {type(item)}:
+                        return None
+                    rules.update(here.rules)
+                    ignored.append((column, type(item)))
+                    continue
+            elif isinstance(item, str) and has_marker(item):
+                found = template(item)
+                accepts = None if isinstance(found, str) else found.alone
+                if accepts is None or [*map(column, rows)].count(item) != len(rows):
+                    return None
+                texts.append((column, accepts))
+                continue
+            elif isinstance(item, dict) and shows_more(item, below.names or ()):
+                inner = below
+            if inner is None:
+                literal.append(key)
+                continue
+            columns = columns_of([*map(column, rows)], inner, template)
+            if columns is None:
+                return None
+            rules |= columns.rules
+            nested.append((column, columns))
+        data = literal_bytes(_in_one_line(rows, tuple(literal)))
+    except KeyError:  # a row has other keys
+        return None
+    if data is None or not below.asleep(data):
+        return None
+    parts = tuple(texts), tuple(ignored), tuple(nested), tuple(literal)
+    return Columns(len(first), *parts, data, frozenset(rules), below)
+
+
+def literal_columns(rows: Sequence[Json], state: State) -> Columns | None:
+    """The columns of rows that are known to be literal, and that will hardly be met as they are: nobody needs
+    their bytes."""
+    first = _first_if_alike(rows, state)
+    if first is None:
+        return None
+    return Columns(len(first), (), (), (), tuple(first), None, frozenset(), state.otherwise())
+
+
+def _first_if_alike(rows: Sequence[Json], state: State) -> dict[str, Json] | None:
+    """The first of rows that may well be all alike."""
+    first = rows[0] if len(rows) >= _FEWEST else None
+    if not isinstance(first, dict) or state.names is None or state.here is not None:
+        return None
+    alike = {*map(type, rows)} == {dict} and {*map(len, rows)} == {len(first)}
+    return first if alike else None
+
+
+@dataclass(slots=True, eq=False)
+class ColumnarArray:
+    """An array of rows that are all alike, judged by their columns. What does not pass so is looked into row
+    by row, by the node that `make` gives. `ordered`: the rows stay where they are."""
+
+    expected: list[Json]
+    columns: Columns
+    mode: Mode
+    ordered: bool
+    make: Callable[[], Node]
+    at: Link
+    optional: bool = False
+    opened: Node | None = None
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        if actual.__class__ is list and len(actual) == len(self.expected):
+            changed: list[Change] | None = None
+            if self.columns.fit(actual):
+                changed = []
+            elif self.ordered and same_rows(self.expected, actual):
+                changed = self.columns.changed(self.expected, actual)
+            if changed is not None:
+                walk.hits.update(self.columns.rules)
+                return self._values(changed, walk, path)
+        if self.opened is None:
+            self.opened = self.make()
+        return self.opened.walk(actual, walk, path)
+
+    def _values(self, changed: list[Change], walk: Walk, path: Link) -> Json:
+        """The array with other values where it has them, and rows that are what they were everywhere else."""
+        keys, at, elsewhere, plain = self.columns.literal, self.at, path != self.at, self.mode.plain
+        rows: dict[int, dict[str, Json]] = {}
+        for n, number, value, got in changed:
+            key = keys[number]
+            place = ((at, n), key)
+            where = ((path, n), key) if elsewhere else place
+            if plain and value.__class__ is got.__class__ in _LITERAL_PLAIN:
+                seen = walk.replaced(value, got, where, place)
+            elif isinstance(value, dict | list) or self.mode.type == "semantic":
+                seen = walk.open(value, self.mode, self.columns.below, place).walk(got, walk, where)
+            else:
+                seen = Scalar(value, value, self.mode, place).walk(got, walk, where)
+            if seen is not value:
+                if n not in rows:
+                    rows[n] = self.expected[n].copy()
+                rows[n][key] = seen
+        return [rows.get(n, row) for n, row in enumerate(self.expected)] if rows else self.expected

@@ -5,7 +5,10 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from baselinekit.kinds.kind import RecipeKind
 from baselinekit.model.baselines import (
+    BOUNDS,
+    DEFAULT_SIMILARITY,
     FLAGS,
     OLD_NAMES,
     ArrayMode,
@@ -14,11 +17,16 @@ from baselinekit.model.baselines import (
     Options,
     Tolerance,
     Type,
+    least_similarity,
 )
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.tree.paths import Pattern, Specificity
 from baselinekit.tree.segments import FilterSegment, Key, Segment, Slice, Wild, fits
+
+Form = dict[Path, RecipeKind | Literal["headers", "names"]]
+"""What stands where in an output: a whole response of a kind, the headers in one, or responses by name."""
+
 
 _MOST_SHARED = 256
 _MOST_NEXT = 4_096
@@ -314,14 +322,6 @@ def _active(rules: list[Rule]) -> ActiveRules | None:
 
 ANYWHERE: Specificity = (-(10**9), 0, 0, 0)
 
-DEFAULT_SIMILARITY = 0.8
-EVERY_FACT = 1.0
-
-
-def least_similarity(method: str) -> float:
-    """How alike texts must be where nobody says it: a judge counts facts, and each of them matters."""
-    return EVERY_FACT if method == "judge" else DEFAULT_SIMILARITY
-
 
 @dataclass(frozen=True, slots=True)
 class Mode:
@@ -442,3 +442,26 @@ class Mode:
             tolerance_specificity=specificity,
             tolerances=further,
         )
+
+
+def field_mode(rule: FieldRule, where: Rule, outer: Mode) -> Mode:
+    """The mode below a `fields:` rule: the outer one, with its own type, switches and tolerance."""
+    type = rule.type or outer.type
+    flags = {
+        name: value for name, value in rule.tolerance.items() if name in FLAGS and isinstance(value, bool)
+    }
+    mode = outer.changed(type, rule.options, flags, min_similarity=rule.min_similarity, method=rule.method)
+    bounds = field_tolerance(rule)
+    if bounds is not None or type == "exact":  # exact means exact, whatever is tolerated around it
+        mode = mode.tolerating(bounds, where.text, where.pattern.specificity)
+    return mode
+
+
+def field_tolerance(rule: FieldRule) -> Tolerance | None:
+    """A field's tolerance is written without a path: `{abs: 0.05}`."""
+    stated = {
+        name: value
+        for name, value in rule.tolerance.items()
+        if name in BOUNDS and not isinstance(value, Tolerance | bool)
+    }
+    return Tolerance(**stated) if stated else None

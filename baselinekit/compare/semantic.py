@@ -5,8 +5,16 @@ Where no model reads the texts, a word that carries a fact by itself must not be
 kind either: a unit, a name, a day, `all` by `some`, `rose` by `fell`. What else changed is not noticed:
 tests/compare/test_semantic_fact_pairs.py counts it."""
 
+import math
 import re
 from collections import Counter
+from dataclasses import dataclass
+
+from baselinekit.compare.rules import Mode
+from baselinekit.compare.values import Link, Walk, same_scalar
+from baselinekit.model.baselines import SimilarityQuestion
+from baselinekit.model.values import Json
+from baselinekit.placeholders.grammar import escape
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*%?")
@@ -142,3 +150,44 @@ def similarity(expected: str, actual: str) -> float:
         met = row & places.get(word, 0)
         row = ((row + met) | (row - met)) & every
     return 2 * (len(before) - row.bit_count()) / (len(before) + len(after))
+
+
+@dataclass(slots=True, eq=False)
+class SemanticText:
+    """A text that may be worded otherwise."""
+
+    expected: str
+    value: str
+    mode: Mode
+    at: Link
+    optional: bool = False
+
+    def walk(self, actual: Json, walk: Walk, path: Link) -> Json:
+        if not isinstance(actual, str):
+            return walk.replaced(self.expected, actual, path, self.at)
+        if same_scalar(self.value, actual, self.mode):
+            return self.expected
+        note = disagreement(self.value, actual)
+        if note is None and self.mode.method != "judge":
+            note = replacement(self.value, actual)
+        if note is None:
+            score, why = self._likeness(actual, walk)
+            if score >= self.mode.min_similarity:
+                return self.expected
+            note = f"similarity {score:.2f}, at least {self.mode.min_similarity:g} is required{why}"
+        walk.differ(path, "similarity", self.expected, actual, self.at, note=note)
+        return escape(actual)
+
+    def _likeness(self, actual: str, walk: Walk) -> tuple[float, str]:
+        """How alike the texts are, and who says so; for the time being they are, where a question is put."""
+        if self.mode.method == "words":
+            return similarity(self.value, actual), ""
+        question = SimilarityQuestion(self.value, actual, self.mode.method)
+        if question in walk.answers:
+            score, why = walk.answers[question]
+            return score, f" ({self.mode.method}: {why})" if why else f" ({self.mode.method})"
+        if walk.collecting_questions:
+            walk.questions[question] = None
+            return math.inf, ""
+        walk.deferred += 1
+        return 0.0, ""

@@ -14,7 +14,7 @@ from baselinekit.grade.task import GradeClients, GraderType, Task, never_fails, 
 from baselinekit.model.grades import Call, FunctionOutput, Grade, Outcome
 from baselinekit.model.recipes import Observation, Ran, Returned
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.placeholders.pattern import RegexBudget, compiled, full_match
+from baselinekit.placeholders.table import RegexBudget, compiled, full_match
 from baselinekit.texts import Mask, already_masked, beginning_of, clipped, end_of
 from baselinekit.tree.equality import decimal, is_number, same_json
 

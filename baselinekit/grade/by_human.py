@@ -34,7 +34,7 @@ from baselinekit.model.grades import (
 )
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
-from baselinekit.placeholders.accepts import whole as is_whole
+from baselinekit.placeholders.grammar import whole as is_whole
 from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.equality import canonical, is_number
 

@@ -11,7 +11,7 @@ from baselinekit.grade.task import GradeClients, GraderType, Task, keys_of, pars
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.placeholders.pattern import RegexBudget, compiled, search
+from baselinekit.placeholders.table import RegexBudget, compiled, search
 from baselinekit.texts import clipped
 from baselinekit.tree.paths import render
 

@@ -20,7 +20,7 @@ from baselinekit.grade.task import (
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
-from baselinekit.placeholders.pattern import compiled, search
+from baselinekit.placeholders.table import compiled, search
 from baselinekit.tree.equality import is_number, same_json
 
 _EMPTY = "the empty text is in every text"

@@ -14,7 +14,7 @@ from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import FunctionOutput, Grade, Grader, GraderKind, Outcome
 from baselinekit.model.recipes import Answer, Ask, Observation, Ran
 from baselinekit.model.values import ABSENT, Json
-from baselinekit.placeholders.pattern import RegexBudget
+from baselinekit.placeholders.table import RegexBudget
 from baselinekit.texts import Mask, already_masked
 from baselinekit.tree.paths import Pattern, find, parse
 

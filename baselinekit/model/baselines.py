@@ -287,6 +287,14 @@ class Edit:
 OLD_NAMES = {"lexical": "words"}
 """Names that files may still hold, with what they are called now."""
 
+DEFAULT_SIMILARITY = 0.8
+
+
+def least_similarity(method: str) -> float:
+    """How alike texts must be where nobody says it: a judge counts facts, and each of them matters."""
+    return 1.0 if method == "judge" else DEFAULT_SIMILARITY
+
+
 PURPOSE = {
     "judge": "a model says of each fact whether it is kept",
     "words": "near-verbatim text",

@@ -11,8 +11,7 @@ from decimal import Decimal
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.values import Json
-from baselinekit.placeholders.accepts import Extent, Kind, of_types
-from baselinekit.placeholders.grammar import Token
+from baselinekit.placeholders.grammar import Extent, Kind, Token, of_types
 from baselinekit.placeholders.template import Inline, Part, Placeholder, Slot
 from baselinekit.tree.equality import decimal, is_number
 from baselinekit.variables import as_text

@@ -13,7 +13,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from baselinekit.model.values import Json
-from baselinekit.placeholders.accepts import (
+from baselinekit.placeholders.grammar import (
     Args,
     Extent,
     Kind,

@@ -9,10 +9,8 @@ from typing import Any
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
 from baselinekit.model.values import Json
-from baselinekit.placeholders.accepts import Bindings, Kind, Piece, bound
-from baselinekit.placeholders.grammar import Token, has_marker, split
-from baselinekit.placeholders.pattern import RegexBudget
-from baselinekit.placeholders.table import Words, kind_of
+from baselinekit.placeholders.grammar import Bindings, Kind, Piece, Token, bound, has_marker, split
+from baselinekit.placeholders.table import RegexBudget, Words, kind_of
 from baselinekit.texts import already_masked, clipped
 
 # Where the placeholders of a text begin and end, when the first way to split it is refused. A regular
@@ -321,7 +319,7 @@ def _matcher(parts: list[str | Token], kinds: list[Kind], regex_budget: RegexBud
         index += 1
     # Several open ends can backtrack against each other, so they get the time limit as well.
     if any(kind.timed for kind in kinds) or sum(len(_OPEN_ENDED.findall(k.inline or "")) for k in kinds) > 1:
-        from baselinekit.placeholders.pattern import compiled, full_match
+        from baselinekit.placeholders.table import compiled, full_match
 
         expression = compiled(pattern, longest=None, flags=())
         return lambda text: full_match(expression, text, regex_budget)

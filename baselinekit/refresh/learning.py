@@ -7,8 +7,15 @@ from typing import Literal
 
 from baselinekit.model.values import Json, Path, json_type
 from baselinekit.placeholders.grammar import escape, split
-from baselinekit.placeholders.narrowest import is_alone, is_of_our_time, narrowest
-from baselinekit.placeholders.proposals import WIDE, PlaceholderProposal, Write, accepts_all
+from baselinekit.placeholders.narrowest import (
+    WIDE,
+    PlaceholderProposal,
+    Write,
+    accepts_all,
+    is_alone,
+    is_of_our_time,
+    narrowest,
+)
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.rows import BY, in_one_order, shuffle
 from baselinekit.tree.equality import is_number, same_json

@@ -6,7 +6,7 @@ from functools import reduce
 
 from baselinekit.model.values import ABSENT, Json, json_type
 from baselinekit.placeholders.grammar import has_marker, split
-from baselinekit.placeholders.proposals import for_rows
+from baselinekit.placeholders.narrowest import for_rows
 from baselinekit.tree.alignment import Alignment, align, pair_anywhere, pair_best_first, pair_leftovers
 from baselinekit.tree.changes import with_new_keys
 from baselinekit.tree.equality import canonical, freeze, identical

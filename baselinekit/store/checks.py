@@ -16,7 +16,7 @@ from baselinekit.model.baselines import (
     method_problems,
 )
 from baselinekit.model.values import ABSENT, Path, parse_time
-from baselinekit.placeholders.accepts import seconds
+from baselinekit.placeholders.grammar import seconds
 
 ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 

@@ -154,7 +154,7 @@ def _notify_problems(notify: Notify | None) -> Iterator[Problem]:
 def _placeholder_problems(stated: dict[str, str]) -> Iterator[Problem]:
     if not stated:
         return
-    from baselinekit.placeholders.pattern import compiled  # it brings the regex package along
+    from baselinekit.placeholders.table import compiled  # it brings the regex package along
 
     for name, pattern in stated.items():
         here = ("placeholders", name)

@@ -4,10 +4,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from baselinekit.compare.dispatch import compile_baseline, least_similarity
+from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.errors import BaselinekitError, FirstOfEach, Problem, Refused, fault_of_ours
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.baselines import OLD_NAMES, PURPOSE, Baseline, FieldRule, Rules, renamed
+from baselinekit.model.baselines import (
+    OLD_NAMES,
+    PURPOSE,
+    Baseline,
+    FieldRule,
+    Rules,
+    least_similarity,
+    renamed,
+)
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker

@@ -9,8 +9,7 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Command, Config, Environment, Model, Surroundings, Variable
 from baselinekit.model.values import Json
-from baselinekit.placeholders.pattern import RegexBudget
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.table import RegexBudget, Words
 from baselinekit.programs.git import Execute
 from baselinekit.replay.settings import Ceilings, Clients, Setting, ceilings_of
 from baselinekit.store import config as configuration

@@ -4,7 +4,7 @@ green, and should still be seen: what was added, removed, or lets pass what fail
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import fields, replace
 
-from baselinekit.compare.dispatch import weakened
+from baselinekit.compare.weakened import weakened
 from baselinekit.errors import InvalidInput
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Config

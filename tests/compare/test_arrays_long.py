@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import ruled
 
-from baselinekit.compare.walk import MOST_KEPT, Walk
+from baselinekit.compare.values import MOST_KEPT, Walk
 from baselinekit.errors import CannotReplay
 from baselinekit.model.values import Json
 

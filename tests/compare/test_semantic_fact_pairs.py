@@ -9,9 +9,8 @@ import pytest
 from factpairs import CHANGED, KEPT, REGRESSIONS, UNSEEN
 
 from baselinekit.compare.dispatch import compile_baseline
-from baselinekit.compare.rules import DEFAULT_SIMILARITY
 from baselinekit.kinds.skill import SkillExecution
-from baselinekit.model.baselines import Baseline, Comparison, Known, Method, Rules
+from baselinekit.model.baselines import DEFAULT_SIMILARITY, Baseline, Comparison, Known, Method, Rules
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.models.embedding import PACKAGE, Embedding, find_folder
 from baselinekit.placeholders.table import Words

@@ -11,7 +11,7 @@ from baselinekit.grade.graders import problems_of
 from baselinekit.grade.task import GradeClients
 from baselinekit.model.grades import Call, FunctionOutput, Grader
 from baselinekit.model.recipes import Ran, Returned
-from baselinekit.placeholders.pattern import RegexBudget
+from baselinekit.placeholders.table import RegexBudget
 
 CODE = "def f(*given): ..."
 

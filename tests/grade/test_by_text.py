@@ -10,7 +10,7 @@ from baselinekit.grade.by_text import Contains, ExactMatch, MustInclude, RegexMa
 from baselinekit.grade.graders import problems_of
 from baselinekit.grade.task import GradeClients
 from baselinekit.model.grades import Grader
-from baselinekit.placeholders.pattern import RegexBudget
+from baselinekit.placeholders.table import RegexBudget
 
 PATIENT = GradeClients(regex_budget=RegexBudget)
 

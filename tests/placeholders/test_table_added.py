@@ -6,11 +6,10 @@ import pytest
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.values import Json
-from baselinekit.placeholders.accepts import Extent, Kind, LearningRule, PlaceholderType
 from baselinekit.placeholders.contained import takes_all
 from baselinekit.placeholders.formats import text_format
-from baselinekit.placeholders.narrowest import narrowest
-from baselinekit.placeholders.proposals import for_rows
+from baselinekit.placeholders.grammar import Extent, Kind, LearningRule, PlaceholderType
+from baselinekit.placeholders.narrowest import for_rows, narrowest
 from baselinekit.placeholders.table import TABLE, Words, types_of
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 

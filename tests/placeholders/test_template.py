@@ -9,9 +9,9 @@ import pytest
 
 from baselinekit.errors import CannotReplay
 from baselinekit.model.values import Json
-from baselinekit.placeholders.pattern import unanchored
-from baselinekit.placeholders.table import Words
-from baselinekit.placeholders.template import Bindings, Inline, Placeholder, compile_text
+from baselinekit.placeholders.grammar import Bindings
+from baselinekit.placeholders.table import Words, unanchored
+from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 from baselinekit.variables import Scope
 
 WORDS = Words(scope=Scope({"n": 5}))

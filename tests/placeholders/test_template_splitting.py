@@ -9,10 +9,8 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from baselinekit.errors import CannotReplay
-from baselinekit.placeholders.accepts import Bindings
-from baselinekit.placeholders.grammar import Token, split
-from baselinekit.placeholders.pattern import RegexBudget
-from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.grammar import Bindings, Token, split
+from baselinekit.placeholders.table import RegexBudget, Words
 from baselinekit.placeholders.template import Inline, compile_text
 
 PLACEHOLDERS = [

@@ -19,7 +19,7 @@ from hostile import BEHIND_WALLS, ENVIRONMENT, FILES, MEMORY, NETWORK, OPENING, 
 from baselinekit.grade.by_function import judged
 from baselinekit.model.grades import Call, FunctionOutput
 from baselinekit.model.recipes import Ran
-from baselinekit.placeholders.pattern import RegexBudget
+from baselinekit.placeholders.table import RegexBudget
 from baselinekit.programs.process import Processes
 from baselinekit.programs.sandbox import Sandbox, bubblewrap_here, refusing
 from baselinekit.texts import already_masked

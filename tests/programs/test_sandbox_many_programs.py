@@ -13,7 +13,7 @@ import pytest
 from baselinekit.grade.by_function import judged
 from baselinekit.model.grades import Call, FunctionOutput
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
-from baselinekit.placeholders.pattern import RegexBudget
+from baselinekit.placeholders.table import RegexBudget
 from baselinekit.programs.process import Processes
 from baselinekit.programs.sandbox import Sandbox, bubblewrap_here
 from baselinekit.texts import already_masked

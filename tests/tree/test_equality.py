@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from baselinekit.compare.literal import literal_bytes
+from baselinekit.compare.values import literal_bytes
 from baselinekit.documents.jsontext import MAX_DEPTH
 from baselinekit.model.values import Json
 from baselinekit.tree.equality import bytes_of, is_written_as

@@ -6,7 +6,7 @@ import socket
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.addresses import NetworkKind, is_address, network_of, network_of_host
+from baselinekit.trust import NetworkKind, is_address, network_of, network_of_host
 
 
 def words(text: str) -> list[str]:

@@ -8,7 +8,7 @@ import ruled
 from hypothesis import given, strategies as st
 
 from baselinekit.compare import semantic
-from baselinekit.compare.leaves import describe_change, within
+from baselinekit.compare.values import describe_change, within
 from baselinekit.model.baselines import Tolerance
 from baselinekit.model.values import Json
 

@@ -10,10 +10,9 @@ import ruled
 from hypothesis import given, settings, strategies as st
 
 from baselinekit.compare.dispatch import Matcher
-from baselinekit.compare.literal import ColumnarArray, Literal
-from baselinekit.compare.objects import Object
+from baselinekit.compare.objects import ColumnarArray, Object
 from baselinekit.compare.unordered import Unordered
-from baselinekit.compare.walk import Node, Walk
+from baselinekit.compare.values import Literal, Node, Walk
 from baselinekit.model.values import Json
 
 pytestmark = pytest.mark.slow

@@ -6,8 +6,7 @@ import time
 import pytest
 
 from baselinekit.errors import CannotReplay, InvalidInput
-from baselinekit.placeholders.pattern import RegexBudget
-from baselinekit.placeholders.table import TABLE, Words
+from baselinekit.placeholders.table import TABLE, RegexBudget, Words
 from baselinekit.placeholders.template import Inline, Placeholder, compile_text
 
 
