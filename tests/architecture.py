@@ -51,22 +51,18 @@ WITHIN = {
     "report": {
         "values": 0,
         "style": 0,
-        "judges": 1,
-        "earlier": 1,
-        "weakened": 1,
-        "attempts": 2,
-        "next_commands": 2,
-        "wording": 2,
-        "differences": 3,
-        "history": 3,
-        "progressbar": 3,
-        "refreshing": 4,
-        "resultfile": 4,
-        "terminal": 4,
-        "evals": 5,
-        "reviewing": 5,
-        "html": 6,
-        "forms": 7,
+        "next_commands": 1,
+        "wording": 1,
+        "differences": 2,
+        "history": 2,
+        "resultfile": 2,
+        "beside": 3,
+        "refreshing": 3,
+        "terminal": 3,
+        "evals": 4,
+        "reviewing": 4,
+        "html": 5,
+        "forms": 6,
     },
 }
 """The layers inside a package that is large enough to have some."""
@@ -94,7 +90,7 @@ OWNERS = {
 }
 """Each library with the modules or packages that may import it. No other library is imported."""
 
-CLIENT_FILES = {"replay.client", "programs.process", "report.progressbar", "report.style", "report.terminal"}
+CLIENT_FILES = {"replay.client", "programs.process", "report.style", "report.terminal"}
 """What only the cli builds: it may import these files past the dispatch of their package."""
 
 ENTRANCES = {
@@ -173,6 +169,7 @@ CUT_ELSEWHERE = {
     "trust": "what is read of a host",
     "report.forms.sarif": "of a checksum",
     "report.evals.rating": "the end of a note while it is typed",
+    "report.beside": "a commit",
     "report.history": "a commit",
     "report.wording": "a commit",
     "secrets.declared": "what is looked for, which nobody is shown",
@@ -279,8 +276,6 @@ STANDS_ALONE = {
     "models.callable": "one form of model",
     "models.llm": "one form of model",
     "programs.call": "a program of its own, run by path",
-    "report.judges": "one part of every form, imported by runs that have judges",
-    "report.progressbar": "imported by runs that have a bar",
     "suites.scaffold": "imported by `init` alone",
     "workflow.context": "every command takes it",
 }

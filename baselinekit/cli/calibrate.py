@@ -19,7 +19,7 @@ from baselinekit.cli.options import (
 )
 from baselinekit.evals import selection
 from baselinekit.evals.judges import calibrate as measure, judges_of
-from baselinekit.report.judges import describe_agreement
+from baselinekit.report.beside import describe_agreement
 from baselinekit.suites.ratingfile import measured_file
 
 

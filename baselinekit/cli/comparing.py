@@ -11,7 +11,8 @@ from baselinekit.cli.run_options import CompareOptions
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.results import Against, Report
 from baselinekit.programs.git import Git
-from baselinekit.report import next_commands, terminal
+from baselinekit.report import terminal
+from baselinekit.report.style import format_lines
 from baselinekit.store import results
 from baselinekit.trust import in_ci
 from baselinekit.workflow import history, selection
@@ -121,8 +122,14 @@ def _print(project: Project, report: Report, options: CompareOptions) -> None:
         return
     screen.show(terminal.format_failures(report, style))
     screen.show(terminal.format_warnings(report, style))
-    screen.show(terminal.format_weakened(report, style))
+    if report.against is not None:
+        from baselinekit.report.beside import describe_weakened
+
+        screen.show(format_lines(describe_weakened(report.against, style)))
     screen.line(terminal.format_summary(report, style))
     if report.exit_code != 130 and options.record is None and in_ci(os.environ):
         screen.line(style.paint("CI: nothing is recorded in the files (--record changes that)", "dim"))
-    screen.next_commands(next_commands.after_compare(report, options.paths, project.folders, options.verbose))
+    if report.summary.passed < len(report.results):
+        from baselinekit.report.next_commands import after_compare
+
+        screen.next_commands(after_compare(report, options.paths, project.folders, options.verbose))

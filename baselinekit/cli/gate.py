@@ -31,7 +31,9 @@ from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Gate, Judged, Suite, worst
 from baselinekit.model.results import Report
 from baselinekit.report import next_commands, resultfile
-from baselinekit.report.evals.phase import format_gate, format_gates_json, format_gates_markdown
+from baselinekit.report.evals.evalreport import format_gates_json
+from baselinekit.report.evals.markdown import format_gates_markdown
+from baselinekit.report.evals.terminal import format_gate
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.style import Style
 from baselinekit.store.results import check_place, write_text

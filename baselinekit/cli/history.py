@@ -17,7 +17,7 @@ from baselinekit.cli.options import (
     takes,
 )
 from baselinekit.report.history import format_history, format_history_json
-from baselinekit.report.html.history import render_history
+from baselinekit.report.html.page import render_history
 from baselinekit.store.results import write_text
 from baselinekit.texts import many
 from baselinekit.workflow import history as past, resultfiles

@@ -8,6 +8,8 @@ import click
 from baselinekit.cli import delivery, redaction, screen
 from baselinekit.cli.options import argument, color_option, option, takes
 from baselinekit.report import terminal
+from baselinekit.report.beside import describe_weakened
+from baselinekit.report.style import format_lines
 from baselinekit.variables import Redactor
 from baselinekit.workflow import resultfiles
 
@@ -56,7 +58,7 @@ def merge(options: MergeOptions) -> int:
             screen.show(terminal.format_passed(report, style))
         if not options.quiet:
             screen.show(terminal.format_failures(report, style))
-            screen.show(terminal.format_weakened(report, style))
+            screen.show(format_lines(describe_weakened(report.against, style)))
             screen.show(terminal.format_warnings(report, style))
         screen.line(terminal.format_summary(report, style))
         if options.quiet:

@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from baselinekit.model.grades import Outcome
-from baselinekit.report.progressbar import frame
 from baselinekit.report.style import Style
+from baselinekit.report.terminal import format_progress
 
 _SECONDS_BETWEEN = 0.1
 _CANNOT_DRAW = ("dumb", "unknown")
@@ -95,7 +95,7 @@ class _Bar:
         except (OSError, ValueError):
             columns = 80
         seconds, style = time.monotonic() - self._began, Style(self._colour, columns)
-        self._put(frame(self._doing, self._total, self._tally, seconds, style, self._cells))
+        self._put(format_progress(self._doing, self._total, self._tally, seconds, style, self._cells))
 
     def _put(self, line: str) -> None:
         if line != self._shown:

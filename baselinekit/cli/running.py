@@ -28,7 +28,9 @@ from baselinekit.model.recipes import Ran
 from baselinekit.model.results import Report
 from baselinekit.programs.sandbox import Execute, Sandbox
 from baselinekit.report import next_commands, terminal
-from baselinekit.report.evals.terms import format_failures, format_metrics, format_passed, format_skipped
+from baselinekit.report.beside import describe_earlier, describe_judges
+from baselinekit.report.evals.terminal import format_failures, format_metrics, format_passed, format_skipped
+from baselinekit.report.style import format_lines
 from baselinekit.store import results
 from baselinekit.texts import many
 from baselinekit.workflow import history
@@ -151,8 +153,9 @@ def _print(project: Project, report: Report, kept: list[str], options: RunOption
         screen.show(terminal.format_warnings(report, style))
         screen.show(format_skipped(report, style))
         screen.show(format_metrics(report, style))
-        screen.show(terminal.format_judges(report, style))
-        screen.show(terminal.format_earlier(report, style))
+        if report.suite is not None:
+            screen.show(format_lines(describe_judges(report.suite.judges)))
+        screen.show(format_lines(describe_earlier(report.earlier, style)))
     screen.line(terminal.format_summary(report, style))
     if options.quiet:
         delivery.tell_lost(report)

@@ -17,8 +17,7 @@ from baselinekit.model.grades import OUTCOMES, Attempt, Grader, Outcome
 from baselinekit.model.results import CaseFacts, Result, Spot
 from baselinekit.model.values import Json
 from baselinekit.replay.environment import digest, recipe_hash
-from baselinekit.report.attempts import ATTEMPT
-from baselinekit.report.resultfile import DRIFT, SPOT
+from baselinekit.report.resultfile import ATTEMPT, DRIFT, SPOT
 from baselinekit.schema.records import Field, RecordForm, RecordReader, named, record, records
 from baselinekit.store import pending
 from baselinekit.suites.journal import Journal, name_of

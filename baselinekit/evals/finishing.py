@@ -11,7 +11,7 @@ from baselinekit.grade import by_human, graders
 from baselinekit.model.evals import Suite
 from baselinekit.model.grades import Attempt, Grade, Grader
 from baselinekit.model.results import Report, Result
-from baselinekit.report.evals.terms import without_details
+from baselinekit.report.evals.evalreport import without_details
 from baselinekit.report.forms.table import render_report
 from baselinekit.suites import settings
 from baselinekit.workflow.history import with_trends

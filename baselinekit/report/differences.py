@@ -10,7 +10,7 @@ from baselinekit.model.baselines import Kind
 from baselinekit.model.results import Result, Spot
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.report.values import cut_line, pair
-from baselinekit.report.wording import describe_unshown
+from baselinekit.report.wording import count_differences, describe_unshown
 from baselinekit.texts import many
 from baselinekit.tree.alignment import gaps
 from baselinekit.tree.paths import of_any_row, render
@@ -178,11 +178,6 @@ class Bounds:
 SHORT = Bounds()
 
 
-def count(result: Result) -> int:
-    """How many differences there are, also those that were not kept."""
-    return max(result.difference_count, len(result.differences))
-
-
 def blocks(result: Result, fold: bool = True, bounds: Bounds = SHORT) -> tuple[list[Block], int]:
     """What to show, and how many differences that leaves out."""
     shown: list[Block] = []
@@ -191,7 +186,7 @@ def blocks(result: Result, fold: bool = True, bounds: Bounds = SHORT) -> tuple[l
             break
         alone = len(group) == 1
         shown.append(_block(group[0], bounds.lines) if alone else _folded(group, result.resolved))
-    return shown, count(result) - sum(block.count for block in shown)
+    return shown, count_differences(result) - sum(block.count for block in shown)
 
 
 def _groups(spots: Sequence[Spot], fold: bool) -> Iterator[list[Spot]]:

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from unicodedata import combining, east_asian_width
 
-# How text is dressed for a terminal: all colours come from here.
-
+from baselinekit.escape import log
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_PAINT = re.compile(r"\x1b\[[0-9;]*m")
+_CUT = "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +27,14 @@ class Style:
         return f"\x1b[{codes}m{text}\x1b[0m"
 
 
-# Lines that fit a terminal: measured in columns, and cut with a mark that something is missing.
-
-
-_PAINT = re.compile(r"\x1b\[[0-9;]*m")
-_CUT = "…"
+def format_lines(lines: Iterable[str]) -> str:
+    """What a screen shows of these lines."""
+    return log("".join(f"{line}\n" for line in lines))
 
 
 def width(text: str) -> int:
-    """The columns that a terminal gives to a text: two for a wide character, none for an accent. Colours take
-    none."""
+    """The columns that a terminal gives to a text: two for a wide character, none for an accent.
+    Colours take none."""
     text = _PAINT.sub("", text)
     return len(text) if text.isascii() else sum(map(_columns, text))
 

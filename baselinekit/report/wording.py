@@ -1,4 +1,4 @@
-"""The sentences that every report shares, and the next command to type."""
+"""The sentences that every report shares."""
 
 import re
 from decimal import Decimal
@@ -12,9 +12,6 @@ from baselinekit.model.results import Report, Result
 from baselinekit.model.values import Json
 from baselinekit.report.values import short
 from baselinekit.texts import many
-
-# The few sentences that every form for people shares. What few runs have is imported when one has it.
-
 
 _SMALL = Decimal("0.1")
 _QUICK = 0.1
@@ -102,14 +99,12 @@ def describe_incomplete(report: Report) -> str:
     if report.interrupted:
         return "interrupted"
     notes = ["" if report.complete else "not all of them ran"]
-    if report.against is not None:
-        from baselinekit.report import weakened
-
-        notes.append(weakened.describe_failing(report.against))
-    if report.earlier is not None:
-        from baselinekit.report import earlier
-
-        notes.append(earlier.describe_failing(report.earlier))
+    against, earlier = report.against, report.earlier
+    if against is not None and against.strict and against.weakened:
+        notes.append(f"{len(against.weakened):,} weakened since {one_line(against.ref)}: --fail-on-weakened")
+    if earlier is not None and earlier.strict and (earlier.regressed or earlier.tells_nothing):
+        what = "regressed" if earlier.regressed else "nothing could be compared"
+        notes.append(f"{what}: --fail-on-regressed")
     return "; ".join(filter(None, notes))
 
 
@@ -180,6 +175,11 @@ def describe_drift(result: Result) -> tuple[list[tuple[str, Json, Json]], str]:
 def _commit(value: Json) -> str:
     """A commit as git itself shortens it."""
     return value[:12] if isinstance(value, str) and _COMMIT.fullmatch(value) else short(value)
+
+
+def count_differences(result: Result) -> int:
+    """How many differences there are, also those that were not kept."""
+    return max(result.difference_count, len(result.differences))
 
 
 def describe_unshown(number: int) -> str:

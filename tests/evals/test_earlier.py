@@ -12,7 +12,8 @@ from baselinekit.errors import InvalidInput
 from baselinekit.evals.earlier import check_parts, compare_runs, load_earlier
 from baselinekit.model.recipes import Usage
 from baselinekit.model.results import Coverage, Earlier, Metric, Report, SuiteFacts
-from baselinekit.report import resultfile, terminal
+from baselinekit.report import resultfile
+from baselinekit.report.beside import describe_earlier
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.style import Style
 from baselinekit.report.wording import headline
@@ -102,7 +103,7 @@ def test_what_hangs_on_something_else_is_not_comparable_unless_one_says_so(part:
     )
     assert found.metrics == ()
     assert compare_runs(now, before, [part]).cases[0].verdict == "insufficient evidence"
-    assert f"--across {part}" in terminal.format_earlier(replace(now, earlier=found), Style())
+    assert f"--across {part}" in "\n".join(describe_earlier(found, Style()))
 
 
 def test_a_case_that_could_not_be_run_is_not_called_another_one() -> None:
@@ -215,5 +216,5 @@ def test_a_file_without_cases_is_refused(tmp_path: Path) -> None:
 
 
 def test_nothing_is_said_where_nobody_asked() -> None:
-    assert terminal.format_earlier(report(result("a", "+")), Style()) == ""
+    assert [*describe_earlier(report(result("a", "+")).earlier, Style())] == []
     assert Earlier("r", "s").tells_nothing

@@ -11,7 +11,7 @@ from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.evals import gating
 from baselinekit.model.evals import Gate, Suite, worst
 from baselinekit.model.results import Coverage, Result
-from baselinekit.report.evals.phase import format_gates_markdown
+from baselinekit.report.evals.markdown import format_gates_markdown
 
 
 def test_h72_a_value_that_equals_its_threshold_passes() -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.model.grades import Outcome
-from baselinekit.report.progressbar import frame
 from baselinekit.report.style import Style
+from baselinekit.report.terminal import format_progress
 
 LINES = "━─"
 
@@ -39,14 +39,14 @@ LINES = "━─"
 def test_what_is_shown_fits(
     total: int, tally: Mapping[Outcome, int], seconds: float, columns: int, shown: str
 ) -> None:
-    assert frame("comparing", total, tally, seconds, Style(False, columns), LINES) == shown
+    assert format_progress("comparing", total, tally, seconds, Style(False, columns), LINES) == shown
 
 
 def test_colours_add_nothing_but_colours() -> None:
     tally: dict[Outcome, int] = {"passed": 1, "failed": 1}
     for columns in (60, 18):
-        painted = frame("asking", 4, tally, 1, Style(True, columns), LINES)
-        assert re.sub(r"\x1b\[[0-9;]*m", "", painted) == frame(
+        painted = format_progress("asking", 4, tally, 1, Style(True, columns), LINES)
+        assert re.sub(r"\x1b\[[0-9;]*m", "", painted) == format_progress(
             "asking", 4, tally, 1, Style(False, columns), LINES
         )
         assert "\x1b[31m1 failed\x1b[0m" in painted
@@ -63,4 +63,4 @@ def test_colours_add_nothing_but_colours() -> None:
 def test_no_line_reaches_the_last_column(
     total: int, tally: dict[Outcome, int], seconds: float, columns: int
 ) -> None:
-    assert len(frame("replaying", total, tally, seconds, Style(False, columns), LINES)) < columns
+    assert len(format_progress("replaying", total, tally, seconds, Style(False, columns), LINES)) < columns

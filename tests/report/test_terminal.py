@@ -9,7 +9,7 @@ from report.reports import FILE, NASTY, report, result, spot
 
 from baselinekit.model.results import Result
 from baselinekit.report import next_commands, terminal, wording
-from baselinekit.report.evals import terms
+from baselinekit.report.evals import terminal as eval_terminal
 from baselinekit.report.style import Style
 
 PLAIN = Style(colour=False, width=80)
@@ -279,7 +279,7 @@ def test_of_many_errors_with_one_code_the_first_speak_for_the_others() -> None:
         "ERROR   297 more with BK301: b3, b4, b5, b6, b7, b8 and 291 others (-v shows each)",
     ]
     assert many.endswith("(-v shows each)\n\n")
-    cases = terms.format_failures(report(*down(300)), PLAIN)
+    cases = eval_terminal.format_failures(report(*down(300)), PLAIN)
     assert cases.count("ERROR ") == 4
     verbose = terminal.format_failures(report(*down(300)), replace(PLAIN, verbose=True))
     assert verbose.count("ERROR ") == 300

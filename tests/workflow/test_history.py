@@ -18,7 +18,7 @@ from baselinekit.report.history import (
     format_history_json as history_json,
     spark,
 )
-from baselinekit.report.html.history import render_history as history_page
+from baselinekit.report.html.page import render_history as history_page
 from baselinekit.report.style import Style
 from baselinekit.store import results as runs
 from baselinekit.workflow import history

@@ -7,7 +7,8 @@ from checkouts import Checkout
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.results import Against, Report
-from baselinekit.report import resultfile as result_file, terminal
+from baselinekit.report import resultfile as result_file
+from baselinekit.report.beside import describe_weakened
 from baselinekit.report.forms.markdown import render
 from baselinekit.report.style import Style
 from baselinekit.report.wording import headline
@@ -143,7 +144,7 @@ def test_in_every_form(here: Checkout) -> None:
     (here.folder / "baselines/b.yaml").unlink()
     said = report(beside(here))
     style = Style()
-    assert terminal.format_weakened(said, style).splitlines()[1:] == [
+    assert [*describe_weakened(said.against, style)][1:] == [
         "  REMOVED   b   baselines/b.yaml",
         "  LOOSENED  a   baselines/a.yaml:3",
         '            baseline.output.body.name: a value became a placeholder: "Ada" -> "<<any>>|`x`"',

@@ -1,30 +1,39 @@
-"""What an eval run comes to, as plain values: the report that people pass on. Counts, metrics, what failed
-with what was expected and what came, and what to look at next."""
+"""What an eval run or a gate comes to, as plain values for every form, and as JSON (`-o x.eval.json`):
+counts, metrics, what failed with what was expected and what came, and what to look at next."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from baselinekit.metrics import metric_name
+from baselinekit.model.evals import Judged, worst
 from baselinekit.model.grades import Attempt, Grade
-from baselinekit.model.results import Metric, Report, Result
-from baselinekit.model.values import Json
-from baselinekit.report.attempts import JUDGE
+from baselinekit.model.results import Metric, Report, Result, Spot
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.report.beside import metric_document, metric_facts
 from baselinekit.report.next_commands import refresh_command, select_renewable
-from baselinekit.report.resultfile import EARLIER
-from baselinekit.report.values import page, present
+from baselinekit.report.resultfile import EARLIER, JUDGE
+from baselinekit.report.values import encode, page, present, short
 from baselinekit.report.wording import collect_warnings
 from baselinekit.tree.paths import render as render_path
 
-RATE = "pass rate"
+FORMAT = "baselinekit.gate/1"
+FAULTS = ("failed", "error", "unscored")
 _MOST_SHOWN = 20
+_MOST_PLACES = 10
 _KINDS = ("capability", "regression")
 _GRADERS = ("code", "model", "human")
-_FAULTS = ("failed", "error", "unscored")
+
+
+def render(report: Report) -> str:
+    return page(document(report))
 
 
 def document(report: Report) -> dict[str, Json]:
     cases = [result for result in report.results if result.case is not None]
-    suite = report.suite
-    skipped = [{"eval_id": one.id, "reason": one.reason} for one in cases if one.outcome == "skipped"]
+    suite, warnings = report.suite, collect_warnings(report)
+    skipped = [
+        {"eval_id": result.id, "reason": result.reason} for result in cases if result.outcome == "skipped"
+    ]
     return {
         "eval_report": {
             "metadata": {
@@ -43,22 +52,59 @@ def document(report: Report) -> dict[str, Json]:
             "metrics_in_full": [metric_document(metric) for metric in suite.metrics] if suite else [],
             **({"judges": [JUDGE.write(judge) for judge in suite.judges]} if suite and suite.judges else {}),
             **({"compared_to": EARLIER.write(report.earlier)} if report.earlier else {}),
-            "failures": [failure(result) for result in cases if result.outcome in _FAULTS],
-            **({"warnings": list(said)} if (said := collect_warnings(report)) else {}),
+            "failures": [failure(result) for result in cases if result.outcome in FAULTS],
+            **({"warnings": warnings} if warnings else {}),
             **({"skipped": skipped} if skipped else {}),
             "recommendations": recommendations(report),
         }
     }
 
 
+def format_gates_json(judged: Sequence[Judged]) -> str:
+    """What gates came to, for programs."""
+    exit_code = worst([gate.exit_code for gate in judged])
+    return page(
+        {"format": FORMAT, "exit_code": exit_code, "gates": [_gate_document(gate) for gate in judged]}
+    )
+
+
+def _gate_document(judged: Judged) -> dict[str, Json]:
+    gate, report = judged.gate, judged.report
+    wrong = [result for result in report.results if result.outcome in FAULTS]
+    shown = "value threshold met view low high count"
+    return {
+        "name": gate.name,
+        "state": judged.state,
+        "blocking": gate.blocking,
+        "exit_code": judged.exit_code,
+        "file": gate.file or None,
+        "suite": gate.suite,
+        "run": report.id,
+        "filters": {"categories": list(gate.categories), "tags": list(gate.tags)},
+        "metrics": {key_of(metric): metric_facts(metric, shown) for metric in judged.metrics},
+        "why": because(judged),
+        "summary": count_results(report.results),
+        "failures": [
+            {"id": result.id, "outcome": result.outcome, "reason": result.reason} for result in wrong
+        ],
+        "recommendations": recommendations(report),
+    }
+
+
+def because(judged: Judged) -> list[str]:
+    """Why a metric has no value, and why nobody can tell."""
+    unknown = [metric for metric in judged.metrics if metric.value is None and metric.why]
+    return [*(f"{metric.name}: {metric.why}" for metric in unknown), *judged.why]
+
+
 def summary(report: Report) -> dict[str, Json]:
     """The counts of all cases, and of each kind of case and of grader."""
     cases = [result for result in report.results if result.case is not None]
-    document = counted(cases)
+    document = count_results(cases)
     document["by_category"] = {
-        kind: counted(of)
+        kind: count_results(of)
         for kind in _KINDS
-        if (of := [one for one in cases if one.case and one.case.eval_type == kind])
+        if (of := [case for case in cases if case.case and case.case.eval_type == kind])
     }
     document["by_grader"] = {}
     for kind in _GRADERS:  # a case counts once for each kind that it has, and passes if all of that kind do
@@ -70,17 +116,17 @@ def summary(report: Report) -> dict[str, Json]:
     return {"total_evals": document.pop("total"), **document, "complete": report.complete}
 
 
-def counted(results: Sequence[Result]) -> dict[str, Json]:
+def count_results(results: Sequence[Result]) -> dict[str, Json]:
     """How many there are of each outcome, and which share passed: of those that ran, and of those that were
     decided, which is what thresholds and gates go by."""
-    found: dict[str, Json] = {"total": len(results)}
+    counts: dict[str, Json] = {"total": len(results)}
     for outcome in ("passed", "failed", "error", "unscored", "skipped"):
-        found[outcome] = sum(one.outcome == outcome for one in results)
-    ran = len(results) - found["skipped"]
-    decided = found["passed"] + found["failed"]
-    found["pass_rate"] = round(found["passed"] / ran, 3) if ran else None
-    found["pass_rate_of_decided"] = round(found["passed"] / decided, 3) if decided else None
-    return found
+        counts[outcome] = sum(result.outcome == outcome for result in results)
+    ran = len(results) - counts["skipped"]
+    decided = counts["passed"] + counts["failed"]
+    counts["pass_rate"] = round(counts["passed"] / ran, 3) if ran else None
+    counts["pass_rate_of_decided"] = round(counts["passed"] / decided, 3) if decided else None
+    return counts
 
 
 def telling(result: Result) -> Attempt | None:
@@ -109,29 +155,15 @@ def key_of(metric: Metric) -> str:
     return metric.name.replace("@", "_at_").replace("^", "_hat_").replace(" ", "_")
 
 
-def metric_document(metric: Metric) -> dict[str, Json]:
-    return {
-        "name": f"{RATE} of decided" if metric.name == RATE else metric.name,
-        "view": metric.view,
-        "value": metric.value,
-        "low": metric.low,
-        "high": metric.high,
-        "count": metric.count,
-        "threshold": metric.threshold,
-        "met": metric.met,
-        **({"why": metric.why} if metric.why else {}),
-    }
-
-
 def failure(result: Result) -> dict[str, Json]:
     """One case that did not pass: why, what was expected, what came."""
-    attempt = telling(result)
+    attempt, grades = telling(result), grades_of(result)
     details: dict[str, Json] = {
         "outcome": result.outcome,
         "verdict": result.verdict,
         "file": result.file,
         "line": result.line,
-        "attempts": [one.outcome for one in result.case.attempts] if result.case else [],
+        "attempts": [attempt.outcome for attempt in result.case.attempts] if result.case else [],
         "graders": [
             {
                 "grader": grade.grader,
@@ -141,7 +173,7 @@ def failure(result: Result) -> dict[str, Json]:
                 **({"reason": grade.reason} if grade.reason else {}),
                 **({"details": grade.details} if grade.details else {}),
             }
-            for grade in grades_of(result)
+            for grade in grades
         ],
     }
     if result.differences:
@@ -149,7 +181,11 @@ def failure(result: Result) -> dict[str, Json]:
             {"path": render_path(spot.path), **present({"expected": spot.expected, "actual": spot.actual})}
             for spot in result.differences[:_MOST_SHOWN]
         ]
-    if attempt and attempt.output is not None and all("actual" not in one.details for one in attempt.grades):
+    if (
+        attempt
+        and attempt.output is not None
+        and all("actual" not in grade.details for grade in attempt.grades)
+    ):
         details["output"] = attempt.output
     return {"eval_id": result.id, "name": result.name, "reason": result.reason, "details": details}
 
@@ -197,5 +233,79 @@ def _after_failure(result: Result) -> str:
     return f"{result.id}: {(attempt.reason if attempt else '') or 'failed'}"
 
 
-def render(report: Report) -> str:
-    return page(document(report))
+def evidence(result: Result) -> list[tuple[str, str]]:
+    """What was expected and what came, as far as a grader says so; of a baseline, where it differs."""
+    if result.differences:
+        return [(render_path(spot.path), _describe_spot(spot)) for spot in result.differences[:_MOST_PLACES]]
+    failing = [grade.details for grade in grades_of(result) if grade.outcome == result.outcome]
+    details = next((details for details in failing if {"expected", "actual"} & details.keys()), {})
+    sides = [(name.capitalize(), details[name]) for name in ("expected", "actual") if name in details]
+    attempt = telling(result)
+    if "actual" not in details and attempt is not None and attempt.output is not None:
+        sides.append(("Actual", attempt.output))
+    return [(label, side if isinstance(side, str) else encode(side, 2)) for label, side in sides]
+
+
+def _describe_spot(spot: Spot) -> str:
+    if spot.expected is ABSENT:
+        return f"not in the baseline: {short(spot.actual)}"
+    if spot.actual is ABSENT:
+        return f"missing; it was {short(spot.expected)}"
+    return f"{short(spot.expected)} -> {short(spot.actual)}"
+
+
+def format_share(value: float) -> str:
+    """Three digits, as rates are usually given."""
+    return f"{value:.3f}"
+
+
+def format_status(metric: Metric) -> str:
+    return {True: "PASS", False: "FAIL", None: ""}[metric.met]
+
+
+def format_value(metric: Metric) -> str:
+    """The value with two digits or three; more where it takes more to see on which side of its threshold it
+    is."""
+    if metric.value is None:
+        return "not available"
+    text = f"{metric.value:.3f}"
+    for digits in range(4, 10):
+        if metric.threshold is None or (float(text) >= metric.threshold) == bool(metric.met):
+            break
+        text = f"{metric.value:.{digits}f}"
+    return text[:-1] if text.endswith("0") and len(text) == 5 else text
+
+
+def format_threshold(metric: Metric) -> str:
+    """As somebody wrote it, with two digits at least."""
+    least = metric.threshold
+    return "" if least is None else f"{least:.2f}" if round(least, 2) == least else f"{least:.9g}"
+
+
+def other_reasons(result: Result) -> list[str]:
+    """Why attempts did not pass, where it is not the reason that the result gives: each reason once."""
+    known = telling(result)
+    reasons: dict[str, str] = {}
+    for attempt in result.case.attempts if result.case else ():
+        same = known is not None and (attempt.outcome, attempt.reason) == (known.outcome, known.reason)
+        if attempt.outcome != "passed" and attempt.reason and not same:
+            code = f"{attempt.code} " if attempt.code and attempt.outcome == "error" else ""
+            reasons.setdefault(f"{attempt.outcome}: {code}{attempt.reason}", f"attempt {attempt.number}")
+    return [f"{which} {why}" for why, which in reasons.items()]
+
+
+def without_details(report: Report) -> Report:
+    """The report without what graders noted and what came: for a suite that keeps both to itself."""
+    results = []
+    for result in report.results:
+        if result.case is not None:
+            attempts = tuple(
+                replace(
+                    attempt, output=None, grades=tuple(replace(grade, details={}) for grade in attempt.grades)
+                )
+                for attempt in result.case.attempts
+            )
+            case = replace(result.case, attempts=attempts)
+            result = replace(result, case=case, differences=(), resolved=None, explanation=())
+        results.append(result)
+    return replace(report, results=tuple(results))

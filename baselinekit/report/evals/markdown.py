@@ -1,22 +1,36 @@
-"""The report of an eval run for people (`-o x.eval.md`)."""
+"""Evals in Markdown: the report of a run for people (`-o x.eval.md`), the part of it that a comment has room
+for, and the report of a phase about its gates."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from baselinekit.escape import markdown_block, markdown_code, markdown_text
+from baselinekit.model.evals import Judged
 from baselinekit.model.results import Metric, Report, Result
-from baselinekit.report import earlier, judges
-from baselinekit.report.evals import evalreport, terms
-from baselinekit.report.evals.terms import evidence, format_share
+from baselinekit.report import beside
+from baselinekit.report.evals.evalreport import (
+    FAULTS,
+    because,
+    evidence,
+    format_share,
+    format_status,
+    format_threshold,
+    format_value,
+    other_reasons,
+    recommendations,
+)
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import collect_warnings, headline
 from baselinekit.texts import already_masked, clipped
 
+_TITLES = {"capability": "Capability Evals", "regression": "Regression Evals"}
+_MOST_CASES = 100
 _MOST_FAILURES = 100
 _MOST_SIDES = 3
 _LONGEST_SIDE = 2_000
-_MOST_CASES = 100
-_TITLES = {"capability": "Capability Evals", "regression": "Regression Evals"}
+_MOST_LISTED = 500
+_MOST_ADVICE = 100
+_LONGEST_REASON = 200
 
 
 def render(report: Report) -> str:
@@ -35,94 +49,144 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"> {markdown_text(cut_line(warning))}"
     yield from _overview(report, _MOST_CASES, "##")
     for kind, title in _TITLES.items():
-        yield from _checks([one for one in report.results if one.case and one.case.eval_type == kind], title)
-    yield from _failures([one for one in report.results if one.outcome in ("failed", "error", "unscored")])
-    advice = evalreport.recommendations(report)
-    if advice:
-        yield from ("", "## Recommendations", "")
-        yield from (f"{number}. {advised(one)}" for number, one in enumerate(advice, 1))
-
-
-def advised(advice: str) -> str:
-    """A recommendation, with its command as one."""
-    said, command, words = advice.partition(": baselinekit ")
-    told = markdown_text(cut_line(said))
-    return f"{told}: {markdown_code(cut_line(f'baselinekit {words}'))}" if command else told
+        results = [result for result in report.results if result.case and result.case.eval_type == kind]
+        if results:
+            yield from _run_checks(results, title)
+    wrong = [result for result in report.results if result.outcome in FAULTS]
+    if wrong:
+        yield from ("", "## What did not pass")
+    for result in wrong[:_MOST_FAILURES]:
+        yield from _failure(result)
+    if len(wrong) > _MOST_FAILURES:
+        yield from ("", f"… and {len(wrong) - _MOST_FAILURES:,} more")
+    yield from _advice(report, "##")
 
 
 def overview(report: Report, most: int, mark: str) -> str:
     """The run as a whole, for a comment: the metrics that say something, the judges, and how it did beside an
     earlier run; "" where nothing is known."""
     if report.suite is not None:
-        told = [one for one in report.suite.metrics if one.value is not None or one.threshold is not None]
-        report = replace(report, suite=replace(report.suite, metrics=tuple(told)))
+        known = [
+            metric for metric in report.suite.metrics if (metric.value, metric.threshold) != (None, None)
+        ]
+        report = replace(report, suite=replace(report.suite, metrics=tuple(known)))
     return "".join(f"{line}\n" for line in _overview(report, most, mark))
 
 
 def _overview(report: Report, most: int, mark: str) -> Iterator[str]:
-    yield from _metrics(report.suite.metrics if report.suite else (), mark)
-    for line in judges.describe_judges(report.suite.judges if report.suite else ()):
-        yield from ("", f"> {markdown_text(cut_line(line))}")
-    if report.earlier is not None:
-        yield earlier.markdown(report.earlier, most, mark).rstrip("\n")
-
-
-def _metrics(metrics: Sequence[Metric], mark: str) -> Iterator[str]:
-    if not metrics:
-        return
-    yield from ("", f"{mark} Metrics", "", "| Metric | Value | 95 % interval | Threshold | Status |")
-    yield "|---|---|---|---|---|"
+    metrics = report.suite.metrics if report.suite else ()
+    if metrics:
+        yield from ("", f"{mark} Metrics", "", "| Metric | Value | 95 % interval | Threshold | Status |")
+        yield "|---|---|---|---|---|"
     for metric in metrics:
         label = f"{metric.name} ({metric.view})"
         if metric.value is None:
             value = f"not available: {markdown_text(cut_line(metric.why))}"
         else:
             value = format_share(metric.value)
-        between = (
-            "" if metric.low is None or metric.high is None else f"{metric.low:.3f} to {metric.high:.3f}"
-        )
         least = "" if metric.threshold is None else format_share(metric.threshold)
-        status = {True: "PASS", False: "FAIL", None: ""}[metric.met]
-        cells = (markdown_code(cut_line(label)), value, between, least, status)
+        between = beside.format_interval(metric)
+        cells = (markdown_code(cut_line(label)), value, between, least, format_status(metric))
         yield f"| {' | '.join(cells)} |"
+    for line in beside.describe_judges(report.suite.judges if report.suite else ()):
+        yield from ("", f"> {markdown_text(cut_line(line))}")
+    if report.earlier is not None:
+        yield beside.earlier_markdown(report.earlier, most, mark).rstrip("\n")
 
 
-def _checks(results: Sequence[Result], title: str) -> Iterator[str]:
-    if not results:
-        return
-    passed = sum(result.outcome == "passed" for result in results)
-    yield from ("", f"## {title} ({passed}/{len(results)} passed)", "")
+def _run_checks(results: Sequence[Result], title: str) -> Iterator[str]:
+    yield from _checks_heading(results, f"## {title}")
     for result in results:
-        mark = "x" if result.outcome == "passed" else " "
-        word = "" if result.outcome == "passed" else f" ({result.outcome.upper()})"
-        flaky = " (flaky)" if result.verdict == "flaky" else ""
-        name = f": {markdown_text(cut_line(result.name))}" if result.name else ""
-        why = (
-            f": {markdown_text(cut_line(result.reason))}"
-            if result.outcome == "skipped" and result.reason
-            else ""
-        )
-        yield f"- [{mark}] {markdown_code(result.id)}{name}{word}{flaky}{why}"
-        if result.outcome == "failed":
-            for label, text in evidence(result)[:_MOST_SIDES]:
-                yield f"  - {markdown_text(cut_line(label))}: {markdown_code(cut_line(text, 200))}"
+        more = " (flaky)" if result.verdict == "flaky" else ""
+        if result.outcome == "skipped" and result.reason:
+            more += f": {markdown_text(cut_line(result.reason))}"
+        yield _check(result, markdown_code(result.id)) + more
+        for label, text in evidence(result)[:_MOST_SIDES] if result.outcome == "failed" else ():
+            yield f"  - {markdown_text(cut_line(label))}: {markdown_code(cut_line(text, 200))}"
 
 
-def _failures(results: Sequence[Result]) -> Iterator[str]:
-    if not results:
-        return
-    yield from ("", "## What did not pass")
-    for result in results[:_MOST_FAILURES]:
-        yield from ("", f"### {markdown_code(result.id)}", "")
-        yield markdown_text(cut_line(f"{result.outcome}: {result.reason}".rstrip(": "), 500))
-        for why in terms.other_reasons(result):
-            yield from ("", f"- {markdown_text(cut_line(why, 500))}")
-        for label, text in evidence(result):
-            yield from (
-                "",
-                f"{markdown_text(cut_line(label))}:",
-                "",
-                markdown_block(clipped(text, _LONGEST_SIDE, already_masked)).rstrip("\n"),
-            )
-    if len(results) > _MOST_FAILURES:
-        yield from ("", f"… and {len(results) - _MOST_FAILURES:,} more")
+def _checks_heading(results: Sequence[Result], title: str) -> tuple[str, str, str]:
+    passed = sum(result.outcome == "passed" for result in results)
+    return "", f"{title} ({passed}/{len(results)} passed)", ""
+
+
+def _check(result: Result, id: str) -> str:
+    """`- [ ] id: name (FAILED)`."""
+    name = f": {markdown_text(cut_line(result.name))}" if result.name else ""
+    passed = result.outcome == "passed"
+    return f"- [{'x' if passed else ' '}] {id}{name}" + ("" if passed else f" ({result.outcome.upper()})")
+
+
+def _failure(result: Result) -> Iterator[str]:
+    yield from ("", f"### {markdown_code(result.id)}", "")
+    yield markdown_text(cut_line(f"{result.outcome}: {result.reason}".rstrip(": "), 500))
+    for why in other_reasons(result):
+        yield from ("", f"- {markdown_text(cut_line(why, 500))}")
+    for label, text in evidence(result):
+        yield from ("", f"{markdown_text(cut_line(label))}:", "")
+        yield markdown_block(clipped(text, _LONGEST_SIDE, already_masked)).rstrip("\n")
+
+
+def _advice(report: Report, mark: str, most: int | None = None) -> Iterator[str]:
+    """The recommendations, each with its command as one."""
+    advice = recommendations(report)
+    if advice:
+        yield from ("", f"{mark} Recommendations", "")
+    for number, text in enumerate(advice[:most], 1):
+        what, command, words = text.partition(": baselinekit ")
+        shown = markdown_text(cut_line(what))
+        if command:
+            shown += f": {markdown_code(cut_line(f'baselinekit {words}'))}"
+        yield f"{number}. {shown}"
+    if most is not None and len(advice) > most:
+        yield f"\n… and {len(advice) - most:,} more"
+
+
+def format_gates_markdown(judged: Sequence[Judged]) -> str:
+    """The part of a phase report that is about evals."""
+    lines = ["## Phase Completion Report"] if len(judged) == 1 else []
+    for gate in judged:
+        lines += [] if len(judged) == 1 else [f"## {markdown_text(cut_line(gate.gate.name))}"]
+        lines += _gate_lines(gate)
+    return "\n".join(lines) + "\n"
+
+
+def _gate_lines(judged: Judged) -> Iterator[str]:
+    yield from ("", "### Eval Results", "")
+    yield f"{markdown_text(cut_line(judged.gate.name))}: **{judged.state}**"
+    yield from (f"> {markdown_text(cut_line(why))}" for why in because(judged))
+    yield from ("", "| Metric | Value | Threshold | Status |", "|--------|-------|-----------|--------|")
+    for metric in judged.metrics:
+        cells = (metric.name, format_value(metric), format_threshold(metric), format_status(metric))
+        yield f"| {' | '.join(cells)} |"
+    for kind, title in _TITLES.items():
+        results = [
+            result
+            for result in judged.report.results
+            if (result.case.eval_type if result.case else "regression") == kind
+        ]
+        if results:
+            yield from _gate_checks(results, title)
+    yield from _advice(judged.report, "###", _MOST_ADVICE)
+
+
+def _metric_row(metric: Metric) -> str:
+    return (
+        f"| {metric.name} | {format_value(metric)} | {format_threshold(metric)} | {format_status(metric)} |"
+    )
+
+
+def _gate_checks(results: Sequence[Result], title: str) -> Iterator[str]:
+    yield from _checks_heading(results, f"#### {title}")
+    shown = results
+    if len(results) > _MOST_LISTED:  # then those that passed are only counted
+        shown = [result for result in results if result.outcome != "passed"][:_MOST_LISTED]
+    for result in shown:
+        yield _check(result, markdown_text(result.id))
+        sides = [] if result.outcome == "passed" else evidence(result)[:2]
+        yield from (f"  - {label}: {markdown_code(cut_line(text, _LONGEST_REASON))}" for label, text in sides)
+        if result.outcome != "passed" and not sides and result.reason:
+            yield f"  - Reason: {markdown_text(cut_line(result.reason, _LONGEST_REASON))}"
+    if len(results) > len(shown):
+        passed = sum(result.outcome == "passed" for result in results)
+        yield f"- … and {len(results) - len(shown):,} more, of which {passed:,} passed"

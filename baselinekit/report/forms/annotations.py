@@ -10,11 +10,11 @@ from itertools import islice
 from baselinekit.errors import Problem
 from baselinekit.escape import runner_message, runner_property
 from baselinekit.model.results import Report, Result
-from baselinekit.report.differences import Block, blocks, count
-from baselinekit.report.evals.terms import evidence
+from baselinekit.report.differences import Block, blocks
+from baselinekit.report.evals.evalreport import evidence
 from baselinekit.report.next_commands import refresh_command, select_renewable
 from baselinekit.report.values import cut_line
-from baselinekit.report.wording import describe_reason, headline, in_repository
+from baselinekit.report.wording import count_differences, describe_reason, headline, in_repository
 from baselinekit.texts import already_masked, clipped
 
 MOST = 10
@@ -68,7 +68,7 @@ def _commands(report: Report) -> Iterator[str]:
         for number, block in chosen:
             yield _command(_remark(report.folder, level, results[number], block))
         shown = sum(block.count if block else 1 for _, block in chosen)
-        left += sum(max(1, count(result)) for result in results) - shown
+        left += sum(max(1, count_differences(result)) for result in results) - shown
         also = [remark for remark in weakened if remark.level == level]
         yield from map(_command, also[: MOST - len(chosen)])
         left += len(also[MOST - len(chosen) :])

@@ -10,11 +10,9 @@ from baselinekit.escape import visible
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import Report, Result, Revised
 from baselinekit.model.values import Json
-from baselinekit.report import differences
-from baselinekit.report.differences import count
-from baselinekit.report.forms import beside
+from baselinekit.report import beside, differences
 from baselinekit.report.values import page
-from baselinekit.report.wording import describe_reason, in_repository
+from baselinekit.report.wording import count_differences, describe_reason, in_repository
 from baselinekit.texts import many
 
 _STATUSES = {"passed": "passed", "failed": "failed", "skipped": "skipped"}
@@ -26,8 +24,8 @@ def render(report: Report) -> str:
 
 def document(report: Report) -> dict[str, Json]:
     """The run as CTRF states it; times are milliseconds since 1970."""
-    summary, weakened = report.summary, beside.failing_weakened(report)
-    verdicts = beside.verdicts(report)
+    summary, weakened = report.summary, beside.select_failing(report)
+    verdicts = beside.verdicts_by_id(report)
     start = _milliseconds(report.started)
     name, _, version = report.tool.partition(" ")
     counted: dict[str, Json] = {
@@ -52,7 +50,7 @@ def document(report: Report) -> dict[str, Json]:
             *(_weakened(report, revised) for revised in weakened),
         ],
     }
-    if further := beside.to_document(report):
+    if further := beside.beside_document(report):
         results["extra"] = further
     if report.environment:
         results["environment"] = {"extra": report.environment}
@@ -110,7 +108,7 @@ def _test(folder: str, result: Result, since: str | None) -> dict[str, Json]:
 
 
 def _message(result: Result) -> str:
-    number = count(result)
+    number = count_differences(result)
     if result.outcome == "failed" and number:
         return many(number, "difference")
     return describe_reason(result)

@@ -10,10 +10,15 @@ from xml.etree.ElementTree import Element, SubElement
 from baselinekit.escape import log, one_line, visible, xml
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import Report, Result, Revised
-from baselinekit.report import differences
-from baselinekit.report.differences import blocks, count
-from baselinekit.report.forms import beside
-from baselinekit.report.wording import collect_warnings, describe_reason, format_place, in_repository
+from baselinekit.report import beside, differences
+from baselinekit.report.differences import blocks
+from baselinekit.report.wording import (
+    collect_warnings,
+    count_differences,
+    describe_reason,
+    format_place,
+    in_repository,
+)
 
 _ELEMENTS = {"failed": "failure", "error": "error", "unscored": "skipped", "skipped": "skipped"}
 
@@ -22,12 +27,12 @@ def render(report: Report) -> str:
     suites = Element("testsuites")
     suite = SubElement(suites, "testsuite", _counts(report))
     _properties(suite, report)
-    verdicts = beside.verdicts(report)
+    verdicts = beside.verdicts_by_id(report)
     for result in report.results:
         _testcase(suite, report.folder, result, verdicts.get(result.id))
-    for revised in beside.failing_weakened(report):
+    for revised in beside.select_failing(report):
         _weakened(suite, report, revised)
-    if told := list(beside.format_lines(report)):
+    if told := list(beside.describe_beside(report)):
         SubElement(suite, "system-out").text = _clean("\n".join(told))
     if said := collect_warnings(report):
         SubElement(suite, "system-err").text = _clean("\n".join(said))
@@ -40,7 +45,7 @@ def render(report: Report) -> str:
 def _properties(suite: Element, report: Report) -> None:
     properties = SubElement(suite, "properties")
     named: list[tuple[str, str]] = [(outcome, str(getattr(report.summary, outcome))) for outcome in OUTCOMES]
-    named += [("complete", str(report.summary.complete).lower()), *beside.figures(report)]
+    named += [("complete", str(report.summary.complete).lower()), *beside.list_figures(report)]
     for name, value in named:
         SubElement(properties, "property", {"name": _clean(name), "value": _clean(value)})
 
@@ -63,7 +68,7 @@ def _weakened(suite: Element, report: Report, revised: Revised) -> None:
 
 
 def _counts(report: Report) -> dict[str, str]:
-    summary, weakened = report.summary, len(beside.failing_weakened(report))
+    summary, weakened = report.summary, len(beside.select_failing(report))
     return {
         "name": "baselinekit",
         "tests": str(summary.total + weakened),
@@ -107,7 +112,9 @@ def _message(result: Result) -> str:
         return describe_reason(result).partition("\n")[0] or result.outcome
     first = blocks(result)[0][0].path
     return (
-        f"{count(result):,} differences, the first at {first}" if count(result) > 1 else f"differs at {first}"
+        f"{count_differences(result):,} differences, the first at {first}"
+        if count_differences(result) > 1
+        else f"differs at {first}"
     )
 
 

@@ -8,14 +8,15 @@ from collections.abc import Callable, Iterator
 from baselinekit.escape import markdown_block, markdown_code, markdown_html, markdown_text
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import Report, Result
-from baselinekit.report import weakened
-from baselinekit.report.differences import Block, blocks, count
+from baselinekit.report import beside
+from baselinekit.report.differences import Block, blocks
 from baselinekit.report.evals import markdown as evalmarkdown
-from baselinekit.report.evals.terms import evidence
+from baselinekit.report.evals.evalreport import evidence
 from baselinekit.report.next_commands import refresh_command, select_renewable, show_commands
 from baselinekit.report.values import cut_line, first_lines, short
 from baselinekit.report.wording import (
     collect_warnings,
+    count_differences,
     describe_drift,
     describe_reason,
     describe_unshown,
@@ -70,7 +71,7 @@ def _page(report: Report, page: _Page) -> str:
     page.add(f"## baselinekit: {headline(report)}\n")
     for warning in collect_warnings(report)[:10]:
         page.add(f"\n> {markdown_text(cut_line(warning))}\n")
-    page.add(weakened.markdown(report.against))
+    page.add(beside.weakened_markdown(report.against))
     page.add(evalmarkdown.overview(report, _MOST_CASES, "###"))
     notable = sorted(
         (result for result in report.results if result.outcome != "passed"),
@@ -97,7 +98,7 @@ def _table(results: list[Result]) -> str:
     whose = "case" if all(result.case is not None for result in results) else "baseline"
     lines = ["", f"| outcome | {whose} | what | where |", "|---|---|---|---|"]
     for result in results[:_MOST_ROWS]:
-        number, reason = count(result), describe_reason(result).partition("\n")[0]
+        number, reason = count_differences(result), describe_reason(result).partition("\n")[0]
         what = many(number, "difference") if number else markdown_text(cut_line(reason, 160))
         baseline = markdown_code(cut_line(result.id, _LONGEST_CELL))
         if result.criticality:

@@ -13,11 +13,10 @@ from baselinekit.escape import visible
 from baselinekit.model.baselines import Kind
 from baselinekit.model.results import Report, Result, Spot
 from baselinekit.model.values import Json
-from baselinekit.report.differences import count
-from baselinekit.report.forms import beside
+from baselinekit.report import beside
 from baselinekit.report.resultfile import summary_document
 from baselinekit.report.values import cut_line, encode, page, pair
-from baselinekit.report.wording import describe_reason, format_place, in_repository
+from baselinekit.report.wording import count_differences, describe_reason, format_place, in_repository
 from baselinekit.tree.paths import render as render_path
 
 MOST = 5_000
@@ -56,7 +55,7 @@ def document(report: Report) -> dict[str, Json]:
     for result in report.results:
         if result.outcome not in _LEVELS:
             continue
-        whole += max(1, count(result))
+        whole += max(1, count_differences(result))
         for rule, stated in _stated(report.folder, result):
             if len(found) == MOST:
                 break
@@ -84,7 +83,7 @@ def _invocation(report: Report, left_out: int) -> dict[str, Json]:
     if left_out:
         told.append(f"{left_out:,} more differences are not in this file; the result file counts them all")
     notes = [{"level": "warning", "message": _text(text)} for text in told]
-    headlines = [line for line in beside.format_lines(report) if not line.startswith(" ")]
+    headlines = [line for line in beside.describe_beside(report) if not line.startswith(" ")]
     notes += [{"level": "note", "message": _text(line)} for line in headlines]
     return {
         "executionSuccessful": not report.interrupted and report.complete,

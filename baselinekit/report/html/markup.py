@@ -1,24 +1,28 @@
-"""HTML that cannot be broken out of: whatever is no `Markup` is escaped, and only this file makes Markup.
+"""HTML that cannot be broken out of, and small pictures of numbers in it: whatever is no `Markup` is escaped,
+and only this file makes Markup.
 
 There are few elements and attributes in a report, so both are listed, and nothing that runs, loads or leads
 anywhere is among them: a template language, which escapes by default and lets all of that through, would be a
-dependency that promises less."""
+dependency that promises less. Each picture has its meaning in words as well, for those who do not see it."""
 
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import sha256
+from math import floor, log10
 from pathlib import Path
 
 from baselinekit.escape import html
+from baselinekit.model.grades import OUTCOMES
+from baselinekit.model.results import Moment, Summary
+from baselinekit.report.wording import format_brief
 
 _EMPTY = {"input", "meta"}
 _ELEMENTS = {
     *_EMPTY,
     *("aside", "b", "body", "button", "caption", "code", "dd", "details", "div", "dl", "dt", "fieldset"),
     *("footer", "h1", "h2", "h3", "head", "header", "kbd", "label", "legend", "li", "main", "mark", "ol"),
-    "p",
-    *("section", "small", "span", "summary", "table", "tbody", "td", "th", "thead", "title", "tr", "ul"),
+    *("p", "section", "small", "span", "summary", "table", "tbody", "td", "th", "thead", "title", "tr", "ul"),
     *("svg", "rect", "circle", "polyline"),
 }
 _ATTRIBUTES = {
@@ -27,6 +31,14 @@ _ATTRIBUTES = {
     *("aria-label", "aria-live", "aria-hidden"),
     *("viewBox", "width", "height", "x", "y", "cx", "cy", "r", "points"),
 }
+MOST_POINTS = 60
+"""Points in a picture, the latest."""
+
+_BAR, _GAP, _TALL = 8, 2, 40
+_WIDE, _LOW = 80, 18
+_SCALE = 120
+_EDGES = (1, 2, 5)
+_SHORTEST, _LONGEST = 1e-7, 1e6
 
 Value = str | int | float | bool | None
 
@@ -44,7 +56,11 @@ def element(tag: str, *children: Child, **attributes: Value) -> Markup:
     """An element. `class_="x"` and `aria_label="y"` are attributes; None and False are left out."""
     if tag not in _ELEMENTS:
         raise ValueError(f"no element of a report: {tag}")
-    start = f"<{tag}{''.join(_attribute(name, value) for name, value in attributes.items())}>"
+    start = "<" + tag
+    for name, value in attributes.items():
+        if value is not None and value is not False:
+            start += f" {_attribute(name)}" if value is True else f' {_attribute(name)}="{html(str(value))}"'
+    start += ">"
     if tag in _EMPTY:
         return Markup(start)
     return Markup(f"{start}{joined(*children)}</{tag}>")
@@ -89,15 +105,8 @@ def page(title: str, style: str, script: str, body: Markup) -> Markup:
     )
 
 
-def _attribute(name: str, value: Value) -> str:
-    if value is None or value is False:
-        return ""
-    plain = _attribute_name(name)
-    return f" {plain}" if value is True else f' {plain}="{html(str(value))}"'
-
-
 @cache
-def _attribute_name(name: str) -> str:
+def _attribute(name: str) -> str:
     plain = name.rstrip("_").replace("_", "-")
     if plain not in _ATTRIBUTES:
         raise ValueError(f"no attribute of a report: {plain}")
@@ -109,3 +118,154 @@ def _verbatim(tag: str, text: str) -> Markup:
     if "</" in text or "<!--" in text:
         raise ValueError(f"this would end the {tag}")
     return Markup(f"<{tag}>{text}</{tag}>")
+
+
+def table(caption: str, heads: Sequence[str], rows: Sequence[Sequence[Child]], kind: str = "") -> Markup:
+    """Rows under their heads; the first cell of each names the row. A column without any cell has none."""
+    filled = [place for place in range(len(heads)) if any(row[place] for row in rows)]
+    rows, heads = [[row[place] for place in filled] for row in rows], [heads[place] for place in filled]
+    body = [
+        element("tr", element("th", row[0], scope="row"), [element("td", cell) for cell in row[1:]])
+        for row in rows
+    ]
+    made = element(
+        "table",
+        element("caption", caption),
+        element("thead", element("tr", [element("th", head, scope="col") for head in heads])),
+        element("tbody", body),
+        class_=kind or None,
+    )
+    return element("div", made, class_="wide")
+
+
+def figure(picture: Markup, caption: str) -> Markup:
+    return element("div", picture, element("small", caption), class_="figure")
+
+
+def outcome_picture(runs: Sequence[Summary], label: str) -> Markup:
+    """A column a run, as high as its part of all that ran: what did not pass stands on top."""
+    shown = runs[-MOST_POINTS:]
+    columns = []
+    for number, summary in enumerate(shown):
+        top = 0.0
+        for outcome in OUTCOMES:
+            share = getattr(summary, outcome) / summary.total if summary.total else 0
+            height = round(share * _TALL, 2)
+            if share:
+                height = max(1.5, height) if outcome != "passed" else _TALL - top
+                columns.append(
+                    element(
+                        "rect",
+                        class_=outcome,
+                        x=number * (_BAR + _GAP),
+                        y=round(top, 2),
+                        width=_BAR,
+                        height=round(min(height, _TALL - top), 2),
+                    )
+                )
+            top = min(_TALL, top + height)
+    return _picture(len(shown) * (_BAR + _GAP) - _GAP, _TALL, label, joined(columns), "outcomes")
+
+
+def spread_picture(seconds: Sequence[float], label: str) -> Markup:
+    """How many took how long: a column for each step of 1, 2, 5, 10 …; nothing where there is too little."""
+    taken = [value for value in seconds if _SHORTEST <= value < _LONGEST]
+    low, high = (_step(min(taken)), _step(max(taken))) if taken else (0, 0)
+    if len(taken) < 5 or low == high:
+        return Markup("")
+    tally = [0] * (high - low + 1)
+    for value in taken:
+        tally[_step(value) - low] += 1
+    most = max(tally)
+    columns = [
+        element(
+            "rect",
+            element("title", f"{number:,} took {_edge(low + place)} to {_edge(low + place + 1)}"),
+            class_="taken",
+            x=place * (2 * _BAR + _GAP),
+            y=round(_TALL - max(1.5, number / most * _TALL), 2),
+            width=2 * _BAR,
+            height=round(max(1.5, number / most * _TALL), 2),
+        )
+        for place, number in enumerate(tally)
+        if number
+    ]
+    width = len(tally) * (2 * _BAR + _GAP) - _GAP
+    return _picture(width, _TALL, label, joined(columns), "spread")
+
+
+def spark_picture(moments: Sequence[Moment]) -> Markup:
+    """A line of the times that a baseline took; where it did not pass there is a dot."""
+    shown = moments[-MOST_POINTS:]
+    if len(shown) < 2:
+        return Markup("")
+    most = max(moment.seconds for moment in shown) or 1.0
+    step = (_WIDE - 6) / (len(shown) - 1)
+    places = [
+        (round(3 + number * step, 1), round(_LOW - 3 - moment.seconds / most * (_LOW - 6), 1))
+        for number, moment in enumerate(shown)
+    ]
+    line = element("polyline", class_="line", points=" ".join(f"{x},{y}" for x, y in places))
+    dots = [
+        element("circle", class_=moment.outcome, cx=x, cy=y, r=2.2)
+        for (x, y), moment in zip(places, shown, strict=True)
+        if moment.outcome != "passed"
+    ]
+    bad = len(dots)
+    first, last = format_brief(shown[0].seconds), format_brief(shown[-1].seconds)
+    label = f"{len(shown)} runs, {bad} not passed, {first} to {last}"
+    return _picture(_WIDE, _LOW, label, joined(line, dots), "spark")
+
+
+def interval_picture(value: float, low: float, high: float, threshold: float | None, label: str) -> Markup:
+    """A share between 0 and 1 with how sure it is; a stroke across stands where it has to reach."""
+    middle, height = _LOW / 2, 4
+    start, end = _across(low), _across(high)
+    parts = [
+        element(
+            "rect", class_="scale", x=_across(0), y=middle - 0.5, width=_across(1) - _across(0), height=1
+        ),
+        element(
+            "rect",
+            class_="between",
+            x=start,
+            y=middle - height / 2,
+            width=round(max(1.0, end - start), 1),
+            height=height,
+        ),
+        element("circle", class_="value", cx=_across(value), cy=middle, r=3.5),
+    ]
+    if threshold is not None:
+        parts.append(element("rect", class_="least", x=_across(threshold) - 1, y=1, width=2, height=_LOW - 2))
+    return _picture(_SCALE + 8, _LOW, label, joined(parts), "interval")
+
+
+def _across(share: float) -> float:
+    """Where on the scale a share stands."""
+    return round(4 + min(1.0, max(0.0, share)) * _SCALE, 1)
+
+
+def _picture(width: int, height: int, label: str, inside: Markup, kind: str) -> Markup:
+    return element(
+        "svg",
+        inside,
+        class_=f"picture {kind}",
+        viewBox=f"0 0 {max(width, 1)} {height}",
+        width=max(width, 1),
+        height=height,
+        role="img",
+        aria_label=label,
+    )
+
+
+def _step(seconds: float) -> int:
+    """The number of the step 1, 2, 5, 10 … that a time has reached."""
+    power: int = floor(log10(seconds))
+    lead = seconds / 10.0**power
+    return power * len(_EDGES) + sum(lead >= edge for edge in _EDGES) - 1
+
+
+def _edge(step: int) -> str:
+    power, place = divmod(step, len(_EDGES))
+    seconds = _EDGES[place] * 10.0**power
+    return f"{seconds:g} s" if seconds >= 1 else f"{round(seconds * 1000, 6):g} ms"

@@ -1,13 +1,29 @@
-"""One self-contained page: every result, what differs, and how to go on. It loads nothing, works without its
-script, and stays of a size that a browser opens: what is cut is said."""
+"""The pages for a browser: of a run with its evals, and of the history of runs. Each loads nothing, works
+without its script, and stays of a size that a browser opens: what is cut is said."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
+from baselinekit.metrics import wilson
 from baselinekit.model.grades import OUTCOMES
-from baselinekit.model.results import Against, Report
-from baselinekit.report import weakened
-from baselinekit.report.html import evals, results, svg
-from baselinekit.report.html.markup import Markup, element, joined, page, read_asset
+from baselinekit.model.results import (
+    Against,
+    CaseChange,
+    Earlier,
+    History,
+    Metric,
+    Moment,
+    Report,
+    Result,
+    Trend,
+)
+from baselinekit.model.values import Json
+from baselinekit.report import beside
+from baselinekit.report.evals import evalreport
+from baselinekit.report.evals.evalreport import format_share
+from baselinekit.report.history import worst_first
+from baselinekit.report.html import markup, results
+from baselinekit.report.html.markup import Child, Markup, element, figure, joined, page, read_asset, table
 from baselinekit.report.values import cut_line, short
 from baselinekit.report.wording import (
     collect_warnings,
@@ -15,6 +31,7 @@ from baselinekit.report.wording import (
     describe_incomplete,
     format_brief,
     format_duration,
+    format_seconds,
     headline,
 )
 
@@ -24,6 +41,39 @@ LONGEST = 6_000_000
 
 _MOST_REVISED = 500
 _MOST_WARNINGS = 50
+_MOST_SHOWN = 12
+_MOST_KEPT = 500
+_MOST_NAMED = 50
+_TONES = {
+    "regressed": "failed",
+    "improved": "passed",
+    "insufficient evidence": "unscored",
+    "not comparable": "skipped",
+    "unchanged": "skipped",
+}
+_WORDS = {"error": "errors"}
+_Row = TypeVar("_Row")
+_OUTCOMES = ("passed", "failed", "error", "unscored", "skipped")
+MOST_HISTORY_ROWS = 2_000
+
+_STYLE = """
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th { text-align: left; font-size: 13px; color: var(--dim); font-weight: 600; }
+th, td { padding: .35rem .7rem .35rem 0; border-bottom: 1px solid var(--edge); vertical-align: middle; }
+td.number, th.number { text-align: right; }
+main { overflow-x: auto; }
+"""
+_HEADS = (
+    "Baseline",
+    "Passed",
+    "Flips",
+    "Runs",
+    "Median",
+    "95 % within",
+    "Latency",
+    "Last regression",
+)
+_NUMBERS = {"Passed", "Flips", "Runs", "Median", "95 % within"}
 
 
 def render(report: Report) -> str:
@@ -48,7 +98,7 @@ def render(report: Report) -> str:
         element(
             "main",
             _weakened(report.against) if report.against else None,
-            evals.sections(report),
+            eval_sections(report),
             _tools(report),
             element("h2", "Results"),
             rows,
@@ -62,7 +112,7 @@ def render(report: Report) -> str:
 def _header(report: Report) -> Markup:
     outcomes = [element("li", element("b", text), class_=outcome) for outcome, text in count_outcomes(report)]
     stated = " · ".join(filter(None, (report.started, report.command, report.commit)))
-    name, but = evals.title(report), describe_incomplete(report)
+    name, but = suite_title(report), describe_incomplete(report)
     whole, bad = len(report.results), sum(result.outcome != "passed" for result in report.results)
     verdict = f"{bad:,} of {whole:,} did not pass" if bad or not whole else f"All {whole:,} passed"
     about = element(
@@ -82,21 +132,17 @@ def _header(report: Report) -> Markup:
 def _pictures(report: Report) -> Iterator[Markup]:
     past = [run.summary for run in report.trends.runs]
     if past:
-        label = f"The last {len(past[-svg.MOST :]) + 1:,} runs"
-        yield figure(svg.outcomes([*past[1 - svg.MOST :], report.summary], label), label)
+        label = f"The last {len(past[-markup.MOST_POINTS :]) + 1:,} runs"
+        yield figure(markup.outcome_picture([*past[1 - markup.MOST_POINTS :], report.summary], label), label)
     times = [result.seconds for result in report.results if result.seconds]
     span = f"{format_brief(min(times))} to {format_brief(max(times))}" if times else ""
-    if picture := svg.spread(times, f"How long each took: {span}"):
+    if picture := markup.spread_picture(times, f"How long each took: {span}"):
         yield figure(picture, f"{span} each")
-
-
-def figure(picture: Markup, caption: str) -> Markup:
-    return element("div", picture, element("small", caption), class_="figure")
 
 
 def _weakened(against: Against) -> Iterator[Markup]:
     """What the change does to the baselines themselves."""
-    yield element("h2", weakened.headline(against))
+    yield element("h2", beside.weakened_headline(against))
     if not against.changes:
         return
     rows = [
@@ -111,7 +157,7 @@ def _weakened(against: Against) -> Iterator[Markup]:
             ),
             element("td", "; ".join(cut_line(way) for way in one.how)),
         )
-        for one in weakened.worst_first(against)[:_MOST_REVISED]
+        for one in beside.sort_revised(against)[:_MOST_REVISED]
     ]
     yield element("table", element("tbody", rows))
     if more := len(against.changes) - len(rows):
@@ -176,4 +222,242 @@ def _footer(report: Report) -> Markup:
     keys = element("p", parts, " open or close, ", escape, " clear.", class_="keys")
     return element(
         "footer", element("div", keys, class_="only-script", hidden=True), element("p", report.tool)
+    )
+
+
+def eval_sections(report: Report) -> Iterator[Markup]:
+    """In the order in which they are read: how good, since when, which part of it, and what now."""
+    cases = [result for result in report.results if result.case is not None]
+    if report.suite and report.suite.metrics:
+        yield from _metrics(report.suite.metrics)
+    if report.earlier is not None:
+        yield from _earlier(report.earlier)
+    if cases:
+        yield from _groups(report)
+    if report.suite and report.suite.judges:
+        yield from _judges(report)
+    advice = evalreport.recommendations(report) if cases else []
+    if advice:
+        yield element("h2", "Recommendations")
+        yield from _folded([element("li", cut_line(one)) for one in advice], lambda few: element("ol", few))
+
+
+def suite_title(report: Report) -> str:
+    """The name of the suite, with its version where it states one."""
+    if report.suite is None:
+        return ""
+    version = f" {report.suite.version}" if report.suite.version else ""
+    return cut_line(f"{report.suite.name}{version}", 120)
+
+
+def _metrics(metrics: Sequence[Metric]) -> Iterator[Markup]:
+    yield element("h2", "Metrics")
+    rows = [_metric(metric) for metric in metrics]
+    heads = ("metric", "view", "value", "95 % interval", "", "counted", "at least", "")
+    caption = "Per case: the mean over the cases. Pooled: all attempts together."
+    yield table(caption, heads, rows, "figures")
+    for metric in metrics:
+        if metric.value is None and metric.why:
+            yield element("p", f"{metric.name} is not available: {cut_line(metric.why)}", class_="dim")
+
+
+def _metric(metric: Metric) -> list[Child]:
+    least = "" if metric.threshold is None else f"{metric.threshold:g}"
+    met: Child = ""
+    if metric.met is not None:
+        word, tone = ("PASS", "passed") if metric.met else ("FAIL", "failed")
+        met = element("span", word, class_=f"outcome {tone}")
+    if metric.value is None:
+        none = element("span", "none", class_="dim")
+        return [metric.name, metric.view, none, "", "", "", least, met]
+    between, picture = "", Markup("")
+    if metric.low is not None and metric.high is not None:
+        between = f"{format_share(metric.low)} to {format_share(metric.high)}"
+        label = f"{metric.name} {format_share(metric.value)}, {between}"
+        picture = markup.interval_picture(metric.value, metric.low, metric.high, metric.threshold, label)
+    count = f"{metric.count:,}" if metric.count else ""
+    value = element("b", format_share(metric.value))
+    return [metric.name, metric.view, value, between, picture, count, least, met]
+
+
+def _groups(report: Report) -> Iterator[Markup]:
+    found = evalreport.summary(report)
+    yield element("h2", "Results by group")
+    heads = ("", "cases", *(_WORDS.get(word, word) for word in _OUTCOMES), "pass rate")
+    rows: list[list[Child]] = []
+    whole = {**found, "total": found["total_evals"]}
+    for name, counts in [*found["by_category"].items(), *_categories(report), ("all", whole)]:
+        rate = counts["pass_rate_of_decided"]
+        figures = [
+            element("span", f"{counts[word]:,}", class_=word) if counts[word] else "0" for word in _OUTCOMES
+        ]
+        rows.append([name, f"{counts['total']:,}", *figures, "none" if rate is None else format_share(rate)])
+    by_category = table("By category", heads, rows, "figures")
+    graders: list[list[Child]] = [
+        [
+            name,
+            f"{counts['total']:,}",
+            f"{counts['passed']:,}",
+            format_share(counts["passed"] / counts["total"]),
+        ]
+        for name, counts in found["by_grader"].items()
+    ]
+    by_grader = table("By grader", ("", "cases", "passed", "share that passed"), graders, "figures")
+    yield element("div", by_category, by_grader if graders else None, class_="beside")
+
+
+def _categories(report: Report) -> Iterator[tuple[str, dict[str, Json]]]:
+    """Those that the cases themselves name, beside capability and regression."""
+    of: dict[str, list[Result]] = {}
+    for result in report.results:
+        if result.case and result.case.category and result.case.category != result.case.eval_type:
+            of.setdefault(result.case.category, []).append(result)
+    for name, cases in sorted(of.items())[:_MOST_NAMED]:
+        yield cut_line(name, 80), evalreport.count_results(cases)
+
+
+def _judges(report: Report) -> Iterator[Markup]:
+    """How far each judge agrees with people, as it was measured."""
+    yield element("h2", "Judges")
+    rows: list[list[Child]] = []
+    unknown: list[Markup] = []
+    for judge in report.suite.judges if report.suite else ():
+        known = judge.agreement
+        named = (element("code", cut_line(judge.model)), element("span", judge.file, class_="place"))
+        if known is None:
+            unknown.append(element("p", beside.describe_judge(judge), class_="unscored tone"))
+            continue
+        accuracy = kappa = "not available"
+        if known.accuracy is not None:
+            low, high = wilson(known.accuracy, known.decided)
+            accuracy = f"{format_share(known.accuracy)} ({format_share(low)} to {format_share(high)})"
+        if known.kappa is not None:
+            kappa = format_share(known.kappa)
+        wrong = (f"{known.only_judge:,}", f"{known.only_human:,}", f"{known.undecided:,}")
+        agreed = f"{known.both + known.neither:,} of {known.decided:,}"
+        rows.append([*named, agreed, accuracy, kappa, *wrong])
+    heads = ("judge", "labels", "agrees with people on", "accuracy", "kappa")
+    wrong_heads = ("passes what they fail", "fails what they pass", "unusable replies")
+    if rows:
+        yield table("Measured against people, with 95 % intervals", (*heads, *wrong_heads), rows, "figures")
+    yield from unknown
+
+
+def _earlier(earlier: Earlier) -> Iterator[Markup]:
+    head = beside.earlier_headline(earlier)
+    yield element("h2", head[0].upper() + head[1:])
+    if earlier.metrics:
+        rows: list[list[Child]] = [
+            [
+                one.name,
+                format_share(one.before),
+                format_share(one.now),
+                f"{one.lost:,}",
+                f"{one.won:,}",
+                f"{one.pairs:,}",
+                f"{one.chance:.3g}",
+                f"{one.adjusted:.3g}",
+                _verdict(one.verdict),
+            ]
+            for one in earlier.metrics
+        ]
+        tested = ("metric", "before", "now", "lost", "won", "pairs", "p", "p after Holm", "")
+        yield table("Over the cases that can be compared: exact McNemar", tested, rows, "figures")
+    shown = beside.select_notable(earlier)
+    if shown:
+        heads = ("case", "before", "now", "p", "", "")
+        caption = "Attempts that passed, of those decided: exact Fisher"
+        yield from _folded([_case(case) for case in shown], lambda few: table(caption, heads, few, "figures"))
+    for why, number in beside.count_incomparable(earlier).items():
+        yield element("p", f"{number:,} not comparable: {cut_line(why)}")
+    for ids, word in ((earlier.added, "New"), (earlier.gone, "Gone")):
+        names = [element("code", cut_line(id, 200)) for id in ids[:_MOST_NAMED]]
+        more = f" … and {len(ids) - _MOST_NAMED:,} more" if len(ids) > _MOST_NAMED else None
+        if ids:
+            yield element("p", f"{word}: ", names[0], [joined(", ", name) for name in names[1:]], more)
+    yield from (element("p", hint, class_="dim") for hint in beside.earlier_hints(earlier))
+
+
+def _folded(rows: Sequence[_Row], made: Callable[[Sequence[_Row]], Markup]) -> Iterator[Markup]:
+    """The first of many; the others behind a line that opens, and the very many only counted."""
+    yield made(rows[:_MOST_SHOWN])
+    rest = rows[_MOST_SHOWN:_MOST_KEPT]
+    if rest:
+        more = element("summary", f"… and {len(rows) - _MOST_SHOWN:,} more", class_="dim")
+        left = len(rows) - _MOST_KEPT
+        last = element("p", f"… and {left:,} that are not in this page", class_="dim") if left > 0 else None
+        yield element("details", more, made(rest), last)
+
+
+def _case(case: CaseChange) -> list[Child]:
+    before, now = (f"{passed:,}/{attempts:,}" for passed, attempts in (case.before, case.now))
+    chance = "" if case.chance is None else f"{case.chance:.3g}"
+    why = element("span", cut_line(case.why), class_="dim") if case.why else ""
+    return [element("code", cut_line(case.id, 200)), before, now, chance, _verdict(case.verdict), why]
+
+
+def _verdict(word: str) -> Markup:
+    return element("span", word, class_=f"outcome {_TONES[word]}")
+
+
+def render_history(history: History) -> str:
+    trends = sorted(history.trends, key=worst_first)
+    shown, cut = trends[:MOST_HISTORY_ROWS], len(trends) - MOST_HISTORY_ROWS
+    head = [
+        element("th", name, scope="col", class_="number" if name in _NUMBERS else None) for name in _HEADS
+    ]
+    body = joined(
+        _history_header(history),
+        element("aside", element("p", f"{cut:,} more are not in this page")) if cut > 0 else None,
+        element(
+            "main",
+            element(
+                "table",
+                element("thead", element("tr", head)),
+                element("tbody", [_history_row(trend) for trend in shown]),
+            ),
+        ),
+    )
+    return page(
+        f"History of {len(trends):,} baselines – baselinekit", read_asset("page.css") + _STYLE, "", body
+    )
+
+
+def _history_header(history: History) -> Markup:
+    runs = history.runs
+    label = f"The last {len(runs[-markup.MOST_POINTS :]):,} runs"
+    about = element(
+        "div",
+        element(
+            "h1",
+            element("small", "baselinekit"),
+            f"{len(history.trends):,} baselines over {len(runs):,} runs",
+        ),
+        element("p", f"{runs[0].started} to {runs[-1].started}", class_="dim"),
+    )
+    picture = markup.outcome_picture([run.summary for run in runs[-markup.MOST_POINTS :]], label)
+    return element("header", about, figure(picture, label))
+
+
+def _history_row(trend: Trend) -> Markup:
+    where = trend.last_regression
+    since = " at ".join(part for part in (where.run.started, where.run.commit or "") if part) if where else ""
+    moments = [Moment(one.run.started, one.outcome, one.seconds) for one in trend.seen]
+    numbers = (
+        "–" if trend.pass_rate is None else f"{int(trend.pass_rate * 100)} %",
+        f"{trend.flips}",
+        f"{len(trend.seen):,}",
+        format_seconds(trend.median),
+        format_seconds(trend.tail),
+    )
+    scores = [
+        element("div", element("small", f"{cut_line(name, 80)}: {values[0]:g} at first, {values[-1]:g} now"))
+        for name, values in trend.scores.items()
+    ]
+    return element(
+        "tr",
+        element("th", element("code", cut_line(trend.id, 200)), scores, scope="row"),
+        [element("td", number, class_="number") for number in numbers],
+        element("td", markup.spark_picture(moments)),
+        element("td", cut_line(since, 120), class_="dim"),
     )

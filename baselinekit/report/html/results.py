@@ -1,13 +1,19 @@
-"""One result in the HTML report: the line that says how it went, and all that there is to say behind it."""
+"""One result in the HTML report: the line that says how it went, and all that there is to say behind it: what
+differs, and of an eval case what each grader said, what was expected beside what came, and each attempt."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from baselinekit.codes import explain
+from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Moment, Result
-from baselinekit.report.differences import Block, Bounds, blocks, count
-from baselinekit.report.html import cases, differences, svg
-from baselinekit.report.html.markup import Markup, element, joined
+from baselinekit.report.differences import Block, Bounds, DiffLine, Tone, blocks, describe_rest, unified
+from baselinekit.report.evals.evalreport import evidence, format_share, grades_of, telling
+from baselinekit.report.html.markup import Markup, element, joined, spark_picture, table
 from baselinekit.report.next_commands import refresh_command, select_renewable
-from baselinekit.report.values import cut_line, short
+from baselinekit.report.values import cut_line, first_lines, short
 from baselinekit.report.wording import (
+    count_differences,
     describe_drift,
     describe_reason,
     describe_unshown,
@@ -23,19 +29,32 @@ _MOST_EXPLAINED = 40
 _MOST_DRIFTS = 50
 _MOST_NOTES = 20
 _MOST_REASONS = 20
+_TONES: dict[str, Tone] = {"-": "gone", "+": "came"}
+_MOST_GRADES = 50
+_MOST_ATTEMPTS = 100
+_MOST_DETAILS = 12
+_MOST_LINES = 120
+_MOST_DIFFERENCES = 50
+_LONGEST_DETAIL = 400
+_SHOWN_ABOVE = ("expected", "actual", "differences")
+_SIGN = 2
+"""`- ` or `+ `, with which each line begins."""
+
+_ALIKE = 6
+"""Lines that share less are simply different."""
 
 
 def row(number: int, result: Result, details: Markup | None, moments: tuple[Moment, ...]) -> Markup:
-    differing = count(result)
-    told = (result.name, result.criticality, result.verdict, *cases.marks(result))
-    about = [cut_line(text or "", 200) for text in told]
+    differing = count_differences(result)
+    parts = (result.name, result.criticality, result.verdict, *marks(result))
+    about = [cut_line(text or "", 200) for text in parts]
     about.append(many(differing, "difference") if differing else "")
     now = Moment("", result.outcome, result.seconds)
     cells = joined(
         element("span", result.outcome, class_="outcome"),
         element("code", cut_line(result.id, 200), class_="id"),
         element("span", " · ".join(part for part in about if part), class_="name"),
-        svg.spark([*moments, now]) or element("span"),
+        spark_picture([*moments, now]) or element("span"),
         element("span", format_brief(result.seconds), class_="took"),
     )
     named = {"id": f"r{number}", "class_": f"result {result.outcome}", "data_outcome": result.outcome}
@@ -49,7 +68,7 @@ def row(number: int, result: Result, details: Markup | None, moments: tuple[Mome
 def inside(result: Result) -> Markup | None:
     """What there is to say of a result; of one that passed only what is noteworthy."""
     reason, usage = describe_reason(result), describe_usage(result.usage)
-    noted = result.notes or result.environment_drift or reason or cases.is_noteworthy(result)
+    noted = result.notes or result.environment_drift or reason or is_noteworthy(result)
     if result.outcome == "passed" and not noted:
         return None
     code = explain(result.code) if result.code else None
@@ -67,9 +86,9 @@ def inside(result: Result) -> Markup | None:
         ),
         [element("p", cut_line(line)) for line in reason.splitlines()[:_MOST_REASONS]],
         element("p", f"{result.code}: {code.title}. More: ", more, class_="dim") if code else None,
-        [_block(block) for block in shown],
+        [_block_section(block) for block in shown],
         element("p", describe_unshown(left_out), class_="dim") if left_out else None,
-        cases.behind(result),
+        behind(result),
         _drift(result),
         [element("p", f"note: {cut_line(note)}", class_="dim") for note in result.notes[:_MOST_NOTES]],
         _explained(result),
@@ -79,14 +98,14 @@ def inside(result: Result) -> Markup | None:
     )
 
 
-def _block(block: Block) -> Markup:
+def _block_section(block: Block) -> Markup:
     head = element(
         "h3",
         element("code", block.path),
         element("span", block.remark, class_="dim") if block.remark else None,
         element("span", block.place, class_="place") if block.place else None,
     )
-    return element("section", head, differences.lines(block.lines), class_="diff")
+    return element("section", head, difference_lines(block.lines), class_="diff")
 
 
 def _drift(result: Result) -> Markup | None:
@@ -119,3 +138,220 @@ def _explained(result: Result) -> Markup | None:
     more = len(result.explanation) - _MOST_EXPLAINED
     rest = element("div", f"… and {more:,} more lines") if more > 0 else None
     return element("details", element("summary", "In words"), element("div", said, rest, class_="said"))
+
+
+def difference_lines(shown: Sequence[DiffLine]) -> Markup:
+    """What was expected stands before what came instead; lines that both have are said once."""
+    rows: list[Markup] = []
+    gone: list[str] = []
+    for tone, group in groupby(shown, key=lambda line: line.tone):
+        texts = [line.text for line in group]
+        if tone == "gone":
+            gone = texts
+            continue
+        if tone == "came":
+            rows.append(_pair_of_lines(gone, texts))
+        else:
+            rows += [_pair_of_lines(gone, [])] if gone else []
+            rows += [_between(text) for text in texts]
+        gone = []
+    rows += [_pair_of_lines(gone, [])] if gone else []
+    return element("div", rows, class_="lines")
+
+
+def _pair_of_lines(gone: list[str], came: list[str]) -> Markup:
+    left: Sequence[Markup | str] = gone
+    right: Sequence[Markup | str] = came
+    if len(gone) == len(came):
+        both = [_marked(old, new) for old, new in zip(gone, came, strict=True)]
+        left, right = [old for old, _ in both], [new for _, new in both]
+    sides = [
+        element("div", [element("div", text) for text in texts], class_=tone)
+        for tone, texts in (("gone", left), ("came", right))
+    ]
+    return element("div", sides, class_="pair")
+
+
+def _between(text: str) -> Markup:
+    if text.startswith("| "):
+        again = element("div", text, class_="again", aria_hidden="true")
+        return element("div", element("div", text), again, class_="pair both")
+    return element("div", text, class_="at" if text.startswith("@@") else "said")
+
+
+def _marked(old: str, new: str) -> tuple[Markup, Markup]:
+    """Two lines with the part in which they differ marked, unless that is all of them."""
+    start = _SIGN + _alike(old[_SIGN:], new[_SIGN:])
+    rest = min(len(old), len(new)) - start
+    end = min(rest, _alike(old[_SIGN:][::-1], new[_SIGN:][::-1]))
+    if start + end < _ALIKE:
+        return joined(old), joined(new)
+    while start > _SIGN and _within_word(old, new, start):
+        start -= 1
+    while end and _within_word(old[::-1], new[::-1], end):
+        end -= 1
+    return _with_mark(old, start, end), _with_mark(new, start, end)
+
+
+def _within_word(old: str, new: str, place: int) -> bool:
+    """Whether what is alike ends within a word or a number, of which a part alone says little."""
+    return old[place - 1].isalnum() and any(text[place : place + 1].isalnum() for text in (old, new))
+
+
+def _with_mark(text: str, start: int, end: int) -> Markup:
+    stop = len(text) - end
+    middle = element("mark", text[start:stop]) if start < stop else None
+    return joined(text[:start], middle, text[stop:])
+
+
+def _alike(old: str, new: str) -> int:
+    """How many characters two texts begin with alike."""
+    pairs = enumerate(zip(old, new, strict=False))
+    return next((number for number, (left, right) in pairs if left != right), min(len(old), len(new)))
+
+
+def behind(result: Result) -> Iterator[Markup | None]:
+    """What there is to say of a case beyond what is said of every result."""
+    grades = grades_of(result)
+    if result.outcome != "passed" and not result.differences:
+        yield from map(_differing, grades[:_MOST_GRADES])
+        yield _sides(result)
+    if grades:
+        yield _grades(grades)
+    attempts = result.case.attempts if result.case else ()
+    if len(attempts) > 1 or any(one.again for one in attempts):
+        yield _attempts(attempts, result)
+
+
+def is_noteworthy(result: Result) -> bool:
+    """Whether there is something to look at though the case passed: how it was judged, or how often."""
+    return bool(grades_of(result))
+
+
+def marks(result: Result) -> list[str]:
+    """What stands in the line of the case: where it belongs, and its score where that says more."""
+    if result.case is None:
+        return []
+    score = result.case.score
+    tells = score is not None and score not in (0, 1)
+    return [
+        result.case.eval_type,
+        result.case.category
+        if result.case.category and result.case.category != result.case.eval_type
+        else "",
+        " ".join(f"#{tag}" for tag in result.case.tags[:5]),
+        f"score {format_share(score)}" if score is not None and tells else "",
+    ]
+
+
+def _sides(result: Result) -> Markup | None:
+    """Expected beside actual, as far as a grader knows of both; else what came, alone: then nothing in it is
+    less or more than something else."""
+    sides = dict(evidence(result))
+    expected, actual = sides.get("Expected"), sides.get("Actual")
+    if expected is not None and actual is not None:
+        shown, head = difference_lines(list(_side_lines(expected, actual))), "expected and actual"
+    elif (alone := actual if expected is None else expected) is not None:
+        head = "actual" if expected is None else "expected"
+        lines = first_lines(alone, _MOST_LINES) or ['""']
+        more = [element("div", line, class_="said") for line in lines[_MOST_LINES:]]
+        first = [element("div", line) for line in lines[:_MOST_LINES]]
+        shown = element("div", first, more, class_="lines plain")
+    else:
+        return None
+    return element("section", element("h3", element("code", head)), shown, class_="diff")
+
+
+def _side_lines(expected: str, actual: str) -> Iterator[DiffLine]:
+    """A diff where it shows what differs; else all of one, then all of the other."""
+    if "\n" in expected.strip() and "\n" in actual.strip():
+        changed = unified(expected, actual)
+        if changed and any(line.startswith("| ") for line in changed):
+            yield from (
+                DiffLine(_TONES.get(line[0], "dim"), cut_line(line)) for line in changed[:_MOST_LINES]
+            )
+            yield from (DiffLine("dim", more) for more in describe_rest(changed, _MOST_LINES))
+            return
+    sides: tuple[tuple[Tone, str, str], ...] = (("gone", "-", expected), ("came", "+", actual))
+    for tone, sign, text in sides:
+        lines = first_lines(text, _MOST_LINES) or ['""']
+        yield from (DiffLine(tone, f"{sign} {line}") for line in lines[:_MOST_LINES])
+        yield from (DiffLine("dim", line) for line in lines[_MOST_LINES:])
+
+
+def _differing(grade: Grade) -> Markup | None:
+    """Where an output is not as a structure says, of a case that has no baseline: then the result has it."""
+    listed = grade.details.get("differences")
+    places = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    lines: list[DiffLine] = []
+    for one in places[:_MOST_DIFFERENCES]:
+        lines.append(DiffLine("dim", short(one.get("path", "$"), 200)))
+        lines += [DiffLine("gone", f"- {short(one['expected'], 500)}")] if "expected" in one else []
+        lines += [DiffLine("came", f"+ {short(one['actual'], 500)}")] if "actual" in one else []
+    if not lines:
+        return None
+    head = element(
+        "h3", element("code", cut_line(grade.grader, 120)), element("span", "differs", class_="dim")
+    )
+    return element("section", head, difference_lines(lines), class_="diff")
+
+
+def _grades(grades: Sequence[Grade]) -> Markup:
+    rows = [
+        (
+            element("code", cut_line(grade.grader, 120)),
+            grade.kind,
+            _outcome(grade.outcome, grade.verdict),
+            "" if grade.score is None else format_share(grade.score),
+            joined(cut_line(grade.reason) if grade.reason else None, _details(grade)),
+        )
+        for grade in grades[:_MOST_GRADES]
+    ]
+    more = len(grades) - len(rows)
+    caption = "What the graders said" + (f" (the first {len(rows)} of {len(grades):,})" if more else "")
+    return table(caption, ("grader", "kind", "outcome", "score", "why"), rows)
+
+
+def _outcome(outcome: str, verdict: str | None) -> Markup:
+    said = f"{outcome}, {verdict}" if verdict and verdict != outcome else outcome
+    return element("span", said, class_=f"outcome {outcome}")
+
+
+def _details(grade: Grade) -> Markup | None:
+    """What the grader noted: of that which every grader has, the sides stand above already."""
+    noted = [
+        (name, value)
+        for name, value in grade.details.items()
+        if name not in _SHOWN_ABOVE and value not in (None, "", [], {})
+    ]
+    if not noted:
+        return None
+    rows = [
+        joined(element("dt", cut_line(name, 60)), element("dd", short(value, _LONGEST_DETAIL)))
+        for name, value in noted[:_MOST_DETAILS]
+    ]
+    return element("dl", rows, class_="noted")
+
+
+def _attempts(attempts: Sequence[Attempt], result: Result) -> Markup:
+    """Each attempt in a row; `again` are those that were made because the surroundings failed."""
+    last = telling(result)
+    rows = [
+        (
+            str(one.number),
+            _outcome(one.outcome, one.verdict),
+            "" if one.score is None else format_share(one.score),
+            format_brief(one.seconds),
+            describe_usage(one.usage),
+            joined(
+                cut_line(one.reason) if last is None or one.reason != last.reason else None,
+                element("span", f" replayed {one.again} more times", class_="dim") if one.again else None,
+            ),
+        )
+        for one in attempts[:_MOST_ATTEMPTS]
+    ]
+    passed = sum(one.outcome == "passed" for one in attempts)
+    caption = f"{passed:,} of {len(attempts):,} attempts passed"
+    if len(attempts) > len(rows):
+        caption += f" (the first {len(rows)} are shown)"
+    return table(caption, ("attempt", "outcome", "score", "took", "used", "why"), rows)

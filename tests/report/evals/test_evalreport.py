@@ -8,7 +8,8 @@ from report.reports import FILE, NASTY, report
 
 from baselinekit.model.grades import Attempt, Grade, GraderKind, Outcome
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
-from baselinekit.report.evals.terms import format_failure, format_metrics as eval_metrics, without_details
+from baselinekit.report.evals.evalreport import without_details
+from baselinekit.report.evals.terminal import format_failure, format_metrics as eval_metrics
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.style import Style
 

@@ -13,7 +13,7 @@ from report.reports import FILE, NASTY, report
 from baselinekit.model.grades import Agreement, Attempt, Grade, JudgeFacts
 from baselinekit.model.results import CaseChange, Earlier, Metric, MetricChange, Report, Result, SuiteFacts
 from baselinekit.report.forms.table import render_report
-from baselinekit.report.html import svg
+from baselinekit.report.html import markup
 from baselinekit.report.html.markup import read_asset
 
 STYLE, SCRIPT = read_asset("page.css"), read_asset("page.js")
@@ -161,7 +161,7 @@ def test_f32_whatever_a_model_or_a_grader_says_it_is_text(one: str, other: str) 
 
 @pytest.mark.parametrize(("value", "least"), [(0.0, None), (1.0, 1.0), (0.5, 0.0)])
 def test_an_interval_stays_within_its_picture(value: float, least: float | None) -> None:
-    drawn = svg.interval(value, max(0.0, value - 0.2), min(1.0, value + 0.2), least, "it")
+    drawn = markup.interval_picture(value, max(0.0, value - 0.2), min(1.0, value + 0.2), least, "it")
     parsed = Page(drawn)
     wide = float(parsed.elements[0][1]["width"] or 0)
     for _, known in parsed.elements[1:]:

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from baselinekit.model.results import Moment, Summary
 from baselinekit.report.differences import DiffLine
-from baselinekit.report.html import differences, svg
+from baselinekit.report.html import markup, results
 
 COUNT = st.integers(0, 50)
 SECONDS = st.floats()
@@ -17,24 +17,26 @@ TEXTS = st.text("ab1 <&", max_size=12)
 
 @given(st.lists(st.builds(Summary, COUNT, COUNT, COUNT, COUNT, COUNT), min_size=1, max_size=80))
 def test_each_run_is_a_column_within_the_picture(runs: list[Summary]) -> None:
-    picture = ElementTree.fromstring(svg.outcomes(runs, "runs"))
+    picture = ElementTree.fromstring(markup.outcome_picture(runs, "runs"))
     columns = [
         {key: float(value) for key, value in rect.attrib.items() if key != "class"} for rect in picture
     ]
-    assert len({column["x"] for column in columns}) == sum(run.total > 0 for run in runs[-svg.MOST :])
+    assert len({column["x"] for column in columns}) == sum(
+        run.total > 0 for run in runs[-markup.MOST_POINTS :]
+    )
     for column in columns:
         assert 0 <= column["y"] <= column["y"] + column["height"] <= 40.01
         assert column["x"] + column["width"] <= float(picture.attrib["width"])
 
 
 def test_a_single_failure_among_thousands_can_be_seen() -> None:
-    picture = ElementTree.fromstring(svg.outcomes([Summary(passed=9_999, failed=1)], "runs"))
+    picture = ElementTree.fromstring(markup.outcome_picture([Summary(passed=9_999, failed=1)], "runs"))
     assert float(picture[0].attrib["height"]) == 1.5
 
 
 @given(st.lists(SECONDS, max_size=200))
 def test_times_of_any_size_make_a_small_picture_or_none(seconds: list[float]) -> None:
-    picture = svg.spread(seconds, "times")
+    picture = markup.spread_picture(seconds, "times")
     if picture:
         drawn = ElementTree.fromstring(picture)
         counted = sum(int(re.sub(r"\D", "", (rect[0].text or "").split(" took")[0])) for rect in drawn)
@@ -57,7 +59,7 @@ def test_times_of_any_size_make_a_small_picture_or_none(seconds: list[float]) ->
     ],
 )
 def test_steps_of_times(seconds: list[float], said: list[str]) -> None:
-    assert re.findall("<title>(.*?)</title>", svg.spread(seconds, "times")) == said
+    assert re.findall("<title>(.*?)</title>", markup.spread_picture(seconds, "times")) == said
 
 
 @given(
@@ -66,8 +68,8 @@ def test_steps_of_times(seconds: list[float], said: list[str]) -> None:
     )
 )
 def test_a_line_of_times_has_a_dot_where_it_did_not_pass(moments: list[Moment]) -> None:
-    picture = svg.spark(moments)
-    shown = moments[-svg.MOST :]
+    picture = markup.spark_picture(moments)
+    shown = moments[-markup.MOST_POINTS :]
     assert bool(picture) == (len(shown) > 1)
     if picture:
         drawn = ElementTree.fromstring(picture)
@@ -79,7 +81,7 @@ def test_a_line_of_times_has_a_dot_where_it_did_not_pass(moments: list[Moment]) 
 def test_no_line_is_lost_and_none_changes_its_place_among_its_own(shown: list[tuple[str, str]]) -> None:
     signs = {"gone": "- ", "came": "+ ", "dim": "| "}
     lines = [DiffLine(tone, signs[tone] + text) for tone, text in shown]  # type: ignore[arg-type]
-    written = ElementTree.fromstring(differences.lines(lines))
+    written = ElementTree.fromstring(results.difference_lines(lines))
 
     def texts(kind: str) -> list[str]:
         found = [part for part in written.iter("div") if part.attrib.get("class") == kind]
@@ -102,5 +104,5 @@ def test_no_line_is_lost_and_none_changes_its_place_among_its_own(shown: list[tu
     ],
 )
 def test_whole_words_are_marked_where_most_of_a_line_is_alike(old: str, new: str, marked: list[str]) -> None:
-    written = differences.lines([DiffLine("gone", old), DiffLine("came", new)])
+    written = results.difference_lines([DiffLine("gone", old), DiffLine("came", new)])
     assert re.findall("<mark>(.*?)</mark>", written) == marked

@@ -7,7 +7,7 @@ from report.reports import report, result
 
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import CaseFacts, Result
-from baselinekit.report.evals import terms
+from baselinekit.report.evals import terminal
 from baselinekit.report.style import Style
 
 PLAIN = Style(colour=False, width=50)
@@ -27,7 +27,7 @@ def case(*attempts: Attempt, outcome: str = "passed", reason: str = "") -> Resul
 
 
 def test_a_judge_shows_its_score_its_criteria_and_why_in_lines_that_fit() -> None:
-    told = terms.format_passed(report(case(Attempt(1, "passed", 0.79, (JUDGE, OPTIONAL)))), PLAIN)
+    told = terminal.format_passed(report(case(Attempt(1, "passed", 0.79, (JUDGE, OPTIONAL)))), PLAIN)
     assert told.splitlines()[1:] == [
         "    passed   judge (model) 0.79",
         "             accuracy 4.0   tone 4.4",
@@ -42,7 +42,7 @@ def test_a_judge_shows_its_score_its_criteria_and_why_in_lines_that_fit() -> Non
 
 def test_without_v_each_of_several_graders_has_a_line() -> None:
     failed = case(Attempt(1, "failed", 0.0, (JUDGE, OPTIONAL)), outcome="failed", reason="no")
-    told = terms.format_failure(failed, PLAIN)
+    told = terminal.format_failure(failed, PLAIN)
     assert "    failed   brief (code) 0.00, optional  it has 12 words\n" in told
     assert "accuracy" not in told
 
@@ -52,7 +52,7 @@ def test_why_an_attempt_could_not_be_judged_is_told_though_another_one_failed(ve
     error = Attempt(1, "error", None, (), "the judge answered in no form", "BK703")
     attempts = (error, Attempt(2, "passed", 1.0), Attempt(3, "failed", 0.0, (), "too long"))
     failed = case(*attempts, replace(error, number=4), outcome="failed", reason="too long")
-    told = terms.format_failure(failed, replace(PLAIN, verbose=verbose)).splitlines()
+    told = terminal.format_failure(failed, replace(PLAIN, verbose=verbose)).splitlines()
     assert told[-2:] == [
         "    attempts  error, passed, failed, error",
         "      attempt 1 error: BK703 the judge answered in no form",
@@ -60,6 +60,6 @@ def test_why_an_attempt_could_not_be_judged_is_told_though_another_one_failed(ve
 
 
 def test_what_a_judge_says_cannot_dress_up_as_ours() -> None:
-    told = "".join(terms.format_grades([replace(JUDGE, reason="fine\x1b[31m\nPASSED  b\n" * 60)], PLAIN))
+    told = "".join(terminal.format_grades([replace(JUDGE, reason="fine\x1b[31m\nPASSED  b\n" * 60)], PLAIN))
     assert "\x1b" not in told
     assert "… and" in told

@@ -6,7 +6,7 @@ from dataclasses import replace
 from report.reports import report, result
 
 from baselinekit.model.results import CaseFacts, Report, Result, SuiteFacts
-from baselinekit.report.evals.terms import format_skipped as eval_skipped
+from baselinekit.report.evals.terminal import format_skipped as eval_skipped
 from baselinekit.report.forms.table import render_report
 from baselinekit.report.style import Style
 

@@ -1,0 +1,196 @@
+"""Eval cases, their graders, metrics and gates in a terminal, and why cases were skipped."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from baselinekit.escape import one_line
+from baselinekit.model.evals import Judged
+from baselinekit.model.grades import Grade
+from baselinekit.model.results import Metric, Report, Result
+from baselinekit.report import terminal
+from baselinekit.report.beside import RATE, format_interval
+from baselinekit.report.evals.evalreport import (
+    FAULTS,
+    evidence,
+    format_share,
+    format_status,
+    format_threshold,
+    format_value,
+    grades_of,
+    other_reasons,
+)
+from baselinekit.report.style import Style, format_lines, wrapped
+from baselinekit.report.values import LONGEST, cut_line, first_lines
+
+_NOTES = {"disagrees": "note:", "replies_that_could_not_be_read": "asked again:", "taken": "taken:"}
+"""Details that are shown as well, with the words before them."""
+_TONES = {"passed": "green", "failed": "red", "error": "red", "unscored": "yellow", "skipped": "yellow"}
+_STATE_COLOURS = {"met": "green", "not met": "bold red", "undecided": "bold yellow"}
+_MOST_GRADES = 10
+_MOST_GRADE_LINES = 20
+_MOST_WORDS = 2_000
+_MOST_LINES = 12
+_MOST_LINES_VERBOSE = 200
+_LONGEST_VERBOSE = 2_000
+_MOST_REASONS = 5
+_MOST_IDS = 3
+_MOST_NAMED = 20
+_WIDEST_ID = 50
+
+
+def format_passed(report: Report, style: Style) -> str:
+    """As `terminal.format_passed`, each with what its graders say."""
+    lines = terminal.format_passed(report, style).splitlines(keepends=True)
+    passed = [result for result in report.results if result.outcome == "passed"]
+    grades = [format_lines(format_grades(grades_of(result), style)) for result in passed]
+    shown = [line + below for line, below in zip(lines, grades, strict=False)]
+    return "".join(shown) + "".join(lines[len(shown) :])
+
+
+def format_failures(report: Report, style: Style) -> str:
+    """All cases that did not pass."""
+    return terminal.format_failures(report, style, format_failure)
+
+
+def format_failure(result: Result, style: Style) -> str:
+    """One case that did not pass."""
+    text = terminal.format_failure(replace(result, explanation=()), style)
+    grades = grades_of(result)
+    if result.differences and len(grades) < 2:
+        return text
+    lines = list(format_grades(grades, style, not style.verbose, result.reason))
+    most, longest = (_MOST_LINES_VERBOSE, _LONGEST_VERBOSE) if style.verbose else (_MOST_LINES, LONGEST)
+    for label, side in () if result.differences else evidence(result):
+        shown = first_lines(side, most, longest) or ['""']
+        word = style.paint(f"{label.lower():<8}", "green" if label == "Expected" else "red")
+        lines.append(f"    {word} {shown[0]}")
+        lines += [f"             {line}" for line in shown[1:most]]
+        lines += [style.paint(f"             {line}", "dim") for line in shown[most:]]
+    attempts = result.case.attempts if result.case else ()
+    if len(attempts) > 1:
+        words = ", ".join(attempt.outcome for attempt in attempts)
+        lines.append(style.paint(f"    attempts  {words}", "dim"))
+        lines += [f"      {cut_line(why)}" for why in other_reasons(result)]
+    return text + format_lines(lines)
+
+
+def format_grades(
+    grades: Sequence[Grade], style: Style, brief: bool = False, known: str = ""
+) -> Iterator[str]:
+    """Each grader with its score, the criteria with theirs, and why; `brief` is a line for each of several.
+    `known`: what is said of it already."""
+    for grade in grades[:_MOST_GRADES] if len(grades) > 1 or not brief else ():
+        word = style.paint(f"{grade.outcome:<8}", _TONES[grade.outcome])
+        line = f"    {word} {one_line(grade.grader)} ({grade.kind})"
+        line += "" if grade.score is None else f" {grade.score:.2f}"
+        line += "" if grade.required else ", optional"
+        yield f"{line}  {cut_line(grade.reason)}" if brief and grade.reason else line
+        if not brief:
+            yield from _grade_lines(grade, style, known)
+
+
+def _grade_lines(grade: Grade, style: Style, known: str) -> Iterator[str]:
+    criteria = grade.details.get("scores")
+    if isinstance(criteria, dict) and criteria:
+        yield from _wrap_words([f"{name} {value}" for name, value in criteria.items()], style, "   ")
+    for name, before in _NOTES.items():
+        details = grade.details.get(name)
+        for note in details if isinstance(details, list) else [details] if details else ():
+            if str(note) not in grade.reason:
+                yield from _wrap_words([*before.split(), *str(note).split()], style)
+    if grade.code and grade.outcome == "error":
+        yield from _wrap_words([grade.code, *grade.reason.split()], style)
+    elif grade.reason not in known:
+        yield from _wrap_words(grade.reason.split(), style)
+    feedback = grade.details.get("specific_feedback")
+    for advice in feedback if isinstance(feedback, list) else ():
+        yield from _wrap_words(["-", *str(advice).split()], style)
+
+
+def _wrap_words(words: Sequence[str], style: Style, gap: str = " ") -> Iterator[str]:
+    """Lines that fit, as many as anybody reads."""
+    shown = [cut_line(word) for word in words[:_MOST_WORDS]]
+    lines = list(wrapped(shown, max(20, style.width - 13), gap))
+    yield from (style.paint(f"             {line}", "dim") for line in lines[:_MOST_GRADE_LINES])
+    if len(lines) > _MOST_GRADE_LINES:
+        yield style.paint(f"             … and {len(lines) - _MOST_GRADE_LINES:,} more lines", "dim")
+
+
+def format_metrics(report: Report, style: Style) -> str:
+    """The metrics that somebody asked for or that say something, with their intervals. Of one attempt a case
+    pass@1 says all there is; the pass rate differs where cases were tried again."""
+    metrics = report.suite.metrics if report.suite else ()
+    first = next((metric.value for metric in metrics if metric.name == "pass@1"), None)
+    repeated = any(metric.name == "pass@1" and metric.view != "per case" for metric in metrics)
+    lines = []
+    for metric in metrics:
+        if metric.name == RATE:
+            tells = metric.value != first and not repeated
+        else:
+            tells = metric.value is not None and (repeated or metric.name == "pass@1")
+        if style.verbose or metric.threshold is not None or tells:
+            lines.append(_format_metric(metric, style))
+    return format_lines(lines)
+
+
+def _format_metric(metric: Metric, style: Style) -> str:
+    label = f"{metric.name:<16}"
+    if metric.value is None:
+        line = f"{label} not available: {metric.why}"
+    else:
+        line = f"{label} {format_share(metric.value)}"
+        if between := format_interval(metric):
+            line += f"  ({between}, {metric.view}, n={metric.count:,})"
+    if metric.threshold is not None:
+        line += style.paint(f"  {format_status(metric)}", "green" if metric.met else "bold red")
+        line += f"  at least {metric.threshold:g}"
+    return line
+
+
+def format_gate(judged: Judged, style: Style) -> str:
+    """A gate: its metrics, why it is not met, and what did not pass."""
+    word = "NOT MET" if judged.state == "not met" else judged.state.upper()
+    name = style.paint(one_line(judged.gate.name), "bold")
+    lines = [f"{style.paint(word, _STATE_COLOURS[judged.state])}  {name}"]
+    widest = max((len(metric.name) for metric in judged.metrics), default=0)
+    for metric in judged.metrics:
+        value = f"not available: {metric.why}" if metric.value is None else format_value(metric)
+        line = f"  {metric.name:<{widest}}  {value}"
+        if metric.threshold is not None:
+            status = style.paint(format_status(metric), "green" if metric.met else "bold red")
+            line += f"  at least {format_threshold(metric)}  {status}"
+        lines.append(line)
+    lines += [f"  {style.paint('undecided', 'yellow')} {cut_line(why)}" for why in judged.why]
+    wrong = [result for result in judged.report.results if result.outcome in FAULTS]
+    most = len(wrong) if style.verbose else _MOST_NAMED
+    shown = wrong[:most] if judged.state != "met" or style.verbose else []
+    ids = min(_WIDEST_ID, max((len(one_line(result.id)) for result in shown), default=0))
+    for result in shown:
+        reason = f"  {cut_line(result.reason)}" if result.reason else ""
+        lines.append(f"  {result.outcome:<8} {one_line(result.id):<{ids}}{reason}".rstrip())
+    if len(wrong) > most and judged.state != "met":
+        lines.append(style.paint(f"  … and {len(wrong) - most:,} more", "dim"))
+    return format_lines(lines)
+
+
+def format_skipped(report: Report, style: Style) -> str:
+    """A line for each reason why cases did not run; for who wants it all, one for each case."""
+    skipped = [
+        result
+        for result in report.results
+        if result.outcome == "skipped" and not result.code and result.reason
+    ]
+    word = style.paint("skipped", "yellow")
+    if style.verbose:
+        return format_lines(f"{word}   {one_line(case.id)}: {cut_line(case.reason)}" for case in skipped)
+    ids_of: dict[str, list[str]] = {}
+    for case in skipped:
+        ids_of.setdefault(case.reason, []).append(one_line(case.id))
+    lines = []
+    for reason, ids in list(ids_of.items())[:_MOST_REASONS]:
+        names = ", ".join(ids[:_MOST_IDS])
+        names += f", and {len(ids) - _MOST_IDS:,} more" if len(ids) > _MOST_IDS else ""
+        lines.append(f"{word} {len(ids):,}: {cut_line(reason)} ({names})")
+    if len(ids_of) > _MOST_REASONS:
+        lines.append(f"{word} … for {len(ids_of) - _MOST_REASONS:,} more reasons: -v")
+    return format_lines(lines)
