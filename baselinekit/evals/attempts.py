@@ -9,7 +9,6 @@ from typing import TypeVar
 from baselinekit.errors import BaselinekitError, CannotReplay, OutOfBudget, Refused, cannot, fault_of_ours
 from baselinekit.evals.checks import Prepared
 from baselinekit.grade import graders
-from baselinekit.grade.by_matcher import StructuralMatch
 from baselinekit.grade.task import GradeClients, keys_of, parsed
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Comparison
@@ -281,7 +280,7 @@ def _nearest(
     case, grader = prepared.case, prepared.case.graders[position]
     for matcher in prepared.matchers[position]:
         seen, wanted = observation, matcher.known.output
-        if isinstance(grader.method, StructuralMatch) and case.expected is not None:
+        if graders.row_of(grader).compares == "expected" and case.expected is not None:
             seen = seen.with_output(graders.task_of(grader, case).look(seen.output, keys_of(wanted)))
         if isinstance(seen.output, str) and not isinstance(wanted, str):
             value = parsed(seen.output)

@@ -10,10 +10,10 @@ from baselinekit.documents.jsontext import encode
 from baselinekit.errors import BaselinekitError, NotRecorded
 from baselinekit.evals.attempts import AttemptResult, Examiner, used_by
 from baselinekit.evals.checks import Prepared
-from baselinekit.grade.by_matcher import BaselineMatch
-from baselinekit.model.baselines import Baseline, Comparison
+from baselinekit.grade import graders
+from baselinekit.model.baselines import Comparison
 from baselinekit.model.evals import Case
-from baselinekit.model.grades import OUTCOMES, Attempt, Grader, Outcome
+from baselinekit.model.grades import OUTCOMES, Attempt, Outcome
 from baselinekit.model.results import CaseFacts, Result, Spot
 from baselinekit.model.values import Json
 from baselinekit.replay.environment import digest, recipe_hash
@@ -154,21 +154,19 @@ def fingerprint(prepared: Prepared, attempt: Attempt | None = None) -> dict[str,
     case, around = prepared.case, attempt.environment if attempt else {}
     meant = prepared.baseline or case.baseline
     known = meant.baseline.output if meant and meant.baseline else None
-    graders = [_graded_by(grader, meant) for grader in case.graders]
+    judged_by = []
+    for grader in case.graders:
+        method = grader.method
+        if graders.row_of(grader).compares == "baseline" and meant is not None:
+            method = meant.comparison
+        name = type(grader.method).__name__
+        judged_by.append([grader.name, name, method, grader.weight, grader.required])
     found = {
         "case": digest([case.recipe, case.expected, case.context, known]),
-        "grader": digest(graders),
+        "grader": digest(judged_by),
     }
     further = {"files": prepared.files, "model": around.get("model"), "judge": around.get("judge")}
     return found | {name: str(value) for name, value in further.items() if value}
-
-
-def _graded_by(grader: Grader, baseline: Baseline | None) -> list[object]:
-    """All that a grader is; who compares with a baseline goes by its rules."""
-    method: object = grader.method
-    if isinstance(method, BaselineMatch) and baseline is not None:
-        method = baseline.comparison
-    return [grader.name, type(grader.method).__name__, method, grader.weight, grader.required]
 
 
 def _reason(telling: Attempt, attempts: Sequence[Attempt], retried: int, outcome: Outcome) -> str:
@@ -402,7 +400,7 @@ class CaseWorker:
 
     def _keep(self, prepared: Prepared, made: AttemptResult) -> None:
         """What differs from a baseline is kept for whoever takes it for right, as compare does."""
-        is_record = any(isinstance(grader.method, BaselineMatch) for grader in prepared.case.graders)
+        is_record = any(graders.row_of(grader).compares == "baseline" for grader in prepared.case.graders)
         comparison, observation, baseline = made.comparison, made.observation, prepared.baseline
         if not is_record or comparison is None or observation is None or baseline is None:
             return

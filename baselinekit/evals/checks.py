@@ -22,11 +22,9 @@ from baselinekit.evals.gating import read_thresholds
 from baselinekit.evals.judges import facts_of
 from baselinekit.evals.selection import folders
 from baselinekit.grade import graders
-from baselinekit.grade.by_matcher import BaselineMatch, StructuralMatch
-from baselinekit.grade.by_schema import JsonSchema
 from baselinekit.grade.task import keys_of
 from baselinekit.kinds.skill import SkillExecution
-from baselinekit.model.baselines import Baseline, Known, Options, Rules, Source
+from baselinekit.model.baselines import Baseline, Known, Source
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.grades import FunctionOutput, Grader
 from baselinekit.model.recipes import Recipe
@@ -143,15 +141,17 @@ def _prepared(here: CaptureEnvironment, case: Case, runnable: Callable[[Function
     for number, grader in enumerate(case.graders):
         try:
             problems += _of_grader(prepared, number, grader, here)
-            if isinstance(grader.method, FunctionOutput):
-                runnable(grader.method)
+            if (program := graders.row_of(grader).program(grader.method)) is not None:
+                runnable(program)
         except Refused as error:
             raise Refused(*(replace(one, at=grader.at) for one in error.problems)) from None
         except BaselinekitError as error:
             problems += [replace(one, at=(*grader.at, *(one.at or ()))) for one in error.problems]
     if problems:
         raise InvalidInput(*problems)
-    return replace(prepared, files=_files(prepared, setting))
+    asked = replaying.files_hash(case.recipe, setting)
+    schemas = [[number, schema] for number, schema in sorted(prepared.schemas.items())]
+    return replace(prepared, files=digest([asked, schemas]) if asked or schemas else "")
 
 
 def _refuse_long(case: Case, setting: Setting) -> None:
@@ -162,55 +162,47 @@ def _refuse_long(case: Case, setting: Setting) -> None:
     if case.timeout is not None and case.timeout > most:
         problems.append(above("timeout_seconds", case.timeout, most, (), "timeout"))
     for grader in case.graders:
-        if isinstance(grader.method, FunctionOutput) and grader.method.timeout_per_case > granted.timeout:
-            longest, at = grader.method.timeout_per_case, grader.at
-            problems.append(above("timeout_per_case", longest, granted.timeout, at, "timeout"))
+        program = graders.row_of(grader).program(grader.method)
+        if program is not None and program.timeout_per_case > granted.timeout:
+            longest = program.timeout_per_case
+            problems.append(above("timeout_per_case", longest, granted.timeout, grader.at, "timeout"))
     if problems:
         raise Refused(*problems)
-
-
-def _files(prepared: Prepared, setting: Setting) -> str:
-    asked = replaying.files_hash(prepared.case.recipe, setting)
-    stated = [[number, schema] for number, schema in sorted(prepared.schemas.items())]
-    return digest([asked, stated]) if asked or stated else ""
 
 
 def _of_grader(
     prepared: Prepared, number: int, grader: Grader, here: CaptureEnvironment
 ) -> Iterator[Problem]:
-    method = grader.method
+    row, method = graders.row_of(grader), grader.method
     for problem in graders.problems_of(grader, prepared.case):
         yield replace(problem, at=(*grader.at, *(problem.at or ())))
-    asked = graders.asks(grader)
-    if asked is not None:
+    if (asked := row.asks(method)) is not None:
         here.clients.models.check(asked[0])
-    if isinstance(method, JsonSchema) and method.schema_file is not None:
-        schema = _schema(prepared.case, method.schema_file, here.project.root)
-        stated = replace(grader, method=JsonSchema(schema))
+    if (path := row.document(method)) is not None:
+        schema = _schema(prepared.case, path, here.project.root)
+        stated = replace(grader, method=row.with_document(method, schema))
         yield from graders.problems_of(stated, prepared.case)
         prepared.schemas[number] = schema
-    elif isinstance(method, BaselineMatch | StructuralMatch):
-        words = here.project.words
-        compared = list(_compared(prepared, grader, method))
-        if prepared.baseline is not None:
-            words = here.project.words_of(prepared.baseline)
+    elif row.compares:
+        words, baseline = here.project.words, prepared.baseline
+        compared = list(_compared(prepared, grader))
+        if baseline is not None:
+            words = here.project.words_of(baseline)
         prepared.matchers[number] = tuple(compile_baseline(one, words) for one in compared)
 
 
-def _compared(
-    prepared: Prepared, grader: Grader, method: BaselineMatch | StructuralMatch
-) -> Iterator[Baseline]:
+def _compared(prepared: Prepared, grader: Grader) -> Iterator[Baseline]:
     """What the output is compared with: the record's baseline, or each value that would be right."""
     case, own = prepared.case, prepared.baseline
     if own is not None and (own.baseline is None or own.baseline.output is ABSENT):
         hint = f"baselinekit capture from {case.source.file}"
         raise InvalidInput(Problem("BK223", f"{case.id} has no stored output for here", hint))
-    if isinstance(method, BaselineMatch):
+    if graders.row_of(grader).compares == "baseline":
         if own is None:
             raise InvalidInput(Problem("BK705", f"{case.id} has no baseline", "capture one for it"))
         yield own
         return
-    rules = _rules(method)
+    rules = grader.method.rules
     if case.expected is None and own is not None:
         yield replace(own, comparison=rules)
     elif case.expected is not None:
@@ -218,13 +210,6 @@ def _compared(
             whole = graders.task_of(grader, case).looks_at_whole(keys_of(value))
             recipe = case.recipe if whole else _ANYTHING
             yield Baseline(case.id, recipe, baseline=Known(value), comparison=rules, source=case.source)
-
-
-def _rules(method: StructuralMatch) -> Rules:
-    options = method.options
-    if method.strict is not None:
-        options = replace(options or Options(), allow_additional_fields=not method.strict)
-    return Rules(type=method.type, options=options, ignore_fields=list(method.ignore_fields))
 
 
 def _schema(case: Case, path: str, root: str) -> Json:

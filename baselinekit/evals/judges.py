@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from hashlib import sha256
 
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
 from baselinekit.evals import selection
 from baselinekit.grade import graders
 from baselinekit.grade.by_model import ModelJudge
+from baselinekit.grade.judging import short_digest
 from baselinekit.grade.task import GradeClients
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.metrics import cohen_kappa
@@ -29,15 +29,11 @@ _SLACK = 1e-9
 
 def rubric_hash(how: ModelJudge) -> str:
     """Of all that decides what the judge is asked and how its reply is read, but for who it is."""
-    return _digest(repr(replace(how, model="", calibration=None)))
+    return short_digest(repr(replace(how, model="", calibration=None)))
 
 
 def labels_hash(labels: Sequence[Label]) -> str:
-    return _digest(repr(list(labels)))
-
-
-def _digest(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return short_digest(repr(list(labels)))
 
 
 def human_verdict(label: Label, how: ModelJudge) -> bool | None:

@@ -24,7 +24,6 @@ from baselinekit.evals.judges import facts_of
 from baselinekit.evals.notifying import notification_warnings
 from baselinekit.evals.selection import Choice, choose
 from baselinekit.grade import graders
-from baselinekit.grade.by_model import ModelJudge, describe_criteria
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.results import Report, Result, SuiteFacts
@@ -310,10 +309,7 @@ def plan_cases(
         by_model = kind_of(case.recipe).asks_model(case.recipe, project.config.skills)
         asked = filter(None, map(graders.asks, case.graders))
         each = int(by_model) + sum(questions for _, questions in asked)
-        criteria = {
-            grader.name: describe_criteria(grader.method)
-            for grader in case.graders
-            if isinstance(grader.method, ModelJudge)
-        }
+        by_grader = {one.name: graders.row_of(one).criteria(one.method) for one in case.graders}
+        criteria = {name: lines for name, lines in by_grader.items() if lines}
         found.append(Planned(case, f"{place.file}:{place.line}", made, made * each, criteria))
     return found

@@ -3,18 +3,20 @@ beside what it should give."""
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from baselinekit.documents.jsontext import encode
 from baselinekit.errors import Problem, nearest
 from baselinekit.grade.by_text import matches_everything
 from baselinekit.grade.reply_code import code_in
-from baselinekit.grade.task import GradeClients, GraderType, Task, never_fails, text_of
+from baselinekit.grade.task import GradeClients, GraderType, ReadConfig, Task, never_fails, text_of
+from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Call, FunctionOutput, Grade, Outcome
 from baselinekit.model.recipes import Observation, Ran, Returned
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.table import RegexBudget, compiled, full_match
+from baselinekit.schema.validate import below, check
 from baselinekit.texts import Mask, already_masked, beginning_of, clipped, end_of
 from baselinekit.tree.equality import decimal, is_number, same_json
 
@@ -63,12 +65,92 @@ def problems(task: Task) -> Iterator[Problem]:
             yield Problem("BK706", f"there is no comparator {call.comparator!r}", hint)
 
 
+# A `functional` expectation states the calls that the grader makes.
+
+
+TWICE = Problem(
+    "BK714", "test cases are stated both here and in the expected value", "keep one of the two lists", at=()
+)
+_AS_CALLS_SAY = {"input": "args", "output": "expected"}
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The value of a `functional` expectation."""
+
+    test_cases: list[dict[str, Json]]
+    function_name: str | None = None
+
+
+def read_function_output(config: dict[str, Json], expected: Expected | None) -> ReadConfig:
+    """With the calls that the config states, or those that the expectation does."""
+    value = expected.value if expected is not None and expected.type == "functional" else None
+    if isinstance(value, dict) and value.get("function_name") is not None:
+        config = {"function_name": value["function_name"], **config}
+    method, problems = check(FunctionOutput, config)
+    if method is None or problems:
+        return method, problems
+    method, problems = with_calls(method, expected)
+    return None if problems else method, [replace(problem, at=("test_cases",)) for problem in problems]
+
+
+def with_calls(method: FunctionOutput, expected: Expected | None) -> ReadConfig:
+    """The grader with the calls that are expected; what is wrong with these is told where they stand."""
+    if expected is None or expected.type != "functional":
+        return method, []
+    return replace(method, test_cases=calls_of(expected)[0]), [TWICE] if method.test_cases else []
+
+
+def derive_function_output(expected: Expected, graders_stated: bool) -> ReadConfig:
+    _, problems = calls_of(expected)
+    if expected.alternatives:
+        hint = "state the comparator of a call instead: comparator: unordered"
+        problems.append(Problem("BK714", "a function has no alternatives", hint, at=("alternatives",)))
+    if graders_stated or problems:
+        return None, problems
+    method, wrong = read_function_output({}, expected)
+    hint = "add it beside `test_cases`, or to the grader's config"
+    return method, wrong and [
+        Problem("BK714", "it is not stated which function is called", hint, at=("value",))
+    ]
+
+
+def calls_of(expected: Expected) -> tuple[list[Call], list[Problem]]:
+    """The test cases of a functional expectation: `{input: [5], output: 120}`, or as a grader states them."""
+    program, problems = check(Program, expected.value)
+    calls: list[Call] = []
+    for number, raw in enumerate(program.test_cases if program else ()):
+        renamed = {_AS_CALLS_SAY.get(key, key): value for key, value in raw.items()}
+        call, wrong = check(Call, renamed)
+        if len(renamed) < len(raw):
+            wrong = [Problem("BK714", "the same is stated twice", "`input` and `output` are enough", at=())]
+        problems += below([_as_stated(problem, raw) for problem in wrong], ("test_cases", number))
+        calls += [call] if call else []
+    if program and not program.test_cases:
+        problems.append(Problem("BK714", "there is no test case", "such as {input: [5], output: 120}"))
+    return calls, below(problems, ("value",))
+
+
+def _as_stated(problem: Problem, raw: dict[str, Json]) -> Problem:
+    """In the words of the call: who says `input` also says `output`."""
+    at = problem.at or ()
+    name = next((key for key, key_of_call in _AS_CALLS_SAY.items() if at[:1] == (key_of_call,)), None)
+    if name is None or (name not in raw and not _AS_CALLS_SAY.keys() & raw.keys()):
+        return problem
+    return replace(problem, message=problem.message.replace(repr(at[0]), repr(name)), at=(name, *at[1:]))
+
+
 FUNCTION_OUTPUT = GraderType(
     FunctionOutput,
     function_output,
     "function_output",
     expectation="functional",
+    known_by=("test_cases", "function_name"),
+    read=read_function_output,
+    derive=derive_function_output,
+    complete=with_calls,
     problems=problems,
+    program=lambda config: config,
     goes_by_expectation=lambda config: True,
 )
 

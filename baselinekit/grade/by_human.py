@@ -4,22 +4,23 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from hashlib import sha256
+from dataclasses import dataclass, replace
 from math import fsum
 
 from baselinekit.errors import InvalidInput, Problem, cannot, nearest
+from baselinekit.grade.judging import short_digest
 from baselinekit.grade.task import (
     GradeClients,
     GraderType,
+    ReadConfig,
     Task,
-    input_of,
     text_of,
     threshold_problems,
     values_of,
 )
+from baselinekit.kinds.table import kind_of
 from baselinekit.metrics import concordance, nearness, share_of_most
-from baselinekit.model.evals import Case
+from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import (
     Grade,
     Grader,
@@ -35,6 +36,7 @@ from baselinekit.model.grades import (
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.placeholders.grammar import whole as is_whole
+from baselinekit.schema.validate import check
 from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.equality import canonical, is_number
 
@@ -61,7 +63,14 @@ def value_of(text: str, scale: RatingScale, items: int = 0) -> Json:
     """What a rater typed, as a value; InvalidInput for what is none."""
     text = text.strip()
     if scale.type == "binary":
-        return _chosen(text, scale)
+        for option in options_of(scale):
+            value = option.value
+            names = [option.label, value if isinstance(value, str) else json.dumps(value)]
+            if isinstance(value, bool):
+                names += _ALSO[value]
+            if text and text.casefold() in (name.casefold() for name in names):
+                return value
+        raise _refused(repr(text), scale, 0, nearest(text, [option.label for option in options_of(scale)]))
     try:
         if scale.type == "likert":
             numbers: list[Json] = [int(word) for word in _GAPS.split(text)]
@@ -74,17 +83,6 @@ def value_of(text: str, scale: RatingScale, items: int = 0) -> Json:
     except ValueError:
         raise _refused(repr(text), scale, items) from None
     return checked_rating([place[0] if len(place) == 1 else place for place in places], scale, items)
-
-
-def _chosen(text: str, scale: RatingScale) -> Json:
-    word = text.casefold()
-    for option in options_of(scale):
-        names = [option.label, option.value if isinstance(option.value, str) else json.dumps(option.value)]
-        if isinstance(option.value, bool):
-            names += _ALSO[option.value]
-        if word and word in (name.casefold() for name in names):
-            return option.value
-    raise _refused(repr(text), scale, 0, nearest(text, [option.label for option in options_of(scale)]))
 
 
 def checked_rating(value: Json, scale: RatingScale, items: int = 0) -> Json:
@@ -184,6 +182,9 @@ def scale_problems(how: HumanRating) -> Iterator[Problem]:
             yield _scale_problem(f"the rubric has no {{{name}}}", "put it there, or remove it here", "slots")
     for what, hint in _OF_SCALES[scale.type](scale):
         yield _scale_problem(what, hint, "rating_scale")
+    least = scale.threshold
+    if scale.type != "likert" and least is not None and not (is_number(least) and 0 <= least <= 1):
+        yield _scale_problem(f"the threshold is {least}", "a share from 0 to 1", "rating_scale")
     if scale.criteria and scale.type != "likert":
         yield _scale_problem(f"a {scale.type} scale has no criteria", "use `type: likert`", "rating_scale")
     if scale.options and scale.type != "binary":
@@ -213,18 +214,11 @@ def binary_problems(scale: RatingScale) -> Iterator[tuple[str, str]]:
         yield "a binary scale has two options", "state two with different values, the passing one first"
     elif len(scale.options) > 2:
         yield f"a binary scale has two options, and here are {len(scale.options)}", "remove one"
-    yield from _share_problems(scale)
 
 
 def ranking_problems(scale: RatingScale) -> Iterator[tuple[str, str]]:
     if scale.min_items < 2 or scale.max_items < scale.min_items:
         yield f"{scale.min_items} to {scale.max_items} items cannot be ranked", "min_items 2, max_items 5"
-    yield from _share_problems(scale)
-
-
-def _share_problems(scale: RatingScale) -> Iterator[tuple[str, str]]:
-    if scale.threshold is not None and not (is_number(scale.threshold) and 0 <= scale.threshold <= 1):
-        yield f"the threshold is {scale.threshold}", "a share from 0 to 1"
 
 
 _OF_SCALES = {"likert": likert_problems, "binary": binary_problems, "ranking": ranking_problems}
@@ -265,7 +259,26 @@ def problems(task: Task) -> Iterator[Problem]:
     yield from scale_problems(task.method)
 
 
-HUMAN_RATING = GraderType(HumanRating, human_rating, kind="human", problems=problems)
+def read_human_rating(config: dict[str, Json], expected: Expected | None) -> ReadConfig:
+    """Labels have numbers for names, which a file may also write as texts."""
+    scale = config.get("rating_scale")
+    labels = scale.get("labels") if isinstance(scale, dict) else None
+    if not isinstance(scale, dict) or not isinstance(labels, dict):
+        return check(HumanRating, config)
+    wrong = [key for key in labels if not re.fullmatch("-?[0-9]{1,9}", key)]
+    numbered = {int(key): label for key, label in labels.items() if not wrong}
+    method, problems = check(HumanRating, {**config, "rating_scale": {**scale, "labels": numbered}})
+    for place, problem in enumerate(problems):
+        at = problem.at or ()
+        if at[:2] == ("rating_scale", "labels") and len(at) > 2:  # in the file every key is a text
+            problems[place] = replace(problem, at=(*at[:2], str(at[2]), *at[3:]))
+    for key in reversed(wrong):
+        what, at = f"the label {key!r} does not belong to a number", ("rating_scale", "labels", key)
+        problems.insert(0, Problem("BK105", what, "such as 1: Poor", at=at))
+    return None if wrong else method, problems
+
+
+HUMAN_RATING = GraderType(HumanRating, human_rating, kind="human", read=read_human_rating, problems=problems)
 
 
 # What a rater is shown: the rubric with its slots filled, and what is to be ranked.
@@ -279,7 +292,7 @@ def item_key(case: Case, grader: Grader, output: Json) -> str:
     labels = sorted(scale.labels.items())
     by = [scale.type, list(scale.range), labels, list(scale.criteria), options, scale.tie_allowed, how.rubric]
     choices: list[Json] = values_of(case.expected) if scale.type == "ranking" else []
-    return _digest(canonical([case.id, grader.name, by, choices, output]))
+    return short_digest(canonical([case.id, grader.name, by, choices, output]))
 
 
 def briefing(
@@ -320,41 +333,21 @@ def _items_to_rank(
         hint = "let the output be a list of them, or state `expected` with `alternatives`"
         what = f"there are {len(items)} items to rank, and {scale.min_items} to {scale.max_items} are allowed"
         raise cannot("BK742", what, hint)
-    digests = [_digest(f"{case.id}\0{canonical(item)}") for item in items]
+    digests = [short_digest(f"{case.id}\0{canonical(item)}") for item in items]
     order = sorted(range(len(items)), key=lambda number: (digests[number], number))
     number_of = {place: number for number, place in enumerate(order, 1)}
     claims = tuple((number_of[before], number_of[after]) for before, after in pairs)
     return tuple(items[place] for place in order), claims
 
 
-def _digest(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
 def _describe_input(case: Case) -> str:
-    asked = case.recipe.input
-    method, place = getattr(asked, "method", None), None
-    for name in ("endpoint", "path", "url"):
-        place = place or getattr(asked, name, None)
-    argv = getattr(asked, "argv", None)
-    text = shlex.join(argv) if argv else text_of(input_of(case))
-    text = f"{method} {place}" if method and place else text
+    text = text_of(kind_of(case.recipe).describe_input(case.recipe))
     return text if case.context is None else f"{text}\n\nContext:\n{text_of(case.context)}"
 
 
 def filled_rubric(case: Case, how: HumanRating) -> str:
     """The rubric with its slots filled, in one pass: nothing that was filled in is looked at again. A line
     with a slot that nobody has anything for is left out, and braces that are no slot stay."""
-    slots = _slots(case, how)
-    lines = []
-    for line in how.rubric.splitlines():
-        empty = [name for name in _SLOT.findall(line) if name not in slots and _OUR_SLOTS.fullmatch(name)]
-        if not empty:
-            lines.append(_SLOT.sub(lambda match: slots.get(match[1], match[0]), line))
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
-
-
-def _slots(case: Case, how: HumanRating) -> dict[str, str]:
     slots = {
         "task_description": case.description or case.name or case.id,
         "input_summary": _summary(_describe_input(case)),
@@ -365,7 +358,13 @@ def _slots(case: Case, how: HumanRating) -> dict[str, str]:
     for number, criterion in enumerate(how.rating_scale.criteria, 1):
         name, _, about = criterion.partition(": ")
         slots |= {f"criterion_{number}_name": name, f"criterion_{number}_description": about}
-    return {name: text for name, text in (slots | how.slots).items() if text}
+    slots = {name: text for name, text in (slots | how.slots).items() if text}
+    lines = []
+    for line in how.rubric.splitlines():
+        empty = [name for name in _SLOT.findall(line) if name not in slots and _OUR_SLOTS.fullmatch(name)]
+        if not empty:
+            lines.append(_SLOT.sub(lambda match: slots.get(match[1], match[0]), line))
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
 def _summary(text: str) -> str:
@@ -411,14 +410,18 @@ def human_grade(grader: Grader, item: RatingItem, ratings: Sequence[Rating]) -> 
         }
         for rating in ratings
     ]
+    outcome: Outcome = "passed" if tally.passed else "failed"
     if tally.agreement + _SLACK >= people.agreement_threshold:
-        return _graded(grader, tally, "" if tally.passed else tally.reason, None, details)
+        reason = "" if tally.passed else tally.reason
+        return grader.graded(outcome, round(tally.share, 6), reason, details=details)
     measured = f"their agreement is {tally.agreement:.2g}, and {people.agreement_threshold:g} is required"
     if decision is not None:  # the adjudicator decides alone, and that people disagreed stays to be seen
         details["adjudicated_by"] = decision.rater
         words = words_for(decision.value, scale)
         reason = f"the raters disagreed ({measured}), and {decision.rater} decided: {words}"
-        return _graded(grader, _TALLIES[scale.type](item, [decision]), reason, "adjudicated", details)
+        tally, verdict = _TALLIES[scale.type](item, [decision]), "adjudicated"
+        outcome = "passed" if tally.passed else "failed"
+        return grader.graded(outcome, round(tally.share, 6), reason, verdict=verdict, details=details)
     if people.adjudicator is not None:
         next_step = f"{people.adjudicator} decides: {command(item)} --as {shlex.quote(people.adjudicator)}"
     elif len(counted) < people.max_allowed:
@@ -427,13 +430,6 @@ def human_grade(grader: Grader, item: RatingItem, ratings: Sequence[Rating]) -> 
         next_step = "name who decides (evaluators.adjudicator): no further rating is allowed"
     reason = f"the raters disagree: {measured}; {next_step}"
     return grader.graded("unscored", None, reason, verdict="disputed", details=details)
-
-
-def _graded(
-    grader: Grader, tally: RatingTally, reason: str, verdict: str | None, details: dict[str, Json]
-) -> Grade:
-    outcome: Outcome = "passed" if tally.passed else "failed"
-    return grader.graded(outcome, round(tally.share, 6), reason, verdict=verdict, details=details)
 
 
 def command(item: RatingItem) -> str:

@@ -1,12 +1,12 @@
 """Graders that are the matcher of compare: an expected value with its placeholders, or a stored baseline."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from baselinekit.errors import Problem
 from baselinekit.grade.by_text import nothing_to_compare
 from baselinekit.grade.task import GradeClients, GraderType, Task, never_fails
-from baselinekit.model.baselines import Options, Type
+from baselinekit.model.baselines import Options, Rules, Type
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import ABSENT, Json
@@ -27,6 +27,13 @@ class StructuralMatch:
     options: Options | None = None
     ignore_fields: list[str] = field(default_factory=list)
     of: str | None = None
+
+    @property
+    def rules(self) -> Rules:
+        options = self.options
+        if self.strict is not None:
+            options = replace(options or Options(), allow_additional_fields=not self.strict)
+        return Rules(type=self.type, options=options, ignore_fields=list(self.ignore_fields))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,7 @@ STRUCTURAL_MATCH = GraderType(
     compare_output,
     "structural_match",
     problems=structural_problems,
+    compares="expected",
     goes_by_expectation=lambda config: True,
 )
-BASELINE_MATCH = GraderType(BaselineMatch, compare_output)
+BASELINE_MATCH = GraderType(BaselineMatch, compare_output, compares="baseline")

@@ -15,10 +15,10 @@ from baselinekit.grade.criteria import Criterion
 from baselinekit.grade.judging import (
     UnreadableReply,
     contradiction,
-    nonce_of,
     question,
     question_again,
     reply,
+    short_digest,
     unusable,
 )
 from baselinekit.grade.task import (
@@ -204,7 +204,7 @@ def _form(how: ModelJudge) -> dict[str, Json]:
 def read_judgement(answer: str, how: ModelJudge, case: Case, output: Json) -> Judgement:
     """What a reply amounts to; CannotReplay for one that is not exactly what was asked for, or whose verdict
     is not that of its own scores: nobody could say which of them is meant."""
-    given = reply(answer, _form(how), nonce_of(*_texts(how, case, output).values()))
+    given = reply(answer, _form(how), short_digest(*_texts(how, case, output).values()))
     justification = given["justification"]
     if not isinstance(justification, str):
         raise unusable("gives no justification", answer)
@@ -369,4 +369,5 @@ MODEL_JUDGE = GraderType(
     problems=problems,
     files=lambda config: {"calibration": config.calibration},
     asks=lambda config: (config.model, max(1, config.samples)),
+    criteria=describe_criteria,
 )

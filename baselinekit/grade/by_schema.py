@@ -56,6 +56,8 @@ JSON_SCHEMA = GraderType(
     "json_schema",
     problems=problems,
     files=lambda config: {"schema_file": config.schema_file},
+    document=lambda config: config.schema_file,
+    with_document=lambda config, document: JsonSchema(document),
 )
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from baselinekit.documents.jsontext import encode, json_in
@@ -11,16 +11,19 @@ from baselinekit.grade.task import (
     GradeClients,
     GraderType,
     Judged,
+    ReadConfig,
     Task,
     keys_of,
     never_fails,
     never_passes,
     text_of,
 )
+from baselinekit.model.evals import Expected
 from baselinekit.model.grades import Grade
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json
 from baselinekit.placeholders.table import compiled, search
+from baselinekit.schema.validate import below, check
 from baselinekit.tree.equality import is_number, same_json
 
 _EMPTY = "the empty text is in every text"
@@ -204,6 +207,14 @@ class Contains:
 
 
 @dataclass(frozen=True, slots=True)
+class Lists:
+    """The value of a `semantic` expectation."""
+
+    must_include: list[str] = field(default_factory=list)
+    must_not_include: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
 class MustInclude:
     """What a `semantic` expectation lists: told apart by name, without a model. `alternatives`: other lists,
     any of which is enough."""
@@ -211,6 +222,25 @@ class MustInclude:
     must_include: tuple[str, ...] = ()
     must_not_include: tuple[str, ...] = ()
     alternatives: "tuple[MustInclude, ...]" = ()
+
+
+def derive_must_include(expected: Expected, graders_stated: bool) -> ReadConfig:
+    """What has to be in the output, and what must not: told apart by rules, whoever judges the rest."""
+    if isinstance(expected.value, str):
+        what = "nothing checks whether the meaning is the same"
+        hint = "add a model or human grader, or `value: {must_include: [...]}`"
+        return None, [] if graders_stated else [Problem("BK711", what, hint, at=("value",))]
+    listed: list[MustInclude] = []
+    problems: list[Problem] = []
+    alternatives = [(raw, ("alternatives", number)) for number, raw in enumerate(expected.alternatives)]
+    for raw, at in [(expected.value, ("value",)), *alternatives]:
+        lists, wrong = check(Lists, raw)
+        if lists is not None and not (lists.must_include or lists.must_not_include):
+            wrong.append(Problem("BK714", "both lists are empty", "such as must_include: [total]"))
+        if lists is not None:
+            listed.append(MustInclude(tuple(lists.must_include), tuple(lists.must_not_include)))
+        problems += below(wrong, at)
+    return None if problems else replace(listed[0], alternatives=tuple(listed[1:])), problems
 
 
 def contains(task: Task, observation: Observation, clients: GradeClients) -> Grade:
@@ -314,5 +344,11 @@ CONTAINS = GraderType(
     goes_by_expectation=lambda config: not config.states_texts,
 )
 MUST_INCLUDE = GraderType(
-    MustInclude, must_include, problems=must_include_problems, goes_by_expectation=lambda config: True
+    MustInclude,
+    must_include,
+    expectation="semantic",
+    called="must_include",
+    derive=derive_must_include,
+    problems=must_include_problems,
+    goes_by_expectation=lambda config: True,
 )

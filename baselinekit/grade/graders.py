@@ -34,7 +34,7 @@ GRADERS = by_config(
 
 
 def task_of(grader: Grader, case: Case, graders: Graders = GRADERS) -> Task:
-    return graders[type(grader.method)].task(grader, case)
+    return row_of(grader, graders).task(grader, case)
 
 
 def grade(
@@ -45,7 +45,7 @@ def grade(
         task = task_of(grader, case, graders)
         if task.look(observation.output) is ABSENT:
             return task.decide((False, f"the output has no {task.of}", {}))
-        return graders[type(grader.method)].judge(task, observation, clients)
+        return row_of(grader, graders).judge(task, observation, clients)
     except OutOfBudget:
         raise
     except BaselinekitError as error:
@@ -59,17 +59,21 @@ def problems_of(grader: Grader, case: Case, graders: Graders = GRADERS) -> Itera
     with paths below the grader."""
     task = task_of(grader, case, graders)
     yield from task.part_problems()
-    yield from graders[type(grader.method)].problems(task)
+    yield from row_of(grader, graders).problems(task)
+
+
+def row_of(grader: Grader, graders: Graders = GRADERS) -> GraderType:
+    return graders[type(grader.method)]
 
 
 def files_of(grader: Grader, graders: Graders = GRADERS) -> Mapping[str, str | None]:
     """The paths that a grader's config names, by their keys."""
-    return graders[type(grader.method)].files(grader.method)
+    return row_of(grader, graders).files(grader.method)
 
 
 def asks(grader: Grader, graders: Graders = GRADERS) -> tuple[str, int] | None:
     """The model that a grader asks about one output, and how often."""
-    return graders[type(grader.method)].asks(grader.method)
+    return row_of(grader, graders).asks(grader.method)
 
 
 def combined(grades: Sequence[Grade]) -> tuple[Outcome, float | None, str, str | None]:

@@ -20,15 +20,15 @@ _SYSTEM = (
 )
 
 
-def nonce_of(*texts: str) -> str:
-    """A mark that stands in none of the texts, since it hangs on all of them; the same for the same texts, so
-    that a question can be asked of a recording."""
+def short_digest(*texts: str) -> str:
+    """16 hex digits that hang on all of these texts. As a mark they stand in none of the texts, and are the
+    same for the same texts, so that a question can be asked of a recording."""
     return sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def question(model: str, task: str, texts: Mapping[str, str], form: Mapping[str, Json]) -> Ask:
     """What a judge is asked: the task, the texts between marks, and the form of its reply."""
-    nonce = nonce_of(*texts.values())
+    nonce = short_digest(*texts.values())
     parts = [task]
     for name, text in texts.items():
         parts.append(f"<<<{name} {nonce}>>>\n{text}\n<<<end of {name} {nonce}>>>")
@@ -102,7 +102,7 @@ def rubric_question(text: str, rubric: Mapping[str, str], scores: Scores) -> Ask
 
 def read_scores(answer: str, text: str, rubric: Mapping[str, str], scores: Scores) -> dict[str, Json]:
     """The scores in the order of the rubric. One that is missing or out of range is an error, never a 0."""
-    given = reply(answer, ("scores", "justification"), nonce_of(text))["scores"]
+    given = reply(answer, ("scores", "justification"), short_digest(text))["scores"]
     low, high = scores.scale
     if not isinstance(given, dict) or given.keys() != rubric.keys():
         raise unusable(f"does not score {', '.join(rubric)} and nothing else", answer)
@@ -136,7 +136,7 @@ def read_similarity(answer: str, expected: str, actual: str) -> tuple[float, str
     """How much of either text the other keeps, the worse direction of the two, and why. No number of kept
     facts makes up for one that is another now."""
     keys = ("first_in_second", "second_in_first")
-    given = reply(answer, (*keys, "reason"), nonce_of(expected, actual))
+    given = reply(answer, (*keys, "reason"), short_digest(expected, actual))
     facts = [list(_facts(given[key], key, answer)) for key in keys]
     verdicts = [[verdict for _, verdict in side] for side in facts]
     share = min(side.count("kept") / len(side) for side in verdicts)

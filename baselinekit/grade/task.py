@@ -3,7 +3,7 @@ world."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from baselinekit.documents.jsontext import json_in, pretty
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, nearest
@@ -15,11 +15,16 @@ from baselinekit.model.grades import FunctionOutput, Grade, Grader, GraderKind, 
 from baselinekit.model.recipes import Answer, Ask, Observation, Ran
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.table import RegexBudget
+from baselinekit.schema.validate import check
 from baselinekit.texts import Mask, already_masked
 from baselinekit.tree.paths import Pattern, find, parse
 
 Judged = tuple[bool, str, Mapping[str, Json]]
 """Whether it passes, why not, and what a report shows."""
+
+
+ReadConfig = tuple[Any | None, list[Problem]]
+"""A grader's config, if it could be read, and what is wrong with it."""
 
 
 def _nobody(*_: object) -> Any:
@@ -124,18 +129,46 @@ class GraderType:
     grade, and `problems` says what is wrong before anything is asked, with paths below the grader. `method`:
     its name in files ("": no file names it); `expectation`: the type of `expected` that asks for it.
     `goes_by_expectation`: whether a grader of this config looks at the part that the expectation names.
-    `files`: the paths that a config names, by their keys. `asks`: which model is asked about one output, and
-    how often."""
+    `known_by`: keys that tell its config where no method is stated. `read`: its config as a file states it;
+    `derive`: the config that an expectation asks for by itself (the second argument: whether graders are
+    stated beside it); `complete`: a config from elsewhere, with what the case expects. `files`: the paths
+    that a config names, by their keys; `document`: the one whose content it is checked with, and
+    `with_document` the config that has it in place. `asks`: which model is asked about one output, and how
+    often, and `criteria` by what. `program`: what it runs in the sandbox. `compares`: with what the matcher
+    compares."""
 
     config: type[Any]
     judge: Callable[[Task, Observation, GradeClients], Grade]
     method: str = ""
     kind: GraderKind = "code"
     expectation: str = ""
+    called: str = ""
+    known_by: tuple[str, ...] = ()
+    read: Callable[[dict[str, Json], Expected | None], ReadConfig] | None = None
+    derive: Callable[[Expected, bool], ReadConfig] | None = None
+    complete: Callable[[Any, Expected | None], ReadConfig] = lambda config, expected: (config, [])
     problems: Callable[[Task], Iterator[Problem]] = lambda task: iter(())
     goes_by_expectation: Callable[[Any], bool] = lambda config: False
     files: Callable[[Any], Mapping[str, str | None]] = lambda config: {}
+    document: Callable[[Any], str | None] = lambda config: None
+    with_document: Callable[[Any, Json], Any] = lambda config, document: config
     asks: Callable[[Any], tuple[str, int] | None] = lambda config: None
+    criteria: Callable[[Any], list[str]] = lambda config: []
+    program: Callable[[Any], FunctionOutput | None] = lambda config: None
+    compares: Literal["", "baseline", "expected"] = ""
+
+    @property
+    def name(self) -> str:
+        """What a grader of a case is called that has no name of its own."""
+        return self.method or self.called or self.kind
+
+    def read_config(self, config: dict[str, Json], expected: Expected | None) -> ReadConfig:
+        return self.read(config, expected) if self.read else check(self.config, config)
+
+    def derive_config(self, expected: Expected, graders_stated: bool) -> ReadConfig:
+        if self.derive is not None:
+            return self.derive(expected, graders_stated)
+        return None if graders_stated else self.config(), []
 
     def task(self, grader: Grader, case: Case) -> Task:
         own: str | None = getattr(grader.method, "of", None)

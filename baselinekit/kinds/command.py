@@ -1,5 +1,6 @@
 """A command: a program that the configuration names, run to its end."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -84,6 +85,9 @@ class CommandKind(RecipeKind):
     def asked(self, recipe: Recipe) -> list[str]:
         argv: list[str] = recipe.input.argv
         return argv
+
+    def describe_input(self, recipe: Recipe) -> str:
+        return shlex.join(recipe.input.argv)
 
     def question(self, recipe: Recipe) -> CommandInput:
         """The program itself is what is tested, and so are the files that it writes."""

@@ -123,6 +123,11 @@ class HttpKind(RecipeKind):
             return asked
         return replace(asked, steps=[_in_capitals(step) for step in asked.steps])
 
+    def describe_input(self, recipe: Recipe) -> str:
+        asked = recipe.input
+        place = not isinstance(asked, HttpFlow) and (asked.endpoint or asked.path or asked.url)
+        return f"{asked.method} {place}" if place else ""
+
     def check(self, recipe: Recipe) -> Iterator[Problem]:
         if isinstance(recipe.input, HttpFlow) and not recipe.input.steps:
             yield Problem("BK108", "a flow without steps", "add a request", at=(*INPUT, "steps"))

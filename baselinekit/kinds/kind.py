@@ -200,6 +200,10 @@ class RecipeKind:
         """What is asked, for who judges the answer; empty where a request says it."""
         return recipe.input if isinstance(recipe.input, str | dict | list) else ""
 
+    def describe_input(self, recipe: Recipe) -> Json:
+        """What is asked, for a person who judges the answer."""
+        return self.asked(recipe)
+
     def question(self, recipe: Recipe) -> Any:
         """The part of its input in which files may be named that belong to the question."""
         return recipe.input

@@ -3,13 +3,15 @@ from the classes that read them."""
 
 from collections.abc import Mapping, Sequence
 
+from baselinekit.grade.by_function import Program
+from baselinekit.grade.by_text import Lists
 from baselinekit.grade.graders import GRADERS, Graders
 from baselinekit.model.evals import Expected
 from baselinekit.schema.complaints import Parts, Schema, add_part, closed, one_or_several, ref
 from baselinekit.store.dialects.native import json_schema as baseline_schema
 from baselinekit.suites.dialects import asking
 from baselinekit.suites.dialects.dialect import Dialect
-from baselinekit.suites.dialects.graders import InlineGrader, Lists, NamedGrader, Program
+from baselinekit.suites.dialects.graders import InlineGrader, NamedGrader
 from baselinekit.suites.dialects.table import DIALECTS
 
 _ANYTHING: Schema = {}

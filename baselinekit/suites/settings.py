@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from baselinekit.documents.languages import SUFFIXES, language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused, nearest
-from baselinekit.grade.by_text import ExactMatch
 from baselinekit.grade.graders import files_of
 from baselinekit.metrics import PRESETS, metric_name
 from baselinekit.model.evals import Case
@@ -145,7 +144,8 @@ class Settings:
             grader, wrong = graders.read(raw, (), Given())
             problems += below(wrong, (*at, name))
             # one that is wrong is told here; whoever names it has nothing to be told
-            named[name] = grader or Grader(name, "code", ExactMatch())
+            row = next(iter(Given().graders.values()))
+            named[name] = grader or Grader(name, row.kind, row.config())
         if problems:
             self.problems += place_problems(body, path, {0: problems})
         return named

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from baselinekit.grade.graders import grade
-from baselinekit.grade.judging import nonce_of
+from baselinekit.grade.judging import short_digest
 from baselinekit.grade.task import GradeClients
 from baselinekit.kinds.prompt import PromptExecution, PromptInput
 from baselinekit.model.evals import Case, Expected
@@ -46,4 +46,4 @@ def judge(reply: Callable[[str, Ask], Any]) -> GradeClients:
     return GradeClients(ask=ask)
 
 
-__all__ = ["case", "exactly", "graded", "judge", "nonce_of"]
+__all__ = ["case", "exactly", "graded", "judge", "short_digest"]
