@@ -16,7 +16,7 @@ from typing import Any
 
 from baselinekit.errors import InvalidInput, Place, Problem, nearest
 from baselinekit.model.values import Json, Path
-from baselinekit.secrets.declared import Declared, Found, covering
+from baselinekit.secrets.declared import SHORTEST, Declared, Found, covering
 from baselinekit.secrets.finding import (
     covered,
     holding,
@@ -27,7 +27,6 @@ from baselinekit.secrets.finding import (
     suspects,
     texts_in,
 )
-from baselinekit.secrets.spelling import SHORTEST
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 MASK = "***"

@@ -115,7 +115,7 @@ SNIPPETS = {
         (architecture.clients, "report.x", "import sys\nsys.stderr.write('x')"),
         (architecture.dispatches, "workflow.x", "from baselinekit.replay import http"),
         (architecture.dispatches, "cli.x", "from baselinekit.replay.http import Flow"),
-        (architecture.dispatches, "evals.x", "from baselinekit.replay.body import Headers"),
+        (architecture.dispatches, "evals.x", "from baselinekit.replay.answer import Headers"),
         (architecture.kinds, "grade.x", "x = recipe.kind == 'http'"),
         (architecture.kinds, "workflow.x", "x = 'prompt' != kind"),
         (architecture.kinds, "workflow.x", "x = result.kind in ('skill', 'prompt')"),

@@ -17,7 +17,7 @@ from baselinekit.placeholders.template import binds, compile_text
 from baselinekit.refresh.changes import Ways, changes_of, merged
 from baselinekit.refresh.risk import compared_with
 from baselinekit.refresh.rows import Accepts
-from baselinekit.replay.environment import recipe_hash
+from baselinekit.replay.dispatch import recipe_hash
 from baselinekit.tree.paths import Pattern, render
 from baselinekit.variables import MASK
 from baselinekit.workflow.environment import as_variant

@@ -22,7 +22,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.recipes import Command, HttpRequest, Recipe
 from baselinekit.model.values import Json, json_type
-from baselinekit.secrets.shapes import is_secret_header
+from baselinekit.secrets.finding import is_secret_header
 from baselinekit.trust import origin
 from baselinekit.variables import names_in
 from baselinekit.workflow.learning import with_names

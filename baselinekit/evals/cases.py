@@ -16,7 +16,7 @@ from baselinekit.model.evals import Case
 from baselinekit.model.grades import OUTCOMES, Attempt, Outcome
 from baselinekit.model.results import CaseFacts, Result, Spot
 from baselinekit.model.values import Json
-from baselinekit.replay.environment import digest, recipe_hash
+from baselinekit.replay.dispatch import digest, recipe_hash
 from baselinekit.report.resultfile import ATTEMPT, DRIFT, SPOT
 from baselinekit.schema.records import Field, RecordForm, RecordReader, named, record, records
 from baselinekit.store import pending

@@ -30,7 +30,7 @@ from baselinekit.model.grades import FunctionOutput, Grader
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.replay import dispatch as replaying
-from baselinekit.replay.environment import digest
+from baselinekit.replay.dispatch import digest
 from baselinekit.replay.settings import Clients, Setting, above
 from baselinekit.store.files import read
 from baselinekit.store.locating import locate, locate_each

@@ -9,7 +9,7 @@ from baselinekit.model.recipes import Answer, Model, ToolCall, Usage
 from baselinekit.model.values import Json
 from baselinekit.models.budget import count
 from baselinekit.models.post import AT_ONCE, USES, check_wire, key_of, post, split_system
-from baselinekit.models.setting import Form, Question, Reply, World
+from baselinekit.models.retries import Form, Question, Reply, World
 
 _PATH = "/messages"
 _DEFAULT = "https://api.anthropic.com"

@@ -1,22 +1,24 @@
-"""A model that is a program of the configuration: how it is started, asked and understood."""
+"""Models that are programs: a command of the configuration, a Python callable of the project, or a model that
+the `llm` package knows."""
 
 import os
+import re
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any
 
-from baselinekit.documents.jsontext import NotJson, decode
+from baselinekit.documents.jsontext import NotJson, decode, to_bytes
 from baselinekit.errors import Problem, cannot
 from baselinekit.model.recipes import Answer, Model, ProcessResult, ProcessSpec, ToolCall, Usage
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.models.budget import count, dollars
-from baselinekit.models.post import as_prompt
-from baselinekit.models.setting import Form, Question, Reply, World
+from baselinekit.models.post import as_prompt, split_system
+from baselinekit.models.retries import Form, Question, Reply, World
 from baselinekit.programs import call
 from baselinekit.programs.children import child_environment, configured_argv, said_last
-
-# Models that are programs: how they are started, and what they may give back.
-
+from baselinekit.variables import as_text
 
 CALL = os.path.abspath(call.__file__)
 
@@ -113,12 +115,11 @@ def not_installed(package: str) -> Problem:
 # standard output. `output` says what that is: `text`; `json` (an answer as an object, else the text
 # itself); `claude`, what `claude -p --output-format json` writes.
 
-
 _CUT = ("max_tokens", "model_context_window_exceeded", "pause_turn")
 _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-def ask(question: Question) -> Reply:
+def ask_command(question: Question) -> Reply:
     refuse_tools(question)
     model = question.model
     hint = f"correct `models: {question.ask.model}:` in baselinekit.yaml, or install it"
@@ -134,7 +135,7 @@ def ask(question: Question) -> Reply:
     return Reply(Answer(text, None, seconds=finished.seconds))
 
 
-def check(model: Model, world: World) -> Iterator[Problem]:
+def check_command(model: Model, world: World) -> Iterator[Problem]:
     if not model.command:
         yield Problem("BK602", "`command` names no program", "such as [claude, -p]", at=("command",))
         return
@@ -145,7 +146,7 @@ def _tells_cost(model: Model) -> bool:
     return model.output in ("json", "claude")
 
 
-FORM = Form(ask, frozenset(("env", "output")), check=check, tells_cost=_tells_cost)
+COMMAND = Form(ask_command, frozenset(("env", "output")), check=check_command, tells_cost=_tells_cost)
 
 
 def _claude(question: Question, finished: ProcessResult) -> Reply:
@@ -185,3 +186,78 @@ def _fault(question: Question, ended: object) -> Problem | None:
         what = f"{question.name}: the answer was cut off ({ended})"
         return Problem("BK613", what, "ask for less")
     return None
+
+
+# A model that is a Python callable of the project: `module:function(prompt, **settings)`, called in a
+# child of its own, gives back a text, or an answer as a mapping.
+
+
+def ask_callable(question: Question) -> Reply:
+    refuse_tools(question)
+    # -P: the child's own folder holds modules with the names of standard ones
+    argv = [sys.executable, "-P", CALL, question.world.root, question.model.python or ""]
+    asked = {"input": as_prompt(question.ask.messages), "parameters": question.model.settings}
+    finished = question.world.execute(run_of(question, argv, to_bytes(asked)))
+    said: Any = json_in(text_of(question, finished.stdout))
+    if isinstance(said, dict) and "error" in said:
+        where = f" at {said['at']}" if isinstance(said.get("at"), str) else ""
+        raise cannot("BK615", f"{question.name} raised {' '.join(str(said['error']).split())}{where}")
+    succeed(question, finished)
+    result = said.get("result", ABSENT) if isinstance(said, dict) else ABSENT
+    if isinstance(result, str):
+        return Reply(Answer(result, None, seconds=finished.seconds))
+    if is_answer(result):
+        return Reply(answer_of(question, result, finished.seconds))
+    raise cannot("BK612", f"{question.name} returned no text", "return a text, or {text, tool_calls, usage}")
+
+
+def check_callable(model: Model, world: World) -> Iterator[Problem]:
+    module, _, function = (model.python or "").partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), *function.split("."))):
+        yield Problem("BK602", f"`python: {model.python}`", "write module:function", at=("python",))
+
+
+def _tells(model: Model) -> bool:
+    return True
+
+
+CALLABLE = Form(ask_callable, frozenset(("env", "settings")), check=check_callable, tells_cost=_tells)
+
+
+# A model that the `llm` package knows, with its plugins and its keys. It is asked through its command
+# line: it takes seconds to import, and a child can be ended.
+
+_USAGE = re.compile(rb"(?m)^Token usage: ([\d,]+) input, ([\d,]+) output")
+
+
+def ask_llm(question: Question) -> Reply:
+    refuse_tools(question)
+    asked, model = question.ask, question.model
+    system, messages = split_system(asked.messages)
+    options = {"temperature": asked.temperature, "max_tokens": asked.max_tokens, **model.settings}
+    argv = [sys.executable, "-P", "-m", "llm", "prompt", "--no-stream", "--no-log", "--usage"]
+    argv += [f"--model={model.llm}", *([f"--system={system}"] if system else [])]
+    for name, value in options.items():
+        if value is not None:
+            argv += ["--option", name, as_text(value)]
+    run = replace(run_of(question, argv), stdin=as_prompt(messages).encode("utf-8", "replace"))
+    finished = question.world.execute(run)
+    succeed(question, finished)
+    answer = Answer(text_of(question, finished.stdout), None, _usage(finished), seconds=finished.seconds)
+    return Reply(answer)
+
+
+def check_llm(model: Model, world: World) -> Iterator[Problem]:
+    if find_spec("llm") is None:
+        yield not_installed("llm")
+
+
+LLM = Form(ask_llm, frozenset(("env", "settings", "temperature", "max_tokens")), check=check_llm)
+
+
+def _usage(finished: ProcessResult) -> Usage:
+    found = _USAGE.search(finished.stderr)
+    if not found:
+        return Usage()
+    tokens_in, tokens_out = (int(number.replace(b",", b"")) for number in found.groups())
+    return Usage(tokens_in, tokens_out)

@@ -15,8 +15,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem
-from baselinekit.models.folder import unusable
-from baselinekit.models.minilm import Network
+from baselinekit.models.minilm import Network, unusable
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

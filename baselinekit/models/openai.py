@@ -9,7 +9,7 @@ from baselinekit.model.recipes import Answer, Message, Model, Tool, ToolCall, Us
 from baselinekit.model.values import Json
 from baselinekit.models.budget import count
 from baselinekit.models.post import AT_ONCE, USES, check_wire, key_of, message_in, post
-from baselinekit.models.setting import Form, Question, Reply, World
+from baselinekit.models.retries import Form, Question, Reply, World
 
 _PATH = "/chat/completions"
 _DEFAULT = "https://api.openai.com"

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from urllib.parse import urlsplit, urlunsplit
 
@@ -13,11 +14,55 @@ from baselinekit.documents.jsontext import NotJson, decode, to_bytes
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, cannot
 from baselinekit.model.recipes import Message, Model, Request, Response
 from baselinekit.model.values import Json
-from baselinekit.models.retries import asked_wait
-from baselinekit.models.setting import Again, Question, World
+from baselinekit.models.retries import Again, Question, World
 from baselinekit.trust import origins_in
 
-# One question over HTTP: the request of both wire forms, and what an answer other than success means.
+_DURATION = re.compile(r"(?:(\d{1,4})h)?(?:(\d{1,4})m(?!s))?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9})ms)?")
+_LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
+
+
+def asked_wait(response: Response) -> float | None:
+    """The seconds after which a server wants to be asked again. A date is set against the server's own, as
+    clocks differ."""
+    for text, unit in (
+        (response.header("retry-after-ms"), 1000.0),
+        (response.header("retry-after"), 1.0),
+    ):
+        if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text.strip()):
+            return float(text) / unit
+    until = _date(response.header("retry-after"))
+    waits = [_seconds_until(until, response)] if until else [_reset(name, response) for name in _LIMITS]
+    return max((wait for wait in waits if wait is not None), default=None)
+
+
+def _reset(name: str, response: Response) -> float | None:
+    """When a used-up limit is renewed, in the headers of either wire form."""
+    if response.header(f"anthropic-ratelimit-{name}-remaining") == "0":
+        return _seconds_until(_date(response.header(f"anthropic-ratelimit-{name}-reset")), response)
+    if response.header(f"x-ratelimit-remaining-{name}") == "0":
+        match = _DURATION.fullmatch(response.header(f"x-ratelimit-reset-{name}").strip())
+        if match and match[0]:
+            hours, minutes, whole, milli = (float(part or 0) for part in match.groups())
+            return hours * 3600 + minutes * 60 + whole + milli / 1000
+    return None
+
+
+def _seconds_until(until: datetime | None, response: Response) -> float | None:
+    now = _date(response.header("date"))
+    return max(0.0, (until - now).total_seconds()) if until and now else None
+
+
+def _date(text: str) -> datetime | None:
+    from email.utils import parsedate_to_datetime  # which is seldom needed
+
+    for read in (parsedate_to_datetime, datetime.fromisoformat):
+        try:
+            found = read(text.strip())
+        except (ValueError, TypeError, OverflowError, IndexError):
+            continue
+        if found.tzinfo is not None:
+            return found
+    return None
 
 
 USES = frozenset(("base_url", "key", "headers", "temperature", "max_tokens", "settings", "retries"))

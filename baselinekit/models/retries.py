@@ -1,19 +1,100 @@
-"""Asking a model again when its server was too busy, and how many questions it gets at once."""
+"""What every form of model is given and gives back, how many questions one gets at once, and how it is asked
+again when its server was too busy."""
 
-import re
+import random
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from baselinekit.errors import CannotReplay, OutOfBudget, Problem
-from baselinekit.model.recipes import Response
-from baselinekit.models.setting import Again, World
+from baselinekit.model.recipes import Answer, Ask, Model, ProcessResult, ProcessSpec, Request, Response
+from baselinekit.trust import Trust
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The clients and what surrounds them. One that is cancelled by another thread raises, and `sleep` then
+    returns at once. `secret` gives the value of a declared variable, or raises InvalidInput; `mask` takes the
+    secrets out of a text."""
+
+    send: Callable[[Request], Response]
+    execute: Callable[[ProcessSpec], ProcessResult]
+    sleep: Callable[[float], None]
+    root: str
+    secret: Callable[[str], str]
+    mask: Callable[[str], str] = _as_it_is
+    trust: Trust = field(default_factory=Trust)
+    verify: bool | str = True
+    clock: Callable[[], float] = time.monotonic
+    jitter: Callable[[], float] = random.random
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One try to ask one thing: nothing in `ask` is left to decide, and the answer is due in `seconds`."""
+
+    ask: Ask
+    model: Model
+    world: World
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        return f"the model {self.ask.model!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back. `fault`: why it is no answer to go on with, although it was paid for."""
+
+    answer: Answer
+    fault: Problem | None = None
+
+
+class Again(Exception):
+    """It did not work, and another try may. `wait`: the seconds that were asked for. `unheard`: nobody began
+    to work on it, so that nothing was taken. `hopeless`: another try would not help either."""
+
+    def __init__(
+        self, problem: Problem, wait: float | None = None, unheard: bool = False, hopeless: bool = False
+    ):
+        super().__init__(problem)
+        self.problem, self.wait, self.unheard, self.hopeless = problem, wait, unheard, hopeless
+
+
+def _nothing(model: Model, world: World) -> Iterator[Problem]:
+    return iter(())
+
+
+def _never(model: Model) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A way to ask a model. `uses`: the keys of an entry that mean something here, beside those that always
+    do; `at_once`: how many questions at the same time, unless the entry says it; `check` finds what is wrong
+    with an entry without asking anybody; `tells_cost`: whether an answer can say what it cost.
+
+    An installed package can bring one along: an entry point of the group `baselinekit.models` that names a
+    Form, and whose own name stands in the entry under `form`."""
+
+    ask: Callable[[Question], Reply]
+    uses: frozenset[str] = frozenset()
+    at_once: int = 4
+    check: Callable[[Model, World], Iterator[Problem]] = _nothing
+    tells_cost: Callable[[Model], bool] = _never
+
 
 # How many questions one model gets at once, and how many a minute. First come, first served.
-
 
 _MINUTE = 60.0
 _BURST = 10
@@ -94,15 +175,11 @@ class Lane:
 # Asking a model again, when its server was too busy or nobody was there. How long to wait, the server
 # says; else it doubles, by chance shorter, so that many do not come back at once.
 
-
 T = TypeVar("T")
 DEFAULT_RETRIES = 4
 LONGEST_WAIT = 30.0
 _SPREAD = 0.5
 _NOBODY_THERE = "BK301"
-
-_DURATION = re.compile(r"(?:(\d{1,4})h)?(?:(\d{1,4})m(?!s))?(?:(\d{1,6}(?:\.\d{1,9})?)s)?(?:(\d{1,9})ms)?")
-_LIMITS = ("requests", "tokens", "input-tokens", "output-tokens")
 
 
 def persist(
@@ -144,20 +221,6 @@ def persist(
         world.sleep(wait)  # which ends at once when the run is interrupted: the next attempt then says so
 
 
-def asked_wait(response: Response) -> float | None:
-    """The seconds after which a server wants to be asked again. A date is set against the server's own, as
-    clocks differ."""
-    for text, unit in (
-        (response.header("retry-after-ms"), 1000.0),
-        (response.header("retry-after"), 1.0),
-    ):
-        if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text.strip()):
-            return float(text) / unit
-    until = _date(response.header("retry-after"))
-    waits = [_seconds_until(until, response)] if until else [_reset(name, response) for name in _LIMITS]
-    return max((wait for wait in waits if wait is not None), default=None)
-
-
 def _wait(again: Again, tries: int, world: World) -> float:
     if again.wait is not None:
         return again.wait + world.jitter() * _SPREAD
@@ -169,33 +232,3 @@ def _told(again: Again, tries: int) -> CannotReplay:
     times = f" ({tries} tries)" if tries > 1 else ""
     asked = f"; it asks to wait {again.wait:.0f} s" if (again.wait or 0) > LONGEST_WAIT else ""
     return CannotReplay(Problem(problem.code, f"{problem.message}{asked}{times}", problem.hint))
-
-
-def _reset(name: str, response: Response) -> float | None:
-    """When a used-up limit is renewed, in the headers of either wire form."""
-    if response.header(f"anthropic-ratelimit-{name}-remaining") == "0":
-        return _seconds_until(_date(response.header(f"anthropic-ratelimit-{name}-reset")), response)
-    if response.header(f"x-ratelimit-remaining-{name}") == "0":
-        match = _DURATION.fullmatch(response.header(f"x-ratelimit-reset-{name}").strip())
-        if match and match[0]:
-            hours, minutes, whole, milli = (float(part or 0) for part in match.groups())
-            return hours * 3600 + minutes * 60 + whole + milli / 1000
-    return None
-
-
-def _seconds_until(until: datetime | None, response: Response) -> float | None:
-    now = _date(response.header("date"))
-    return max(0.0, (until - now).total_seconds()) if until and now else None
-
-
-def _date(text: str) -> datetime | None:
-    from email.utils import parsedate_to_datetime  # which is seldom needed
-
-    for read in (parsedate_to_datetime, datetime.fromisoformat):
-        try:
-            found = read(text.strip())
-        except (ValueError, TypeError, OverflowError, IndexError):
-            continue
-        if found.tzinfo is not None:
-            return found
-    return None

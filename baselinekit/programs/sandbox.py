@@ -28,7 +28,6 @@ from baselinekit.tree.equality import is_number
 # (seccomp, of Linux): what no function needs. Memory that no limit counts, a look into other processes,
 # new namespaces, and the ways by which kernels were broken into.
 
-
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 """What the kernel calls a machine, and the column of the table."""
 
@@ -118,13 +117,6 @@ def refusing(machine: str, walled: bool) -> bytes:
 
 def _step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
     return code.to_bytes(2, "little") + bytes((yes, no)) + value.to_bytes(4, "little")
-
-
-# Generated code is run where it can do no harm: under bubblewrap it has no network, no home, no file but
-# its interpreter's and its own scratch folder, and nothing of it is left when it is over. Where
-# bubblewrap is not installed it is kept from the network and from other processes only by what the
-# kernel refuses it, and from files by nothing. Who runs it then has allowed it, and the report says what
-# it could have reached.
 
 
 Execute = Callable[[ProcessSpec], ProcessResult]

@@ -19,11 +19,9 @@ from urllib.parse import SplitResult, urlsplit
 
 from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, Problem, cannot
 from baselinekit.model.recipes import Request, Response
-from baselinekit.replay.body import Answer, Headers
-from baselinekit.replay.http import IDEMPOTENT
-from baselinekit.replay.line import Broken, NoConnection, Resolve, Transport, addresses, looked_up
-from baselinekit.replay.request import shown
-from baselinekit.replay.wire import Wire, dial
+from baselinekit.replay.answer import Answer, Headers
+from baselinekit.replay.http import IDEMPOTENT, shown
+from baselinekit.replay.wire import Broken, NoConnection, Resolve, Transport, Wire, addresses, dial, looked_up
 from baselinekit.trust import Trust
 
 

@@ -9,7 +9,7 @@ from baselinekit.kinds.kind import INPUT
 from baselinekit.model.recipes import Observation, ProcessResult, ProcessSpec, Recipe
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs.children import child_environment, configured_argv, program_at, said_last
-from baselinekit.replay.body import text_or_hash
+from baselinekit.replay.answer import text_or_hash
 from baselinekit.replay.files import inside, read_if_there
 from baselinekit.replay.settings import Setting, invalid, undefined_in
 from baselinekit.texts import Mask

@@ -1,20 +1,58 @@
 """Replay: Recipe -> Observation. One row a kind: what checks it before anybody is asked, what replays it, and
-what reads the files that it asks with."""
+what reads the files that it asks with. And the hashes of a recipe and of its files."""
 
+import dataclasses
+import json
 from collections.abc import Callable, Iterator
+from functools import cache
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.replay.command import check_command, replay_command
-from baselinekit.replay.environment import digest
 from baselinekit.replay.files import read_bytes
 from baselinekit.replay.http import check_http, files_of_http, replay_http
 from baselinekit.replay.prompt import check_prompt, files_of_prompt, replay_prompt
 from baselinekit.replay.settings import Setting, refuse_above
 from baselinekit.replay.skill import check_skill, files_of_skill, replay_skill
 from baselinekit.texts import shown
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
+
+
+def recipe_hash(recipe: Recipe) -> str:
+    """16 hex digits over the recipe as it is written, variables unexpanded: a result says what it ran."""
+    return digest(recipe)
+
+
+def digest(value: Any) -> str:
+    """16 hex digits over what dataclasses state. A setting that is left at its default does not count, so
+    that a new one leaves old hashes alone."""
+    text = _ENCODER.encode(_stated(value))
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def _stated(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return {
+            name: _stated(stated)
+            for name, default in _defaults(value.__class__)
+            if (stated := getattr(value, name)) is not default and stated != default
+        }
+    if isinstance(value, dict):
+        return {str(key): _stated(item) for key, item in value.items()}
+    return [_stated(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+@cache
+def _defaults(kind: type[Any]) -> list[tuple[str, Any]]:
+    """Each field with its default."""
+    missing = dataclasses.MISSING
+    return [
+        (field.name, field.default if field.default_factory is missing else field.default_factory())
+        for field in dataclasses.fields(kind)
+    ]
 
 
 class _Row(NamedTuple):

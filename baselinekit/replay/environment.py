@@ -1,17 +1,12 @@
 """Where a baseline was captured: the tool, the platform, the commit; and the recipe's hash."""
 
-import dataclasses
-import json
 import platform
 import sys
 from collections.abc import Iterable, Mapping
-from functools import cache
-from hashlib import sha256
-from typing import Any
 
 from baselinekit import __version__
 from baselinekit.errors import CannotReplay, InvalidInput, cannot
-from baselinekit.model.recipes import ProcessSpec, Recipe
+from baselinekit.model.recipes import ProcessSpec
 from baselinekit.model.values import Json
 from baselinekit.programs.children import child_environment, configured_argv
 from baselinekit.programs.git import Git
@@ -64,40 +59,3 @@ def _declared(name: str, value: Json, root: str, execute: Execute) -> Json:
     except CannotReplay as error:
         why = error.problems[0].message
         raise cannot("BK320", f"environment.{name}: {why}", "correct it in baselinekit.yaml") from None
-
-
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
-
-
-def recipe_hash(recipe: Recipe) -> str:
-    """16 hex digits over the recipe as it is written, variables unexpanded: a result says what it ran."""
-    return digest(recipe)
-
-
-def digest(value: Any) -> str:
-    """16 hex digits over what dataclasses state. A setting that is left at its default does not count, so
-    that a new one leaves old hashes alone."""
-    text = _ENCODER.encode(_stated(value))
-    return sha256(text.encode()).hexdigest()[:16]
-
-
-def _stated(value: Any) -> Any:
-    if dataclasses.is_dataclass(value):
-        return {
-            name: _stated(stated)
-            for name, default in _defaults(value.__class__)
-            if (stated := getattr(value, name)) is not default and stated != default
-        }
-    if isinstance(value, dict):
-        return {str(key): _stated(item) for key, item in value.items()}
-    return [_stated(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-@cache
-def _defaults(kind: type[Any]) -> list[tuple[str, Any]]:
-    """Each field with its default."""
-    missing = dataclasses.MISSING
-    return [
-        (field.name, field.default if field.default_factory is missing else field.default_factory())
-        for field in dataclasses.fields(kind)
-    ]

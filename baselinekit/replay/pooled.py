@@ -9,8 +9,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 import httpcore
 
 from baselinekit.model.recipes import Request
-from baselinekit.replay import body as answer
-from baselinekit.replay.line import Broken, NoConnection, Resolve, Transport, connected
+from baselinekit.replay import answer as answer
+from baselinekit.replay.wire import Broken, NoConnection, Resolve, Transport, connected
 
 _IDLE_CONNECTIONS = 8
 _BROKEN = (httpcore.RemoteProtocolError, httpcore.ReadError, httpcore.WriteError)

@@ -24,7 +24,7 @@ from baselinekit.model.recipes import (
     Surroundings,
 )
 from baselinekit.model.values import Path
-from baselinekit.replay.body import DEFAULT_MAX_BODY
+from baselinekit.replay.answer import DEFAULT_MAX_BODY
 from baselinekit.trust import Trust
 from baselinekit.variables import Redactor, Scope, names_in
 

@@ -33,7 +33,7 @@ from baselinekit.model.recipes import (
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs import call
 from baselinekit.programs.children import child_environment, configured_argv, said_last
-from baselinekit.replay.body import text_or_hash
+from baselinekit.replay.answer import text_or_hash
 from baselinekit.replay.files import (
     check_model,
     check_scores,

@@ -2,28 +2,211 @@
 
 import base64
 import binascii
+import json
 import re
 import string
 import sys
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import quote
 
-from baselinekit.secrets.randomness import TextScan
-from baselinekit.secrets.spelling import (
-    MOST_SHORT_BYTES,
-    SHORTEST,
-    Kind,
-    Moved,
-    Needles,
-    Unescaped,
-    may_escape,
-    needles_of,
-)
+from baselinekit.secrets.scan import Moved, TextScan, Unescaped, may_escape
+
+# The forms in which a known secret could come back, and what a text is searched for to find each of
+# them.
+
+SHORTEST = 4
+"""A shorter secret cannot be kept: it is everywhere."""
+
+CHUNK = 16
+"""Any piece of a long secret that is twice as long, and encoded, holds a chunk of it that is looked for."""
+
+_SHORTEST_LINE = 6
+_SHORTEST_MIXED_LINE = 4
+_SHORTEST_FRAGMENT = 8
+_LONG = 48
+MOST_SHORT_BYTES = 9
+"""What a secret of so few bytes decides of a longer text in base64 is looked for to the bit."""
+_FENCE = re.compile(r"\s*-----[A-Z ]+-----\s*")
+_NOT_TELLING = re.compile(r"[\W_]+")
+_MIXED = re.compile(r"(?=.*[A-Za-z])(?=.*\d)|(?=.*[a-z]).*[A-Z]")
+_BASE64 = string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/"
+_BASE32 = string.ascii_uppercase + "234567"
+
+Kind = str
+"""How a text is read where a needle is looked for: `plain` as it is, `base64` also with the letters for URLs,
+`hex` in small letters, `base32` in capitals; `chunk` stands for the whole run around it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needle:
+    """What is looked for, the name of the secret that it gives away, and how the text is read. Where what a
+    needle holds is little, `around` says what has to stand beside it, to the bit."""
+
+    name: str
+    kind: Kind
+    around: re.Pattern[str] | None = None
+
+
+Needles = Mapping[str, list[Needle]]
+Named = tuple[str, str]
+
+
+def needles_of(secrets: Mapping[str, str]) -> tuple[Needles, Needles]:
+    """What to look for in a text as it stands, and in one without escapes."""
+    kept = sorted(
+        ((value, name) for name, value in secrets.items() if len(value) >= SHORTEST),
+        key=lambda one: len(one[0]),
+        reverse=True,
+    )
+    found: dict[str, dict[tuple[Kind, str], Needle]] = {}
+
+    def add(text: str, name: str, kind: Kind, around: re.Pattern[str] | None = None) -> None:
+        if len(text) >= SHORTEST:
+            pattern = around.pattern if around else ""
+            found.setdefault(text, {}).setdefault((kind, pattern), Needle(name, kind, around))
+
+    bare: dict[str, list[Needle]] = {}
+    for value, name in kept:
+        for form in _written(value):
+            add(form, name, "plain")
+            for unescaped in _bare(form):
+                bare.setdefault(unescaped, [Needle(name, "plain")])
+    for value, name in kept:
+        for kind, core, around in _encoded(value):
+            add(core, name, kind, around)
+    return {text: list(needles.values()) for text, needles in found.items()}, bare
+
+
+def _written(secret: str) -> Iterator[str]:
+    """As it is, on one line, and each of its lines alone; and with other marks for the same letters, or with
+    its bytes taken for letters, as a header's are."""
+    yield secret
+    if len(joined := " ".join(secret.split())) >= SHORTEST:
+        yield joined
+    yield from lines_of(secret)
+    if not secret.isascii():
+        yield unicodedata.normalize("NFC", secret)
+        yield unicodedata.normalize("NFD", secret)
+        yield _raw(secret).decode("latin-1")
+        yield _raw(secret).decode("cp1252", "replace")
+
+
+def lines_of(secret: str) -> Iterator[str]:
+    """The lines of a secret of several lines, as far as they tell something: a diff shows it line by line."""
+    lines = [line.strip() for line in re.split(r"[\r\n]+", secret)]
+    if len(lines) > 1:
+        for line in lines:
+            telling = _NOT_TELLING.sub("", line)
+            least = _SHORTEST_MIXED_LINE if _MIXED.match(telling) else _SHORTEST_LINE
+            if len(telling) >= least and not _FENCE.fullmatch(line):
+                yield line
+
+
+def _raw(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _bare(secret: str) -> Iterator[str]:
+    """The secret as `Unescaped` leaves it. A backslash at its end may be taken for the escape of what
+    follows; and where others are escaped one by one, it cannot be told which of them were its own."""
+    for form in (secret, secret.replace("\\", "")) if "\\" in secret else (secret,):
+        whole = Unescaped(form).text
+        bare = whole.rstrip("\\")
+        if len(bare) >= SHORTEST - (len(secret) >= 2 * SHORTEST):
+            yield bare
+        elif len(whole) >= SHORTEST:
+            yield whole
+
+
+def _encoded(secret: str) -> Iterator[tuple[Kind, str, re.Pattern[str] | None]]:
+    for form in dict.fromkeys((secret, *lines_of(secret))):
+        raw = _raw(form)
+        yield "hex", raw.hex(), None
+        if len(raw) <= MOST_SHORT_BYTES:
+            yield from _to_the_bit(raw, "base64", _BASE64)
+            yield from _to_the_bit(raw, "base32", _BASE32)
+        else:
+            yield from (("base64", core, None) for core in _in_base64(raw))
+            yield from (("base32", core, None) for core in _in_base32(raw))
+    for inner in _in_base64(_raw(secret)):
+        yield from (("base64", core, None) for core in _in_base64(inner.encode()))
+    for other in _escaped(secret):
+        yield from (("base64", core, None) for core in _in_base64(other))
+    raw = _raw(secret)
+    yield from _chunks("hex chunk", raw.hex())
+    for core in _in_base64(raw):
+        yield from _chunks("chunk", core)
+
+
+def _chunks(kind: Kind, long: str) -> Iterator[tuple[Kind, str, None]]:
+    if len(long) >= _LONG:
+        for at in range(0, len(long) - CHUNK + 1, CHUNK):
+            yield kind, long[at : at + CHUNK], None
+
+
+def _escaped(secret: str) -> Iterator[bytes]:
+    """What may be in base64 instead of the secret: a JSON text that holds it, or a URL; or UTF-16."""
+    for form in (
+        json.dumps(secret)[1:-1],
+        json.dumps(secret, ensure_ascii=False)[1:-1],
+        quote(_raw(secret), ""),
+    ):
+        if form != secret:
+            yield _raw(form)
+    yield secret.encode("utf-16-le", "surrogatepass")
+
+
+def _in_base64(raw: bytes) -> Iterator[str]:
+    """What of a text in base64 the secret alone decides, at each of the three places that it can have."""
+    return _cores(raw, 3, 6, lambda one: base64.b64encode(one).decode())
+
+
+def _in_base32(raw: bytes) -> Iterator[str]:
+    """As `_in_base64`, at each of five places."""
+    return _cores(raw, 5, 5, lambda one: base64.b32encode(one).decode())
+
+
+def _cores(raw: bytes, places: int, bits: int, encode: Callable[[bytes], str]) -> Iterator[str]:
+    yield encode(raw).rstrip("=")
+    for shift in range(places):
+        core = encode(b"\0" * shift + raw)[-(-8 * shift // bits) : 8 * (shift + len(raw)) // bits]
+        if len(core) >= _SHORTEST_FRAGMENT:
+            yield core
+
+
+def _to_the_bit(raw: bytes, kind: Kind, letters: str) -> Iterator[tuple[Kind, str, re.Pattern[str] | None]]:
+    """Of a short secret even the letters at both ends count that only in part are its own."""
+    each = len(letters).bit_length() - 1
+    for shift in range(3 if each == 6 else 5):
+        bits = "".join(f"{byte:08b}" for byte in raw)
+        head = 8 * shift % each
+        row = "." * head + bits
+        row += "." * (-len(row) % each)
+        groups = [row[at : at + each] for at in range(0, len(row), each)]
+        whole = [number for number, group in enumerate(groups) if "." not in group]
+        core = "".join(letters[int(groups[number], 2)] for number in whole)
+        before, after = groups[: whole[0]], groups[whole[-1] + 1 :]
+        written = "".join((*(_any(one, letters) for one in before), re.escape(core)))
+        ending = "".join(_any(one, letters) for one in after)
+        yield kind, core, re.compile(f"{written}{ending}")
+
+
+def _any(bits: str, letters: str) -> str:
+    """A letter of which only these bits are known."""
+    fitting = (
+        letter
+        for number, letter in enumerate(letters)
+        if all(bit in (".", other) for bit, other in zip(bits, f"{number:0{len(bits)}b}", strict=True))
+    )
+    return f"[{re.escape(''.join(fitting))}]"
+
 
 # Which of many strings can occur in a text, told in one pass over it. A text is looked at eight
 # characters at a time; each secret that is looked for is known by the eight characters at each place
 # where such a step can meet it. What is named here is looked for closely; what is not, cannot be there.
-
 
 _STEPS: tuple[tuple[int, Literal["Q", "I"]], ...] = ((8, "Q"), (4, "I"))
 """How many characters a step takes, and what `memoryview` calls a number of so many bytes."""
@@ -75,7 +258,6 @@ class Index:
 # Where known secrets stand in a text, in every spelling. A text that holds none is told so quickly: one
 # pass names what may stand in it, and only that is looked for closely.
 
-
 Found = tuple[int, int, str]
 """From where to where, and the name of the secret."""
 
@@ -100,17 +282,19 @@ _WORST = 8
 _IN_RUNS = string.ascii_letters + string.digits + "+/_-="
 _PADDING = re.compile("={1,6}")
 _HEX_DIGITS = re.compile(r"(?:[2-7][0-9A-Fa-f]){4}(?:[0-9A-Fa-f]{2})+")
-_BASE32 = re.compile(r"[A-Z2-7]+|[a-z2-7]+")
-_BASE64 = re.compile(r"(?:[I-Za-f][C-HS-Xi-ny-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]){2}")
+_BASE32_TEXT = re.compile(r"[A-Z2-7]+|[a-z2-7]+")
+_BASE64_TEXT = re.compile(
+    r"(?:[I-Za-f][C-HS-Xi-ny-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]){2}"
+)
 """How the encoding of a text begins whose first letters are ASCII."""
 
 _READ: dict[Kind, Callable[[str], str]] = {
     "plain": lambda text: text,
-    "base64": lambda text: _ascii(text).translate(_FOR_URLS).decode(),
-    "hex": lambda text: _ascii(text).lower().decode(),
-    "base32": lambda text: _ascii(text).upper().decode(),
-    "chunk": lambda text: _ascii(text).translate(_FOR_URLS).decode(),
-    "hex chunk": lambda text: _ascii(text).lower().decode(),
+    "base64": lambda text: _as_ascii(text).translate(_FOR_URLS).decode(),
+    "hex": lambda text: _as_ascii(text).lower().decode(),
+    "base32": lambda text: _as_ascii(text).upper().decode(),
+    "chunk": lambda text: _as_ascii(text).translate(_FOR_URLS).decode(),
+    "hex chunk": lambda text: _as_ascii(text).lower().decode(),
 }
 """How a text is read where a needle of a kind is looked for: a place in one is a place in the other."""
 
@@ -202,7 +386,7 @@ def covering(text: str, found: Iterable[Found], mask: str) -> str:
     return "".join((*parts, text[position:])) if position else text
 
 
-def _ascii(text: str) -> bytes:
+def _as_ascii(text: str) -> bytes:
     return text.encode("ascii", "replace")
 
 
@@ -231,7 +415,7 @@ def _stand(text: str, needles: Needles, index: Index) -> Iterator[Found]:
 
 
 def _has_pairs(text: str) -> bool:
-    kinds = _ascii(text).translate(_HEX_AS_H)
+    kinds = _as_ascii(text).translate(_HEX_AS_H)
     return any(four in kinds for four in _FOUR_PAIRS + (_FOUR_WITH_X if "0x" in text else ()))
 
 
@@ -272,10 +456,10 @@ def _plain_of(plain: str) -> Iterator[str]:
     """The texts of which a run may be the encoding."""
     if len(plain) % 2 == 0 and _HEX_DIGITS.fullmatch(plain):
         yield from _texts(bytes.fromhex(plain))
-    if _BASE32.fullmatch(plain):
+    if _BASE32_TEXT.fullmatch(plain):
         cut = plain[: len(plain) - (len(plain) % 8 in (1, 3, 6))].upper()
         yield from _texts(base64.b32decode(cut + "=" * (-len(cut) % 8)))
-    if not _BASE64.match(plain):
+    if not _BASE64_TEXT.match(plain):
         return
     cut = plain[: len(plain) - (len(plain) % 4 == 1)].replace("-", "+").replace("_", "/")
     yield from _texts(binascii.a2b_base64(cut + "=" * (-len(cut) % 4)))

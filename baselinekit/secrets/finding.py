@@ -1,25 +1,318 @@
 """What in a text or a value looks like a secret that nobody declared, and the text without it."""
 
+import operator
 import re
+import string
 from binascii import a2b_base64
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Iterator, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 from urllib.parse import unquote
 
 from baselinekit.secrets.declared import Declared, Found, merged
-from baselinekit.secrets.randomness import TextScan, random_in
-from baselinekit.secrets.shapes import is_secret_header, is_secret_key, may_be_random, shapes_in
+from baselinekit.secrets.scan import TextScan
 
-# What a text would give away, and the text without it. Also where it is encoded: base64, URL.
+# Secrets that are known by their shape, wherever they stand in a text. Each shape has a word without
+# which there is none of it: only where that stands is looked any closer.
+
+_EDGE = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
+"""What `\\b` stands for below: where a word begins, also after a line end that is written as an escape."""
+_NAMED = (
+    r"(?:api[-_]?key|(?:auth|access|refresh|id|session|api)[-_]?token|token|(?:client[-_]?)?secret"
+    r"|password|passwd|pwd)"
+)
+_STANDS_FOR = r"(?![<${*\[])"
+
+_NAMES = ("apikey", "api-key", "api_key", "token", "secret", "passw", "pwd")
+
+_SHAPES = (
+    (
+        "a JSON Web Token",
+        ("eyJ",),
+        r"\beyJ[A-Za-z0-9_-]{8,1000}\.eyJ[A-Za-z0-9_-]{4,8000}\.[A-Za-z0-9_-]{8,2000}",
+    ),
+    (
+        "a private key",
+        ("-----BEGIN ",),
+        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----"
+        r"(?:[A-Za-z0-9+/=\\\s:,-]{0,8000}?-----END [A-Z ]{0,40}KEY-----)?",
+    ),
+    (
+        "an API key",
+        ("sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "hf_", "npm_", "pypi-", "dop_v1_", "SG.", "whsec_"),
+        r"\b(?:sk|pk|rk)[-_](?:live|test|proj|ant|or)[-_][A-Za-z0-9_-]{16,}"
+        r"|\bsk-[A-Za-z0-9]{32,}|\bhf_[A-Za-z0-9]{30,}|\bnpm_[A-Za-z0-9]{36}"
+        r"|\bpypi-AgEI[A-Za-z0-9_-]{50,}"
+        r"|\bdop_v1_[a-f0-9]{64}|\bSG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{16,64}"
+        r"|\bwhsec_[A-Za-z0-9+/=]{24,}",
+    ),
+    (
+        "a GitHub token",
+        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+        r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{40,})",
+    ),
+    ("a GitLab token", ("glpat-",), r"\bglpat-[A-Za-z0-9_-]{20,}"),
+    ("an AWS key", ("AKIA", "ASIA"), r"\b(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Za-z])"),
+    ("a Slack token", ("xox", "xapp-"), r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-\d-[A-Za-z0-9-]{10,}"),
+    (
+        "a Google API key",
+        ("AIza", "ya29.", "GOCSPX-"),
+        r"\bAIza[0-9A-Za-z_-]{35}|\bya29\.[0-9A-Za-z_-]{20,}|\bGOCSPX-[0-9A-Za-z_-]{20,}",
+    ),
+    (
+        "a webhook",
+        ("hooks.slack.com/", "discord.com/", "discordapp.com/"),
+        r"\bhooks\.slack\.com/services/[A-Za-z0-9/]{20,}"
+        r"|\bdiscord(?:app)?\.com/api/webhooks/\d+/[A-Za-z0-9_-]{30,}",
+    ),
+    (
+        "a URL with a password",
+        ("://",),
+        r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"'<>]{1,200}:[^\s/@\"'<>]{1,200}@",
+    ),
+    (
+        "a signed URL",
+        ("x-amz-signature=", "x-goog-signature=", "x-amz-security-token=", "sig="),
+        r"(?i:[?&](?:x-(?:amz|goog)-signature|x-amz-security-token|sig)=[A-Za-z0-9%+/_=-]{30,})",
+    ),
+    (
+        "a secret in a URL",
+        _NAMES,
+        rf"(?i:[?&;]{_NAMED}=){_STANDS_FOR}(?=[^\s\"'<>&#]{{0,300}}\d)[^\s\"'<>&#]{{8,2000}}",
+    ),
+    (
+        "a credential",
+        ("bearer", "basic"),
+        r"(?i:\b(?:bearer|basic)\s+)(?=[A-Za-z0-9._~+/-]{0,300}\d)[A-Za-z0-9._~+/-]{16,4000}=*",
+    ),
+    (
+        "a secret with its name",
+        _NAMES,
+        rf"(?i:(?<![a-z:]){_NAMED})\\?[\"']?\s{{0,3}}[=:]\s{{0,3}}\\?[\"']?{_STANDS_FOR}"
+        r"(?=[^\s\"'<>,;&]{0,300}\d)(?=[^\s\"'<>,;&]{0,300}[A-Za-z])[^\s\"'<>,;&\\]{8,2000}",
+    ),
+)
+_FOLDED = frozenset(("a signed URL", "a secret in a URL", "a credential", "a secret with its name"))
+_REACH = {"a URL with a password": 22, "a signed URL": 1, "a secret in a URL": 9, "a secret with its name": 8}
+"""How far before its word a shape can begin; else it begins with it."""
+_FROM_WORD = {"a URL with a password": r"://[^\s/:@\"'<>]{1,200}:[^\s/@\"'<>]{1,200}@"}
+"""What a shape goes on with from its word, where the word alone is everywhere."""
+_EACH = tuple(
+    (
+        what,
+        tuple(word.encode() for word in words),
+        what in _FOLDED,
+        _REACH.get(what, 0),
+        re.compile(_FROM_WORD.get(what, "")),
+        re.compile(pattern.replace(r"\b", _EDGE)),
+    )
+    for what, words, pattern in _SHAPES
+)
+
+_SHORT = 400
+_HINTS = re.compile(
+    r"eyJ|-----BEGIN|(?:sk|pk|rk|hf|npm|pypi|v1|SG|whsec|gh[pousr]|pat|glpat|xox[abeoprs]|xapp)[-_.]|AKIA|ASIA|AIza"
+    r"|ya29|GOCSPX|webhook|hooks\.|://[^\s/]*@|(?i:sig[a-z]*=|security-token=|bearer|basic|token|secret|passw|pwd"
+    r"|api[-_]?key)"
+)
+"""What every shape has a part of. In a short text this is found sooner than one word after the other."""
+
+
+def shapes_in(look: TextScan) -> Iterator[tuple[int, int, str]]:
+    """Where a text holds something of a known shape, and what that is."""
+    if len(look.text) < _SHORT and not _HINTS.search(look.text):
+        return
+    for what, words, folded, before, rest, pattern in _EACH:
+        end = 0
+        for place in look.words(words, folded):
+            if place < end or not rest.match(look.text, place):
+                continue
+            starts = range(max(end, place - before), place + 1)
+            match = next(filter(None, (pattern.match(look.text, start) for start in starts)), None)
+            if match:
+                end = match.end()
+                yield match.start(), end, what
+
+
+# Names of headers and keys that say what stands there: a secret, or something random that is none.
+
+_SECRET_HEADERS = re.compile(
+    r"(?i)^(proxy-)?authorization$|^(set-)?cookie$"
+    r"|(^|[-_])(token|secret|password|passwd|api-?key|access-?key|subscription-key|functions-key)$"
+)
+_SECRET_KEYS = re.compile(
+    r"(?i)(^|[-_]|(?<=[a-z]))(token|secret|password|passwd|passphrase|credentials?"
+    r"|(api|access|private|secret|signing|encryption)[-_]?key)$"
+)
+_PAGING = re.compile(r"(?i)page|next|cursor|sync|continuation")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+_IDENTIFIERS = re.compile(
+    r"ids?|uid|uuid|guid|gid|oid|pid|tid|keys?|refs?|slug|hash(es)?|digest|checksum|sha|md|crc|etags?|integrity"
+    r"|fingerprint|thumbprint|signature|sig|version|revision|rev|commit|tree|blob|cursors?|token|nonce|arn|urn"
+    r"|trace|span|request|correlation|object|node|name|path|file|filename|url|uri|href|links?|email|host|hostname"
+    r"|address"
+)
+_PICTURES = re.compile(
+    r"images?|img|pictures?|photos?|avatar|thumbnail|thumb|icons?|logo|banner|png|jpe?g|gif|webp|svg|pdf|qr(code)?"
+    r"|barcode|base64|b64|bytes|binary|attachment|audio|video|font|embedding"
+)
+
+
+@lru_cache(1024)
+def is_secret_header(name: str) -> bool:
+    """Whether a header carries credentials by what it is called."""
+    return bool(_SECRET_HEADERS.search(name))
+
+
+@lru_cache(1024)
+def is_secret_key(name: str) -> bool:
+    """Whether what stands under a key is a secret by what the key is called; a page token is none."""
+    return bool(_SECRET_KEYS.search(name)) and not _PAGING.search(name)
+
+
+@lru_cache(1024)
+def may_be_random(name: str) -> bool:
+    """Whether what stands under a key is often random and no secret: an id, a checksum, a picture, a page
+    token."""
+    if is_secret_key(name):
+        return False
+    words = [word.lower() for word in _WORD.findall(name)]
+    ends_so = any(_IDENTIFIERS.fullmatch(word) for word in (*words[-1:], name.lower()))
+    return ends_so or any(map(_PICTURES.fullmatch, words))
+
+
+_LONGEST = 200
+_SHORTEST = 20
+_ENOUGH = 12.0
+"""The sum of the weights from which on a run is taken for random."""
+
+_FREE = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s\"'<>]*"  # an address; what is secret in it has a name (shapes.py)
+    r"|\bdata:[\w.+-]+/[\w.+-]+[;,][^\s\"'<>)]*"
+    r"|(?<![A-Za-z0-9+/_=-])\.{0,2}/(?![A-Za-z0-9/]*[+=])[^\s\"'<>]*"  # a path
+    r"|\b(?i:sha-?(?:1|224|256|384|512)|md5)[-:=][A-Za-z0-9+/_-]+=*"
+    r"|(?i:\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)"
+)
+_PEM = re.compile(r"-----BEGIN [A-Z ]{0,40}(?:CERTIFICATE|PUBLIC KEY)[A-Z ]{0,40}-----[^-]*")
+_TAG = re.compile(r"\b(?i:W/)?\"[^\"\s]{1,80}\"(?=\s*$)")
+_UUID = re.compile(r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_DIGIT = re.compile(r"[0-9]")
+_ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}|c[a-z0-9]{24}|[0-9a-fA-F]+|[\d_+/-]+|[A-Z0-9_]+")
+_SMALL = re.compile(r"[a-z0-9]{24,}")
+_HEX = re.compile(r"[0-9a-f]+")
+_FEWEST_OTHERS = 3
+_FEWEST_SIGNS = 10
+_CHECKSUM = re.compile(r"[0-9a-f]{16,}")
+_TURN = re.compile(r"(?<=\d)(?=[a-z])|(?<=[a-z])(?=\d)")
+_MOST_TURNS = 0.22
+"""Of the places in small letters and digits, the part where one goes over into the other: ids have fewer."""
+_KNOWN_DATA = re.compile(r"iVBORw0KGgo|/9j/|R0lGOD|UklGR|JVBERi0|PHN2Zy|PD94bW|H4sI|UEsDB|T2dnU|AAAA")
+
+_COMMON = (
+    "ab ac ad ag ai al am an ap ar as at au ay ba be bi bl bo bu ca ce ch ci ck cl co cr ct cu da de di"
+    " do ds ea ec ed ee ef eg el em en ep er es et ev ex fa fe ff fi fo fr ge gi gs ha he hi ho ia ib ic"
+    " id ie if ig il im in io ip ir is it iv iz ke la ld le li ll lo ls lt lu ly ma me mi mo mp na nc nd"
+    " ne nf ng ni no ns nt nu ob oc od ok ol om on oo op or os ot ou ow pa pe pi pl po pp pr pt pu qu ra"
+    " rc rd re rg ri rm rn ro rr rs rt ry sa sc se sh si so sp ss st su ta tc te th ti to tr ts tt tu ty"
+    " ub ue ul um un up ur us ut va ve vi wa we xt yp ze"
+)
+"""The pairs of letters that make up 85 of 100 pairs in the words of answers and of programs."""
+
+_WEIGHTS = {"ll+": -2.3, "ll-": 0.75, "Ul+": 1.1, "Ul-": 3.1, "UU+": 0.5, "UU-": 2.6}
+_WEIGHTS |= {"lU": 2.5, "ld": 1.2, "dl": 1.2, "Ud": 3.3, "dU": 3.4, "dd": -1.7}
+_WEIGHTS |= {"ls": -2.3, "sl": -2.3, "Us": 0.7, "sU": 0.0, "sd": -1.8, "ds": -1.7, "ss": -1.0}
+
+
+def random_in(look: TextScan) -> Iterator[tuple[int, int]]:
+    """Where a text holds a random run."""
+    text, free = look.text, _Free(look)
+    for start, stop in look.runs(_SHORTEST):
+        end = look.padded(stop)
+        run = text[start:end]
+        if not _DIGIT.search(run) or _UUID.fullmatch(run):
+            continue
+        run = _CHECKSUM.sub("", run)
+        if len(run) > _LONGEST or _ID.fullmatch(run) or _KNOWN_DATA.match(run):
+            continue
+        if (_is_mixed(run) or _is_in_turns(run)) and not free.holds(start, end):
+            yield start, end
+
+
+class _Free:
+    """The places of a text in which anything may be random: addresses, paths, checksums and the like. They
+    are looked for around what looks random, and not in all of a long text."""
+
+    def __init__(self, look: TextScan):
+        self._look = look
+        self._chunk = (0, 0)
+        self._in_chunk: list[tuple[int, int]] = []
+        self._long: list[tuple[int, int]] | None = None
+
+    def holds(self, start: int, end: int) -> bool:
+        chunk = self._look.chunk(start, end)
+        if chunk != self._chunk:
+            self._chunk = chunk
+            self._in_chunk = [match.span() for match in _FREE.finditer(self._look.text, *chunk)]
+        if _meets(self._in_chunk, start, end):
+            return True
+        if self._long is None:  # what has blanks in it, or is only what it is at the end of the text
+            text = self._look.text
+            pem = _PEM.finditer(text) if b"-----BEGIN " in self._look.data else ()
+            tag = _TAG.finditer(text, max(0, len(text.rstrip()) - 200))
+            self._long = sorted(match.span() for match in (*pem, *tag))
+        return _meets(self._long, start, end)
+
+
+def _meets(places: list[tuple[int, int]], start: int, end: int) -> bool:
+    """Whether one of some places, in their order, overlaps with a run."""
+    before = bisect_left(places, (end,)) - 1
+    return before >= 0 and places[before][1] > start
+
+
+def _is_in_turns(run: str) -> bool:
+    """Small letters and digits in turn; where all of them are hexadecimal, it is a checksum or an id."""
+    return any(
+        len(_TURN.findall(part)) >= _MOST_TURNS * len(part) and len(_HEX.sub("", part)) > _FEWEST_OTHERS
+        for part in _SMALL.findall(run)
+    )
+
+
+def _is_mixed(run: str) -> bool:
+    """Whether some stretch of it is: what stands before and after (`session_…`) does not speak for it."""
+    stretch = run.rstrip("=")
+    if len(stretch) < _SHORTEST or len(set(stretch)) < _FEWEST_SIGNS or not _DIGIT.search(stretch):
+        return False
+    best = total = 0.0
+    start = longest = 0
+    for place, pair in enumerate(map(operator.add, run, run[1:])):
+        total += _WEIGHT[pair]
+        if total <= 0:
+            total, start = 0.0, place + 1
+        elif total > best:
+            best, longest = total, place + 2 - start
+    return best >= _ENOUGH and longest >= 0.6 * len(stretch)
+
+
+def _weight(pair: str) -> float:
+    kind = "".join("l" if c.islower() else "U" if c.isupper() else "d" if c.isdigit() else "s" for c in pair)
+    if kind in ("ll", "Ul", "UU"):
+        kind += "+" if pair.lower() in _PAIRS else "-"
+    return _WEIGHTS.get(kind, 0.0)
+
+
+_PAIRS = frozenset(_COMMON.split())
+_SIGNS = string.ascii_letters + string.digits + "+/_-="
+_WEIGHT = {one + other: _weight(one + other) for one in _SIGNS for other in _SIGNS}
 
 
 Span = tuple[int, int, str]
 
 BY_NAME = "a value whose name says that it is a secret"
-_RANDOM = "a random token"
+RANDOM = "a random token"
 _SHORTEST_VALUE = 8
 SHORTEST_RUN = 16
 _LINE_ENDS = ("\\n", "\\r", "\\t")
@@ -55,12 +348,15 @@ def spans(text: str, path: tuple[str | int, ...] = (), depth: int = 0) -> Iterat
 
 
 def shapeless(look: TextScan, path: tuple[str | int, ...] = (), depth: int = 0) -> Iterator[Span]:
-    """What is random, or encoded."""
+    """What is random, or encoded. A run that encodes a text is as secret as that text is."""
     text = look.text
-    if not any(may_be_random(name) for name in _names(path)):
-        yield from ((start, end, _RANDOM) for start, end in random_in(look) if not is_text(text[start:end]))
+    # The nearest keys: what stands in a list is called as the list is, and `{from, to}` as what changed.
+    keys = [key for key in path if isinstance(key, str)][-2:]
+    if not any(map(may_be_random, keys)):
+        found = random_in(look)
+        yield from ((start, end, RANDOM) for start, end in found if decoded(text[start:end]) is None)
     if depth < _DEEPEST:
-        yield from _encoded(look, path, depth)
+        yield from _spans_encoded(look, path, depth)
 
 
 def covered(
@@ -69,7 +365,7 @@ def covered(
     """The text with a mask over each such place; `plain`: runs that may be random and are no secret."""
     result, position = "", 0
     for start, end, what in sorted(spans(text, path)):
-        if what == _RANDOM and text[start:end] in plain:
+        if what == RANDOM and text[start:end] in plain:
             continue
         if start >= position:
             result += f"{text[position:start]}{mask} ({what})"
@@ -83,7 +379,7 @@ def long_runs(text: str) -> Iterator[str]:
     return (text[start : look.padded(stop)] for start, stop in look.runs(SHORTEST_RUN))
 
 
-def _encoded(look: TextScan, path: tuple[str | int, ...], depth: int) -> Iterator[Span]:
+def _spans_encoded(look: TextScan, path: tuple[str | int, ...], depth: int) -> Iterator[Span]:
     text = look.text
     for start, stop in look.runs(SHORTEST_RUN):
         if text[start - 1 : start + 1] in _LINE_ENDS and stop - start > SHORTEST_RUN:
@@ -111,19 +407,6 @@ def decoded(run: str) -> str | None:
     return text if text.replace("\n", "").replace("\r", "").replace("\t", "").isprintable() else None
 
 
-def is_text(run: str) -> bool:
-    """A run that encodes a text (a cursor, an id with its type) is as secret as that text is."""
-    return decoded(run) is not None
-
-
-def _names(path: tuple[str | int, ...]) -> list[str]:
-    """The nearest keys: what stands in a list is called as the list is, and `{from, to}` as what changed."""
-    return [key for key in path if isinstance(key, str)][-2:]
-
-
-# A whole value, looked at once: which of its many texts hold something that looks like a secret.
-
-
 _BETWEEN = "\n"
 _LONG = 10_000
 """A text of this length is worth a look of its own."""
@@ -133,20 +416,20 @@ def texts_in(value: Any) -> tuple[list[str], set[str]]:
     """All texts of a value, its keys among them, and the keys alone."""
     texts: list[str] = []
     keys: set[str] = set()
-    _gather(value, texts, keys)
+
+    def gather(value: Any) -> None:
+        if isinstance(value, dict):
+            keys.update(value)
+            value = value.values()
+        for item in value:
+            if isinstance(item, str):
+                texts.append(item)
+            elif isinstance(item, dict | list | tuple):
+                gather(item)
+
+    gather(value)
     texts += keys
     return texts, keys
-
-
-def _gather(value: Any, texts: list[str], keys: set[str]) -> None:
-    if isinstance(value, dict):
-        keys.update(value)
-        value = value.values()
-    for item in value:
-        if isinstance(item, str):
-            texts.append(item)
-        elif isinstance(item, dict | list | tuple):
-            _gather(item, texts, keys)
 
 
 def numbers_in(value: Any) -> Iterator[str]:
@@ -168,18 +451,14 @@ def suspects(texts: Sequence[str]) -> set[str]:
     together, and only a few more closely."""
     found = {text for text in texts if len(text) > _LONG and next(spans(text), None)}
     short = [text for text in texts if len(text) <= _LONG]
-    return found | _suspects(short, TextScan(_BETWEEN.join(short)))
-
-
-def _suspects(texts: list[str], look: TextScan) -> set[str]:
-    ends = _ends(texts)
+    look, ends = TextScan(_BETWEEN.join(short)), _ends(short)
     near = _numbers(sorted(shapes_in(look)), ends)
     if b"-----BEGIN " in look.data:  # what it begins would hide what stands in the texts behind it
         near |= _numbers(((start, start + 1) for start, _ in look.runs(SHORTEST_RUN)), ends)
         near |= _numbers(look.escaped_urls(), ends)
     else:
         near |= _numbers(sorted(shapeless(look)), ends)
-    return {text for text in _those(near, texts) if next(spans(text), None)}
+    return found | {text for text in {short[number] for number in near} if next(spans(text), None)}
 
 
 def holding(texts: Sequence[str], declared: Declared) -> dict[str, list[Found]]:
@@ -193,10 +472,6 @@ def holding(texts: Sequence[str], declared: Declared) -> dict[str, list[Found]]:
             if place[0] < place[1]:
                 places.setdefault(texts[number], []).append(place)
     return {text: merged(found) for text, found in places.items()}
-
-
-def _those(numbers: set[int], texts: Sequence[str]) -> set[str]:
-    return {texts[number] for number in numbers}
 
 
 def _ends(texts: Sequence[str]) -> list[int]:

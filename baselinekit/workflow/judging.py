@@ -26,7 +26,7 @@ from baselinekit.model.recipes import Observation, Recipe, Scores
 from baselinekit.model.results import Result, Spot
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.replay import dispatch as replaying
-from baselinekit.replay.environment import recipe_hash
+from baselinekit.replay.dispatch import recipe_hash
 from baselinekit.replay.files import rubric_of
 from baselinekit.replay.settings import Setting
 from baselinekit.store import pending

@@ -11,7 +11,7 @@ from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import texts_in
 from baselinekit.refresh.risk import compared_with
-from baselinekit.replay.environment import recipe_hash
+from baselinekit.replay.dispatch import recipe_hash
 from baselinekit.tree.paths import children, render
 from baselinekit.variables import Redactor
 from baselinekit.workflow.environment import CaptureEnvironment, environment_of, observed_for

@@ -10,7 +10,7 @@ from baselinekit.errors import InvalidInput, NothingSelected, Problem, nearest
 from baselinekit.model.baselines import Baseline, Metadata, Source
 from baselinekit.model.recipes import Variable
 from baselinekit.model.results import Coverage, Result, Shard
-from baselinekit.replay.environment import digest
+from baselinekit.replay.dispatch import digest
 from baselinekit.workflow.project import Project
 
 # Which baselines a run is about: by id, by tag, by an expression (`-k "users and not slow"`).

@@ -21,7 +21,7 @@ from replay_world import RawServer, Seen, http
 
 from baselinekit.errors import CannotReplay, NeverSent
 from baselinekit.model.recipes import Auth, Request
-from baselinekit.replay.body import http_output
+from baselinekit.replay.answer import http_output
 from baselinekit.replay.client import Client
 
 JSON = "Content-Type: application/json"

@@ -15,7 +15,8 @@ from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.recipes import HttpRequest, ProcessResult, ProcessSpec, Recipe
 from baselinekit.programs.process import Processes
-from baselinekit.replay.environment import capture_environment, recipe_hash
+from baselinekit.replay.dispatch import recipe_hash
+from baselinekit.replay.environment import capture_environment
 
 EXECUTE = Processes().execute
 

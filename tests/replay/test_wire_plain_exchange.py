@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.replay import wire
-from baselinekit.replay.body import Headers
+from baselinekit.replay.answer import Headers
 
 LENGTH = b"Content-Length: 2\r\n"
 PLAIN = b"HTTP/1.1 200 OK\r\nServer: nginx\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n"

@@ -13,7 +13,7 @@ from secretdrill import BY_CHARACTER, IN_BULK, SECRETS, left, spellings
 
 from baselinekit.grade.judging import unusable
 from baselinekit.secrets.declared import Declared
-from baselinekit.secrets.spelling import Unescaped
+from baselinekit.secrets.scan import Unescaped
 from baselinekit.texts import beginning_of, clipped, end_of, shown
 from baselinekit.variables import MASK, Redactor, Secret
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from baselinekit.secrets.declared import Declared, merged
-from baselinekit.secrets.finding import holding, spans, suspects
-from baselinekit.secrets.randomness import TextScan
-from baselinekit.secrets.shapes import _EACH, shapes_in
+from baselinekit.secrets.finding import _EACH, holding, shapes_in, spans, suspects
+from baselinekit.secrets.scan import TextScan
 from baselinekit.variables import Redactor, Secret
 
 pytestmark = pytest.mark.slow

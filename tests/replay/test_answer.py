@@ -7,7 +7,7 @@ import pytest
 
 from baselinekit.errors import CannotReplay
 from baselinekit.model.recipes import Response
-from baselinekit.replay.body import http_output
+from baselinekit.replay.answer import http_output
 
 
 def body_of(content_type: str | None, body: bytes) -> Any:

@@ -1,16 +1,18 @@
-"""From the bytes of an answer to a value that can be compared, within limits: JSON strictly, text by its
-charset, the rest as hash and size. A charset that the server merely claims decides nothing beyond the common
-ones."""
+"""What an answer is: its bytes within their limits, its value, and the cookies that it sets."""
 
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC
 from hashlib import sha256
+from urllib.parse import urlsplit
 
 from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.errors import CannotReplay, cannot
 from baselinekit.model.recipes import Request, Response
 from baselinekit.model.values import Json
+from baselinekit.trust import origin
 
 _CHARSETS = {
     "utf-8": "utf-8-sig",
@@ -34,7 +36,7 @@ _CHARSET = re.compile(r"""(?i);\s*charset\s*=\s*["']?([^"';\s]+)""")
 
 DEFAULT_MAX_BODY = 10_000_000
 _BYTES_OF_EACH = 10
-_MEND = "correct the service: it sends something else, or the wrong Content-Type"
+_HINT = "correct the service: it sends something else, or the wrong Content-Type"
 
 KEPT = ["content-type"]
 """The headers that are kept when nobody says which."""
@@ -72,14 +74,14 @@ def interpret(response: Response, max_body: int) -> Json:
 def _json(text: str | None, response: Response, charset: str, most: int) -> Json:
     says = f"the answer (status {response.status}) is declared as JSON"
     if text is None:
-        raise cannot("BK307", f"{says}, but {_undecoded(response.body, charset)}", _MEND)
+        raise cannot("BK307", f"{says}, but {_undecoded(response.body, charset)}", _HINT)
     if _containers(text) > most and _containers(_STRING.sub("", text)) > most:
         what = f"the answer holds more than {most:,} arrays and objects"
         raise cannot("BK305", what, "request less, or raise max_body (each counts as ten bytes)")
     try:
         return decode(text)
     except NotJson as error:
-        raise cannot("BK307", f"{says}, but: {error}", _MEND) from None
+        raise cannot("BK307", f"{says}, but: {error}", _HINT) from None
 
 
 def _containers(text: str) -> int:
@@ -117,7 +119,6 @@ def as_hash(body: bytes) -> dict[str, Json]:
 
 # Content-Encoding undone in bounded steps: a bomb of a few hundred bytes never becomes gigabytes (F19),
 # and what was cut short is an error, never a shorter answer (F21).
-
 
 _MOST_MEMBERS = 100
 
@@ -168,7 +169,6 @@ def _inflated(raw: bytes, coding: str, limit: int) -> bytes:
 
 
 # What an answer may be, on whichever way it comes: the limits of its head, and its body taken in whole.
-
 
 Headers = list[tuple[bytes, bytes]]
 Answer = tuple[int, Headers, bytes]
@@ -239,3 +239,115 @@ def _counted(chunks: Iterable[bytes], stated: int | None) -> Iterator[bytes]:
     if stated is not None and length != stated:
         what = f"{length:,} bytes came, and the answer's Content-Length says {stated:,}"
         raise cannot("BK304", what, _HEAD_HINT)
+
+
+# The cookies of one recipe: what an answer sets, later steps send back to the same host and port.
+# Nothing outlives the recipe (F50). The standard library's jar stumbles over broken cookies and writes
+# about it to the terminal; and it would send a cookie to every port of its host.
+
+_LONGEST = 100
+
+
+def http_date(text: str) -> float | None:
+    """Seconds since 1970, of a date in a header; None if it is no date. One without a zone means UTC,
+    wherever this machine is."""
+    if not text:
+        return None
+    from email.utils import parsedate_to_datetime
+
+    try:
+        moment = parsedate_to_datetime(text[:_LONGEST])
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None
+
+
+_LARGEST = 4_096
+_BAD_COOKIE = re.compile(r"[\x00-\x1f\x7f]")
+_SECONDS = re.compile(r"-?[0-9]{1,12}")
+_ADDRESS = re.compile(r"[0-9.]+|.*:.*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Cookie:
+    """`subdomains`: whether it goes to the hosts below its own as well."""
+
+    name: str
+    value: str
+    host: str
+    subdomains: bool
+    port: str
+    path: str
+    secure: bool
+
+    def goes_to(self, scheme: str, host: str, port: str, path: str) -> bool:
+        whom = host == self.host or (self.subdomains and _is_below(host, self.host))
+        below = path == self.path or path.startswith(self.path.rstrip("/") + "/")
+        return whom and below and port == self.port and (scheme == "https" or not self.secure)
+
+
+class Cookies:
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._kept: dict[tuple[str, str, str, str], _Cookie] = {}
+
+    def take(self, request: Request, response: Response) -> None:
+        """Remember what an answer sets, forget what it takes back."""
+        for name, text in response.headers:
+            if name.lower() != "set-cookie":
+                continue
+            attributes = _attributes(text)
+            cookie = _cookie(text, attributes, request.url)
+            if cookie is None:
+                continue
+            key = (cookie.port, cookie.host, cookie.path, cookie.name)
+            self._kept.pop(key, None)
+            if not _is_over(attributes, self._now):
+                self._kept[key] = cookie
+
+    def header_for(self, url: str) -> str:
+        """The cookies that go to a URL, as the header's value, the more exact paths first."""
+        if not self._kept:
+            return ""
+        where = _where(url)
+        going = [cookie for cookie in self._kept.values() if cookie.goes_to(*where)]
+        going.sort(key=lambda cookie: -len(cookie.path))
+        return "; ".join(f"{cookie.name}={cookie.value}" for cookie in going)
+
+
+def _cookie(text: str, attributes: dict[str, str], url: str) -> _Cookie | None:
+    """None when it is broken, or none that this host may set."""
+    name, equals, value = (part.strip() for part in text.partition(";")[0].partition("="))
+    if not equals or not name or len(name) + len(value) > _LARGEST or _BAD_COOKIE.search(name + value):
+        return None
+    _, host, port, path = _where(url)
+    domain = attributes.get("domain", "").lower().removeprefix(".")
+    if domain and domain != host and not ("." in domain and _is_below(host, domain)):
+        return None
+    stated = attributes.get("path", "")
+    folder = stated if stated.startswith("/") else path.rpartition("/")[0] or "/"
+    return _Cookie(name, value, domain or host, bool(domain), port, folder, "secure" in attributes)
+
+
+def _attributes(text: str) -> dict[str, str]:
+    """What follows the value. Of a repeated one the last counts."""
+    pairs = (part.partition("=") for part in text.split(";")[1:])
+    return {name.strip().lower(): value.strip() for name, _, value in pairs}
+
+
+def _is_over(attributes: dict[str, str], now: Callable[[], float]) -> bool:
+    """Whether its time is over already, which is how a server takes a cookie back."""
+    if _SECONDS.fullmatch(attributes.get("max-age", "")):
+        return int(attributes["max-age"]) <= 0
+    until = http_date(attributes.get("expires", ""))
+    return until is not None and until <= now()
+
+
+def _is_below(host: str, domain: str) -> bool:
+    return host.endswith(f".{domain}") and not _ADDRESS.fullmatch(host)
+
+
+def _where(url: str) -> tuple[str, str, str, str]:
+    """Scheme, host, port and path."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname or "", origin(url).rpartition(":")[2], parts.path or "/"

@@ -11,9 +11,8 @@ from baselinekit.errors import CannotReplay, InvalidInput
 from baselinekit.kinds.http import HttpExecution, HttpFlow
 from baselinekit.model.recipes import HttpRequest, Recipe
 from baselinekit.model.values import Json
-from baselinekit.replay.computed import compute, is_computed, proven
 from baselinekit.replay.dispatch import check, replay
-from baselinekit.replay.http import pick
+from baselinekit.replay.flow import compute, is_computed, pick, proven
 from baselinekit.replay.settings import Setting
 
 BODY = {

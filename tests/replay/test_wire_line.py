@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from baselinekit.replay.line import Cut, InTime, Transport
+from baselinekit.replay.wire import Cut, InTime, Transport
 
 NEVER = threading.Event()
 

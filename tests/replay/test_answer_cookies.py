@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from baselinekit.model.recipes import Request, Response
-from baselinekit.replay.cookies import Cookies
+from baselinekit.replay.answer import Cookies
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
 HERE = "http://api.test:8000/v1/users"

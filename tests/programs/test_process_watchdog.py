@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from baselinekit.programs.process import Watchdog
 from baselinekit.programs.sandbox import bubblewrap_here
-from baselinekit.programs.watchdog import Watchdog
 
 pytestmark = pytest.mark.slow
 

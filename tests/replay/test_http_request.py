@@ -9,7 +9,7 @@ import pytest
 from baselinekit.errors import BaselinekitError, InvalidInput, Refused
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.recipes import Auth, HttpDefaults, HttpRequest, Request, Surroundings
-from baselinekit.replay.request import compose, redirects_of, retries_of
+from baselinekit.replay.http import compose, redirects_of, retries_of
 from baselinekit.replay.settings import Setting
 from baselinekit.variables import Scope
 

@@ -4,9 +4,16 @@ import time
 
 import pytest
 
-from baselinekit.secrets.finding import covered, likeness, spans
-from baselinekit.secrets.randomness import TextScan
-from baselinekit.secrets.shapes import is_secret_header, is_secret_key, may_be_random, shapes_in
+from baselinekit.secrets.finding import (
+    covered,
+    is_secret_header,
+    is_secret_key,
+    likeness,
+    may_be_random,
+    shapes_in,
+    spans,
+)
+from baselinekit.secrets.scan import TextScan
 
 
 @pytest.mark.parametrize(
