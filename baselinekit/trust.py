@@ -88,11 +88,6 @@ def network_of_host(host: str) -> NetworkKind:
     return max(map(_network, _readings(text)), default=NetworkKind.PUBLIC)
 
 
-def is_address(host: str) -> bool:
-    """Whether the text of a host is an address in some spelling, and no name."""
-    return any(True for _ in _readings(_plain(host)))
-
-
 def _plain(host: str) -> str:
     text = normalize("NFKC", unquote(host[:_LONGEST].translate(_DOTS))).lower()
     return text.strip("[]").partition("%")[0].rstrip(".")
@@ -173,11 +168,7 @@ def _joined(numbers: list[int]) -> int | None:
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 
 
-def _trust_words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_INTERPRETERS = _trust_words(
+_INTERPRETERS = _words(
     """
     python pypy sh bash zsh dash ksh fish csh tcsh busybox node nodejs deno bun ruby perl php lua luajit
     tclsh rscript r julia java groovy scala kotlin ghci erl elixir iex swift osascript pwsh powershell
@@ -186,7 +177,7 @@ _INTERPRETERS = _trust_words(
 )
 """Of these the first word that follows is a script: where the configuration gives it, a file adds words."""
 
-_READERS = _trust_words(
+_READERS = _words(
     """
     awk gawk mawk sed find xargs parallel env nice nohup timeout time watch sudo su doas ssh scp sftp
     rsync tar zip cpio git hg svn less more man vi vim nvim emacs nano ed ex gdb lldb strace ltrace make
@@ -198,7 +189,7 @@ _READERS = _trust_words(
 )
 """Of these a word (`tar --to-command`, `git -c`), or a file that they find, says what is run or read."""
 
-_PYTHONS = _trust_words("python pypy ipython")
+_PYTHONS = _words("python pypy ipython")
 
 _NO = frozenset(("", "0", "false"))
 _CI = (
@@ -229,24 +220,15 @@ class Trust:
         """May this request go out, with these secrets in it?"""
         where = origin(url)
         if self.allow_hosts is not None and not any(host_matches(where, host) for host in self.allow_hosts):
-            raise Refused(
-                Problem(
-                    "BK401",
-                    f"requests to {where} are not allowed",
-                    f"pass --allow-host {host_of(where)}, or add it to `allow_hosts:` in baselinekit.yaml",
-                )
-            )
+            hint = f"pass --allow-host {host_of(where)}, or add it to `allow_hosts:` in baselinekit.yaml"
+            raise Refused(Problem("BK401", f"requests to {where} are not allowed", hint))
         self.check_address(url)
         for name, secret in secrets:
             hosts = (*secret.hosts, *(self.allow_hosts or ()))
             if where not in self.named_origins and not any(host_matches(where, host) for host in hosts):
-                raise Refused(
-                    Problem(
-                        "BK402",
-                        f"the secret {name} would go to {where}, which only the file names",
-                        f"allow it yourself: --allow-host {host_of(where)}, or `hosts:` of the secret",
-                    )
-                )
+                what = f"the secret {name} would go to {where}, which only the file names"
+                hint = f"allow it yourself: --allow-host {host_of(where)}, or `hosts:` of the secret"
+                raise Refused(Problem("BK402", what, hint))
 
     def naming(self, url: str) -> "Trust":
         """The same where the operator or the configuration has named this origin as well."""
@@ -283,31 +265,28 @@ class Trust:
     def check_program(self, program: str) -> None:
         """May this program, which the configuration does not name, be run?"""
         if not self.allow_exec:
-            raise Refused(
-                Problem(
-                    "BK403",
-                    f"the program {program!r} is not named in the configuration",
-                    f"add it under `commands:` in baselinekit.yaml ({_name_of(program)}: [{program}]), "
-                    "or pass --allow-exec",
-                )
-            )
+            name = os.path.basename(program).split(".")[0] or "name"
+            what = f"the program {program!r} is not named in the configuration"
+            hint = f"add it under `commands:` in baselinekit.yaml ({name}: [{program}]), or pass --allow-exec"
+            raise Refused(Problem("BK403", what, hint))
 
 
 def _must_be_named(where: str, address: str | None, what: str) -> Problem:
     leads = where if address is None or f"//{address}:" in where else f"{where} leads to {address}, which"
     if "link-local" in what:
-        return Problem(
-            "BK407",
-            f"{leads} is {what}, and the configuration does not name that address",
-            "if it is meant, name the address itself in baselinekit.yaml: base_url, variables or allow_hosts",
+        why = f"{leads} is {what}, and the configuration does not name that address"
+        hint = (
+            "if it is meant, name the address itself in baselinekit.yaml: base_url, variables or allow_hosts"
         )
-    return Problem(
-        "BK407",
-        f"{leads} is {what}, and in CI only what the configuration names may be reached there",
-        f"name it in baselinekit.yaml, such as `variables: {{internal_url: {_short(where)}}}` (base_url, "
+        return Problem("BK407", why, hint)
+    short = where.removesuffix(f":{_DEFAULT_PORTS[where.partition('://')[0]]}")
+    why = f"{leads} is {what}, and in CI only what the configuration names may be reached there"
+    hint = (
+        f"name it in baselinekit.yaml, such as `variables: {{internal_url: {short}}}` (base_url, "
         "environments and allow_hosts count too; `capture --allow` does it), or pass --allow-host "
-        f"{host_of(where)}",
+        f"{host_of(where)}"
     )
+    return Problem("BK407", why, hint)
 
 
 def _host(url: str) -> str:
@@ -316,12 +295,6 @@ def _host(url: str) -> str:
         return urlsplit(url).hostname or ""
     except ValueError:
         return ""
-
-
-def _short(where: str) -> str:
-    """An origin as people write it: without the port that goes without saying."""
-    scheme, _, _ = where.partition("://")
-    return where.removesuffix(f":{_DEFAULT_PORTS[scheme]}")
 
 
 def in_ci(environ: Mapping[str, str]) -> bool:
@@ -351,7 +324,10 @@ def followed(
     while left:
         step = left.pop()
         if os.path.isabs(step):
-            here, step = root, _below(root, os.path.normpath(step), shown)
+            below = os.path.normpath(step)
+            if below != root and not below.startswith(root.rstrip(os.sep) + os.sep):
+                raise _outside(shown)
+            here, step = root, below[len(root) :].lstrip(os.sep)
         first, _, rest = step.partition(os.sep)
         if rest:
             left.append(rest.lstrip(os.sep))
@@ -376,13 +352,6 @@ def followed(
     return here
 
 
-def _below(root: str, path: str, shown: str) -> str:
-    """An absolute path as one from the root."""
-    if path != root and not path.startswith(root.rstrip(os.sep) + os.sep):
-        raise _outside(shown)
-    return path[len(root) :].lstrip(os.sep)
-
-
 def _outside(shown: str) -> Refused:
     return Refused(Problem("BK404", f"{shown} leads out of the project", "use a path inside the project"))
 
@@ -392,13 +361,9 @@ def origin(url: str) -> str:
     refused: a request would go where nobody looked."""
     where = _origin(url)
     if where is None:
-        raise Refused(
-            Problem(
-                "BK405",
-                "a URL does not say unambiguously where it leads",  # nor is it shown: it may hold a password
-                "write http://host:port/path, with no user, blank, backslash or control character",
-            )
-        )
+        what = "a URL does not say unambiguously where it leads"  # nor is it shown: it may hold a password
+        hint = "write http://host:port/path, with no user, blank, backslash or control character"
+        raise Refused(Problem("BK405", what, hint))
     return where
 
 
@@ -446,14 +411,13 @@ def host_matches(where: str, allowed: str) -> bool:
 def full_grants(commands: Mapping[str, Sequence[str]]) -> list[str]:
     """The named programs with which a data file runs whatever it likes, as it gives them further words or
     what they read. Not all of them: nobody knows every program."""
-    return sorted(name for name, argv in commands.items() if argv and _runs_anything(argv))
-
-
-def _runs_anything(argv: Sequence[str]) -> bool:
-    name = _name_of_program(argv[0])
-    if name in _READERS or imports_from_its_folder(argv):
-        return True
-    return name in _INTERPRETERS and all(word.startswith("-") for word in argv[1:])
+    found = []
+    for name, argv in commands.items():
+        program = _name_of_program(argv[0]) if argv else ""
+        bare = program in _INTERPRETERS and all(word.startswith("-") for word in argv[1:])
+        if argv and (bare or program in _READERS or imports_from_its_folder(argv)):
+            found.append(name)
+    return sorted(found)
 
 
 def _name_of_program(program: str) -> str:
@@ -489,7 +453,3 @@ def parts_of_checkout(
     those, whatever commit the configuration is of. `is_file`: whether a word is one of them."""
     found = {name: [word for word in argv if is_file(word)] for name, argv in sorted(commands.items())}
     return {name: files for name, files in found.items() if files}
-
-
-def _name_of(program: str) -> str:
-    return os.path.basename(program).split(".")[0] or "name"

@@ -239,7 +239,8 @@ class Redactor:
                 self._key(key, dirty, places): self._masked(item, (*path, key), dirty, places)
                 for key, item in value.items()
             }
-            return value if _is_same(found, value) else found
+            same = all(map(operator.is_, found.values(), value.values())) and found.keys() == value.keys()
+            return value if same else found
         if isinstance(value, list | tuple):
             items = type(value)(self._masked(item, (*path, n), dirty, places) for n, item in enumerate(value))
             return value if all(map(operator.is_, items, value)) else items
@@ -276,10 +277,6 @@ def _without_lost(note: str, before: str, after: str) -> str:
         return MASK if low in before and low not in after else word[0]
 
     return _WORD.sub(one, note)
-
-
-def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    return all(map(operator.is_, one.values(), other.values())) and one.keys() == other.keys()
 
 
 def _named_in(value: Json, path: Path) -> Iterator[str]:

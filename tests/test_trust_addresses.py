@@ -6,7 +6,7 @@ import socket
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.trust import NetworkKind, is_address, network_of, network_of_host
+from baselinekit.trust import NetworkKind, network_of, network_of_host
 
 
 def words(text: str) -> list[str]:
@@ -83,11 +83,6 @@ def test_there_are_enough_spellings() -> None:
     assert len({*METADATA, *PRIVATE, *LOOPBACK, *PUBLIC}) >= 145
 
 
-def test_an_address_is_no_name() -> None:
-    assert all(is_address(host) for host in (*PRIVATE, *LOOPBACK))
-    assert not any(is_address(host) for host in ("localhost", "metadata.google.internal", "10.example.com"))
-
-
 @pytest.mark.parametrize("text", ["", "nowhere", "1.2.3", "169.254.169.254.", "[::1]"])
 def test_what_no_lookup_gives_is_not_trusted(text: str) -> None:
     assert network_of(text) is NetworkKind.LINK_LOCAL
@@ -126,4 +121,3 @@ def test_what_the_system_reads_is_read_here_as_well(number: int, which: int) -> 
 def test_no_host_is_too_odd(host: str) -> None:
     network_of_host(host)
     network_of(host)
-    is_address(host)

@@ -147,21 +147,21 @@ def path_rules(
     return made, required
 
 
+_RULE_KINDS: tuple[RuleKind | Literal["require_keys"], ...] = (
+    *("ignore_fields", "ignore_values", "tolerance", "arrays", "fields"),
+    "require_keys",
+)
+
+
 def _stated(rules: Rules) -> Iterator[tuple[RuleKind | Literal["require_keys"], str, Path, Any]]:
     """Each rule with a path: its kind, the path, where it stands in the file, and what else it says."""
-    ignoring: tuple[RuleKind, ...] = ("ignore_fields", "ignore_values")
-    for kind in ignoring:
-        for number, text in enumerate(getattr(rules, kind)):
-            yield kind, text, ("comparison", kind, number), None
-    for text, bounds in rules.tolerance.items():
-        if isinstance(bounds, Tolerance):
-            yield "tolerance", text, ("comparison", "tolerance", text), bounds
-    for text, how in rules.arrays.items():
-        yield "arrays", text, ("comparison", "arrays", text), how
-    for text, rule in rules.fields.items():
-        yield "fields", text, ("comparison", "fields", text), rule
-    for number, text in enumerate(rules.require_keys):
-        yield "require_keys", text, ("comparison", "require_keys", number), None
+    for kind in _RULE_KINDS:
+        stated = getattr(rules, kind)
+        for key, value in stated.items() if isinstance(stated, dict) else enumerate(stated):
+            if not isinstance(stated, dict):
+                yield kind, value, ("comparison", kind, key), None
+            elif kind != "tolerance" or isinstance(value, Tolerance):
+                yield kind, str(key), ("comparison", kind, key), value
 
 
 def _field_problems(rule: FieldRule, at: Path) -> Iterator[Problem]:

@@ -22,7 +22,7 @@ from baselinekit.model.baselines import (
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import has_marker
 from baselinekit.tree.paths import Pattern, Specificity
-from baselinekit.tree.segments import FilterSegment, Key, Segment, Slice, Wild, fits
+from baselinekit.tree.segments import FilterSegment, Key, Slice, Wild, fits
 
 Form = dict[Path, RecipeKind | Literal["headers", "names"]]
 """What stands where in an output: a whole response of a kind, the headers in one, or responses by name."""
@@ -118,7 +118,10 @@ class State:
         rules = [(automaton.rules[entry.number], entry) for entry in entries]
         next_steps = [(rule, step) for rule, entry in rules for step in rule.pattern.next_steps(entry.stored)]
         steps = [step for _, step in next_steps]
-        self._looks = any(map(_looks_at_values, steps))
+        # more than the key decides where it leads
+        self._looks = any(
+            isinstance(step, FilterSegment | Slice) or (isinstance(step, int) and step < 0) for step in steps
+        )
         self.tells_apart = any(
             step.isdigit() if isinstance(step, str) else not isinstance(step, Wild | Key) for step in steps
         )
@@ -278,11 +281,6 @@ _SHARED: dict[Hashable, Automaton] = {}
 def _is_open(value: Json) -> bool:
     """Whether a value of the baseline stands for others."""
     return isinstance(value, str) and has_marker(value)
-
-
-def _looks_at_values(step: Segment) -> bool:
-    """Whether more than the key decides where a step leads: a filter, or an index from the end."""
-    return isinstance(step, FilterSegment | Slice) or (isinstance(step, int) and step < 0)
 
 
 _STRICTNESS = {"ordered": 4, "each": 2, "unordered": 1, "subset": 0}

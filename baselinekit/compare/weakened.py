@@ -248,7 +248,13 @@ def _rules(before: Baseline, after: Baseline) -> Iterator[Loosened]:
         if text not in kept:
             yield Loosened(("comparison", "require_keys"), f"{text} is no longer required")
     yield from _tolerances(old, new)
-    yield from _arrays(before.comparison, after.comparison)
+    was_arrays, now_arrays = before.comparison.arrays, after.comparison.arrays
+    for path in {**now_arrays, **was_arrays}:
+        was, now = was_arrays.get(path), now_arrays.get(path)
+        gone = was == "ordered" and now is None  # one that held it back from describing every element
+        if gone or (now is not None and now != was and _rank(now) >= max(_rank(was), 1)):
+            at: Path = ("comparison", "arrays", path) if now is not None else ("comparison", "arrays")
+            yield Loosened(at, f"arrays: {path}: {was or 'as they are'} -> {now or 'as they are'}")
     yield from _fields((old_mode, old), (new_mode, new), breaks)
 
 
@@ -386,25 +392,10 @@ def _of(number: float | None) -> Decimal:
 
 
 def _bounds(tolerance: Tolerance | None) -> str:
-    stated = (
-        []
-        if tolerance is None
-        else [
-            f"{field.name} {getattr(tolerance, field.name)}"
-            for field in fields(tolerance)
-            if getattr(tolerance, field.name) is not None
-        ]
-    )
-    return ", ".join(stated) or ("none" if tolerance is None else "any")
-
-
-def _arrays(old: Rules, new: Rules) -> Iterator[Loosened]:
-    for path in {**new.arrays, **old.arrays}:
-        was, now = old.arrays.get(path), new.arrays.get(path)
-        gone = was == "ordered" and now is None  # one that held it back from describing every element
-        if gone or (now is not None and now != was and _rank(now) >= max(_rank(was), 1)):
-            at: Path = ("comparison", "arrays", path) if now is not None else ("comparison", "arrays")
-            yield Loosened(at, f"arrays: {path}: {was or 'as they are'} -> {now or 'as they are'}")
+    if tolerance is None:
+        return "none"
+    stated = ((field.name, getattr(tolerance, field.name)) for field in fields(tolerance))
+    return ", ".join(f"{name} {value}" for name, value in stated if value is not None) or "any"
 
 
 def _rank(mode: Json) -> int:
@@ -452,14 +443,11 @@ def _limits(old: Rules, new: Rules) -> Iterator[Loosened]:
 def _metadata(old: Metadata, new: Metadata) -> Iterator[Loosened]:
     if new.skip is not None and old.skip is None:
         yield Loosened(("metadata", "skip"), f"skip: {new.skip}")
-    if _weight(new.criticality) < _weight(old.criticality):
+    weights = [_CRITICALITY.index(c) if c in _CRITICALITY else -1 for c in (old.criticality, new.criticality)]
+    if weights[1] < weights[0]:
         what = f"criticality: {old.criticality} -> {new.criticality or 'none'}"
         yield Loosened(("metadata", "criticality"), what)
     gone, come = sorted({*old.tags} - {*new.tags}), sorted({*new.tags} - {*old.tags})
     if gone or come:
         told = [*(f"-{tag}" for tag in gone), *(f"+{tag}" for tag in come)]
         yield Loosened(("metadata", "tags"), f"tags select what is run: {' '.join(told)}")
-
-
-def _weight(criticality: str | None) -> int:
-    return _CRITICALITY.index(criticality) if criticality in _CRITICALITY else -1

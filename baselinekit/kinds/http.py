@@ -134,7 +134,12 @@ class HttpKind(RecipeKind):
         for step, at in step_places(recipe):
             yield from _check_request(step, at)
         if isinstance(recipe.input, HttpFlow):
-            yield from _check_names(recipe.input)
+            first: dict[str, int] = {}
+            for index, step in enumerate(recipe.input.steps):  # a step that `collect` could mean is one
+                if step.name is not None and first.setdefault(step.name, index) != index:
+                    what = f"two steps are called {step.name!r}: {first[step.name] + 1} and {index + 1}"
+                    hint = "give each a name of its own"
+                    yield Problem("BK108", what, hint, at=(*INPUT, "steps", index, "name"))
         execution: HttpExecution = recipe.execution
         yield from check_base(execution.base_url, (*EXECUTION, "base_url"))
         yield from _check_headers(execution.headers, (*EXECUTION, "headers"))
@@ -147,7 +152,7 @@ class HttpKind(RecipeKind):
         return {
             place if path else (*place, "status"): HttpStatus(step)
             for place, (step, path) in _collected(recipe.input).items()
-            if not path or _is_status(path)
+            if not path or is_one_key(path, "status")
         }
 
     def starts(self, pattern: Pattern, output: Json) -> list[Path]:
@@ -203,9 +208,10 @@ def _collected(asked: HttpRequest | HttpFlow) -> dict[Path, tuple[str, str]]:
     return {(key,): split_step(text, names) for key, text in asked.collect.items()}
 
 
-def _is_status(path: str) -> bool:
+def is_one_key(path: str, key: str) -> bool:
+    """Whether a path is nothing but this key, however it is written."""
     try:
-        return parse(path).segments == ("status",)
+        return parse(path).segments == (key,)
     except InvalidInput:
         return False
 
@@ -214,16 +220,6 @@ def _in_capitals(request: HttpRequest) -> HttpRequest:
     if request.method.isupper() or "{{" in request.method:
         return request
     return replace(request, method=request.method.upper())
-
-
-def _check_names(flow: HttpFlow) -> Iterator[Problem]:
-    """A step that `collect` could mean is one."""
-    first: dict[str, int] = {}
-    for index, step in enumerate(flow.steps):
-        if step.name is not None and first.setdefault(step.name, index) != index:
-            what = f"two steps are called {step.name!r}: {first[step.name] + 1} and {index + 1}"
-            hint = "give each a name of its own"
-            yield Problem("BK108", what, hint, at=(*INPUT, "steps", index, "name"))
 
 
 def _check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
@@ -237,21 +233,18 @@ def _check_request(request: HttpRequest, at: Path) -> Iterator[Problem]:
         code = "BK108" if targets else "BK104"
         yield Problem(code, what, hint, at=(*at, targets[1] if targets else "endpoint"))
     for name in targets:
-        yield from _check_target(name, getattr(request, name), (*at, name))
+        text = getattr(request, name)
+        if name == "url":
+            yield from check_url(text, (*at, name))
+        elif not text.startswith(("/", "{{")):
+            hint = f"put the whole address under `url`: {text}" if "://" in text else f"such as /{text}"
+            yield Problem("BK108", f"`{name}` must start with `/`", hint, at=(*at, name))
     yield from _check_headers(request.headers, (*at, "headers"))
     bodies = [name for name in _BODIES if getattr(request, name) not in (ABSENT, None)]
     if len(bodies) > 1 and bodies != ["form", "files"]:
         what = f"`{'` and `'.join(bodies)}` cannot be combined"
         yield Problem("BK108", what, "keep one of them (files may go with form)", at=(*at, bodies[1]))
     yield from check_limits(request, at)
-
-
-def _check_target(name: str, text: str, at: Path) -> Iterator[Problem]:
-    if name == "url":
-        yield from check_url(text, at)
-    elif not text.startswith(("/", "{{")):
-        hint = f"put the whole address under `url`: {text}" if "://" in text else f"such as /{text}"
-        yield Problem("BK108", f"`{name}` must start with `/`", hint, at=at)
 
 
 def check_base(url: str | None, at: Path) -> Iterator[Problem]:

@@ -172,15 +172,15 @@ def _moment(text: str) -> datetime | None:
         moment = datetime.fromisoformat(regular)
         if regular == text.upper():
             return moment
-        return moment + timedelta(seconds=1) if _may_be_leap(moment) else None
+        at = _with_zone(moment).astimezone(UTC)
+        is_leap = (at.month, at.day, at.hour, at.minute) in _BEFORE_LEAP_SECONDS
+        return moment + timedelta(seconds=1) if is_leap else None
     except (ValueError, OverflowError):
         return None
 
 
-def _may_be_leap(moment: datetime) -> bool:
-    """Leap seconds follow 23:59:59 UTC on the last day of June or December: all of them did so far."""
-    at = _with_zone(moment).astimezone(UTC)
-    return (at.month, at.day, at.hour, at.minute) in ((6, 30, 23, 59), (12, 31, 23, 59))
+_BEFORE_LEAP_SECONDS = ((6, 30, 23, 59), (12, 31, 23, 59))
+"""In UTC: all of them have followed the last day of June or December so far."""
 
 
 def _with_zone(moment: datetime) -> datetime:
@@ -286,6 +286,20 @@ def _json_object(encoded: str) -> dict[str, Json] | None:
     except (binascii.Error, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+_FIRST_SECOND, _LAST_SECOND = 1_200_000_000, 2_200_000_000
+"""2008 to 2039: a number of ten digits outside of that is more likely to be something else."""
+
+_UNITS = {1: "seconds", 10**3: "milliseconds", 10**6: "microseconds", 10**9: "nanoseconds"}
+
+
+def unit_of(moments: Sequence[Any]) -> str | None:
+    """The unit in which all numbers are moments of our time since 1970."""
+    for unit, name in _UNITS.items():
+        if all(_FIRST_SECOND * unit <= moment < _LAST_SECOND * unit for moment in moments):
+            return name
+    return None
 
 
 # How formats are learnt: what a plain word may look like as well counts only where the texts look like it.

@@ -26,6 +26,7 @@ _BARE = re.compile(r"[^,()<>'\"]+")
 _RAW = re.compile(r"'((?:[^']|'')*)'")
 _FOLLOWER = "<<any>>"
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+_CONSTANTS: dict[str, Json] = {"true": True, "false": False, "null": None}
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,999})")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?")
 
@@ -172,7 +173,11 @@ def _args(text: str, start: int, position: int) -> tuple[tuple[Json, ...], int]:
                 raise malformed(text[start : quoted.end()], "has a text that is not JSON") from None
             position = quoted.end()
         elif bare := _BARE.match(text, position):
-            args.append(_scalar(bare[0].strip()))
+            word = bare[0].strip()  # as JSON would read it, else the word itself
+            number = (
+                int(word) if _INTEGER.fullmatch(word) else Decimal(word) if _NUMBER.fullmatch(word) else word
+            )
+            args.append(_CONSTANTS.get(word, number))
             position = bare.end()
         elif args or text[position : position + 1] != ")":
             raise malformed(text[start : position + 1], "has an argument that cannot be read")
@@ -189,15 +194,6 @@ def _blank(text: str, position: int) -> int:
     """The position after any blanks."""
     match = _BLANKS.match(text, position)
     return match.end() if match else position
-
-
-def _scalar(word: str) -> Json:
-    """A bare word as JSON would read it, else the word itself."""
-    if word in ("true", "false", "null"):
-        return {"true": True, "false": False, "null": None}[word]
-    if _INTEGER.fullmatch(word):
-        return int(word)
-    return Decimal(word) if _NUMBER.fullmatch(word) else word
 
 
 def malformed(shown: str, why: str) -> InvalidInput:
@@ -277,21 +273,27 @@ def between(number: Json, low: Json, high: Json) -> bool:
 @dataclass(frozen=True, slots=True)
 class LearningRule:
     """How a placeholder is learnt: it is proposed for values of the type `of` if it accepts them all and they
-    fit. `when`: "sure" (no value has its form by chance), "likely" (plain words may have it, or only a part
-    of a text varies), "type" (it says hardly more than the type). `argument`: what all values have in common
-    that narrows it, described by `narrowed`. `piece`: the verbose expression that finds it in a longer text,
-    where it may stand for a part that varies; `part`: what such a part looks like if nothing surer is known
-    of it. `in_rows`: it may stand for a key of one row that describes many."""
+    fit. `words`: what the values are, which may hang on them. `when`: "sure" (no value has its form by
+    chance), "likely" (plain words may have it, or only a part of a text varies), "type" (it says hardly more
+    than the type). `argument`: what all values have in common that narrows it, described by `narrowed`;
+    `between`: its arguments are a least and a greatest value. `piece`: the verbose expression that finds it
+    in a longer text, where it may stand for a part that varies; `part`: what such a part looks like if
+    nothing surer is known of it. `in_rows`: it may stand for a key of one row that describes many."""
 
-    words: str
+    words: str | Callable[[Sequence[Any]], str]
     of: str = "string"
     when: Literal["sure", "likely", "type"] = "sure"
     fits: Callable[[Sequence[Any]], bool] = lambda values: True
     argument: Callable[[Sequence[Any]], str | None] = lambda values: None
     narrowed: str = ""
+    between: bool = False
     piece: str = ""
     part: str = ""
     in_rows: bool = False
+
+    def describe(self, values: Sequence[Any]) -> str:
+        """What the values are."""
+        return self.words if isinstance(self.words, str) else self.words(values)
 
 
 @dataclass(frozen=True, slots=True)

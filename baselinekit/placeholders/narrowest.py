@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.model.values import Json, json_type
+from baselinekit.placeholders.contained import takes_all
 from baselinekit.placeholders.grammar import escape, whole
 from baselinekit.placeholders.table import TABLE, Table, Words
 from baselinekit.placeholders.template import compile_text
@@ -73,7 +75,7 @@ def learnt_as(
         argument = learnt.argument(values)
         if argument is not None:
             yield PlaceholderProposal(f"<<{row.name}({argument})>>", learnt.narrowed.format(argument))
-        yield PlaceholderProposal(f"<<{row.name}>>", learnt.words, when == "type")
+        yield PlaceholderProposal(f"<<{row.name}>>", learnt.describe(values), when == "type")
         if when != "type":
             return
 
@@ -198,10 +200,6 @@ def _placeholder_for(column: Sequence[str], words: Words) -> str:
 # Of numbers: the range that they are likely to stay in.
 
 
-_FIRST_SECOND, _LAST_SECOND = 1_200_000_000, 2_200_000_000
-"""2008 to 2039: a number of ten digits outside of that is more likely to be something else."""
-
-_UNITS = {1: "seconds", 10**3: "milliseconds", 10**6: "microseconds", 10**9: "nanoseconds"}
 _ENOUGH_STEPS = 4
 """Chance alone makes five numbers grow in one case of 120."""
 
@@ -214,18 +212,22 @@ _READ = Context(prec=6, traps=[])
 def for_numbers(values: Sequence[Json], words: Words) -> Iterator[PlaceholderProposal]:
     """Candidates, the narrowest first. The order in which the values were seen counts: what only grows has
     no upper bound."""
-    unit = _unit(values)
-    if unit is not None:
-        yield PlaceholderProposal("<<any_unix_timestamp>>", f"{_UNITS[unit]} since 1970")
-        yield PlaceholderProposal("<<any_number>>", "numbers", True)
+    wider = list(learnt_as(values, "number", "type", words))
+    for moments in learnt_as(values, "number", "sure", words):
+        yield moments
+        templates: list[Any] = [compile_text(proposal.text, words) for proposal in (moments, *wider)]
+        narrow = templates.pop(0)
+        yield from (also for also, wide in zip(wider, templates, strict=True) if takes_all(wide, narrow))
         return
     integers = all(map(whole, values))
-    name, kind = ("any_integer", "whole numbers") if integers else ("any_number", "numbers")
     numbers = [decimal(value) for value in values]
     least, most = min(numbers), max(numbers)
-    if least != most:
+    rows = ((row.name, row.learnt) for row in words.table.values() if row.learnt and row.learnt.between)
+    ranges = [(name, rule) for name, rule in rows if rule.fits(values)]
+    if least != most and ranges:
+        name, rule = ranges[0]
         low, high = _widened(least, most, integers)
-        seen = f"{kind} from {_shown(least)} to {_shown(most)}"
+        seen = f"{rule.describe(values)} from {_shown(least)} to {_shown(most)}"
         if _grows(numbers, integers):
             low = min(low, _rounded(least, _step(least, integers), ROUND_FLOOR))
             yield PlaceholderProposal(
@@ -245,20 +247,7 @@ def for_numbers(values: Sequence[Json], words: Words) -> Iterator[PlaceholderPro
             yield PlaceholderProposal(
                 f"<<{name}({_written(low)}, {_written(high)})>>", f"{seen}, with room on both sides"
             )
-    yield from learnt_as(values, "number", "type", words)
-
-
-def is_of_our_time(number: Json) -> bool:
-    """Whether a number is likely to be a moment, since 1970."""
-    return _unit([number]) is not None
-
-
-def _unit(values: Sequence[Json]) -> int | None:
-    """The unit in which all of them are moments of our time."""
-    for unit in _UNITS:
-        if all(_FIRST_SECOND * unit <= value < _LAST_SECOND * unit for value in values):
-            return unit
-    return None
+    yield from wider
 
 
 def _grows(numbers: Sequence[Decimal], integers: bool) -> bool:

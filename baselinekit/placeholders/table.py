@@ -9,7 +9,7 @@ from typing import Any
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, nearest
 from baselinekit.model.values import Json, json_type
-from baselinekit.placeholders.formats import FORMATS, unix_timestamp
+from baselinekit.placeholders.formats import FORMATS, unit_of, unix_timestamp
 from baselinekit.placeholders.grammar import (
     Args,
     Extent,
@@ -374,7 +374,16 @@ _ANY = Kind(lambda value: True, _ANYTHING, any_text=(0, None), extent=Extent())
 _IS_NUMBER = frozenset({"number"})
 
 _ROWS = (
-    PlaceholderType("any_unix_timestamp", unix_timestamp, frozenset({"number", "string"})),
+    PlaceholderType(
+        "any_unix_timestamp",
+        unix_timestamp,
+        frozenset({"number", "string"}),
+        LearningRule(
+            lambda values: f"{unit_of(values)} since 1970",
+            "number",
+            fits=lambda values: unit_of(values) is not None,
+        ),
+    ),
     PlaceholderType(
         "any_integer",
         lambda args, words: number(args, words, "any_integer", only=int),
@@ -384,6 +393,7 @@ _ROWS = (
             "number",
             "type",
             fits=lambda values: all(map(whole, values)),
+            between=True,
             part="-?[0-9]+",
             in_rows=True,
         ),
@@ -396,6 +406,7 @@ _ROWS = (
             "numbers",
             "number",
             "type",
+            between=True,
             piece=r"[0-9]+\.[0-9]+",
             part=r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?",
             in_rows=True,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from baselinekit.model.values import Json, Path, json_type
+from baselinekit.placeholders.formats import unit_of
 from baselinekit.placeholders.grammar import escape, split
 from baselinekit.placeholders.narrowest import (
     WIDE,
@@ -13,7 +14,6 @@ from baselinekit.placeholders.narrowest import (
     Write,
     accepts_all,
     is_alone,
-    is_of_our_time,
     narrowest,
 )
 from baselinekit.placeholders.table import Words
@@ -271,7 +271,7 @@ _CLOCK = re.compile(r"[0-9]{2}:[0-9]{2}:[0-9]{2}")
 def is_moment(value: Json) -> bool:
     if isinstance(value, str):
         return _CLOCK.search(value) is not None
-    return is_number(value) and is_of_our_time(value)
+    return is_number(value) and unit_of([value]) is not None
 
 
 def tells_time(output: Json) -> bool:

@@ -307,8 +307,15 @@ def align(expected: Sequence[Json], actual: Sequence[Json], ident: Callable[[Jso
         pairs, left = pair_equal([*map(ident, expected)], [*map(ident, actual)], _MOST_ALIGNED)
         result.pairs.extend(pairs)
         for gap in left:
-            if not _align_by_key(expected, actual, gap, result):
-                _align_gap(expected, actual, gap, result)
+            if _align_by_key(expected, actual, gap, result):
+                continue
+            e1, e2, a1, a2 = gap
+            rows, columns = e2 - e1, a2 - a1
+            if rows == columns or rows * columns > _MOST_ALIGNED:
+                result.add(gap, [(n, n) for n in range(min(rows, columns))])
+            else:
+                scores = [[likeness(row, other) for other in actual[a1:a2]] for row in expected[e1:e2]]
+                result.add(gap, pair_in_order(scores))
     result.pairs.sort()
     return result
 
@@ -358,16 +365,6 @@ def _align_by_key(expected: Sequence[Json], actual: Sequence[Json], gap: Gap, re
             result.add(inside, [])
     result.pairs.extend((e1 + e, a1 + a) for e, a in pairs)
     return True
-
-
-def _align_gap(expected: Sequence[Json], actual: Sequence[Json], gap: Gap, result: Alignment) -> None:
-    e1, e2, a1, a2 = gap
-    rows, columns = e2 - e1, a2 - a1
-    if rows == columns or rows * columns > _MOST_ALIGNED:
-        result.add(gap, [(n, n) for n in range(min(rows, columns))])
-    else:
-        scores = [[likeness(expected[e], actual[a]) for a in range(a1, a2)] for e in range(e1, e2)]
-        result.add(gap, pair_in_order(scores))
 
 
 def pair_leftovers(expected: Sequence[Json], actual: Sequence[Json]) -> Pairs:

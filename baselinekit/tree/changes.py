@@ -125,19 +125,15 @@ def plainer(whole: Rewrite) -> Rewrite:
     if not whole.rebuilt or whole.plainly:
         return Rewrite(whole.value)
     *others, last = whole.entries
-    path, leaf = _last_leaf(last.value)
+    path: Path = ()
+    leaf = last.value
+    while isinstance(leaf, dict | list) and leaf:
+        step, leaf = list(leaf.items())[-1] if isinstance(leaf, dict) else (len(leaf) - 1, leaf[-1])
+        path = (*path, step)
     if last.old is not None and last.change is None and isinstance(leaf, str) and leaf.endswith("\n\n"):
         # a block that keeps its empty lines would take in those below
         last = replace(last, change=rooted(Rewrite(leaf, plainly=True), last.value, path))
     return replace(whole, entries=(*others, last), plainly=True)
-
-
-def _last_leaf(value: Json) -> tuple[Path, Json]:
-    path: Path = ()
-    while isinstance(value, dict | list) and value:
-        step, value = list(value.items())[-1] if isinstance(value, dict) else (len(value) - 1, value[-1])
-        path = (*path, step)
-    return path, value
 
 
 def sites(whole: Rewrite, at: Path = ()) -> Iterator[Path]:
@@ -168,7 +164,13 @@ def only(whole: Rewrite, old: Json, allowed: Set[Path], at: Path = ()) -> Rewrit
     if whole.entries is None:
         return whole if at in allowed else None
     rebuilt = whole.rebuilt and at in allowed
-    entries = [_only(entry, old, allowed, at) for entry in whole.entries]
+    entries = []
+    for entry in whole.entries:
+        if entry.old is not None:
+            before = old[entry.old]
+            inner = only(entry.change, before, allowed, (*at, entry.old)) if entry.change else None
+            entry = replace(entry, change=inner, value=inner.value if inner else before)
+        entries.append(entry)
     if not rebuilt:
         entries = [entry for entry in entries if entry.change is not None]
         if not entries:
@@ -185,24 +187,14 @@ def only(whole: Rewrite, old: Json, allowed: Set[Path], at: Path = ()) -> Rewrit
     return Rewrite(value, tuple(entries), rebuilt, whole.plainly)
 
 
-def _only(entry: RewrittenEntry, old: Json, allowed: Set[Path], at: Path) -> RewrittenEntry:
-    if entry.old is None:
-        return entry
-    before = old[entry.old]
-    inner = only(entry.change, before, allowed, (*at, entry.old)) if entry.change else None
-    return replace(entry, change=inner, value=inner.value if inner else before)
-
-
 def at_place(whole: Rewrite, path: Path, new: Rewrite | None) -> Rewrite:
     """The same tree with another change at a path, by the keys and places before it."""
     if not path or whole.entries is None:
         return new or whole
-    entries = tuple(
-        replace(entry, change=_put(entry.change, path[1:], new)) if entry.old == path[0] else entry
-        for entry in whole.entries
-    )
-    return replace(whole, entries=entries)
-
-
-def _put(below: Rewrite | None, rest: Path, new: Rewrite | None) -> Rewrite | None:
-    return at_place(below, rest, new) if rest and below is not None else new
+    entries = []
+    for entry in whole.entries:
+        if entry.old == path[0]:
+            below = at_place(entry.change, path[1:], new) if path[1:] and entry.change is not None else new
+            entry = replace(entry, change=below)
+        entries.append(entry)
+    return replace(whole, entries=tuple(entries))

@@ -279,7 +279,9 @@ class _PathReader:
             raise self.wrong("a quote is not closed")
         inner = self.text[start + 1 : end]
         if quote == "'":
-            inner = re.sub(r"\\.|\"", _as_in_json, inner, flags=re.DOTALL)
+            # `\\"` is no escape between single quotes; it becomes one that JSON refuses
+            changed = {"\\'": "'", '"': '\\"', '\\"': "\\!"}
+            inner = re.sub(r"\\.|\"", lambda found: changed.get(found[0], found[0]), inner, flags=re.DOTALL)
         try:
             text = str(json.loads(f'"{inner}"', strict=True))
         except ValueError:
@@ -390,8 +392,3 @@ class _PathReader:
         self.need("@", "in a filter")
         segments = tuple(self.segments())
         return Query(segments, all(isinstance(segment, str | int | Key) for segment in segments))
-
-
-def _as_in_json(match: re.Match[str]) -> str:
-    """`\\"` is no escape between single quotes; it becomes one that JSON refuses."""
-    return {"\\'": "'", '"': '\\"', '\\"': "\\!"}.get(match[0], match[0])

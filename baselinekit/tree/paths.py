@@ -13,16 +13,7 @@ from typing import Any
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.values import Json, Path
 from baselinekit.texts import already_masked, clipped
-from baselinekit.tree.segments import (
-    FilterSegment,
-    Key,
-    OneOf,
-    Segment,
-    Slice,
-    Unknown,
-    Wild,
-    fits,
-)
+from baselinekit.tree.segments import FilterSegment, Key, OneOf, Segment, Slice, Unknown, Wild, fits
 
 _PLAIN_KEY = re.compile(r"[^\W\d][\w-]*")
 _DOTTED = re.compile(
@@ -121,11 +112,8 @@ def parse(text: str) -> Pattern:
 
 
 def _bad(text: str, why: str, hint: str = "") -> InvalidInput:
-    return InvalidInput(
-        Problem(
-            "BK201", f"the path {clipped(text, _LONGEST_SHOWN, already_masked, counted=False)!r} {why}", hint
-        )
-    )
+    shown = clipped(text, _LONGEST_SHOWN, already_masked, counted=False)
+    return InvalidInput(Problem("BK201", f"the path {shown!r} {why}", hint))
 
 
 def _dotted(text: str) -> Iterator[Segment]:
@@ -148,19 +136,15 @@ def _dotted_segment(match: re.Match[str]) -> Segment:
     if match["index"]:
         return int(match["index"])
     quoted = match["quoted"] or match["inner"]
-    if quoted:
-        return _unquoted(quoted, match.string)
-    key: str = match["key"]
-    return {"*": Wild.ANY, "**": Wild.DEEP}.get(key, key)
-
-
-def _unquoted(quoted: str, text: str) -> str:
+    if not quoted:
+        key: str = match["key"]
+        return {"*": Wild.ANY, "**": Wild.DEEP}.get(key, key)
     if quoted[0] == "'":
-        return quoted[1:-1]
+        return str(quoted[1:-1])
     try:
         return str(json.loads(quoted, strict=False))
     except ValueError:
-        raise _bad(text, f"has a key that is not a JSON string: {quoted}") from None
+        raise _bad(match.string, f"has a key that is not a JSON string: {quoted}") from None
 
 
 def _jsonpath(text: str) -> tuple[Segment, ...]:
