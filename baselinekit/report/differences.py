@@ -1,4 +1,9 @@
-"""What differs, as lines to look at: places folded into blocks, texts side by side."""
+"""What differs, as lines to look at: places folded into blocks, texts side by side.
+
+Two texts of several lines become a unified diff that stays within bounds. difflib takes time that grows with
+the square of the lines and more, so it sees only short stretches, between lines that stand once in either
+text; and of a long text only what follows the first line that differs. What repeats along an array is shown
+once (`body.users.*.name missing in 20 of 20`), and what is not shown is counted."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,11 +21,6 @@ from baselinekit.tree.alignment import gaps
 from baselinekit.tree.paths import of_any_row, render
 from baselinekit.tree.segments import Wild
 
-# Two texts of several lines side by side, as a unified diff that stays within bounds. difflib takes time
-# that grows with the square of the lines and more, so it sees only short stretches, between lines that
-# stand once in either text; and of a long text only what follows the first line that differs.
-
-
 LONGEST = 2_000
 """Lines that are compared, of each text."""
 
@@ -37,9 +37,12 @@ _NO_NEWLINE = "\\ no newline at the end"
 
 def unified(expected: str, actual: str) -> list[str]:
     """Lines that begin with `-`, `+`, `|` (the same in both) or `@@ line 12 @@`; none if nothing differs."""
-    old, new = _lines(expected, actual)
-    head = _alike(old, new, 1)
-    tail = _alike(old[head:], new[head:], -1)
+    old, new = expected.split("\n"), actual.split("\n")
+    if (old[-1] == "") != (new[-1] == ""):
+        (new if old[-1] == "" else old).append(_NO_NEWLINE)
+    old, new = (lines[:-1] if lines[-1] == "" else lines for lines in (old, new))
+    head = _count_alike(old, new, 1)
+    tail = _count_alike(old[head:], new[head:], -1)
     start = max(0, head - CONTEXT)
     old_part = old[start : len(old) - tail + CONTEXT if tail > CONTEXT else len(old)]
     new_part = new[start : len(new) - tail + CONTEXT if tail > CONTEXT else len(new)]
@@ -60,20 +63,9 @@ def describe_rest(changed: list[str], most: int) -> list[str]:
     return [f"… and {over}{many(left, 'more line')}"] if left else changed[-1:]
 
 
-def _lines(expected: str, actual: str) -> tuple[list[str], list[str]]:
-    old, new = expected.split("\n"), actual.split("\n")
-    if (old[-1] == "") != (new[-1] == ""):
-        (new if old[-1] == "" else old).append(_NO_NEWLINE)
-    return (old[:-1] if old[-1] == "" else old), (new[:-1] if new[-1] == "" else new)
-
-
-def _alike(old: list[str], new: list[str], step: int) -> int:
-    count = 0
-    for left, right in zip(old[::step], new[::step], strict=False):
-        if left != right:
-            break
-        count += 1
-    return count
+def _count_alike(old: list[str], new: list[str], step: int) -> int:
+    pairs = enumerate(zip(old[::step], new[::step], strict=False))
+    return next((number for number, (left, right) in pairs if left != right), min(len(old), len(new)))
 
 
 def _hunks(old: list[str], new: list[str], start: int) -> list[str]:
@@ -104,26 +96,22 @@ def near(changes: list[Stretch]) -> list[list[Stretch]]:
 
 def changes(old: list[str], new: list[str]) -> list[Stretch]:
     """The stretches between lines that both texts have, found from the lines that each has once."""
-    return [change for o1, o2, n1, n2 in gaps(old, new) for change in _within(old[o1:o2], new[n1:n2], o1, n1)]
-
-
-def _within(old: list[str], new: list[str], o: int, n: int) -> list[Stretch]:
-    """What differs in a stretch; a long one is not looked into."""
-    if not old or not new or len(old) * len(new) > _LOOKED_INTO:
-        return [(o, o + len(old), n, n + len(new))]
-    opcodes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    return [(o + o1, o + o2, n + n1, n + n2) for tag, o1, o2, n1, n2 in opcodes if tag != "equal"]
+    stretches: list[Stretch] = []
+    for o1, o2, n1, n2 in gaps(old, new):
+        if o1 == o2 or n1 == n2 or (o2 - o1) * (n2 - n1) > _LOOKED_INTO:  # a long one is not looked into
+            stretches.append((o1, o2, n1, n2))
+            continue
+        opcodes = SequenceMatcher(None, old[o1:o2], new[n1:n2], autojunk=False).get_opcodes()
+        stretches += [
+            (o1 + i1, o1 + i2, n1 + j1, n1 + j2) for tag, i1, i2, j1, j2 in opcodes if tag != "equal"
+        ]
+    return stretches
 
 
 def _ends_shown(line: str) -> str:
     """Blanks at the end of a line are often all that differs, and nobody sees them."""
     kept = line.rstrip(" ")
     return kept + "\\x20" * (len(line) - len(kept))
-
-
-# The differences of one result as blocks of lines, the same for the terminal and for Markdown. What
-# repeats along an array is told once (`body.users.*.name missing in 20 of 20`), texts of several lines
-# become a diff, and what is not shown is counted.
 
 
 _FOLD_SHAPES = 3
@@ -184,8 +172,7 @@ def blocks(result: Result, fold: bool = True, bounds: Bounds = SHORT) -> tuple[l
     for group in _groups(result.differences, fold):
         if len(shown) == bounds.blocks:
             break
-        alone = len(group) == 1
-        shown.append(_block(group[0], bounds.lines) if alone else _folded(group, result.resolved))
+        shown.append(_block(group, bounds.lines, result.resolved))
     return shown, count_differences(result) - sum(block.count for block in shown)
 
 
@@ -194,26 +181,19 @@ def _groups(spots: Sequence[Spot], fold: bool) -> Iterator[list[Spot]]:
     if not fold:
         yield from ([spot] for spot in spots)
         return
-    shapes: dict[object, list[Spot]] = {}
-    for spot in spots:
-        shapes.setdefault(_shape(spot), []).append(spot)
-    done: set[object] = set()
-    for spot in spots:
-        shape = _shape(spot)
-        group = shapes[shape]
-        if len(group) < _fold_from(spot):
+    groups: dict[object, list[Spot]] = {}
+    shapes = [
+        (of_any_row(spot.path), spot.kind, json_type(spot.expected), json_type(spot.actual), spot.rule)
+        for spot in spots
+    ]
+    for shape, spot in zip(shapes, spots, strict=True):
+        groups.setdefault(shape, []).append(spot)
+    for shape, spot in zip(shapes, spots, strict=True):
+        group = groups[shape]
+        if len(group) < (_FOLD_SHAPES if _says_the_same(spot) else _FOLD_VALUES):
             yield [spot]
-        elif shape not in done:
-            done.add(shape)
+        elif spot is group[0]:
             yield group
-
-
-def _shape(spot: Spot) -> object:
-    return of_any_row(spot.path), spot.kind, json_type(spot.expected), json_type(spot.actual), spot.rule
-
-
-def _fold_from(spot: Spot) -> int:
-    return _FOLD_SHAPES if _says_the_same(spot) else _FOLD_VALUES
 
 
 def _says_the_same(spot: Spot) -> bool:
@@ -221,100 +201,81 @@ def _says_the_same(spot: Spot) -> bool:
     return bool(spot.path) and isinstance(spot.path[-1], str) and spot.kind in ("missing", "extra", "type")
 
 
-def _block(spot: Spot, most: int) -> Block:
-    lines = (*_sides(spot, most), *_because(spot))
-    path = one_line(render(spot.path))
-    return Block(path, _REMARKS[spot.kind], _place(spot), lines, file=spot.file, line=spot.line)
-
-
-def _folded(group: list[Spot], resolved: Json) -> Block:
+def _block(group: list[Spot], most: int, resolved: Json) -> Block:
     first = group[0]
-    varying = [
-        position
-        for position, key in enumerate(first.path)
-        if isinstance(key, int) and any(spot.path[position] != key for spot in group)
-    ]
-    path = [Wild.ANY if position in varying else key for position, key in enumerate(first.path)]
-    samples = 1 if _says_the_same(first) else _SAMPLES
-    lines: list[DiffLine] = []
+    place = "" if first.line is None else one_line(f"{first.file}:{first.line}")
+    path: list[str | int | Wild] = list(first.path)
+    if len(group) == 1:
+        remark, lines = _REMARKS[first.kind], [*_sides(first, most)]
+    else:
+        varying = [
+            position
+            for position, key in enumerate(first.path)
+            if isinstance(key, int) and any(spot.path[position] != key for spot in group)
+        ]
+        remark = f"{_FOLDED.get(first.kind, _REMARKS[first.kind])} in {len(group):,}"
+        size = _size(resolved, first.path[: varying[0]]) if len(varying) == 1 else None
+        if size is not None and size >= len(group) and varying[0] < len(path) - 1:
+            remark += f" of {size:,}"
+        for position in varying:
+            path[position] = Wild.ANY
+        lines = [*_samples(group)]
+    rule = f"rule {first.rule}" if first.rule else ""
+    if because := ", ".join(cut_line(part, 200) for part in (first.note, rule) if part):
+        lines.append(DiffLine("dim", f"({because})"))
+    shown = one_line(render(path))
+    return Block(shown, remark, place, tuple(lines), len(group), first.file, first.line)
+
+
+def _samples(group: list[Spot]) -> Iterator[DiffLine]:
+    """Of many differences the first, and how many more."""
+    samples = 1 if _says_the_same(group[0]) else _SAMPLES
     for spot in group[:samples]:
         if samples > 1:
-            lines.append(DiffLine("dim", one_line(render(spot.path))))
-        lines += _sides(spot)
+            yield DiffLine("dim", one_line(render(spot.path)))
+        yield from _sides(spot)
     if len({_sides(spot) for spot in group[: samples + 1]}) > 1:
-        lines.append(
-            DiffLine("dim", f"… and {len(group) - samples:,} more like {'these' if samples > 1 else 'it'}")
-        )
-    remark = f"{_FOLDED.get(first.kind, _REMARKS[first.kind])} in {len(group):,}"
-    size = _size(resolved, first.path[: varying[0]]) if len(varying) == 1 else None
-    if size is not None and size >= len(group) and varying[0] < len(path) - 1:
-        remark += f" of {size:,}"
-    lines += _because(first)
-    shown = one_line(render(path))
-    return Block(shown, remark, _place(first), tuple(lines), len(group), first.file, first.line)
+        these = "these" if samples > 1 else "it"
+        yield DiffLine("dim", f"… and {len(group) - samples:,} more like {these}")
 
 
 def _size(resolved: Json, path: Path) -> int | None:
     """How long the array at the path is, in the output that came."""
-    for key in path:
-        known = (
-            resolved
-            if isinstance(resolved, dict)
-            else range(len(resolved) if isinstance(resolved, list) else 0)
-        )
-        if key not in known:
-            return None
-        resolved = resolved[key]
+    try:
+        for key in path:
+            resolved = resolved[key]
+    except (KeyError, IndexError, TypeError):
+        return None
     return len(resolved) if isinstance(resolved, list) else None
-
-
-def _because(spot: Spot) -> Iterator[DiffLine]:
-    """What the rules have to say of it."""
-    rule = f"rule {spot.rule}" if spot.rule else ""
-    said = ", ".join(cut_line(part, 200) for part in (spot.note, rule) if part)
-    if said:
-        yield DiffLine("dim", f"({said})")
-
-
-def _place(spot: Spot) -> str:
-    if spot.line is None:
-        return ""
-    return one_line(f"{spot.file}:{spot.line}")
 
 
 def _sides(spot: Spot, most: int = SHORT.lines) -> tuple[DiffLine, ...]:
     """What was expected, and what came."""
-    if _is_text(spot.expected, spot.actual):
-        changed = unified(spot.expected, spot.actual)
-        if changed:
-            return tuple(_text_lines(changed, most))
-    expected, actual = pair(spot.expected, spot.actual, with_types=spot.kind == "type")
-    if spot.kind == "order" and expected == actual:
-        return (DiffLine("dim", f"= {expected}"),)  # the same row, elsewhere: the remark says from where
+    expected, actual = spot.expected, spot.actual
+    is_text = isinstance(expected, str) and isinstance(actual, str) and ("\n" in expected or "\n" in actual)
+    if is_text and (changed := unified(expected, actual)):
+        return tuple(diff_lines(changed, most))
+    shown = pair(expected, actual, with_types=spot.kind == "type")
+    if spot.kind == "order" and shown[0] == shown[1]:
+        return (DiffLine("dim", f"= {shown[0]}"),)  # the same row, elsewhere: the remark says from where
     lines = []
-    if spot.kind != "extra" and spot.expected is not ABSENT:
-        lines.append(DiffLine("gone", f"- {expected}"))
+    if spot.kind != "extra" and expected is not ABSENT:
+        lines.append(DiffLine("gone", f"- {shown[0]}"))
     if spot.kind != "missing":
-        lines.append(DiffLine("came", f"+ {actual}"))
+        lines.append(DiffLine("came", f"+ {shown[1]}"))
     return tuple(lines)
 
 
-def _is_text(expected: Json, actual: Json) -> bool:
-    return isinstance(expected, str) and isinstance(actual, str) and ("\n" in expected or "\n" in actual)
-
-
-def _text_lines(changed: list[str], most: int) -> Iterator[DiffLine]:
+def diff_lines(changed: list[str], most: int) -> Iterator[DiffLine]:
+    """As much of a unified diff as is shown."""
     tones: dict[str, Tone] = {"-": "gone", "+": "came"}
-    for line in changed[:most]:
-        yield DiffLine(tones.get(line[0], "dim"), cut_line(line))
+    yield from (DiffLine(tones.get(line[0], "dim"), cut_line(line)) for line in changed[:most])
     yield from (DiffLine("dim", line) for line in describe_rest(changed, most))
 
 
-# The differences of a result as plain lines, as they are shown in a terminal; of an eval case without
-# any, why it did not pass.
-
-
-def lines(result: Result) -> Iterator[str]:
+def describe_differences(result: Result) -> Iterator[str]:
+    """The differences as plain lines, as they are shown in a terminal; of an eval case without any, why it
+    did not pass."""
     shown, left_out = blocks(result)
     for block in shown:
         yield "  ".join(part for part in (block.path, block.remark, block.place) if part)

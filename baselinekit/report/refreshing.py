@@ -1,34 +1,44 @@
 """What a refresh would change, as the person who approves it reads it, and files before and after."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from baselinekit.escape import log, one_line, visible
-from baselinekit.model.changes import RISKS, Change, Group, RefreshPlan, RefreshProposal, Rewritten, Risk
-from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.errors import Problem
+from baselinekit.escape import one_line, visible
+from baselinekit.model.changes import (
+    RISKS,
+    Change,
+    Group,
+    Member,
+    RefreshPlan,
+    RefreshProposal,
+    Rewritten,
+    Risk,
+)
+from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import tokens_in
 from baselinekit.report.differences import CONTEXT, changes, near, unified
-from baselinekit.report.style import Style, fitted
-from baselinekit.report.values import cut_line, encode, page, pair
+from baselinekit.report.style import Style, fitted, format_lines
+from baselinekit.report.values import cut_line, encode, page, pair, present
 from baselinekit.texts import many
 from baselinekit.tree.paths import render
-
-# What a refresh would change, as whoever approves it reads it: the same change in many baselines once.
-
 
 FORMAT = "baselinekit.refresh/1"
 MOST_PLANS = 40
 MOST_CHANGES = 20
 
-_TOLD_ONCE = 3
-"""In so many baselines a change is told once."""
+_SHOWN_ONCE = 3
+"""In so many baselines a change is shown once."""
 
 _MOST_LINES = 20
 _MOST_NAMES = 4
 _SAMPLES = 3
 _LONGEST = 40
 _COLOURS: dict[Risk, str] = {"low": "dim", "medium": "yellow", "high": "bold red"}
-_TONES = {"-": "red", "+": "green"}
+_TONES = {"-": "red", "+": "green", "@": "cyan"}
+_KINDS = {"value": "another value", "retyped": "another type", "order": "another order"}
+_MOST_DIFF_LINES = 10_000
+_NO_NEWLINE = "\\ No newline at end of file"
 
 Accepted = Sequence[Collection[int]]
 """Of each plan the numbers of the changes that are meant."""
@@ -40,7 +50,7 @@ def format_refresh(proposal: RefreshProposal, accepted: Accepted, style: Style) 
     shared: set[tuple[int, int]] = set()
     for group in () if style.verbose else proposal.groups:
         members = [(n, number) for n, number in group.members if number in accepted[n]]
-        if len({n for n, _ in members}) >= _TOLD_ONCE:
+        if len({n for n, _ in members}) >= _SHOWN_ONCE:
             shared.update(members)
             lines += [*_group_lines(group, members, proposal.plans, style), ""]
     shown = 0
@@ -54,30 +64,31 @@ def format_refresh(proposal: RefreshProposal, accepted: Accepted, style: Style) 
             kinds = [group_of.get((n, c.number), -1) for c in own]
             lines += [*_plan_lines(plan, own, () if style.verbose else kinds, style), ""]
     if shown > MOST_PLANS and not style.verbose:
-        lines += [
-            style.paint(f"… and {many(shown - MOST_PLANS, 'more baseline')} (-v shows them)", "dim"),
-            "",
-        ]
-    return log("".join(f"{line}\n" for line in lines))
+        more = many(shown - MOST_PLANS, "more baseline")
+        lines += [style.paint(f"… and {more} (-v shows them)", "dim"), ""]
+    return format_lines(lines)
 
 
 def count_changes(plans: Sequence[RefreshPlan], accepted: Accepted) -> str:
     """`12 changes in 3 baselines: 1 high, 11 low`."""
     risks = [c.risk for n, plan in enumerate(plans) for c in plan.changes if c.number in accepted[n]]
-    where = sum(bool(few) for few in accepted)
-    few = [f"{risks.count(risk):,} {risk}" for risk in reversed(RISKS) if risk in risks]
-    return f"{many(len(risks), 'change')} in {many(where, 'baseline')}: {', '.join(few)} risk"
+    counted = ", ".join(f"{risks.count(risk):,} {risk}" for risk in reversed(RISKS) if risk in risks)
+    return f"{many(len(risks), 'change')} in {many(sum(map(bool, accepted)), 'baseline')}: {counted} risk"
 
 
 def change_lines(change: Change, style: Style, file: str = "") -> Iterator[str]:
     """One change: where, what kind, how risky; then both sides, and what would be lost."""
-    yield _heading(change, style)
+    yield _heading(where(change), change, change.risk, style)
     yield from (f"  {line}" for line in side_lines(change, style))
     yield from _lost_lines(change, style, file)
     if change.note:
         yield style.paint(f"    ({cut_line(change.note, 200)})", "dim")
-    if change.blocked:
-        yield f"    {style.paint('cannot be approved', 'bold red')} {cut_line(change.blocked.message)}"
+    yield from _blocked_lines([change], style)
+
+
+def _heading(path: str, change: Change, risk: Risk, style: Style, places: str = "") -> str:
+    kind = f"{_KINDS.get(change.kind, change.kind)}{places}"
+    return f"  {style.paint(one_line(path), 'bold')}  {kind}, {style.paint(f'{risk} risk', _COLOURS[risk])}"
 
 
 def _lost_lines(change: Change, style: Style, file: str) -> Iterator[str]:
@@ -87,15 +98,16 @@ def _lost_lines(change: Change, style: Style, file: str) -> Iterator[str]:
         yield f"    {style.paint('loses', 'bold red')} {one_line(lost.text)} at {there}"
 
 
+def _blocked_lines(changes: Sequence[Change], style: Style) -> Iterator[str]:
+    blocked = next((change.blocked for change in changes if change.blocked), None)
+    if blocked:
+        yield f"    {style.paint('cannot be approved', 'bold red')} {cut_line(blocked.message)}"
+
+
 def side_lines(change: Change, style: Style) -> Iterator[str]:
     """What was, and what would be."""
     for sign, text in _sides(change):
         yield f"  {style.paint(text if sign == ' ' else f'{sign} {text}', _TONES.get(sign, 'dim'))}"
-
-
-def _heading(change: Change, style: Style) -> str:
-    path = style.paint(one_line(where(change)), "bold")
-    return f"  {path}  {_kind(change)}, {style.paint(f'{change.risk} risk', _COLOURS[change.risk])}"
 
 
 def where(change: Change) -> str:
@@ -103,20 +115,16 @@ def where(change: Change) -> str:
     return render(("baseline", *change.path)) if change.part == "observed" else render(change.path)
 
 
-def _kind(change: Change) -> str:
-    return {"value": "another value", "retyped": "another type", "order": "another order"}.get(
-        change.kind, change.kind
-    )
+def highest_risk(changes: Iterable[Change]) -> Risk:
+    return max((change.risk for change in changes), key=RISKS.index)
 
 
 def _sides(change: Change) -> Iterator[tuple[str, str]]:
     before, after = change.before, change.after
     if isinstance(before, str) and isinstance(after, str) and ("\n" in before or "\n" in after):
         lines = unified(before, after)
-        yield from (
-            (line[0], cut_line(line[2:])) if line[0] in "-+" else (" ", cut_line(line))
-            for line in lines[:_MOST_LINES]
-        )
+        for line in lines[:_MOST_LINES]:
+            yield (line[0], cut_line(line[2:])) if line[0] in "-+" else (" ", cut_line(line))
         if len(lines) > _MOST_LINES:
             yield " ", f"… and {many(len(lines) - _MOST_LINES, 'more line')}"
         return
@@ -131,7 +139,7 @@ def _plan_lines(
     plan: RefreshPlan, changes: Sequence[Change], kinds: Sequence[int], style: Style
 ) -> Iterator[str]:
     """One baseline. `kinds`: of each change the group that it is in, so that a key that every row has lost is
-    told once, and hides nothing else; empty: every change is told."""
+    shown once, and hides nothing else; empty: every change is shown."""
     baseline, size = plan.baseline, len(plan.changes)
     file = style.paint(one_line(baseline.source.file), "cyan")
     rest = f", {len(changes)} of them here" if len(changes) < size else ""
@@ -157,89 +165,61 @@ def _group_lines(
     ids = list(dict.fromkeys(plans[n].baseline.id for n, _ in members))
     changes = [plans[n].changes[number] for n, number in members]
     yield style.paint(f"the same change in {len(ids):,} baselines", "bold")
-    risk = max((change.risk for change in changes), key=RISKS.index)
-    yield (
-        f"  {style.paint(one_line(group.path), 'bold')}  {_kind(changes[0])}, "
-        f"{style.paint(f'{risk} risk', _COLOURS[risk])}"
-    )
+    yield _heading(group.path, changes[0], highest_risk(changes), style)
     variants: dict[str, list[Change]] = {}
     for change in changes:
-        variants.setdefault(encode([_as_list(change.before), _as_list(change.after)]), []).append(change)
+        sides = [[] if side is ABSENT else [side] for side in (change.before, change.after)]
+        variants.setdefault(encode(sides), []).append(change)
     for same in list(variants.values())[:_SAMPLES]:
         yield from (f"  {line}" for line in side_lines(same[0], style))
         if len(variants) > 1 and len(same) > 1:
             yield style.paint(f"    {len(same):,} times", "dim")
     if len(variants) > _SAMPLES:
-        yield style.paint(
-            f"    … and {many(len(variants) - _SAMPLES, 'other pair')} of values (-v shows them)", "dim"
-        )
+        more = many(len(variants) - _SAMPLES, "other pair")
+        yield style.paint(f"    … and {more} of values (-v shows them)", "dim")
     lost = sum(len(change.lost) for change in changes)
     if lost:
         example = one_line(next(change.lost[0] for change in changes if change.lost).text)
         yield f"    {style.paint('loses', 'bold red')} {many(lost, 'placeholder')}, as {example}"
-    blocked = [change.blocked for change in changes if change.blocked]
-    if blocked:
-        yield f"    {style.paint('cannot be approved', 'bold red')} {cut_line(blocked[0].message)}"
+    yield from _blocked_lines(changes, style)
     more = f" and {len(ids) - _MOST_NAMES:,} more" if len(ids) > _MOST_NAMES else ""
     yield style.paint(f"    in {', '.join(one_line(id) for id in ids[:_MOST_NAMES])}{more}", "cyan")
 
 
 def _bundles(changes: Sequence[Change], kinds: Sequence[int]) -> list[list[Change]]:
-    """The changes in their order; those of one kind together, where there are enough of them."""
+    """The changes in their order; those of one kind together, where there are enough of them and each fits
+    into a line."""
     if not kinds:
         return [[change] for change in changes]
-    kind_of = {
-        change.number: kind if _is_short(change) else -1 for change, kind in zip(changes, kinds, strict=True)
-    }
+    kind_of: dict[int, int] = {}
+    for change, kind in zip(changes, kinds, strict=True):
+        is_long = any(isinstance(side, str) and "\n" in side for side in (change.before, change.after))
+        kind_of[change.number] = -1 if change.note or is_long else kind
     often = Counter(kind_of.values())
     bundles: dict[tuple[int, int], list[Change]] = {}
     for change in changes:
         kind = kind_of[change.number]
-        alone = kind < 0 or often[kind] < _TOLD_ONCE
+        alone = kind < 0 or often[kind] < _SHOWN_ONCE
         bundles.setdefault((kind, change.number if alone else -1), []).append(change)
     return list(bundles.values())
 
 
-def _is_short(change: Change) -> bool:
-    """Whether all there is to say of it fits into a line."""
-    sides = (change.before, change.after)
-    return not change.note and not any(isinstance(side, str) and "\n" in side for side in sides)
-
-
 def _bundle_lines(changes: Sequence[Change], style: Style, file: str) -> Iterator[str]:
     """The same change in many rows: each in a line, and whatever would be lost, where it stands."""
-    risk = max((change.risk for change in changes), key=RISKS.index)
-    yield (
-        f"  {style.paint(one_line(_pattern(changes[0].path)), 'bold')}  {_kind(changes[0])} in "
-        f"{len(changes):,} places, {style.paint(f'{risk} risk', _COLOURS[risk])}"
-    )
+    steps = ("[*]" if isinstance(step, int) else f".{render((step,))}" for step in changes[0].path)
+    path = "".join(steps).removeprefix(".")
+    yield _heading(path, changes[0], highest_risk(changes), style, f" in {len(changes):,} places")
     for change in changes[:_MOST_LINES]:
-        yield f"    {one_line(where(change))}  {_in_a_line(change, style)}"
+        sides = [(sign, fitted(text, _LONGEST)) for sign, text in _sides(change)]
+        shown = [
+            style.paint(text if len(sides) > 1 else f"{sign} {text}", _TONES[sign]) for sign, text in sides
+        ]
+        yield f"    {one_line(where(change))}  {' -> '.join(shown)}"
     if len(changes) > _MOST_LINES:
         yield style.paint(f"    … and {len(changes) - _MOST_LINES:,} more (-v shows them)", "dim")
     for change in changes:
         yield from _lost_lines(change, style, file)
-    blocked = [change.blocked for change in changes if change.blocked]
-    if blocked:
-        yield f"    {style.paint('cannot be approved', 'bold red')} {cut_line(blocked[0].message)}"
-
-
-def _pattern(path: Path) -> str:
-    """The path with `[*]` for its indexes."""
-    steps = ("[*]" if isinstance(step, int) else f".{render((step,))}" for step in path)
-    return "".join(steps).removeprefix(".")
-
-
-def _in_a_line(change: Change, style: Style) -> str:
-    sides = [(sign, fitted(text, _LONGEST)) for sign, text in _sides(change)]
-    if len(sides) == 1:
-        (sign, text) = sides[0]
-        return style.paint(f"{sign} {text}", _TONES[sign])
-    return " -> ".join(style.paint(text, _TONES[sign]) for sign, text in sides)
-
-
-def _as_list(value: Json) -> Json:
-    return [] if value is ABSENT else [value]
+    yield from _blocked_lines(changes, style)
 
 
 def format_refresh_json(
@@ -256,68 +236,69 @@ def format_refresh_json(
                 "from": plan.seen.origin,
                 "refreshed": plan.baseline.id in done,
                 "why_not": why.get(plan.baseline.id),
-                "changes": [_change(change, change.number in few) for change in plan.changes],
+                "changes": [
+                    change_document(change)
+                    | {
+                        "accepted": change.number in numbers,
+                        "loses": lost_document(change),
+                        "blocked": change.blocked.message if change.blocked else None,
+                        "note": change.note or None,
+                    }
+                    for change in plan.changes
+                ],
                 "notes": list(plan.notes),
             }
-            for plan, few in zip(proposal.plans, accepted, strict=True)
+            for plan, numbers in zip(proposal.plans, accepted, strict=True)
         ],
         "groups": [
-            {
-                "path": group.path,
-                "kind": group.kind,
-                "risk": group.risk,
+            group_document(group)
+            | {
                 "baselines": len({n for n, _ in group.members}),
-                "changes": [
-                    {"id": proposal.plans[n].baseline.id, "number": number} for n, number in group.members
-                ],
+                "changes": name_members(proposal, group.members),
             }
             for group in proposal.groups
         ],
-        "refused": [
-            {
-                "id": one.id,
-                "file": one.file,
-                "code": one.problem.code,
-                "what": one.problem.message,
-                "mend": one.problem.hint,
-            }
-            for one in proposal.refusals
-        ],
+        "refused": refused_document(proposal),
         "passing": list(proposal.passing),
     }
     return page(document)
 
 
-def _change(change: Change, accepted: bool) -> dict[str, Json]:
+def change_document(change: Change) -> dict[str, Json]:
     sides = {"before": change.before, "after": change.after}
-    return {
-        "number": change.number,
-        "path": where(change),
-        "kind": change.kind,
-        "risk": change.risk,
-        **{name: value for name, value in sides.items() if value is not ABSENT},
-        "accepted": accepted,
-        "loses": [
-            {"path": render(one.path), "text": one.text, "file": one.file, "line": one.line}
-            for one in change.lost
-        ],
-        "blocked": change.blocked.message if change.blocked else None,
-        "note": change.note or None,
-    }
+    about = {"number": change.number, "path": where(change), "kind": change.kind, "risk": change.risk}
+    return about | present(sides)
 
 
-# A file before and after, as the unified diff that `git apply` and `patch` read.
+def lost_document(change: Change) -> list[Json]:
+    return [
+        {"path": render(lost.path), "text": lost.text, "file": lost.file, "line": lost.line}
+        for lost in change.lost
+    ]
 
 
-_MOST_DIFF_LINES = 10_000
-_NO_NEWLINE = "\\ No newline at end of file"
-_DIFF_TONES = {"-": "red", "+": "green", "@": "cyan"}
+def group_document(group: Group) -> dict[str, Json]:
+    return {"path": group.path, "kind": group.kind, "risk": group.risk}
+
+
+def name_members(proposal: RefreshProposal, members: Iterable[Member]) -> list[Json]:
+    return [{"id": proposal.plans[n].baseline.id, "number": number} for n, number in members]
+
+
+def problem_document(problem: Problem) -> dict[str, Json]:
+    return {"code": problem.code, "what": problem.message, "mend": problem.hint}
+
+
+def refused_document(proposal: RefreshProposal) -> list[Json]:
+    return [
+        {"id": refusal.id, "file": refusal.file, **problem_document(refusal.problem)}
+        for refusal in proposal.refusals
+    ]
 
 
 def unified_file(rewritten: Rewritten) -> list[str]:
     """The lines of the diff; none if nothing differs."""
-    old, new = _lines(rewritten.before), _lines(rewritten.after)
-    hunks = _hunks(old, new)
+    hunks = _hunks(*(_split(text) for text in (rewritten.before, rewritten.after)))
     if not hunks:
         return []
     before = f"a/{rewritten.file}" if rewritten.before else "/dev/null"
@@ -332,11 +313,11 @@ def format_file_diff(rewritten: Rewritten, style: Style) -> str:
     if more > 0:
         lines[_MOST_DIFF_LINES:] = [f"… and {many(more, 'more line')} of {rewritten.file}"]
     shown = [style.paint(visible(line), "bold") for line in lines[:2]]
-    shown += [style.paint(visible(line), _DIFF_TONES.get(line[:1], "")) for line in lines[2:]]
+    shown += [style.paint(visible(line), _TONES.get(line[:1], "")) for line in lines[2:]]
     return "".join(f"{line}\n" for line in shown)
 
 
-def _lines(text: str) -> list[str]:
+def _split(text: str) -> list[str]:
     """The lines with their ends, so that one without is another one. Only a line feed ends a line here: what
     else it may hold is a part of it."""
     parts = text.split("\n")
@@ -351,19 +332,21 @@ def _hunks(old: list[str], new: list[str]) -> list[str]:
         lines.append(f"@@ -{_range(o1, o2)} +{_range(n1, n2)} @@")
         at = o1
         for left, right, here, there in group:
-            lines += _told(" ", old[at:left]) + _told("-", old[left:right]) + _told("+", new[here:there])
+            lines += [
+                *_signed(" ", old[at:left]),
+                *_signed("-", old[left:right]),
+                *_signed("+", new[here:there]),
+            ]
             at = right
-        lines += _told(" ", old[at:o2])
+        lines += _signed(" ", old[at:o2])
     return lines
 
 
-def _told(sign: str, lines: list[str]) -> list[str]:
-    told = []
+def _signed(sign: str, lines: list[str]) -> Iterator[str]:
     for line in lines:
-        told.append(sign + line.removesuffix("\n"))
+        yield sign + line.removesuffix("\n")
         if not line.endswith("\n"):
-            told.append(_NO_NEWLINE)
-    return told
+            yield _NO_NEWLINE
 
 
 def _range(start: int, end: int) -> str:

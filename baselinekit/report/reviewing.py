@@ -1,32 +1,40 @@
-"""What a review shows: one question with the keys that answer it, or a list where nobody can be asked."""
+"""What a review shows: one question with the keys that answer it, or a list where nobody can be asked.
+
+A screen takes no more rows than the terminal has: the keys at its end are always in sight."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from baselinekit.escape import log, one_line
 from baselinekit.model.changes import (
-    RISKS,
     Applied,
     Change,
     Decision,
     Member,
-    Offer,
     Offers,
     RefreshPlan,
     RefreshProposal,
     Scene,
     Verb,
 )
-from baselinekit.model.values import ABSENT, Json
-from baselinekit.report.refreshing import change_lines, count_changes, where
-from baselinekit.report.style import Style, fitted, width, wrapped
+from baselinekit.model.values import Json
+from baselinekit.report.refreshing import (
+    change_document,
+    change_lines,
+    count_changes,
+    group_document,
+    highest_risk,
+    lost_document,
+    name_members,
+    problem_document,
+    refused_document,
+    where,
+)
+from baselinekit.report.style import Style, fitted, format_lines, width, wrapped
 from baselinekit.report.values import cut_line, page, short
 from baselinekit.tree.paths import render
 
-# What a review shows: one question, with what speaks for an answer, and the keys that give it. A screen
-# takes no more rows than the terminal has: the keys at its end are always in sight.
-
-
+FORMAT = "baselinekit.review/1"
 DONE: dict[Verb, str] = {
     "accept": "accepted",
     "reject": "rejected",
@@ -64,13 +72,20 @@ _MOST_DRIFTS = 4
 _SAMPLES = 3
 _LEAST_ROWS = 8
 _LONGEST = 30
+_MOST_CHANGES = 20
+_MOST_PLANS = 40
 
 
 def format_screen(scene: Scene, style: Style, rows: int) -> list[str]:
     """The lines of a question, each within the width of the terminal, and all within its rows."""
     columns = max(20, style.width - 1)
     tail = [fitted(line, columns) for line in _tail(scene, style, columns)]
-    body = [fitted(line, columns) for line in (_help(style) if scene.help else _body(scene, style))]
+    if scene.help:
+        widest = max(len(key) for key, _ in _HELP)
+        lines = ["", *(f"  {style.paint(f'{key:<{widest}}', 'bold')}  {text}" for key, text in _HELP)]
+    else:
+        lines = ["", *_question(scene, style)]
+    body = [fitted(line, columns) for line in lines]
     most = max(_LEAST_ROWS, rows - 1)
     room = max(1, most - len(tail))
     if len(body) > room:
@@ -79,15 +94,7 @@ def format_screen(scene: Scene, style: Style, rows: int) -> list[str]:
     return [log(line) for line in (*body, *tail)[-most:]]
 
 
-def _help(style: Style) -> Iterator[str]:
-    yield ""
-    widest = max(len(key) for key, _ in _HELP)
-    for key, text in _HELP:
-        yield f"  {style.paint(f'{key:<{widest}}', 'bold')}  {text}"
-
-
-def _body(scene: Scene, style: Style) -> Iterator[str]:
-    yield ""
+def _question(scene: Scene, style: Style) -> Iterator[str]:
     if not scene.members or scene.about is None:
         yield _count_verbs(scene.counts, style)
         return
@@ -105,11 +112,10 @@ def _body(scene: Scene, style: Style) -> Iterator[str]:
     drifts = [f"{short(name)}: {short(old)} -> {short(new)}" for name, (old, new) in about.drift.items()]
     if drifts:
         yield style.paint("  changed since capture", "dim")
-        yield from (f"    {drift}" for drift in drifts[:_MOST_DRIFTS])
-        if len(drifts) > _MOST_DRIFTS and not scene.info:
-            yield style.paint(f"    … and {len(drifts) - _MOST_DRIFTS} more", "dim")
-        elif scene.info:
-            yield from (f"    {drift}" for drift in drifts[_MOST_DRIFTS:])
+        most = len(drifts) if scene.info else _MOST_DRIFTS
+        yield from (f"    {drift}" for drift in drifts[:most])
+        if len(drifts) > most:
+            yield style.paint(f"    … and {len(drifts) - most} more", "dim")
     if scene.info:
         widest = max((len(name) for name, _ in about.facts), default=0)
         for name, text in about.facts:
@@ -132,16 +138,15 @@ def _group(members: Sequence[tuple[RefreshPlan, Change]], style: Style) -> Itera
             yield f"    {one_line(name)}  {_arrow(change)}"
         if more:
             yield style.paint(f"    …{more}", "dim")
-    risk = max((change.risk for _, change in members), key=RISKS.index)
+    risk = highest_risk([change for _, change in members])
     if risk != first[1].risk:
         yield f"    {style.paint(f'{risk} risk', 'bold red')} among them"
 
 
 def _arrow(change: Change) -> str:
     sides = {"added": (change.after,), "removed": (change.before,)}
-    shown = [
-        fitted(short(side, 200), _LONGEST) for side in sides.get(change.kind, (change.before, change.after))
-    ]
+    both = (change.before, change.after)
+    shown = [fitted(short(side, 200), _LONGEST) for side in sides.get(change.kind, both)]
     sign = {"added": "+ ", "removed": "- "}.get(change.kind, "")
     return sign + " -> ".join(shown)
 
@@ -198,23 +203,14 @@ def describe_decision(members: Sequence[tuple[RefreshPlan, Change]], decision: D
 
 
 def _count_verbs(counts: Mapping[Verb, int], style: Style) -> str:
-    found = [style.paint(f"{n:,} {DONE[verb]}", _COLOURS[verb]) for verb, n in counts.items() if n]
-    return ", ".join(found) or "nothing was decided"
+    counted = [style.paint(f"{n:,} {DONE[verb]}", _COLOURS[verb]) for verb, n in counts.items() if n]
+    return ", ".join(counted) or "nothing was decided"
 
 
 def count_decisions(counts: Mapping[Verb, int], left: int, style: Style) -> str:
     """The last line: `3 accepted, 1 rejected, 2 left`."""
     line = _count_verbs(counts, style)
     return f"{line}, {left:,} left" if left else line
-
-
-# What waits for a decision, where nobody can be asked: the changes, and the commands that decide them.
-# And the same for programs.
-
-
-FORMAT = "baselinekit.review/1"
-_MOST_CHANGES = 20
-_MOST_PLANS = 40
 
 
 def format_pending(proposal: RefreshProposal, style: Style) -> str:
@@ -225,10 +221,8 @@ def format_pending(proposal: RefreshProposal, style: Style) -> str:
     total = sum(len(plan.changes) for plan in plans)
     lines = [f"pending: {count_changes(plans, [range(len(plan.changes)) for plan in plans])}", ""]
     for plan in plans[:_MOST_PLANS]:
-        lines += [
-            *_plan_lines(plan, style, total <= _MOST_CHANGES),
-            *([""] if total <= _MOST_CHANGES else []),
-        ]
+        lines += _plan_lines(plan, style, total <= _MOST_CHANGES)
+        lines += [""] if total <= _MOST_CHANGES else []
     if len(plans) > _MOST_PLANS:
         lines.append(f"… and {len(plans) - _MOST_PLANS:,} more baselines")
     lines += [""] if lines[-1] else []
@@ -238,7 +232,7 @@ def format_pending(proposal: RefreshProposal, style: Style) -> str:
         lines.append(f"all of it: {one_line(shlex.join(words))}")
     lines.append("one by one: baselinekit review (in a terminal)")
     lines.append("by a program: baselinekit review --json, then baselinekit review --decide FILE")
-    return log("".join(f"{line}\n" for line in lines))
+    return format_lines(lines)
 
 
 def _plan_lines(plan: RefreshPlan, style: Style, each: bool) -> Iterator[str]:
@@ -276,87 +270,53 @@ def _origin(plan: RefreshPlan) -> list[str]:
 
 def format_pending_json(proposal: RefreshProposal, offers: Mapping[Member, Offers]) -> str:
     """For editors and agents. What can be chosen beside accepting stands in `offers`."""
-    document: dict[str, Json] = {
-        "format": FORMAT,
-        "pending": [
-            _change(proposal.plans[n], proposal.plans[n].changes[number], offers[n, number])
-            for n, number in sorted(offers)
-        ],
-        "groups": [
-            {
-                "path": group.path,
-                "kind": group.kind,
-                "risk": group.risk,
-                "members": [
-                    {"id": proposal.plans[n].baseline.id, "number": number} for n, number in group.members
-                ],
-            }
-            for group in proposal.groups
-            if len(group.members) > 1
-        ],
-        "refused": _refused(proposal),
+    pending = [
+        _pending_document(proposal.plans[n], proposal.plans[n].changes[number], offers[n, number])
+        for n, number in sorted(offers)
+    ]
+    groups = [
+        group_document(group) | {"members": name_members(proposal, group.members)}
+        for group in proposal.groups
+        if len(group.members) > 1
+    ]
+    return page(
+        {"format": FORMAT, "pending": pending, "groups": groups, "refused": refused_document(proposal)}
+    )
+
+
+def _pending_document(plan: RefreshPlan, change: Change, offers: Offers) -> dict[str, Json]:
+    blocked = change.blocked
+    about = change_document(change)
+    return {
+        "id": plan.baseline.id,
+        "number": about.pop("number"),
+        "file": plan.baseline.source.file,
+        **about,
+        "loses": lost_document(change),
+        "blocked": problem_document(blocked) if blocked else None,
+        "note": change.note or None,
+        "placeholders": [{"text": offer.text, "reason": offer.reason} for offer in offers.placeholders],
+        "rules": [{"text": offer.text, "reason": offer.reason} for offer in offers.rules],
+        "commands": {
+            "accept": None if blocked or change.part != "output" else accepting(plan, (change,)),
+        },
     }
-    return page(document)
 
 
 def format_decisions_json(
     proposal: RefreshProposal, applied: Applied, counts: Mapping[Verb, int], left: Sequence[Member]
 ) -> str:
     """What became of the decisions, for those who sent them."""
-    plans = proposal.plans
     document: dict[str, Json] = {
         "format": FORMAT,
         "decided": dict(counts),
-        "written": [one.file for one in applied.files],
+        "written": [rewritten.file for rewritten in applied.files],
         "refreshed": list(applied.ids),
         "failures": [str(problem) for problem in applied.failures],
         "left": [
-            {
-                "id": plans[n].baseline.id,
-                "number": number,
-                "path": where(plans[n].changes[number]),
-            }
-            for n, number in left
+            member | {"path": where(proposal.plans[n].changes[number])}
+            for member, (n, number) in zip(name_members(proposal, left), left, strict=True)
         ],
-        "refused": _refused(proposal),
+        "refused": refused_document(proposal),
     }
     return page(document)
-
-
-def _refused(proposal: RefreshProposal) -> list[Json]:
-    return [
-        {"id": one.id, "file": one.file, **_problem(one.problem.code, one.problem.message, one.problem.hint)}
-        for one in proposal.refusals
-    ]
-
-
-def _offered(offers: Sequence[Offer]) -> list[Json]:
-    return [{"text": one.text, "reason": one.reason} for one in offers]
-
-
-def _change(plan: RefreshPlan, change: Change, offers: Offers) -> dict[str, Json]:
-    sides = {"before": change.before, "after": change.after}
-    blocked = change.blocked
-    accept = None if blocked or change.part != "output" else accepting(plan, (change,))
-    return {
-        "id": plan.baseline.id,
-        "number": change.number,
-        "file": plan.baseline.source.file,
-        "path": where(change),
-        "kind": change.kind,
-        "risk": change.risk,
-        **{name: value for name, value in sides.items() if value is not ABSENT},
-        "loses": [
-            {"path": render(one.path), "text": one.text, "file": one.file, "line": one.line}
-            for one in change.lost
-        ],
-        "blocked": _problem(blocked.code, blocked.message, blocked.hint) if blocked else None,
-        "note": change.note or None,
-        "placeholders": _offered(offers.placeholders),
-        "rules": _offered(offers.rules),
-        "commands": {"accept": accept},
-    }
-
-
-def _problem(code: str, what: str, hint: str) -> dict[str, Json]:
-    return {"code": code, "what": what, "mend": hint}

@@ -10,7 +10,8 @@ from baselinekit.escape import visible
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import Report, Result, Revised
 from baselinekit.model.values import Json
-from baselinekit.report import beside, differences
+from baselinekit.report import beside
+from baselinekit.report.differences import describe_differences
 from baselinekit.report.values import page
 from baselinekit.report.wording import count_differences, describe_reason, in_repository
 from baselinekit.texts import many
@@ -95,7 +96,7 @@ def _test(folder: str, result: Result, since: str | None) -> dict[str, Json]:
         test["retries"] = result.attempts - 1
     if message := _message(result):
         test["message"] = visible(message)
-    if trace := "\n".join(map(visible, differences.lines(result))):
+    if trace := "\n".join(map(visible, describe_differences(result))):
         test["trace"] = trace
     if result.verdict == "flaky":
         test["flaky"] = True

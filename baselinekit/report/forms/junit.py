@@ -10,8 +10,8 @@ from xml.etree.ElementTree import Element, SubElement
 from baselinekit.escape import log, one_line, visible, xml
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import Report, Result, Revised
-from baselinekit.report import beside, differences
-from baselinekit.report.differences import blocks
+from baselinekit.report import beside
+from baselinekit.report.differences import blocks, describe_differences
 from baselinekit.report.wording import (
     collect_warnings,
     count_differences,
@@ -120,7 +120,7 @@ def _message(result: Result) -> str:
 
 def _text(result: Result) -> str:
     lines = [one_line(f"{format_place(result)}  {result.target}".rstrip()), describe_reason(result)]
-    lines += differences.lines(result)
+    lines += describe_differences(result)
     return "\n".join(line for line in lines if line)
 
 
