@@ -22,7 +22,7 @@ from baselinekit.documents.jsontext import decode
 from baselinekit.documents.languages import YAML
 from baselinekit.model.recipes import Request
 from baselinekit.replay.client import Client, proxies_of_environment
-from baselinekit.store import files
+from baselinekit.store.project import read
 from benchmarks import data
 from benchmarks.measure import Engine, Say, Times, about, in_turn, inside, median
 from benchmarks.replay import comparing
@@ -77,7 +77,7 @@ def _pairs(made: data.Project, url: str) -> Sequence[Engine]:
     bodies = [answer.encode() for answer in answers]
     addresses = [f"{url}/{n}.json" for n in range(made.count)]
     return [
-        _each("open and read the files", lambda name: files.read(root, name), names, raw),
+        _each("open and read the files", lambda name: read(root, name), names, raw),
         _each("plain open", _opened, paths, raw),
         _each("YAML to values", lambda text: YAML.load(text, "x")[0], texts, plain),
         _each("bare events to values", _bare, texts, plain),

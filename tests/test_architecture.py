@@ -84,7 +84,7 @@ SNIPPETS = {
         (architecture.layers, "tree.x", "from baselinekit import variables, trust\n"),
         (architecture.layers, "compare.x", "from ..workflow import verbs"),
         (architecture.layers, "attic.x", "import baselinekit.errors"),
-        (architecture.layers, "model.x", "if TYPE_CHECKING:\n    from baselinekit.store.files import File"),
+        (architecture.layers, "model.x", "if TYPE_CHECKING:\n    from baselinekit.store.project import File"),
         (architecture.layers, "report.values", "from baselinekit.report.html import page"),
         (architecture.layers, "report.evals.x", "def f():\n    from ..html import page"),
         (architecture.layers, "report.wording", "from baselinekit.report.forms import table"),
@@ -167,7 +167,7 @@ def test_each_rule_can_be_broken(rule: ArchitectureRule, module: str, source: st
         (
             architecture.layers,
             "store.x",
-            "from baselinekit.store.files import File\nimport baselinekit.errors\nimport os",
+            "from baselinekit.store.project import File\nimport baselinekit.errors\nimport os",
         ),
         (architecture.layers, "report.html.x", "from baselinekit.report import wording"),
         (architecture.layers, "report.html.x", "from baselinekit.report.html.page import render"),

@@ -12,7 +12,7 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.programs.git import Git
 from baselinekit.refresh.risk import compared_with
 from baselinekit.replay.settings import Clients
-from baselinekit.store import pending
+from baselinekit.store.results import drop_pending, save_pending
 from baselinekit.store.writing import Renewal, preview as previewed, renew
 from baselinekit.tree.changes import Hints
 from baselinekit.tree.paths import render
@@ -129,7 +129,7 @@ def _settle(project: Project, approval: Approval) -> None:
     """Of what was kept the rest stays, now set against the new output."""
     plan = approval.plan
     if approval.is_whole:
-        pending.drop(project.root, plan.baseline.id)
+        drop_pending(project.root, plan.baseline.id)
         return
     after = with_output(plan, approval.accepted, approval.ignored)
-    pending.save(project.root, replace(plan.seen, compared_with=compared_with(after)))
+    save_pending(project.root, replace(plan.seen, compared_with=compared_with(after)))

@@ -11,7 +11,7 @@ from baselinekit.model.changes import RefreshRefusal, Seen
 from baselinekit.model.results import Report, Result
 from baselinekit.model.values import ABSENT, Json, parse_time
 from baselinekit.report.next_commands import check_commands
-from baselinekit.store import pending
+from baselinekit.store.results import drop_pending, load_pending, pending_ids
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.judging import check, compare_settled, observe
@@ -26,11 +26,11 @@ def kept(
     project: Project, chosen: Iterable[Baseline], named: Collection[str], refusals: list[RefreshRefusal]
 ) -> Pairs:
     """What compares have kept. Of an id that was `named` something should be."""
-    ids = pending.ids(project.root)
+    ids = pending_ids(project.root)
     pairs: Pairs = []
     for baseline in chosen:
         try:
-            seen = pending.load(project.root, baseline.id) if baseline.id in ids else None
+            seen = load_pending(project.root, baseline.id) if baseline.id in ids else None
         except InvalidInput as error:
             refusals += refused(baseline, error)
             continue
@@ -161,7 +161,7 @@ def _asked(here: CaptureEnvironment, baseline: Baseline, context: RunContext) ->
     observation = observe(baseline.current, setting)
     comparison = compare_settled(matcher, observation, setting)
     if comparison.passed:
-        pending.drop(here.project.root, baseline.id)
+        drop_pending(here.project.root, baseline.id)
         return None
     seen = seen_of(here, meant, comparison, observation, context.clock.timestamp())
     return replace(seen, origin="replay")

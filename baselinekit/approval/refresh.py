@@ -11,9 +11,8 @@ from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, 
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.changes import Lost, RefreshPlan, RefreshProposal, RefreshRefusal
 from baselinekit.refresh.risk import grouped
-from baselinekit.store import pending
-from baselinekit.store.locating import locate_each
-from baselinekit.store.reading import without_collector
+from baselinekit.store.reading import locate_each, without_collector
+from baselinekit.store.results import pending_ids
 from baselinekit.tree.paths import parse, render
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import CaptureEnvironment
@@ -46,7 +45,7 @@ class Wanted:
 def propose(project: Project, wanted: Wanted, context: RunContext) -> RefreshProposal:
     """What would change, of everything that is selected. No target is asked, unless that is wanted."""
     if not wanted.names_something:
-        here = pending.ids(project.root)
+        here = pending_ids(project.root)
         number = f"{len(here):,} answer{'s are' if len(here) != 1 else ' is'}"
         which = f" ({few(sorted(here))})" if here else ""
         what = f"refresh which baselines? {number} kept from failed compares{which}"
@@ -155,6 +154,6 @@ def _nothing(project: Project, chosen: Sequence[Baseline], wanted: Wanted) -> tu
         else f"no answers are kept of these {len(chosen):,} baselines"
     )
     asked = again(project, chosen[0]) if len(chosen) == 1 else "baselinekit compare"
-    kept = sorted(pending.ids(project.root))
+    kept = sorted(pending_ids(project.root))
     others = f"; what is kept is of {few(kept)}" if kept else ""
     return f"{what}: no compare has failed since{others}", f"{asked}, or refresh --replay"

@@ -38,8 +38,8 @@ from baselinekit.refresh.decisions import Ledger, Settled, settled
 from baselinekit.refresh.reviewing import Knowing, Review, questions_of
 from baselinekit.refresh.risk import compared_with
 from baselinekit.report.reviewing import format_pending_json
-from baselinekit.store import pending
-from baselinekit.store.locating import locate
+from baselinekit.store.reading import locate
+from baselinekit.store.results import drop_pending, load_pending, save_pending
 from baselinekit.variables import MASK, as_text
 from baselinekit.workflow.environment import flat
 from baselinekit.workflow.history import mask_proposal
@@ -203,14 +203,14 @@ def _keep_rest(project: Project, one: Settled) -> Sequence[Problem]:
     if plan.seen.origin != "kept":
         return ()
     if one.rest is None:
-        pending.drop(project.root, id)
+        drop_pending(project.root, id)
         return ()
     after = with_output(plan, approval.accepted, approval.ignored)
     with suppress(BaselinekitError):
-        if pending.load(project.root, id) is None:
+        if load_pending(project.root, id) is None:
             return ()
     try:
-        pending.save(project.root, replace(one.rest, compared_with=compared_with(after)))
+        save_pending(project.root, replace(one.rest, compared_with=compared_with(after)))
     except BaselinekitError as error:
         return error.problems
     return ()

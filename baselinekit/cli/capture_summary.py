@@ -11,7 +11,7 @@ from baselinekit.errors import BaselinekitError, CannotReplay
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
 from baselinekit.replay.client import addresses_soon
-from baselinekit.store.config import name_origin
+from baselinekit.store.writing import name_origin
 from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.paths import render
 from baselinekit.workflow import capture

@@ -13,7 +13,7 @@ from baselinekit.model.results import Against, Report
 from baselinekit.programs.git import Git
 from baselinekit.report import terminal
 from baselinekit.report.style import format_lines
-from baselinekit.store import results
+from baselinekit.store.results import load_not_passed, remember_not_passed
 from baselinekit.trust import in_ci
 from baselinekit.workflow import history, selection
 from baselinekit.workflow.compare import ComparePolicy, compare
@@ -58,7 +58,7 @@ def compare_once(
         if report.complete and not (report.interrupted or report.summary.error):
             models.forget()
     report = mask_report(report, project.redactor)
-    results.remember(project.root, report)
+    remember_not_passed(project.root, report)
     if not among:  # a round of a watch, which would push real runs out
         history.keep(project.root, report)
     report = delivery.deliver(report, options.outputs, project.root)
@@ -85,7 +85,7 @@ def _selection(
     project: Project, options: CompareOptions, among: frozenset[str] | None, first: frozenset[str]
 ) -> Selection:
     wants = options.last_failed or options.failed_first
-    failed: frozenset[str] = results.not_passed(project.root) if wants else frozenset()
+    failed: frozenset[str] = load_not_passed(project.root) if wants else frozenset()
     chosen = options.selection
     return Selection(
         chosen.ids,

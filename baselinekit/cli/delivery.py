@@ -14,7 +14,7 @@ from baselinekit.report.forms.annotations import format_problems
 from baselinekit.report.forms.markdown import format_step_summary
 from baselinekit.report.forms.table import ANNOTATIONS, form_of, render_report
 from baselinekit.store.atomic import cannot_write
-from baselinekit.store.config import find, project_root
+from baselinekit.store.project import nearest_config, project_root
 from baselinekit.store.results import append_text, check_place, write_text
 from baselinekit.workflow.history import with_trends
 from baselinekit.workflow.project import Project
@@ -87,7 +87,7 @@ def annotate_problems(problems: Sequence[Problem], root: str | None = None) -> N
     """Tell the runner what is wrong with the files; of the project that the working folder is in, unless
     somebody knows better."""
     if _by_github():
-        root = root or project_root(find(os.getcwd()), os.getcwd())
+        root = root or project_root(nearest_config(os.getcwd()), os.getcwd())
         screen.show(format_problems(problems, _folder(root)), err=True)
 
 

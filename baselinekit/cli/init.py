@@ -13,7 +13,7 @@ from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.recipes import Config
 from baselinekit.programs.git import Git
 from baselinekit.programs.process import Processes
-from baselinekit.store import config as configuration
+from baselinekit.store.project import CONFIG_NAME, load_config, nearest_config
 from baselinekit.store.results import write_text
 from baselinekit.suites.scaffold import SKILL, SKILLS, scaffold
 from baselinekit.workflow import gitsetup
@@ -84,7 +84,7 @@ def init(options: InitOptions) -> None:
     if dry_run and not (with_git or options.undo_git):
         raise InvalidInput(Problem("BK508", "--dry-run needs --git or --undo-git", "add one of them"))
     is_known = with_git or options.undo_git or options.with_evals
-    file = configuration.find(os.getcwd()) if is_known else None
+    file = nearest_config(os.getcwd()) if is_known else None
     root = os.path.dirname(file) if file else os.getcwd()
     git = Git(Processes().execute, root)
     if options.undo_git:
@@ -96,7 +96,7 @@ def init(options: InitOptions) -> None:
         if with_git:
             gitsetup.planned(git, ["baselines"], _program())  # where it cannot be done, nothing is begun
         _write_config(base_url, SKILLS if options.with_evals else "")
-    config = configuration.load_config(file) if file else Config()
+    config = load_config(file) if file else Config()
     # the folders whose files runs write a record into: of baselines, and of evals, once there are any
     baselines, evals = (
         [stated] if isinstance(stated, str) else list(stated) for stated in (config.baselines, config.evals)
@@ -127,7 +127,7 @@ def _write_config(base_url: str | None, more: str) -> None:
 def _make_evals(root: str) -> None:
     """The suite to go on from. A configuration that is there already is not touched: what the example needs
     of it is said."""
-    config = configuration.load_config(os.path.join(root, configuration.NAME))
+    config = load_config(os.path.join(root, CONFIG_NAME))
     folder = config.evals if isinstance(config.evals, str) else config.evals[0]
     shown = os.path.relpath(os.path.join(root, folder))
     written, left = scaffold(folder, root)

@@ -91,7 +91,7 @@ class LazyModels:
     def _opened(self, source: Any) -> Any:
         """The models behind what is kept of their answers."""
         from baselinekit.models.dispatch import Recording
-        from baselinekit.store.cassettes import Cassettes
+        from baselinekit.store.results import Cassettes
 
         project, wanted = self._project, self._wanted
         if wanted.offline is not None:
@@ -110,7 +110,7 @@ class LazyModels:
 
     def _journal(self) -> Any:
         """The answers of this run, so that a run which is stopped can go on: each run begins a new one."""
-        from baselinekit.store.cassettes import Cassettes
+        from baselinekit.store.results import Cassettes
 
         return Cassettes(self._project.root, f"{atomic.STATE_FOLDER}/{_JOURNAL}")
 

@@ -253,13 +253,13 @@ def check_base_url(url: str) -> None:
 
 def project_of(options: ProjectOptions) -> Project:
     """The project that these options describe; from now on nothing of its secrets is printed."""
-    from baselinekit.store import config as configuration
+    from baselinekit.store.project import CONFIG_NAME, nearest_config
     from baselinekit.workflow.project import open_project
 
     project = open_project(operator_of(options))
     redaction.install(project.redactor.mask_said)
-    if project.config_from is not None and project.config_file is None and configuration.find(project.cwd):
-        there = f"{configuration.NAME} does not exist at {project.config_from}: the defaults apply"
+    if project.config_from is not None and project.config_file is None and nearest_config(project.cwd):
+        there = f"{CONFIG_NAME} does not exist at {project.config_from}: the defaults apply"
         screen.line(screen.safe_line(f"note: {there}, until it is merged"), err=True)
     return project
 
@@ -328,7 +328,7 @@ def path_from_here(project: Project) -> Callable[[str], str]:
 
 def read_text(option: str, name: str, what_it_is: str) -> str:
     """A file that the operator named, wherever it is; `-` is standard input."""
-    from baselinekit.store.files import MAX_OUTPUT_BYTES
+    from baselinekit.store.project import MAX_OUTPUT_BYTES
 
     try:
         if name == "-":

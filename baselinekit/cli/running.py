@@ -31,7 +31,7 @@ from baselinekit.report import next_commands, terminal
 from baselinekit.report.beside import describe_earlier, describe_judges
 from baselinekit.report.evals.terminal import format_failures, format_metrics, format_passed, format_skipped
 from baselinekit.report.style import format_lines
-from baselinekit.store import results
+from baselinekit.store.results import TRIED, load_not_passed, remember_not_passed
 from baselinekit.texts import many
 from baselinekit.workflow import history
 from baselinekit.workflow.history import mask_report
@@ -100,9 +100,9 @@ def run_suite(
 def keep_run(project: Project, suite: Suite, report: Report) -> tuple[Report, list[str]]:
     """What later commands need of a run: what did not pass, for --lf (of what compare knows as well, for its
     --lf too), its results, and the reports that its suite wants."""
-    results.remember(project.root, report, results.TRIED)
+    remember_not_passed(project.root, report, TRIED)
     known = (one for one in report.results if one.case is not None and one.case.eval_type == "regression")
-    results.remember(project.root, replace(report, results=tuple(known)))
+    remember_not_passed(project.root, replace(report, results=tuple(known)))
     history.keep(project.root, report)
     kept, why = keep_reports(project, suite, report)
     return (replace(report, warnings=(*report.warnings, why)) if why else report), kept
@@ -127,7 +127,7 @@ def _choice(project: Project, options: RunOptions) -> Choice:
         options.grader_type,
         options.ids,
         options.exclude_tags,
-        results.not_passed(project.root, results.TRIED) if options.last_failed else None,
+        load_not_passed(project.root, TRIED) if options.last_failed else None,
     )
 
 

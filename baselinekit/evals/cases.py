@@ -19,7 +19,7 @@ from baselinekit.model.values import Json
 from baselinekit.replay.dispatch import digest, recipe_hash
 from baselinekit.report.resultfile import ATTEMPT, DRIFT, SPOT
 from baselinekit.schema.records import Field, RecordForm, RecordReader, named, record, records
-from baselinekit.store import pending
+from baselinekit.store.results import drop_pending, save_pending
 from baselinekit.suites.journal import Journal, name_of
 from baselinekit.texts import already_masked, clipped
 from baselinekit.variables import Redactor
@@ -407,10 +407,10 @@ class CaseWorker:
         root = self.here.project.root
         try:
             if comparison.passed:
-                pending.drop(root, baseline.id)
+                drop_pending(root, baseline.id)
             else:
                 now = self.context.clock.timestamp()
-                pending.save(root, seen_of(self.here, baseline, comparison, observation, now))
+                save_pending(root, seen_of(self.here, baseline, comparison, observation, now))
         except BaselinekitError as error:
             self._warn(f"the new output could not be kept for a refresh: {error.problems[0].message}")
 

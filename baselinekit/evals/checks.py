@@ -32,9 +32,8 @@ from baselinekit.model.values import ABSENT, Json
 from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import digest
 from baselinekit.replay.settings import Clients, Setting, above
-from baselinekit.store.files import read
-from baselinekit.store.locating import locate, locate_each
-from baselinekit.store.reading import discover
+from baselinekit.store.project import read
+from baselinekit.store.reading import discover, locate, locate_each
 from baselinekit.suites.dialects.dialect import BESIDE
 from baselinekit.suites.dialects.gates import load_gates
 from baselinekit.suites.loading import forms_in, load_partly

@@ -21,7 +21,7 @@ from baselinekit.model.results import (
     Verdict,
 )
 from baselinekit.model.values import Json
-from baselinekit.store import results
+from baselinekit.store.results import latest_first
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.resultfiles import load
 
@@ -45,7 +45,7 @@ def load_earlier(project: Project, named: str, suite: str) -> Report:
             raise InvalidInput(Problem("BK733", what, "name a file of baselinekit run -o x.json"))
         return report
     partly = None
-    for file, raw in results.latest_first(project.root):
+    for file, raw in latest_first(project.root):
         run = _part(raw, "run")
         if _part(run, "suite").get("name") == suite:
             partly = partly or file

@@ -28,8 +28,8 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.results import Report, Result, SuiteFacts
 from baselinekit.replay.settings import Clients
-from baselinekit.store.files import head_commit
-from baselinekit.store.locating import locate_each
+from baselinekit.store.project import head_commit
+from baselinekit.store.reading import locate_each
 from baselinekit.suites.journal import Journal
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import CaptureEnvironment

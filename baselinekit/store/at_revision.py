@@ -12,8 +12,7 @@ from baselinekit.model.baselines import Baseline, Known, Variant
 from baselinekit.model.recipes import Config
 from baselinekit.programs.git import CommitFile, Git
 from baselinekit.store import reading, records
-from baselinekit.store.config import NAME, read_config
-from baselinekit.store.files import MAX_BYTES, MAX_OUTPUT_BYTES
+from baselinekit.store.project import CONFIG_NAME, MAX_BYTES, MAX_OUTPUT_BYTES, read_config
 
 _MOST_LINKS = 8
 
@@ -23,12 +22,12 @@ def find_config(git: Git, commit: str, stated: str | None) -> tuple[str, Config]
     nearest one upward, or the one that the operator states."""
     top = os.fsdecode(git.ask("rev-parse", "--show-toplevel").removesuffix(b"\n"))
     inside = os.path.relpath(os.path.realpath(git.folder), os.path.realpath(top))
-    names = [NAME]
+    names = [CONFIG_NAME]
     if stated is not None:
         names = [os.path.relpath(os.path.realpath(os.path.join(git.folder, stated)), os.path.realpath(top))]
     elif inside != ".":
         parts = inside.split(os.sep)
-        names = ["/".join((*parts[:count], NAME)) for count in range(len(parts), 0, -1)] + names
+        names = ["/".join((*parts[:count], CONFIG_NAME)) for count in range(len(parts), 0, -1)] + names
     whole = Git(git.execute, top)
     tree = whole.tree(commit)
     found = next((name for name in names if name in tree), None)
@@ -141,5 +140,5 @@ def _is_baseline(name: str, folders: Sequence[str]) -> bool:
         start = "" if os.path.normpath(folder) == "." else f"{os.path.normpath(folder)}/"
         if name.startswith(start):
             rest = name.removeprefix(start).split("/")
-            return rest[-1] != NAME and not any(part.startswith(".") for part in rest)
+            return rest[-1] != CONFIG_NAME and not any(part.startswith(".") for part in rest)
     return False

@@ -23,7 +23,7 @@ from typing import Protocol
 
 from baselinekit.documents.text import decode, encode
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem
-from baselinekit.store.files import Resolving, read, resolve
+from baselinekit.store.project import Resolving, read, resolve
 
 # The folder `.baselinekit/`: what a run leaves for the next one, and nothing that belongs into git.
 

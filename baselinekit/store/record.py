@@ -27,7 +27,7 @@ from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Plac
 from baselinekit.model.baselines import Edit, Source, Span
 from baselinekit.model.values import Json, Path, parse_time
 from baselinekit.store import atomic, records
-from baselinekit.store.files import read
+from baselinekit.store.project import read
 from baselinekit.tree.paths import value_at
 
 _VERDICTS = "verdicts"

@@ -1,4 +1,4 @@
-"""The records of a file, each with its place, and large outputs, which stand in a file beside it."""
+"""The records of a file, each with its place and its dialect, and the outputs that stand beside it."""
 
 import hashlib
 import marshal
@@ -6,7 +6,7 @@ import posixpath
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TypeVar
 
@@ -16,10 +16,37 @@ from baselinekit.documents.text import Watched, decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.model.baselines import Baseline, Known, Source, Variant, known_path
 from baselinekit.model.values import Json, Path, json_type
-from baselinekit.store.dialects import harness
-from baselinekit.store.dialects.table import DIALECTS
-from baselinekit.store.files import MAX_OUTPUT_BYTES, read
+from baselinekit.store.dialects import harness, native
+from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.tree.equality import canonical
+
+# The forms of a baseline's record, one file a form. A record is of the first that recognises it.
+
+
+@dataclass(frozen=True, slots=True)
+class RecordDialect:
+    """`path`: where something of the model stands in such a record; `described_in`: what holds its id;
+    `write`: a `baseline:` as this form has it."""
+
+    recognises: Callable[[dict[str, Json]], bool]
+    read: Callable[[dict[str, Json], Source], tuple[Baseline | None, list[Problem]]]
+    path: Callable[[Path], Path]
+    described_in: Callable[[dict[str, Json]], Json]
+    write: Callable[[dict[str, Json]], dict[str, Json]]
+
+
+DIALECTS = {
+    "response": RecordDialect(
+        harness.recognises, harness.read, harness.path, lambda raw: raw.get("metadata"), harness.mapping
+    ),
+    "native": RecordDialect(
+        lambda raw: True, native.read, lambda path: path, lambda raw: raw, lambda known: known
+    ),
+}
+
+
+# The records of a file, each with its place, and large outputs, which stand in a file beside it.
+
 
 # What a file holds: its records, each with where it stands, whatever the file's form.
 

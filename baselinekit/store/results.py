@@ -1,22 +1,35 @@
-"""What runs leave: reports where the operator wants them, earlier results, and what `--lf` asks for."""
+"""What runs leave: reports, and in `.baselinekit/` earlier results, failed answers and recorded ones."""
+
+from __future__ import annotations
 
 import contextlib
 import errno
 import json
 import os
 import re
+import shutil
 import stat
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
 from hashlib import blake2b
+from typing import TYPE_CHECKING
+from urllib.parse import quote
 
-from baselinekit.documents.jsontext import load_json
+from baselinekit.documents.jsontext import dump_json, load_json
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem
 from baselinekit.model.results import Report
 from baselinekit.model.values import Json
+from baselinekit.schema.records import NULLABLE_TEXT, TEXT, Field, RecordForm, RecordReader, paths, texts
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
-from baselinekit.store.files import MAX_OUTPUT_BYTES, read
+from baselinekit.store.dialects.native import check_id
+from baselinekit.store.project import MAX_OUTPUT_BYTES, name_in_project, read
+
+# What runs leave: reports where the operator wants them, earlier results, and what `--lf` asks for.
+
 
 # Reports to where the operator wants them: whole, or not at all.
 
@@ -83,50 +96,50 @@ def _is_special(target: str) -> bool:
 MOST_FILES = 200
 MOST_BYTES = 200_000_000
 
-_FOLDER = "results"
+_RESULTS = "results"
 _NAME = re.compile(r"([0-9TZ]{16})-([0-9]{4})-([0-9a-f]{12})\.json")
 
 
-def keep(root: str, started: str, data: bytes) -> bool:
+def keep_results(root: str, started: str, data: bytes) -> bool:
     """Keep the results of a run, named by when it started, how many did in that second, and what they are:
     the same ones twice are kept once. False: they are older than all that there is room for. They can be lost
     in a power cut."""
     second, digest = re.sub("[^0-9TZ]", "", started), blake2b(data, digest_size=6).hexdigest()
-    beside = [match for name in names(root) if (match := _NAME.fullmatch(name)) and match[1] == second]
+    beside = [match for name in result_files(root) if (match := _NAME.fullmatch(name)) and match[1] == second]
     if any(match[3] == digest for match in beside):
         return True
     number = max((int(match[2]) for match in beside), default=0) + 1
     name = f"{second}-{number:04}-{digest}.json"
-    atomic.state_folder(root, _FOLDER)
-    atomic.replace_file(root, os.path.join(atomic.STATE_FOLDER, _FOLDER, name), data, sync=False)
+    atomic.state_folder(root, _RESULTS)
+    atomic.replace_file(root, os.path.join(atomic.STATE_FOLDER, _RESULTS, name), data, sync=False)
     return name not in _prune(root)
 
 
-def names(root: str) -> list[str]:
+def result_files(root: str) -> list[str]:
     """The files, the oldest run first."""
     with contextlib.suppress(OSError):
         return sorted(name for name in os.listdir(_path(root)) if _NAME.fullmatch(name))
     return []
 
 
-def place(root: str, name: str) -> str:
+def result_path(root: str, name: str) -> str:
     return os.path.join(_path(root), name)
 
 
-def load_all(root: str, last: int | None = None) -> Iterator[tuple[str, Json]]:
+def load_results(root: str, last: int | None = None) -> Iterator[tuple[str, Json]]:
     """Each file with what it holds, the oldest run first (of the last so many); None for one that cannot be
     read."""
-    yield from _loaded(root, names(root)[-last if last else None :])
+    yield from _load_chosen(root, result_files(root)[-last if last else None :])
 
 
 def latest_first(root: str) -> Iterator[tuple[str, Json]]:
     """The same from the other end, for whoever looks for one run."""
-    yield from _loaded(root, names(root)[::-1])
+    yield from _load_chosen(root, result_files(root)[::-1])
 
 
-def _loaded(root: str, chosen: list[str]) -> Iterator[tuple[str, Json]]:
+def _load_chosen(root: str, chosen: list[str]) -> Iterator[tuple[str, Json]]:
     for name in chosen:
-        shown = os.path.join(atomic.STATE_FOLDER, _FOLDER, name)
+        shown = os.path.join(atomic.STATE_FOLDER, _RESULTS, name)
         try:
             yield shown, json.loads(read(root, shown, MAX_OUTPUT_BYTES))
         except (BaselinekitError, ValueError, RecursionError):
@@ -136,7 +149,7 @@ def _loaded(root: str, chosen: list[str]) -> Iterator[tuple[str, Json]]:
 def _prune(root: str) -> set[str]:
     """Remove the oldest beyond what is kept. Another process may be faster."""
     room, gone = MOST_BYTES, set()
-    for number, name in enumerate(reversed(names(root))):
+    for number, name in enumerate(reversed(result_files(root))):
         path = os.path.join(_path(root), name)
         with contextlib.suppress(OSError):
             room -= os.stat(path).st_size
@@ -147,7 +160,7 @@ def _prune(root: str) -> set[str]:
 
 
 def _path(root: str) -> str:
-    return os.path.join(root, atomic.STATE_FOLDER, _FOLDER)
+    return os.path.join(root, atomic.STATE_FOLDER, _RESULTS)
 
 
 # Which baselines did not pass when they were last compared, and which cases when they were last run:
@@ -157,7 +170,7 @@ COMPARED = os.path.join(atomic.STATE_FOLDER, "last-run.json")
 TRIED = os.path.join(atomic.STATE_FOLDER, "last-evals.json")
 
 
-def not_passed(root: str, file: str = COMPARED) -> frozenset[str]:
+def load_not_passed(root: str, file: str = COMPARED) -> frozenset[str]:
     """The ids; none when nobody has compared yet, or when what was kept cannot be read."""
     try:
         kept = load_json(decode(read(root, file, MAX_OUTPUT_BYTES), file).body, file)
@@ -166,14 +179,196 @@ def not_passed(root: str, file: str = COMPARED) -> frozenset[str]:
     return frozenset(id for id in kept if isinstance(id, str)) if isinstance(kept, list) else frozenset()
 
 
-def remember(root: str, report: Report, file: str = COMPARED) -> None:
+def remember_not_passed(root: str, report: Report, file: str = COMPARED) -> None:
     """Those of this run, and of earlier runs those that this one did not cover. State that cannot be kept
     (a read-only checkout) fails nothing."""
     covered = {result.id for result in report.results if result.outcome != "skipped"}
     failed = {result.id for result in report.results if result.outcome in ("failed", "error", "unscored")}
-    ids = sorted((not_passed(root, file) - covered) | failed)
+    ids = sorted((load_not_passed(root, file) - covered) | failed)
     try:
         atomic.state_folder(root)
         atomic.replace_file(root, file, json.dumps(ids).encode(), sync=False)
     except BaselinekitError:
         return
+
+
+# What came back from a replay that failed, kept so that a refresh approves exactly what was seen.
+
+
+if TYPE_CHECKING:  # where all passes, nothing is kept
+    from baselinekit.model.changes import Seen
+
+_PENDING = "pending"
+_DEEPER = 2
+"""Levels of nesting around an output."""
+
+
+@cache
+def _pending_form() -> RecordForm[Seen]:
+    from baselinekit.model.changes import Seen
+
+    return RecordForm(
+        Seen,
+        **dict.fromkeys(("id", "recipe_hash", "compared_with", "captured_at"), TEXT),
+        **dict.fromkeys(("environment", "observed"), Field(dict)),
+        masked=paths(),
+        unsettled=texts(),
+        settled=texts(),
+        troubles=texts(optional=True),  # which earlier versions did not write
+        variant=Field(int, type(None)),
+        flaw=NULLABLE_TEXT,
+        resolved=Field(),
+    )
+
+
+def save_pending(root: str, seen: Seen) -> None:
+    """Keep it, in the place of what was kept before. It can be had again, so nothing waits for the disk. What
+    would be too large to be read again is not kept at all."""
+    name = _pending_name(seen.id)
+    atomic.state_folder(root, _PENDING)
+    data = dump_json(_pending_form().write(seen)).encode("utf-8")
+    if len(data) > MAX_OUTPUT_BYTES:
+        drop_pending(root, seen.id)
+        what = f"what {seen.id} answered is larger than {MAX_OUTPUT_BYTES:,} bytes"
+        raise NotRecorded(Problem("BK106", what, "make it answer with less"))
+    atomic.replace_file(root, name, data, sync=False)
+
+
+def load_pending(root: str, id: str) -> Seen | None:
+    """What was kept, if anything was."""
+    name = _pending_name(id)
+    if not os.path.lexists(os.path.join(root, name)):
+        return None
+    payload = load_json(decode(read(root, name, MAX_OUTPUT_BYTES), name).body, name, _DEEPER)
+    reader = RecordReader()
+    seen = _pending_form().read(payload, (), reader)
+    if seen is None or reader.problems or seen.id != id:
+        hint = "remove it, and run baselinekit compare again"
+        raise InvalidInput(Problem("BK111", f"{name} does not hold what a compare writes", hint))
+    return seen
+
+
+def pending_ids(root: str) -> frozenset[str]:
+    """The ids of which something is kept."""
+    try:
+        names = os.listdir(os.path.join(root, atomic.STATE_FOLDER, _PENDING))
+    except OSError:
+        return frozenset()
+    return frozenset(name.removesuffix(".json") for name in names if name.endswith(".json"))
+
+
+def drop_pending(root: str, id: str) -> None:
+    """Forget it: it is approved, or it passes again. State that cannot be touched fails nothing."""
+    with contextlib.suppress(OSError):
+        os.unlink(os.path.join(root, _pending_name(id)))
+
+
+def _pending_name(id: str) -> str:
+    problems = list(check_id(id))
+    if problems:
+        raise InvalidInput(*problems)
+    return os.path.join(atomic.STATE_FOLDER, _PENDING, f"{id}.json")
+
+
+# Answers of models on file, one file each: `FOLDER/<model>/<name>.json`. A name begins with the key of
+# its question, up to its first dot.
+
+
+_MOST_COMPARED = 2_000
+
+
+class Cassettes:
+    """One folder of them. Inside the project it is named from its root, elsewhere by the operator alone."""
+
+    def __init__(self, root: str, folder: str):
+        self._root = root
+        self._folder = name_in_project(root, os.path.join(root, folder))
+        self._is_state = self._folder.split("/")[0] == atomic.STATE_FOLDER
+        self._lock = threading.Lock()
+        self._every: list[Json] | None = None
+        self._names: dict[str, dict[str, list[str]]] = {}
+
+    @property
+    def name(self) -> str:
+        return self._folder
+
+    def find(self, model: str, key: str) -> Json:
+        """The record, or None when there is none; InvalidInput when it cannot be read."""
+        name = self._file(model, key)
+        if not os.path.lexists(os.path.join(self._root, name)):
+            return None
+        return self._read(name)
+
+    def keep(self, model: str, key: str, record: Json) -> None:
+        """In the place of what was kept before. State can be had again: then nothing waits for the disk."""
+        name = self._file(model, key)
+        self._make(os.path.dirname(name))
+        data = dump_json(record).encode("utf-8", "backslashreplace")
+        atomic.replace_file(self._root, name, data, sync=not self._is_state)
+
+    def names(self, model: str, key: str) -> list[str]:
+        """The names that began with a key when this folder was first looked into."""
+        with self._lock:
+            if model not in self._names:
+                self._names[model] = self._listed(os.path.join(self._folder, _as_folder(model)))
+            return self._names[model].get(key, [])
+
+    def drop(self, model: str, name: str) -> None:
+        """Forget a record. One that cannot be removed stays."""
+        with suppress(OSError):
+            os.unlink(os.path.join(self._root, self._file(model, name)))
+
+    def _listed(self, folder: str) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        with suppress(OSError):
+            for file in sorted(os.listdir(os.path.join(self._root, folder))):
+                name, extension = os.path.splitext(file)
+                if extension == ".json":
+                    found.setdefault(name.partition(".")[0], []).append(name)
+        return found
+
+    def clear(self) -> None:
+        """Forget what is kept in the state folder, unless a checkout has put a link in its place."""
+        folder = os.path.join(self._root, self._folder)
+        if self._is_state and not os.path.islink(os.path.join(self._root, atomic.STATE_FOLDER)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def every(self) -> list[Json]:
+        """All records that can be read, up to a number: to tell what is nearest to one that is missing."""
+        with self._lock:
+            if self._every is None:
+                self._every = self._load()
+            return self._every
+
+    def _load(self) -> list[Json]:
+        found: list[Json] = []
+        for folder, folders, files in os.walk(os.path.join(self._root, self._folder)):
+            folders.sort()
+            for file in sorted(files):
+                if file.endswith(".json") and len(found) < _MOST_COMPARED:
+                    try:
+                        found.append(self._read(name_in_project(self._root, os.path.join(folder, file))))
+                    except BaselinekitError:
+                        continue
+        return found
+
+    def _read(self, name: str) -> Json:
+        return load_json(decode(read(self._root, name, MAX_OUTPUT_BYTES), name).body, name)
+
+    def _file(self, model: str, key: str) -> str:
+        return os.path.join(self._folder, _as_folder(model), f"{key}.json")
+
+    def _make(self, folder: str) -> None:
+        if self._is_state:
+            atomic.state_folder(self._root, *folder.split("/")[1:])
+            return
+        try:
+            os.makedirs(os.path.join(self._root, folder), exist_ok=True)
+        except OSError as error:
+            raise NotRecorded(cannot_write(folder, error)) from None
+
+
+def _as_folder(model: str) -> str:
+    """The model's name where it is a name for a folder; else with what is not so encoded."""
+    name = quote(model, safe=" ")[:100]
+    return name if name.strip(".") else name.replace(".", "%2E") or "%"

@@ -4,27 +4,28 @@ import contextlib
 import json
 import os
 import posixpath
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import urlsplit
 
-from baselinekit.documents.languages import JSON, dump_yaml, language
+from baselinekit.documents.languages import JSON, YAML, dump_yaml, language, yaml_scalar
 from baselinekit.documents.renewal import renewed
 from baselinekit.documents.splice import apply
-from baselinekit.documents.text import decode, encode
+from baselinekit.documents.text import decode, encode, mark, newline
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
 from baselinekit.model.baselines import Edit, Source, known_path
 from baselinekit.model.changes import Applied, Rewritten
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.store import atomic, records
-from baselinekit.store.atomic import cannot_write, lock
-from baselinekit.store.checks import ID, check_id
-from baselinekit.store.dialects.native import json_schema
-from baselinekit.store.dialects.table import DIALECTS
-from baselinekit.store.files import MAX_BYTES, MAX_OUTPUT_BYTES, read, resolve
-from baselinekit.store.locating import locate
+from baselinekit.store.atomic import cannot_write, edit_text, lock
+from baselinekit.store.dialects.native import ID, check_id, json_schema
+from baselinekit.store.project import CONFIG_NAME, MAX_BYTES, MAX_OUTPUT_BYTES, read, read_config, resolve
+from baselinekit.store.reading import locate
+from baselinekit.store.records import DIALECTS
 from baselinekit.tree.changes import Hints
-from baselinekit.tree.equality import identical
+from baselinekit.tree.equality import canonical, identical
 from baselinekit.tree.paths import value_at
 
 _AFTER = ("baseline", "current", "test_case", "comparison", "metadata", "grader")
@@ -318,3 +319,95 @@ def reference(
     except NotRecorded:
         pass  # an editor without a schema is no reason not to capture
     return os.path.relpath(full, os.path.join(root, folder))
+
+
+# A host that is named in the configuration: one line more, every other byte as it was.
+
+_SIBLINGS = ("base_url", "baselines", "evals", "variables", "environments", "placeholders", "http")
+
+
+def name_origin(root: str, config_file: str | None, origin: str) -> str:
+    """Name an origin in the configuration, which is made if there is none. What was written, in a line."""
+    file, line = config_file or CONFIG_NAME, ""
+
+    def edit(body: str) -> str:
+        nonlocal line
+        text, line = with_origin(body, file, origin)
+        read_config(encode(text, False), file)
+        return text
+
+    edit_text(root, file, edit, missing="version: 1\n")
+    return f"{line} in {file}"
+
+
+def with_origin(body: str, file: str, origin: str) -> tuple[str, str]:
+    """The text in which an origin is named, and how. `allow_hosts` takes it where there is one, as nothing
+    else is asked then. Else it becomes the `base_url` of a project without one, and else a variable:
+    neither keeps anybody from asking other hosts."""
+    documents = [one for one in YAML.load(body, file) if one is not None]
+    config: dict[str, Json] = documents[0] if documents and isinstance(documents[0], dict) else {}
+    if not config:
+        return _appended(body, f"base_url: {origin}"), f"base_url: {origin}"
+    hosts = config.get("allow_hosts")
+    if isinstance(hosts, list):
+        host = urlsplit(origin).netloc
+        return _in_list(body, file, hosts, host), f"allow_hosts: {host}"
+    if not config.get("base_url"):
+        return _set(body, "base_url", origin), f"base_url: {origin}"
+    known = config.get("variables") or {}
+    name = _variable(origin, known)
+    return _set(body, "variables", origin, name), f"variables: {name}: {origin}"
+
+
+def _set(body: str, key: str, value: str, name: str | None = None) -> str:
+    path = (key,) if name is None else (key, name)
+    return apply(body, [Edit(path, value)], 0, YAML, _SIBLINGS)
+
+
+def _variable(origin: str, known: dict[str, Json]) -> str:
+    """`orders_internal_url` for http://orders.internal."""
+    parts = urlsplit(origin)
+    words = re.sub(r"\W+", "_", parts.netloc).strip("_").lower()
+    name = f"{words}_url" if re.match(r"[a-z]", words) and not words.startswith("any_") else f"url_{words}"
+    number = 2
+    chosen = name
+    while chosen in known:
+        chosen, number = f"{name}_{number}", number + 1
+    return chosen
+
+
+def _in_list(body: str, file: str, hosts: list[Json], host: str) -> str:
+    """One more entry, written as the last one is; where that does not come out right, the list anew."""
+    wanted = [*hosts, host]
+    text = yaml_scalar(host)
+    if hosts:
+        last = mark(YAML.events(body), 0, [("allow_hosts", len(hosts) - 1)])
+        node = last.reach(("allow_hosts", len(hosts) - 1))[0][-1]
+        start = body.rfind("\n", 0, node.start) + 1
+        end = body.find("\n", node.end)
+        lead = re.match(r"[ \t]*-[ \t]+", body[start : node.start])
+        if lead and lead.end() == node.start - start:
+            at = len(body) if end < 0 else end + 1
+            before = newline(body) if end < 0 else ""
+            tried = f"{body[:at]}{before}{lead[0]}{text}{newline(body)}{body[at:]}"
+        else:
+            tried = f"{body[: node.end]}, {text}{body[node.end :]}"
+        if _reads(tried, file, wanted):
+            return tried
+    return apply(body, [Edit(("allow_hosts",), wanted)], 0, YAML, _SIBLINGS)
+
+
+def _reads(body: str, file: str, hosts: list[Json]) -> bool:
+    try:
+        return canonical(YAML.load(body, file)[0]["allow_hosts"]) == canonical(hosts)
+    except (BaselinekitError, LookupError, TypeError):
+        return False
+
+
+def _appended(body: str, line: str) -> str:
+    if body and not body.endswith(("\n", "\r")):
+        body += newline(body)
+    if any(text.strip() in ("...", "---") for text in body.splitlines()):
+        what = "a host cannot be named there: the file holds no setting yet, and marks of a document"
+        raise NotRecorded(Problem("BK122", what, f"write `{line}` into it"))
+    return f"{body}{line}{newline(body)}"

@@ -17,7 +17,7 @@ from baselinekit.errors import CannotReplay, InvalidInput, NotRecorded, Problem
 from baselinekit.model.values import Json
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
-from baselinekit.store.files import MAX_OUTPUT_BYTES, read
+from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 
 _FOLDER = "journal"
 _DEEPER = 16

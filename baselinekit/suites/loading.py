@@ -9,7 +9,7 @@ from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.evals import Case, Suite
 from baselinekit.model.recipes import Execution
-from baselinekit.store.files import read, shown
+from baselinekit.store.project import name_in_project, read
 from baselinekit.store.reading import discover, without_collector
 from baselinekit.suites.dialects.dialect import BESIDE, Defaults, Dialect, Loading, items
 from baselinekit.suites.dialects.suite import WRAPPER, defaults_for
@@ -101,7 +101,9 @@ def _loaded(
 ) -> tuple[Loading, Suite]:
     suites, loose = discover_evals(paths, root)
     loading = Loading(
-        root, dialects, walked={*suites, *loose} - {shown(root, os.path.join(root, path)) for path in paths}
+        root,
+        dialects,
+        walked={*suites, *loose} - {name_in_project(root, os.path.join(root, path)) for path in paths},
     )
     defaults = Defaults(root, target)
     with without_collector():

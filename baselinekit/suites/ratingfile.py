@@ -15,7 +15,7 @@ from baselinekit.model.values import Json, Path
 from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.validate import check, place_problems
 from baselinekit.store import atomic
-from baselinekit.store.files import MAX_BYTES, read
+from baselinekit.store.project import MAX_BYTES, read
 
 FORMAT = "baselinekit.ratings/1"
 

@@ -19,7 +19,7 @@ from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.validate import below, named_at, place_problems
 from baselinekit.store import atomic
 from baselinekit.store.atomic import cannot_write
-from baselinekit.store.files import link_at, read, unreadable
+from baselinekit.store.project import link_at, read, unreadable
 from baselinekit.store.records import beside
 from baselinekit.store.results import write_text
 from baselinekit.suites.dialects import graders

@@ -29,8 +29,7 @@ from baselinekit.refresh.learning import UnlearnablePlace, Volatile
 from baselinekit.replay.environment import capture_environment
 from baselinekit.store import writing
 from baselinekit.store.atomic import cannot_write
-from baselinekit.store.locating import locate_all
-from baselinekit.store.reading import parse_record, refuse_taken
+from baselinekit.store.reading import locate_all, parse_record, refuse_taken
 from baselinekit.tree.paths import find, parse, render, suggest, with_values
 from baselinekit.trust import check_inside, origin
 from baselinekit.variables import Redactor

@@ -9,7 +9,7 @@ from baselinekit import __version__
 from baselinekit.errors import NothingSelected
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.results import Coverage, Report, Result
-from baselinekit.store.files import head_commit
+from baselinekit.store.project import head_commit
 from baselinekit.store.reading import without_collector
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import CaptureEnvironment

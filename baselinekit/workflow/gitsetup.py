@@ -12,7 +12,7 @@ from baselinekit.errors import InvalidInput, NotRecorded, Problem
 from baselinekit.programs.git import Git
 from baselinekit.store import atomic
 from baselinekit.store.atomic import STATE_FOLDER, cannot_write
-from baselinekit.store.files import read
+from baselinekit.store.project import read
 
 ATTRIBUTES, IGNORE = ".gitattributes", ".gitignore"
 DRIVER = "baselinekit"

@@ -26,8 +26,8 @@ from baselinekit.model.results import (
 )
 from baselinekit.model.values import Json
 from baselinekit.report.resultfile import compact
-from baselinekit.store import results
 from baselinekit.store.reading import without_collector
+from baselinekit.store.results import keep_results, load_results
 from baselinekit.variables import Redactor
 from baselinekit.workflow import history
 from baselinekit.workflow.selection import few
@@ -121,14 +121,14 @@ def keep(root: str, report: Report) -> bool:
     if not report.results:
         return False
     try:
-        return results.keep(root, report.started, compact(report))
+        return keep_results(root, report.started, compact(report))
     except BaselinekitError:
         return False
 
 
 def add(root: str, parts: Sequence[tuple[str, Report]]) -> int:
     """Take in the results of runs elsewhere. How many of them are kept: the oldest may find no room."""
-    return sum([results.keep(root, report.started, compact(report)) for _, report in parts])
+    return sum([keep_results(root, report.started, compact(report)) for _, report in parts])
 
 
 def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History:
@@ -137,7 +137,7 @@ def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History
     unreadable: list[str] = []
     seen: dict[str, list[Appearance]] = {}
     with without_collector():
-        for file, raw in results.load_all(root, last):
+        for file, raw in load_results(root, last):
             try:
                 run = _run(raw, file)
                 told = [(one["id"], _seen(one, run)) for one in raw["results"]]

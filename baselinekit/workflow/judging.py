@@ -29,7 +29,7 @@ from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import recipe_hash
 from baselinekit.replay.files import rubric_of
 from baselinekit.replay.settings import Setting
-from baselinekit.store import pending
+from baselinekit.store.results import drop_pending, save_pending
 from baselinekit.texts import already_masked, clipped, many, shown
 from baselinekit.tree.equality import is_number
 from baselinekit.variables import Redactor, Scope, as_text
@@ -215,7 +215,7 @@ class BaselineRunner:
         if not comparison.passed:
             result = self._failed(baseline, matcher, comparison, observation, facts)
             return Tried(result, partial(self._keep, baseline, comparison, observation))
-        drop = partial(pending.drop, self._project.root, baseline.id)
+        drop = partial(drop_pending, self._project.root, baseline.id)
         unfit = [report for report in comparison.reports if report.kind in ("stale", "hid")]
         if self._strict_rules and unfit:
             hint = "fix the rule, or leave out --strict-rules"
@@ -321,7 +321,7 @@ class BaselineRunner:
         from baselinekit.workflow.pending import seen_of  # where all passes, nothing is kept
 
         seen = seen_of(self._environment, baseline, comparison, observation, self._timestamp())
-        pending.save(self._project.root, seen)
+        save_pending(self._project.root, seen)
 
 
 def target_of(recipe: Recipe, project: Project) -> str:

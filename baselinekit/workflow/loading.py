@@ -12,7 +12,7 @@ from baselinekit.model.results import Result
 from baselinekit.model.values import ABSENT
 from baselinekit.store import reading
 from baselinekit.store.atomic import sweep
-from baselinekit.store.locating import locate_each
+from baselinekit.store.reading import locate_each
 from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.judging import check
 from baselinekit.workflow.project import Project

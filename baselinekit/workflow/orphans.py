@@ -15,7 +15,8 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline, Known, Variant
 from baselinekit.model.results import Report
 from baselinekit.replay.settings import Clients
-from baselinekit.store import atomic, pending, records
+from baselinekit.store import atomic, records
+from baselinekit.store.results import pending_ids
 from baselinekit.texts import many
 from baselinekit.workflow.judging import check
 from baselinekit.workflow.loading import load
@@ -111,7 +112,7 @@ def _outputs(project: Project, baselines: Sequence[Baseline]) -> Iterator[Orphan
 
 def _pending(project: Project, baselines: Sequence[Baseline]) -> Iterator[Orphan]:
     known = {baseline.id for baseline in baselines}
-    for id in sorted(pending.ids(project.root) - known):
+    for id in sorted(pending_ids(project.root) - known):
         yield Orphan(
             "pending",
             id,

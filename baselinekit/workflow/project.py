@@ -12,7 +12,7 @@ from baselinekit.model.values import Json
 from baselinekit.placeholders.table import RegexBudget, Words
 from baselinekit.programs.git import Execute
 from baselinekit.replay.settings import Ceilings, Clients, Setting, ceilings_of
-from baselinekit.store import config as configuration
+from baselinekit.store.project import load_config, nearest_config, project_root
 from baselinekit.trust import Trust, check_inside, in_ci, origins_in
 from baselinekit.variables import Redactor, Scope, Secret, as_text, parse_env_file
 
@@ -124,7 +124,7 @@ class Project:
 def open_project(operator: Operator) -> Project:
     """Read the configuration and settle what a run may use: variables, secrets, hosts, programs."""
     path, config = _configuration(operator)
-    root = os.path.realpath(configuration.project_root(path, operator.cwd))
+    root = os.path.realpath(project_root(path, operator.cwd))
     chosen = _environment(config, operator.environment)
     _check_folders(config, root)
     scope = _with_keys(_scope(config, chosen, operator), config)
@@ -165,8 +165,8 @@ def open_project(operator: Operator) -> Project:
 def _configuration(operator: Operator) -> tuple[str | None, Config]:
     """Where it stands and what it says: now, or with --config-from at a commit, whatever stands there now."""
     if operator.config_from is None or operator.execute is None:
-        path = operator.config or configuration.find(operator.cwd)
-        return path, configuration.load_config(path) if path else Config()
+        path = operator.config or nearest_config(operator.cwd)
+        return path, load_config(path) if path else Config()
     from baselinekit.programs.git import Git
     from baselinekit.store import at_revision
 

@@ -13,7 +13,7 @@ from baselinekit.model.recipes import Spent
 from baselinekit.model.results import Coverage, Report, Result, Shard
 from baselinekit.model.values import Json
 from baselinekit.store import results
-from baselinekit.store.files import MAX_OUTPUT_BYTES, read
+from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.texts import already_masked, clipped
 
 # Which result file somebody meant who named something beside it: another report of the same run, the
@@ -34,7 +34,7 @@ def meant(path: str, cwd: str, root: str | None) -> str | None:
     elif os.path.lexists(there):
         found = _beside(there)
     elif root is not None and path in _NEWEST:
-        found = next((results.place(root, name) for name in reversed(results.names(root))), None)
+        found = next((results.result_path(root, name) for name in reversed(results.result_files(root))), None)
     else:
         found = None
     return None if found is None else os.path.relpath(found, cwd)

@@ -21,8 +21,8 @@ from baselinekit.model.baselines import Baseline
 from baselinekit.model.recipes import Config, Recipe, Skill
 from baselinekit.model.values import Json, Path
 from baselinekit.programs.git import Git
-from baselinekit.store import at_revision, config as configuration, records
-from baselinekit.store.files import read
+from baselinekit.store import at_revision, records
+from baselinekit.store.project import CONFIG_NAME, read
 from baselinekit.workflow.project import Project
 
 _BEARS_ON_NOTHING = {"version", "record", "inline_limit", "evals", "limits"}
@@ -50,7 +50,7 @@ def touched(
     changed = _settings_changed(project, git, start or commit)
     general = sorted(changed.keys() - set(_BY_NAME))
     if general:
-        what = f"{project.config_file or configuration.NAME}: {', '.join(general)} changed since {rev}"
+        what = f"{project.config_file or CONFIG_NAME}: {', '.join(general)} changed since {rev}"
         return chosen, (*notes, f"{what}, so that all baselines are compared")
     suspects = [one for one in chosen if not os.path.isabs(one.source.file) and _own(one, project, names)]
     before = at_revision.cases(git, start or commit, {one.source.file for one in suspects})
@@ -219,7 +219,7 @@ class _Used:
 
 def _settings_changed(project: Project, git: Git, commit: str) -> dict[str, set[str]]:
     """The keys of the configuration that bear on results and are others now, with the names below them."""
-    name = project.config_file or configuration.NAME
+    name = project.config_file or CONFIG_NAME
     try:
         before = at_revision.config(git, commit, name) or Config()
     except InvalidInput:

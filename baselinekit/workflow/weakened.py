@@ -11,8 +11,9 @@ from baselinekit.model.recipes import Config
 from baselinekit.model.results import Against, Revised
 from baselinekit.model.values import Path
 from baselinekit.programs.git import Git
-from baselinekit.store import at_revision, config as configuration
-from baselinekit.store.locating import locate
+from baselinekit.store import at_revision
+from baselinekit.store.project import CONFIG_NAME
+from baselinekit.store.reading import locate
 from baselinekit.workflow.loading import load_partly
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.since import request_files
@@ -44,7 +45,7 @@ def against(project: Project, git: Git, ref: str, strict: bool) -> Against:
 
 def _config_then(project: Project, git: Git, commit: str) -> tuple[list[Revised], Config]:
     """What the configuration says otherwise now, and what it said."""
-    name = project.config_file or configuration.NAME
+    name = project.config_file or CONFIG_NAME
     try:
         old = at_revision.config(git, commit, name)
     except InvalidInput:

@@ -12,7 +12,7 @@ from baselinekit.approval.approving import Permit
 from baselinekit.approval.decisions import decisions_in
 from baselinekit.errors import InvalidInput
 from baselinekit.model.changes import Applied, Stamp
-from baselinekit.store import pending
+from baselinekit.store.results import load_pending
 
 OUTPUT = """\
 body:
@@ -172,5 +172,5 @@ def test_all_that_is_accepted_or_ignored_passes_and_counts_from_zero(desk: Desk)
     text = (desk.folder / "baselines/a.yaml").read_text()
     assert "failure_count: 0   # since the release" in text
     assert "# how to ask" in text
-    assert pending.load(str(desk.folder), "a") is None
+    assert load_pending(str(desk.folder), "a") is None
     assert {r.id: r.outcome for r in desk.compare().results} == {"a": "passed", "b": "failed"}

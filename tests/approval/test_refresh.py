@@ -19,7 +19,7 @@ from baselinekit.model.values import Json
 from baselinekit.report.forms import table
 from baselinekit.report.refreshing import change_lines, format_refresh
 from baselinekit.report.style import Style
-from baselinekit.store import pending
+from baselinekit.store.results import drop_pending, load_pending, save_pending
 from baselinekit.tree.paths import render
 from baselinekit.workflow.history import mask_report
 from baselinekit.workflow.loading import load
@@ -324,7 +324,7 @@ def results(desk: Desk) -> str:
 def test_what_another_machine_saw_is_taken_over(here: Desk) -> None:
     here.now = "2026-11-20T10:00:00Z"
     text = results(here)
-    pending.drop(str(here.folder), "a")
+    drop_pending(str(here.folder), "a")
     here.now = "2026-11-21T10:00:00Z"
     asked = here.asked
     assert here.refresh("a", results=("ci.json", text)).ids == ("a",)
@@ -591,12 +591,12 @@ def test_paths_to_be_ignored_are_added_to_the_rules(here: Desk) -> None:
 
 def test_what_is_kept_says_all_that_a_refresh_needs(here: Desk) -> None:
     failed(here)
-    seen = pending.load(str(here.folder), "a")
+    seen = load_pending(str(here.folder), "a")
     assert seen is not None
     assert seen.resolved["body"] == {"n": 2, "id": "<<any_integer>>"}
     assert seen.environment["base_url"] == "http://desk"
-    pending.save(str(here.folder), replace(seen, masked=(("body", 0),)))
-    assert pending.load(str(here.folder), "a") == replace(seen, masked=(("body", 0),))
+    save_pending(str(here.folder), replace(seen, masked=(("body", 0),)))
+    assert load_pending(str(here.folder), "a") == replace(seen, masked=(("body", 0),))
     here.says("a", {"n": 1, "id": 5})
     assert here.compare(record="never").summary.passed == 1
     assert here.pending() == []

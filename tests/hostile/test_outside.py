@@ -7,7 +7,7 @@ import pytest
 from baselinekit.errors import Refused
 from baselinekit.model.recipes import Surroundings
 from baselinekit.replay.files import inside, read_bytes
-from baselinekit.store.files import read
+from baselinekit.store.project import read
 from baselinekit.store.records import load
 from baselinekit.suites.settings import resolve_named
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from baselinekit.errors import CannotReplay
 from baselinekit.model.recipes import Answer, Ask, Message, Spent
 from baselinekit.models.recording import Mode, Parts, Recording
-from baselinekit.store.cassettes import Cassettes
+from baselinekit.store.results import Cassettes
 
 Script = dict[str, list[str]]
 """Who asks what, one thing after the other."""

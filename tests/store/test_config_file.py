@@ -8,16 +8,16 @@ from storehelp import write
 
 from baselinekit.errors import InvalidInput
 from baselinekit.model.recipes import Config, Variable
-from baselinekit.store.config import find, load_config, project_root
+from baselinekit.store.project import load_config, nearest_config, project_root
 
 
 def test_the_nearest_one_upward_counts(tmp_path: Path) -> None:
     (tmp_path / "a/b").mkdir(parents=True)
-    assert not (find(str(tmp_path / "a/b")) or "").startswith(str(tmp_path))
+    assert not (nearest_config(str(tmp_path / "a/b")) or "").startswith(str(tmp_path))
     write(tmp_path, "baselinekit.yaml", "")
-    assert find(str(tmp_path / "a/b")) == str(tmp_path / "baselinekit.yaml")
+    assert nearest_config(str(tmp_path / "a/b")) == str(tmp_path / "baselinekit.yaml")
     write(tmp_path, "a/baselinekit.yaml", "")
-    assert find(str(tmp_path / "a/b")) == str(tmp_path / "a/baselinekit.yaml")
+    assert nearest_config(str(tmp_path / "a/b")) == str(tmp_path / "a/baselinekit.yaml")
 
 
 def test_the_project_root(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.store.config import load_config, name_origin, named, read_config
+from baselinekit.store.project import load_config, read_config
+from baselinekit.store.writing import name_origin, with_origin
 
 WHERE = "http://10.0.0.5:8080"
 CASES = [
@@ -37,13 +38,13 @@ CASES = [
 
 @pytest.mark.parametrize(("before", "after"), CASES)
 def test_one_line_more(before: str, after: str) -> None:
-    text, _ = named(before, "baselinekit.yaml", WHERE)
+    text, _ = with_origin(before, "baselinekit.yaml", WHERE)
     assert text == after
     read_config(text.encode(), "baselinekit.yaml")
 
 
 def test_an_empty_list_of_hosts_takes_it_too() -> None:
-    text, line = named("allow_hosts: []\n", "baselinekit.yaml", WHERE)
+    text, line = with_origin("allow_hosts: []\n", "baselinekit.yaml", WHERE)
     assert read_config(text.encode(), "c").allow_hosts == ["10.0.0.5:8080"]
     assert line == "allow_hosts: 10.0.0.5:8080"
 
@@ -76,7 +77,7 @@ def test_what_was_there_is_there_still(hosts: list[str], new: str, style: str, e
     elif style == "flow":
         lines.append(f"allow_hosts: [{', '.join(hosts)}] # all of them")
     before = end.join([*lines, "# the end", ""])
-    text, _ = named(before, "c", f"http://{new}")
+    text, _ = with_origin(before, "c", f"http://{new}")
     config = read_config(text.encode(), "c")
     if config.allow_hosts is not None:
         assert config.allow_hosts == [*hosts, new]

@@ -16,8 +16,7 @@ from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Options, Tolerance
 from baselinekit.model.recipes import HttpRequest
 from baselinekit.model.values import ABSENT
-from baselinekit.store.locating import locate, locate_all
-from baselinekit.store.reading import discover, load, parse_record, refuse_taken
+from baselinekit.store.reading import discover, load, locate, locate_all, parse_record, refuse_taken
 
 CURRENT = "current: {input: {endpoint: /x}, execution: {type: http}}"
 

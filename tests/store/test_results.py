@@ -11,8 +11,14 @@ from storehelp import write
 from baselinekit.errors import InvalidInput, NotRecorded
 from baselinekit.model.changes import Seen
 from baselinekit.model.values import Json
-from baselinekit.store import pending, results
-from baselinekit.store.results import write_text
+from baselinekit.store.results import (
+    drop_pending,
+    load_not_passed,
+    load_pending,
+    pending_ids,
+    save_pending,
+    write_text,
+)
 
 
 def seen(id: str, output: Json) -> Seen:
@@ -23,43 +29,43 @@ def seen(id: str, output: Json) -> Seen:
 
 def test_what_came_back_is_kept_until_it_is_dropped(tmp_path: Path) -> None:
     root = str(tmp_path)
-    assert pending.load(root, "a") is None
-    assert pending.ids(root) == frozenset()
+    assert load_pending(root, "a") is None
+    assert pending_ids(root) == frozenset()
     kept = seen("a", [Decimal("1e400"), "\ud800", {"n": 1.0}])
     kept = replace(kept, masked=(("a", 0), ()), unsettled=("x",), settled=("y", "z"), variant=2, flaw="cut")
-    pending.save(root, seen("a", {"old": 1}))
-    pending.save(root, kept)
-    assert pending.load(root, "a") == kept
-    assert pending.ids(root) == {"a"}
-    pending.drop(root, "a")
-    pending.drop(root, "a")
-    assert pending.load(root, "a") is None
+    save_pending(root, seen("a", {"old": 1}))
+    save_pending(root, kept)
+    assert load_pending(root, "a") == kept
+    assert pending_ids(root) == {"a"}
+    drop_pending(root, "a")
+    drop_pending(root, "a")
+    assert load_pending(root, "a") is None
 
 
 def test_an_output_as_deep_as_any_is_kept(tmp_path: Path) -> None:
     deep: Json = 1
     for _ in range(64):
         deep = [deep]
-    pending.save(str(tmp_path), seen("a", deep))
-    assert pending.load(str(tmp_path), "a") == seen("a", deep)
+    save_pending(str(tmp_path), seen("a", deep))
+    assert load_pending(str(tmp_path), "a") == seen("a", deep)
 
 
 def test_an_id_is_no_path(tmp_path: Path) -> None:
     for id in ("../a", "a/b", ""):
         with pytest.raises(InvalidInput, match=r"BK108"):
-            pending.save(str(tmp_path), seen(id, {}))
+            save_pending(str(tmp_path), seen(id, {}))
 
 
 def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
-    pending.save(str(tmp_path), seen("b", {}))
+    save_pending(str(tmp_path), seen("b", {}))
     other = (tmp_path / ".baselinekit/pending/b.json").read_text()
     for text in ("[1]", "{}", other, other.replace('"b"', '"a"').replace('"hash"', "1")):
         write(tmp_path, ".baselinekit/pending/a.json", text)
         with pytest.raises(InvalidInput, match=r"BK111"):
-            pending.load(str(tmp_path), "a")
+            load_pending(str(tmp_path), "a")
     write(tmp_path, ".baselinekit/pending/a.json", "{")
     with pytest.raises(InvalidInput, match=r"BK101"):
-        pending.load(str(tmp_path), "a")
+        load_pending(str(tmp_path), "a")
 
 
 def test_a_report_is_written_whole_with_its_folders(tmp_path: Path) -> None:
@@ -96,6 +102,6 @@ def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     ],
 )
 def test_a_last_run_that_is_damaged_is_no_obstacle(tmp_path: Path, kept: str, ids: set[str]) -> None:
-    assert results.not_passed(str(tmp_path)) == frozenset()
+    assert load_not_passed(str(tmp_path)) == frozenset()
     write(tmp_path, ".baselinekit/last-run.json", kept)
-    assert results.not_passed(str(tmp_path)) == ids
+    assert load_not_passed(str(tmp_path)) == ids

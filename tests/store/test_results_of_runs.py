@@ -7,40 +7,40 @@ from pathlib import Path
 import pytest
 
 from baselinekit.errors import NotRecorded
-from baselinekit.store import results
-from baselinekit.store.files import head_commit
+from baselinekit.store.project import head_commit
+from baselinekit.store.results import MOST_FILES, keep_results, load_results, result_files
 
 T = "2024-01-20T14:00:{:02}Z"
 
 
 def test_runs_are_kept_in_their_order_also_within_a_second(tmp_path: Path) -> None:
     root = str(tmp_path)
-    assert results.names(root) == []
+    assert result_files(root) == []
     for number in (3, 1, 2):
-        assert results.keep(root, T.format(0), b'{"n": %d}' % number)
-    results.keep(root, "2024-01-19T23:59:59Z", b'{"n": 0}')
-    assert [raw["n"] for _, raw in results.load_all(root)] == [0, 3, 1, 2]
-    assert results.keep(root, T.format(0), b'{"n": 1}')
-    assert len(results.names(root)) == 4  # the same once
+        assert keep_results(root, T.format(0), b'{"n": %d}' % number)
+    keep_results(root, "2024-01-19T23:59:59Z", b'{"n": 0}')
+    assert [raw["n"] for _, raw in load_results(root)] == [0, 3, 1, 2]
+    assert keep_results(root, T.format(0), b'{"n": 1}')
+    assert len(result_files(root)) == 4  # the same once
 
 
 def test_the_oldest_go_and_what_is_older_than_all_is_not_kept(tmp_path: Path) -> None:
     root = str(tmp_path)
-    for number in range(results.MOST_FILES + 5):
-        results.keep(root, f"2024-01-20T14:{number // 60:02}:{number % 60:02}Z", b"%d" % number)
-    assert len(results.names(root)) == results.MOST_FILES
-    assert next(results.load_all(root))[1] == 5
-    assert not results.keep(root, "2020-01-01T00:00:00Z", b"{}")
-    assert next(results.load_all(root))[1] == 5
+    for number in range(MOST_FILES + 5):
+        keep_results(root, f"2024-01-20T14:{number // 60:02}:{number % 60:02}Z", b"%d" % number)
+    assert len(result_files(root)) == MOST_FILES
+    assert next(load_results(root))[1] == 5
+    assert not keep_results(root, "2020-01-01T00:00:00Z", b"{}")
+    assert next(load_results(root))[1] == 5
 
 
 def test_what_cannot_be_read_is_passed_over_and_named(tmp_path: Path) -> None:
     root = str(tmp_path)
-    results.keep(root, T.format(1), b"{")
-    results.keep(root, T.format(2), b"[" * 100_000)
-    results.keep(root, T.format(3), b"1")
+    keep_results(root, T.format(1), b"{")
+    keep_results(root, T.format(2), b"[" * 100_000)
+    keep_results(root, T.format(3), b"1")
     (tmp_path / ".baselinekit/results/notes.txt").write_text("mine")
-    assert [raw for _, raw in results.load_all(root)] == [None, None, 1]
+    assert [raw for _, raw in load_results(root)] == [None, None, 1]
     assert (tmp_path / ".baselinekit/.gitignore").read_text() == "*\n"
 
 
@@ -49,7 +49,7 @@ def test_a_link_in_the_place_of_the_folder_is_not_followed(tmp_path: Path) -> No
     (tmp_path / "p").mkdir()
     (tmp_path / "p/.baselinekit").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(NotRecorded, match="BK120"):
-        results.keep(str(tmp_path / "p"), T.format(1), b"{}")
+        keep_results(str(tmp_path / "p"), T.format(1), b"{}")
 
 
 def git(folder: Path, *words: str) -> str:

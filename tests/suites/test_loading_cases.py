@@ -18,7 +18,7 @@ from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Call, FunctionOutput, Grader, HumanRating
 from baselinekit.model.recipes import HttpRequest
-from baselinekit.store.locating import locate
+from baselinekit.store.reading import locate
 from baselinekit.suites.loading import load_cases
 
 SKILL = SkillExecution("skill", "reverse")

@@ -20,7 +20,7 @@ from baselinekit.report.history import (
 )
 from baselinekit.report.html.page import render_history as history_page
 from baselinekit.report.style import Style
-from baselinekit.store import results as runs
+from baselinekit.store.results import keep_results, result_files
 from baselinekit.workflow import history
 
 LETTERS: dict[str, Any] = {".": "passed", "F": "failed", "E": "error", "?": "unscored", "-": "skipped"}
@@ -105,7 +105,7 @@ def test_runs_that_were_kept_are_told(tmp_path: Path) -> None:
 def test_history_without_a_file_or_with_a_broken_one_goes_on(tmp_path: Path) -> None:
     keep(tmp_path, 1, result("a", "passed"))
     keep(tmp_path, 2, result("a", "failed"))
-    files = [tmp_path / ".baselinekit/results" / name for name in runs.names(str(tmp_path))]
+    files = [tmp_path / ".baselinekit/results" / name for name in result_files(str(tmp_path))]
     files[0].write_text('{"run": {}, "results": 5}')
     known = history.load(str(tmp_path))
     assert [run.id for run in known.runs] == ["r2"]
@@ -121,7 +121,7 @@ def test_what_is_shown_cannot_do_anything(tmp_path: Path) -> None:
     raw["results"][0]["id"] = raw["run"]["commit"] = nasty
     raw["results"][0]["observed"]["scores"] = {nasty: 1}
     for second in (1, 2):
-        runs.keep(str(tmp_path), f"2024-01-20T14:00:0{second}Z", json.dumps(raw).encode())
+        keep_results(str(tmp_path), f"2024-01-20T14:00:0{second}Z", json.dumps(raw).encode())
     known = history.load(str(tmp_path))
     assert "<script>alert" not in history_page(known)
     assert "\x1b" not in history_lines(known, Style(), True, True) + history_page(known) + history_json(known)

@@ -12,8 +12,8 @@ from baselinekit.model.baselines import Baseline, Known, Metadata, Observed, Opt
 from baselinekit.model.recipes import HttpRequest
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema.validate import check
-from baselinekit.store.checks import check_lists
 from baselinekit.store.dialects import native
+from baselinekit.store.dialects.native import check_lists
 
 
 @dataclass(frozen=True, slots=True)

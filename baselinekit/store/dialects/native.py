@@ -1,17 +1,132 @@
-"""The form of the reference: `id, name, …, baseline, current, comparison, metadata`."""
+"""The form of the reference (`id, name, …, baseline, current, comparison, metadata`), and its checks."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar
 
-from baselinekit.errors import Problem
+from baselinekit.errors import Problem, nearest
 from baselinekit.kinds.table import KINDS, kind_of
-from baselinekit.model.baselines import Baseline, Known, Metadata, Rules, Source
+from baselinekit.model.baselines import (
+    BOUNDS,
+    FLAGS,
+    Age,
+    Baseline,
+    Known,
+    Metadata,
+    Rules,
+    Source,
+    Tolerance,
+    Variant,
+    method_problems,
+)
 from baselinekit.model.recipes import Execution, Recipe
-from baselinekit.model.values import Json
+from baselinekit.model.values import ABSENT, Json, Path, parse_time
+from baselinekit.placeholders.grammar import seconds
 from baselinekit.schema.complaints import schema_of
 from baselinekit.schema.validate import check
-from baselinekit.store import checks
+
+# What a record must hold beyond its types: names, addresses, times, and what excludes what.
+
+
+ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+def check_id(text: str, at: Path = ("id",)) -> Iterator[Problem]:
+    if not ID.fullmatch(text):
+        what = f"{text!r} is not a valid id"
+        hint = "letters, digits, `.`, `_` and `-`, the first a letter or a digit, at most 128"
+        yield Problem("BK108", what, hint, at=at)
+
+
+def check_known(known: Known | None) -> Iterator[Problem]:
+    if known is None:
+        return
+    if known.output is ABSENT and known.output_file is None and not known.variants:
+        what = "`baseline` has no output"
+        yield Problem(
+            "BK104", what, "add `output`, or capture it: baselinekit capture from", at=("baseline",)
+        )
+    if known.output is not ABSENT and known.output_file is not None:
+        what = "both `output` and `output_file` are given"
+        yield Problem("BK108", what, "keep one of them", at=("baseline", "output_file"))
+    if known.captured_at is not None:
+        yield from check_time(known.captured_at, ("baseline", "captured_at"))
+    for number, variant in enumerate(known.variants):
+        yield from check_variant(variant, ("baseline", "variants", number))
+
+
+def check_variant(variant: Variant, at: Path) -> Iterator[Problem]:
+    if (variant.output is ABSENT) == (variant.output_file is None):
+        hint = "add `output`" if variant.output is ABSENT else "keep one of `output` and `output_file`"
+        yield Problem("BK108", "a variant has one output", hint, at=at)
+    if not variant.when:
+        what = "a variant that applies everywhere is the output itself"
+        yield Problem("BK108", what, "say where it applies: when: {environment: staging}", at=(*at, "when"))
+    if variant.captured_at is not None:
+        yield from check_time(variant.captured_at, (*at, "captured_at"))
+
+
+def check_metadata(metadata: Metadata) -> Iterator[Problem]:
+    if metadata.last_passed is not None:
+        yield from check_time(metadata.last_passed, ("metadata", "last_passed"))
+    if metadata.failure_count < 0:
+        what = f"failure_count is {metadata.failure_count}, but it counts failures"
+        yield Problem("BK108", what, "0 or more", at=("metadata", "failure_count"))
+
+
+def check_rules(rules: Rules) -> Iterator[Problem]:
+    at: Path = ("comparison",)
+    for name, bound in rules.tolerance.items():
+        if isinstance(bound, bool):
+            yield from check_flag(name, (*at, "tolerance", name))
+    if rules.type == "semantic" or rules.fields:
+        yield from method_problems(rules)
+    yield from check_similarity(rules.min_similarity, (*at, "min_similarity"))
+    age = rules.max_age
+    limits = {"warn": age.warn, "fail": age.fail} if isinstance(age, Age) else {"": age}
+    for name, limit in limits.items():
+        if limit is not None and seconds(limit) is None:
+            place = (*at, "max_age", name) if name else (*at, "max_age")
+            yield Problem("BK108", f"{limit!r} is not a length of time", "such as 90d, 12h or 2.5d", at=place)
+    for path, rule in rules.fields.items():
+        here = (*at, "fields", path)
+        yield from check_similarity(rule.min_similarity, (*here, "min_similarity"))
+        for name, value in rule.tolerance.items():
+            if isinstance(value, bool):
+                yield from check_flag(name, (*here, "tolerance", name))
+            elif not isinstance(value, Tolerance) and name not in BOUNDS:
+                hint = nearest(name, BOUNDS) or f"one of {', '.join(BOUNDS)}"
+                yield Problem("BK108", f"{name!r} is not a bound", hint, at=(*here, "tolerance", name))
+
+
+def check_lists(rules: Rules) -> Iterator[Problem]:
+    """Two lists may stand in the comparison or in its options, and not in both."""
+    for name in ("ignore_values", "require_keys"):
+        if getattr(rules, name) and rules.options and getattr(rules.options, name):
+            what = f"`{name}` is given here and under `options`"
+            yield Problem("BK108", what, "keep one of the two lists", at=("comparison", name))
+
+
+def check_flag(name: str, at: Path) -> Iterator[Problem]:
+    if name not in FLAGS:
+        what = f"{name!r} is not an option, and a path takes a mapping"
+        hint = nearest(name, FLAGS) or f"{name}: {{min_delta: …, max_delta: …}}"
+        yield Problem("BK103", what, hint, at=at)
+
+
+def check_similarity(value: "int | float | None", at: Path) -> Iterator[Problem]:
+    if value is not None and not 0 <= value <= 1:
+        yield Problem("BK108", f"min_similarity is {value}", "between 0 and 1", at=at)
+
+
+def check_time(text: str, at: Path) -> Iterator[Problem]:
+    if parse_time(text) is None:
+        what = f"{text!r} is not an ISO 8601 time"
+        yield Problem("BK108", what, "such as 2024-01-20T14:00:00Z", at=at)
+
+
+# The form of the reference: `id, name, …, baseline, current, comparison, metadata`.
 
 
 class _ByKind:
@@ -67,10 +182,10 @@ class BaselineRecord:
 
 _MAY_BE_EMPTY = ("baseline", "comparison", "metadata")
 _PARTS: dict[str, tuple[Any, Callable[[Any], Iterable[Problem]]]] = {
-    "baseline": (Known, checks.check_known),
+    "baseline": (Known, check_known),
     "current": (Current, lambda current: kind_of(current).check(current)),
-    "comparison": (Rules, checks.check_rules),
-    "metadata": (Metadata, checks.check_metadata),
+    "comparison": (Rules, check_rules),
+    "metadata": (Metadata, check_metadata),
 }
 
 
@@ -92,13 +207,13 @@ def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Pr
         metadata=record.metadata,
         source=source,
     )
-    return baseline, [*problems_of(baseline), *checks.check_lists(record.comparison)]
+    return baseline, [*problems_of(baseline), *check_lists(record.comparison)]
 
 
 def _in_what_is_right(raw: dict[str, Json], wrong: set[str | int]) -> Iterator[Problem]:
     """What else is wrong, in those parts of a record whose types are right."""
     if isinstance(raw.get("id"), str):
-        yield from checks.check_id(raw["id"])
+        yield from check_id(raw["id"])
     for key, (kind, look) in _PARTS.items():
         if key in raw and key not in wrong:
             yield from look(check(kind, raw[key])[0])
@@ -112,11 +227,11 @@ def recipe(asked: Json, execution: Execution) -> Recipe:
 def problems_of(baseline: Baseline) -> list[Problem]:
     """What is wrong beyond the types."""
     return [
-        *checks.check_id(baseline.id),
-        *checks.check_known(baseline.baseline),
+        *check_id(baseline.id),
+        *check_known(baseline.baseline),
         *kind_of(baseline.current).check(baseline.current),
-        *checks.check_rules(baseline.comparison),
-        *checks.check_metadata(baseline.metadata),
+        *check_rules(baseline.comparison),
+        *check_metadata(baseline.metadata),
     ]
 
 
@@ -140,7 +255,7 @@ def json_schema() -> dict[str, Any]:
     whole = _without_titles({key: value for key, value in record.items() if key != "$defs"})
     if "$ref" not in whole:
         parts["Record"] = whole
-    parts["Record"]["properties"]["id"]["pattern"] = f"^{checks.ID.pattern}$"
+    parts["Record"]["properties"]["id"]["pattern"] = f"^{ID.pattern}$"
     one = {"$ref": "#/$defs/Record"}
     several = {"type": "array", "items": one}
     return {

@@ -14,7 +14,7 @@ from baselinekit.model.values import Json
 from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.validate import below, check
 from baselinekit.store.dialects.native import recipe as native_recipe
-from baselinekit.store.files import MAX_OUTPUT_BYTES, read
+from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.records import beside
 from baselinekit.variables import unexpanded
 

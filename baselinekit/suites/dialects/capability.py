@@ -12,7 +12,7 @@ from baselinekit.model.recipes import Seconds
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.schema.complaints import Parts, Schema, add_part, or_null, ref
 from baselinekit.schema.validate import below, check
-from baselinekit.store import checks
+from baselinekit.store.dialects import native
 from baselinekit.suites.dialects import asking, graders
 from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocument, EvalItem
 from baselinekit.suites.dialects.graders import Given
@@ -90,7 +90,7 @@ def schema(parts: Parts) -> list[Schema]:
         parts,
         "Case",
         CapabilityRecord,
-        id={"type": "string", "pattern": f"^{checks.ID.pattern}$"},
+        id={"type": "string", "pattern": f"^{native.ID.pattern}$"},
         input=ref("Input"),
         execution=execution,
         metadata=metadata,
@@ -119,7 +119,7 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
     chosen, wrong = graders.read_all(_stated(stated, defaults), given)
     problems += [one for one in wrong if not more or graders.is_by_itself(one)]
     if record is not None:
-        problems += checks.check_id(record.id)
+        problems += native.check_id(record.id)
     if record is None or recipe is None or metadata is None or problems:
         return None, problems
     return _case(

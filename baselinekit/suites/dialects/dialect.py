@@ -17,7 +17,7 @@ from baselinekit.model.values import Json, Path, json_type
 from baselinekit.schema.complaints import Parts, Schema
 from baselinekit.schema.validate import place_problems
 from baselinekit.store import records
-from baselinekit.store.files import read
+from baselinekit.store.project import read
 from baselinekit.store.reading import same_ids
 from baselinekit.suites.settings import NUMBERED, Settings
 

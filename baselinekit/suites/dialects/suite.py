@@ -14,7 +14,7 @@ from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.schema.complaints import Parts, Schema, add_part, closed, or_null, ref
 from baselinekit.schema.validate import below, check, named_at, place_problems
 from baselinekit.store import records
-from baselinekit.store.files import read as read_bytes, resolve, shown
+from baselinekit.store.project import name_in_project, read as read_bytes, resolve
 from baselinekit.store.reading import discover
 from baselinekit.suites.dialects import asking
 from baselinekit.suites.dialects.capability import limits
@@ -197,7 +197,7 @@ def _paths(name: str, document: EvalDocument) -> list[str]:
     loading = document.loading
     folder, path = records.beside(loading.root, document.file, name)
     there = resolve(folder, path)
-    path = shown(loading.root, posixpath.join(folder, path))
+    path = name_in_project(loading.root, posixpath.join(folder, path))
     if os.path.isdir(there):
         found = [file for file in discover([path], loading.root, BESIDE) if file != document.file]
         if not found:

@@ -8,7 +8,7 @@ from baselinekit.model.recipes import Seconds
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.schema.complaints import Parts, Schema, add_part, or_null, ref
 from baselinekit.schema.validate import below, check
-from baselinekit.store import checks
+from baselinekit.store.dialects import native
 from baselinekit.suites.dialects import asking, capability
 from baselinekit.suites.dialects.capability import limits
 from baselinekit.suites.dialects.dialect import Criticality, Defaults, EvalDocument, EvalItem
@@ -86,7 +86,7 @@ def read(raw: dict[str, Json], defaults: Defaults) -> tuple[Defaults, list[Probl
         about, more = check(CaseFileMetadata, raw["metadata"])
         problems += below(more, ("metadata",))
         if about is not None:
-            problems += checks.check_id(about.id, ("metadata", "id"))
+            problems += native.check_id(about.id, ("metadata", "id"))
             defaults = replace(
                 defaults,
                 before=f"{about.id}/",

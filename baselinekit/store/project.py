@@ -1,30 +1,231 @@
-"""The configuration: the nearest baselinekit.yaml upward, no other place, nothing merged."""
+"""What a project holds: regular files inside it, within a size, and its configuration."""
 
+import errno
 import os
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import fields, replace
-from urllib.parse import urlsplit
+from functools import lru_cache
+from pathlib import PurePath
 
-from baselinekit.documents.languages import YAML, yaml_scalar
-from baselinekit.documents.splice import apply
-from baselinekit.documents.text import decode, encode, mark, newline
-from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem
+from baselinekit.documents.languages import YAML
+from baselinekit.documents.text import decode
+from baselinekit.errors import InvalidInput, Place, Problem, Refused
 from baselinekit.kinds.http import check_base, check_url
 from baselinekit.kinds.kind import check_limits
-from baselinekit.model.baselines import Edit
 from baselinekit.model.recipes import Config, Notify, Variable
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.table import TABLE
 from baselinekit.schema.validate import check, place_problems
-from baselinekit.store.atomic import edit_text
-from baselinekit.store.files import MAX_BYTES, read
-from baselinekit.tree.equality import canonical
+from baselinekit.trust import check_inside, followed
 from baselinekit.variables import NAME as VARIABLE_NAME
+
+# Reading what a project holds: regular files inside it, within a size, links followed only as far as
+# they stay inside.
+
+
+MAX_BYTES = 2_000_000
+MAX_OUTPUT_BYTES = 64_000_000
+
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK  # a FIFO must not keep us waiting
+_OPENED = "/proc/self/fd/"
+
+
+def read(root: str, file: str, limit: int = MAX_BYTES) -> bytes:
+    """The bytes of a file, named relative to the root."""
+    try:
+        path, handle = _open(root, file)
+    except (OSError, ValueError) as error:  # a name with a zero byte in it
+        raise InvalidInput(unreadable(file, error)) from None
+    try:
+        if not os.path.isabs(file):
+            _check(_real(root), _opened(handle, path), file)
+        return _content(handle, file, limit)
+    except OSError as error:
+        raise InvalidInput(unreadable(file, error)) from None
+    finally:
+        os.close(handle)
+
+
+def _open(root: str, file: str) -> tuple[str, int]:
+    """Links on the way to a file's folder are followed once for all files in it. A file that is a link is
+    rare: what it leads to is looked at only where that is inside."""
+    folder, name = os.path.split(file)
+    if os.path.isabs(file) or name in ("", os.curdir, os.pardir):
+        path = resolve(root, file)
+        return path, os.open(path, _FLAGS)
+    try:
+        path = os.path.join(_folder(root, folder), name)
+    except Refused:  # told of the file, not of its folder
+        path = resolve(root, file)
+    try:
+        return path, os.open(path, _FLAGS | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+    path = resolve(root, file)
+    return path, os.open(path, _FLAGS | os.O_NOFOLLOW)
+
+
+@lru_cache(maxsize=4096)
+def _folder(root: str, folder: str) -> str:
+    return resolve(root, folder)
+
+
+def resolve(root: str, file: str) -> str:
+    """The path that a file's name leads to, which must stay inside the project. A file that the operator
+    named by an absolute path may stand elsewhere."""
+    try:
+        if os.path.isabs(file):
+            return os.path.realpath(file)
+        return followed(_real(root), _real(root), file, link_at)
+    except ValueError as error:  # a name with a zero byte in it
+        raise InvalidInput(unreadable(file, error)) from None
+
+
+def link_at(path: str) -> str | None:
+    """What a link holds; None where there is none."""
+    try:
+        return os.readlink(path)
+    except OSError:
+        return None
+
+
+class Resolving:
+    """`resolve` for many files at once: the links on the way to a folder are followed only once."""
+
+    def __init__(self, root: str):
+        self._root = root
+        self._folders: dict[str, str] = {}
+
+    def path(self, file: str) -> str:
+        folder, name = os.path.split(os.path.join(self._root, file))
+        if os.path.isabs(file) or name in ("", ".", "..") or os.path.islink(os.path.join(folder, name)):
+            return resolve(self._root, file)
+        if folder not in self._folders:
+            self._folders[folder] = os.path.realpath(folder)
+        path = os.path.join(self._folders[folder], name)
+        _check(_real(self._root), path, file)
+        return path
+
+
+def _check(root: str, path: str, file: str) -> None:
+    if not path.startswith(f"{root}/") or "/.git" in path:  # nearly every file is inside: ask no further
+        check_inside(root, path, file)
+
+
+def _opened(handle: int, path: str) -> str:
+    """What was opened, links followed: asked of the system, so that nobody can change a link in between."""
+    try:
+        return os.readlink(f"{_OPENED}{handle}")
+    except OSError:
+        return os.path.realpath(path)
+
+
+@lru_cache(maxsize=64)
+def _real(root: str) -> str:
+    return os.path.realpath(root)
+
+
+def name_in_project(root: str, path: str) -> str:
+    """How a file is named in a Source and in a Place: relative to the root, with `/`; a file elsewhere by
+    its absolute path."""
+    name = os.path.relpath(os.path.abspath(path), os.path.abspath(root))
+    return os.path.abspath(path) if name.startswith("..") else PurePath(name).as_posix()
+
+
+def unreadable(file: str, error: OSError | ValueError) -> Problem:
+    hints = {
+        errno.ENOENT: "check the name",
+        errno.EACCES: "make it readable: chmod u+r",
+        errno.ELOOP: "name the file that the link leads to",
+    }
+    number = error.errno if isinstance(error, OSError) else None
+    words = (os.strerror(number) if number else str(error)).lower()
+    return Problem("BK111", f"cannot be read: {words}", hints.get(number or 0, ""), Place(file))
+
+
+def _content(handle: int, file: str, limit: int) -> bytes:
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        what = "cannot be read: it is not a regular file"
+        raise InvalidInput(Problem("BK111", what, "name a file", Place(file)))
+    if status.st_size <= limit:
+        data = os.read(handle, status.st_size + 1)  # as much room as the limit allows takes longer to be had
+        while len(data) != status.st_size and len(data) <= limit:
+            more = os.read(handle, limit + 1 - len(data))
+            if not more:
+                break
+            data += more
+        if len(data) <= limit:
+            return data
+    hint = "split it, or keep the output in a file beside it"
+    raise InvalidInput(Problem("BK106", f"larger than {limit:,} bytes", hint, Place(file)))
+
+
+# The commit that is checked out, as git's own files say it: a run needs it each time, and to start git takes
+# as long as many baselines.
+
+_HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_REF = re.compile(r"ref: (refs/[\w./+@-]+)")
+_MOST = 4_000_000
+
+
+def head_commit(root: str) -> str | None:
+    """The commit that is checked out where the project is; None where git cannot be asked so plainly."""
+    git = _git_folder(os.path.abspath(root))
+    if git is None:
+        return None
+    text = _text_of(os.path.join(git, "HEAD")).strip()
+    reference = _REF.fullmatch(text)
+    if reference is not None and ".." not in text:
+        text = _commit_of(reference[1], git)
+    return text if _HASH.fullmatch(text) else None
+
+
+def _git_folder(folder: str) -> str | None:
+    while True:
+        path = os.path.join(folder, ".git")
+        if os.path.isdir(path):
+            return path
+        if os.path.isfile(path):  # a further worktree, or a submodule
+            where = _text_of(path).removeprefix("gitdir:").strip()
+            return os.path.normpath(os.path.join(folder, where))
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+
+
+def _commit_of(reference: str, git: str) -> str:
+    """A branch's commit: in a file of its own, or in the list of those that are packed; both may be the main
+    worktree's."""
+    common = _text_of(os.path.join(git, "commondir")).strip()
+    for folder in (git, os.path.join(git, common)) if common else (git,):
+        text = _text_of(os.path.join(folder, reference)).strip()
+        if text:
+            return text
+        for line in _text_of(os.path.join(folder, "packed-refs")).splitlines():
+            if line.endswith(f" {reference}"):
+                return line.split(" ", 1)[0]
+    return ""
+
+
+def _text_of(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(_MOST)
+    except OSError:
+        return ""
+
 
 # The configuration: the nearest baselinekit.yaml upward, no other place, nothing merged.
 
-NAME = "baselinekit.yaml"
+
+# The configuration: the nearest baselinekit.yaml upward, no other place, nothing merged.
+
+CONFIG_NAME = "baselinekit.yaml"
 
 _HOST = re.compile(r"(?:https?://)?(?:\*\.)?(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]|::1)(?::\d{1,5})?/?")
 _PLACEHOLDER_NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -32,11 +233,11 @@ _DECLARATION = frozenset(field.name for field in fields(Variable))
 _LATER = ("thresholds",)
 
 
-def find(start: str) -> str | None:
+def nearest_config(start: str) -> str | None:
     """The configuration that counts in a folder, if there is one."""
     folder = os.path.abspath(start)
     while True:
-        path = os.path.join(folder, NAME)
+        path = os.path.join(folder, CONFIG_NAME)
         if os.path.isfile(path):
             return path
         above = os.path.dirname(folder)
@@ -80,7 +281,7 @@ def read_config(data: bytes, shown: str) -> Config:
     if len(documents) > 1:
         problems.append(Problem("BK110", "more than one document", "keep one", at=()))
     if config is None or problems:
-        raise InvalidInput(*place_problems(body, shown, {0: [_later(problem) for problem in problems]}))
+        raise InvalidInput(*place_problems(body, shown, {0: [_known_later(problem) for problem in problems]}))
     return _with_variables(config)
 
 
@@ -187,102 +388,10 @@ def _variable_problems(stated: dict[str, Json], at: Path) -> Iterator[Problem]:
             yield Problem("BK108", what, "state one of the two", at=here)
 
 
-def _later(problem: Problem) -> Problem:
+def _known_later(problem: Problem) -> Problem:
     """The keys that a later version will know are no typing mistakes."""
     if problem.code == "BK103" and problem.at and problem.at[0] in _LATER and len(problem.at) == 1:
         return replace(
             problem, message=f"this version does not read {problem.at[0]!r} yet", hint="remove it for now"
         )
     return problem
-
-
-# A host that is named in the configuration: one line more, every other byte as it was.
-
-_SIBLINGS = ("base_url", "baselines", "evals", "variables", "environments", "placeholders", "http")
-
-
-def name_origin(root: str, config_file: str | None, origin: str) -> str:
-    """Name an origin in the configuration, which is made if there is none. What was written, in a line."""
-    file, line = config_file or NAME, ""
-
-    def edit(body: str) -> str:
-        nonlocal line
-        text, line = named(body, file, origin)
-        read_config(encode(text, False), file)
-        return text
-
-    edit_text(root, file, edit, missing="version: 1\n")
-    return f"{line} in {file}"
-
-
-def named(body: str, file: str, origin: str) -> tuple[str, str]:
-    """The text in which an origin is named, and how. `allow_hosts` takes it where there is one, as nothing
-    else is asked then. Else it becomes the `base_url` of a project without one, and else a variable:
-    neither keeps anybody from asking other hosts."""
-    documents = [one for one in YAML.load(body, file) if one is not None]
-    config: dict[str, Json] = documents[0] if documents and isinstance(documents[0], dict) else {}
-    if not config:
-        return _appended(body, f"base_url: {origin}"), f"base_url: {origin}"
-    hosts = config.get("allow_hosts")
-    if isinstance(hosts, list):
-        host = urlsplit(origin).netloc
-        return _in_list(body, file, hosts, host), f"allow_hosts: {host}"
-    if not config.get("base_url"):
-        return _set(body, "base_url", origin), f"base_url: {origin}"
-    known = config.get("variables") or {}
-    name = _variable(origin, known)
-    return _set(body, "variables", origin, name), f"variables: {name}: {origin}"
-
-
-def _set(body: str, key: str, value: str, name: str | None = None) -> str:
-    path = (key,) if name is None else (key, name)
-    return apply(body, [Edit(path, value)], 0, YAML, _SIBLINGS)
-
-
-def _variable(origin: str, known: dict[str, Json]) -> str:
-    """`orders_internal_url` for http://orders.internal."""
-    parts = urlsplit(origin)
-    words = re.sub(r"\W+", "_", parts.netloc).strip("_").lower()
-    name = f"{words}_url" if re.match(r"[a-z]", words) and not words.startswith("any_") else f"url_{words}"
-    number = 2
-    chosen = name
-    while chosen in known:
-        chosen, number = f"{name}_{number}", number + 1
-    return chosen
-
-
-def _in_list(body: str, file: str, hosts: list[Json], host: str) -> str:
-    """One more entry, written as the last one is; where that does not come out right, the list anew."""
-    wanted = [*hosts, host]
-    text = yaml_scalar(host)
-    if hosts:
-        last = mark(YAML.events(body), 0, [("allow_hosts", len(hosts) - 1)])
-        node = last.reach(("allow_hosts", len(hosts) - 1))[0][-1]
-        start = body.rfind("\n", 0, node.start) + 1
-        end = body.find("\n", node.end)
-        lead = re.match(r"[ \t]*-[ \t]+", body[start : node.start])
-        if lead and lead.end() == node.start - start:
-            at = len(body) if end < 0 else end + 1
-            before = newline(body) if end < 0 else ""
-            tried = f"{body[:at]}{before}{lead[0]}{text}{newline(body)}{body[at:]}"
-        else:
-            tried = f"{body[: node.end]}, {text}{body[node.end :]}"
-        if _reads(tried, file, wanted):
-            return tried
-    return apply(body, [Edit(("allow_hosts",), wanted)], 0, YAML, _SIBLINGS)
-
-
-def _reads(body: str, file: str, hosts: list[Json]) -> bool:
-    try:
-        return canonical(YAML.load(body, file)[0]["allow_hosts"]) == canonical(hosts)
-    except (BaselinekitError, LookupError, TypeError):
-        return False
-
-
-def _appended(body: str, line: str) -> str:
-    if body and not body.endswith(("\n", "\r")):
-        body += newline(body)
-    if any(text.strip() in ("...", "---") for text in body.splitlines()):
-        what = "a host cannot be named there: the file holds no setting yet, and marks of a document"
-        raise NotRecorded(Problem("BK122", what, f"write `{line}` into it"))
-    return f"{body}{line}{newline(body)}"
