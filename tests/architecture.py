@@ -210,7 +210,7 @@ MASKED_ALREADY = {
 
 TAKEN_APART = {
     "approval.planning": "the keys of a rule",
-    "approval.pending_sources": "a target that was masked when it was kept",
+    "approval.refresh": "a target that was masked when it was kept",
     "cli.capture": "a word of the command line, which says what kind of recipe is meant",
     "cli.delivery": "the names of our own files",
     "cli.options": "NAME of NAME=VALUE, where there is no value",
@@ -272,7 +272,6 @@ STANDS_ALONE = {
     "model.values": "everything stands on it",
     "programs.call": "a program of its own, run by path",
     "suites.scaffold": "imported by `init` alone",
-    "workflow.context": "every command takes it",
 }
 
 Package = Mapping[str, str]

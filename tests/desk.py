@@ -9,7 +9,7 @@ from typing import Any
 
 from storehelp import write
 
-from baselinekit.approval.approving import apply
+from baselinekit.approval.planning import apply
 from baselinekit.approval.refresh import Wanted, accepted_by, propose
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.changes import Applied, Approval, RefreshProposal, Stamp

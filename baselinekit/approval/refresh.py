@@ -1,24 +1,180 @@
 """refresh: what a failing compare saw becomes the known-good output, as far as somebody approves it."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
-from baselinekit.approval.pending_sources import Pairs, again, in_results, kept, refused, replayed
-from baselinekit.approval.planning import covers, plan_of
+from baselinekit.approval.planning import compare_command, covers, plan_of
+from baselinekit.compare.dispatch import compile_baseline
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem, nearest
+from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.changes import Lost, RefreshPlan, RefreshProposal, RefreshRefusal
-from baselinekit.refresh.risk import grouped
+from baselinekit.model.changes import Lost, RefreshPlan, RefreshProposal, RefreshRefusal, Seen
+from baselinekit.model.results import Report, Result
+from baselinekit.model.values import ABSENT, Json, parse_time
+from baselinekit.refresh.changes import group_changes
 from baselinekit.store.reading import locate_each, without_collector
-from baselinekit.store.results import pending_ids
+from baselinekit.store.results import drop_pending, load_pending, pending_ids
 from baselinekit.tree.paths import parse, render
-from baselinekit.workflow.context import RunContext
+from baselinekit.workflow.context import RunContext, ThreadPool
 from baselinekit.workflow.environment import CaptureEnvironment
-from baselinekit.workflow.loading import load, located
+from baselinekit.workflow.judging import check, compare_settled, observe
+from baselinekit.workflow.pending import seen_of
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.selection import Selection, few, select
+from baselinekit.workflow.selection import Selection, list_names, load, locate_problems, select
+
+# Where a refresh has what came back from: a failed compare, a result file, or the targets themselves.
+
+
+Pairs = list[tuple[Baseline, Seen]]
+
+
+def pending_answers(
+    project: Project, chosen: Iterable[Baseline], named: Collection[str], refusals: list[RefreshRefusal]
+) -> Pairs:
+    """What compares have kept. Of an id that was `named` something should be."""
+    ids = pending_ids(project.root)
+    pairs: Pairs = []
+    for baseline in chosen:
+        try:
+            seen = load_pending(project.root, baseline.id) if baseline.id in ids else None
+        except InvalidInput as error:
+            refusals += refusals_of(baseline, error)
+            continue
+        if seen is not None:
+            pairs.append((baseline, seen))
+        elif baseline.id in named:
+            what = f"{baseline.id} did not fail when it was last compared, so no answer of it is kept"
+            hint = f"{compare_command(project, baseline)}, or refresh --replay"
+            refusals.append(RefreshRefusal(baseline.id, baseline.source.file, Problem("BK530", what, hint)))
+    return pairs
+
+
+def answers_in_results(
+    chosen: Iterable[Baseline],
+    results: tuple[str, str],
+    narrowed: bool,
+    now: str,
+    refusals: list[RefreshRefusal],
+) -> Pairs:
+    """What another machine has seen, by the name and the text of its result file. Of that only the outputs of
+    failed results are taken, and what is noted beside them."""
+    from baselinekit.report import resultfile
+
+    name, text = results
+    report = resultfile.read(text, name)
+    here = {baseline.id: baseline for baseline in chosen}
+    pairs: Pairs = []
+    for result in report.results:
+        if result.outcome != "failed":
+            continue
+        baseline = here.get(result.id)
+        why = _why_not(result, baseline)
+        if baseline is None and narrowed:
+            continue
+        if baseline is None or why:
+            refusals.append(RefreshRefusal(result.id, name, Problem("BK535", f"{result.id}: {why}", "")))
+        else:
+            seen = _seen_in(result, report, name, now)
+            pairs.append((baseline, replace(seen, environment=_place_of(result, report, baseline))))
+    return pairs
+
+
+def _why_not(result: Result, baseline: Baseline | None) -> str:
+    if baseline is None:
+        return "there is no such baseline in this checkout"
+    if baseline.baseline is None:
+        return "it has no stored output here"
+    if baseline.baseline.variants:
+        return "a result file does not say which of its variants was compared"
+    return "its output is not in the file: it is over 1 MB" if result.resolved is ABSENT else ""
+
+
+def _seen_in(result: Result, report: Report, name: str, now: str) -> Seen:
+    """The time of that run, if it is one and has come, is written into a file."""
+    time = parse_time(report.started)
+    return Seen(
+        id=result.id,
+        recipe_hash=result.recipe_hash,
+        resolved=result.resolved,
+        captured_at=min(time.strftime("%Y-%m-%dT%H:%M:%SZ"), now) if time else now,
+        environment=report.environment,
+        origin=name,
+    )
+
+
+def _place_of(result: Result, report: Report, baseline: Baseline) -> dict[str, Json]:
+    """The place of that run, with the address that it asked: a run has one place, and an address each."""
+    endpoint = kind_of(baseline.current).endpoint(baseline.current)
+    asked = result.target.partition(" ")[2]
+    if not endpoint or "base_url" in report.environment or not asked.endswith(endpoint):
+        return dict(report.environment)
+    return {**report.environment, "base_url": asked.removesuffix(endpoint)}
+
+
+def replayed_answers(
+    here: CaptureEnvironment,
+    chosen: Sequence[Baseline],
+    jobs: int,
+    context: RunContext,
+    refusals: list[RefreshRefusal],
+) -> tuple[Pairs, list[str]]:
+    """What the targets answer now, and the ids of those that answer as they should."""
+    found: Pairs = []
+    passing: list[str] = []
+
+    def work(baseline: Baseline) -> Baseline | Seen | BaselinekitError:
+        try:
+            return _asked(here, baseline, context) or baseline
+        except BaselinekitError as error:
+            return error
+
+    advance = context.advance(len(chosen))
+
+    def finished(result: Baseline | Seen | BaselinekitError) -> bool:
+        advance("error" if isinstance(result, BaselinekitError) else "passed")
+        return True
+
+    with context.stop.heard():
+        answers = ThreadPool(jobs, work, context.cancel, context.stop).run(chosen, finished)
+    if context.stop.is_set():
+        raise KeyboardInterrupt
+    for baseline, answer in zip(chosen, answers, strict=True):
+        if isinstance(answer, BaselinekitError):
+            refusals += refusals_of(baseline, answer)
+        elif isinstance(answer, Seen):
+            found.append((baseline, answer))
+        else:
+            passing.append(baseline.id)
+    return found, passing
+
+
+def _asked(here: CaptureEnvironment, baseline: Baseline, context: RunContext) -> Seen | None:
+    """What is seen of a baseline; None if it is as it should be. A skipped one is asked as well: somebody has
+    named it."""
+    if baseline.baseline is None:
+        hint = f"baselinekit capture from {baseline.source.file}"
+        raise InvalidInput(Problem("BK223", f"{baseline.id} has no stored output yet", hint))
+    meant = here.chosen(baseline)
+    setting = here.project.setting_of(baseline, context.clients)
+    matcher = compile_baseline(meant, here.project.words_of(baseline))
+    check(baseline, setting)
+    observation = observe(baseline.current, setting)
+    comparison = compare_settled(matcher, observation, setting)
+    if comparison.passed:
+        drop_pending(here.project.root, baseline.id)
+        return None
+    seen = seen_of(here, meant, comparison, observation, context.clock.timestamp())
+    return replace(seen, origin="replay")
+
+
+def refusals_of(baseline: Baseline, error: BaselinekitError) -> list[RefreshRefusal]:
+    return [RefreshRefusal(baseline.id, baseline.source.file, problem) for problem in error.problems]
+
+
+# refresh: what a failing compare saw becomes the known-good output, as far as somebody approves it.
+
 
 _ANY = "*?["
 
@@ -47,7 +203,7 @@ def propose(project: Project, wanted: Wanted, context: RunContext) -> RefreshPro
     if not wanted.names_something:
         here = pending_ids(project.root)
         number = f"{len(here):,} answer{'s are' if len(here) != 1 else ' is'}"
-        which = f" ({few(sorted(here))})" if here else ""
+        which = f" ({list_names(sorted(here))})" if here else ""
         what = f"refresh which baselines? {number} kept from failed compares{which}"
         raise InvalidInput(Problem("BK508", what, "name ids or paths, or pass --all-failed"))
     with without_collector():
@@ -55,19 +211,19 @@ def propose(project: Project, wanted: Wanted, context: RunContext) -> RefreshPro
         refusals: list[RefreshRefusal] = []
         passing: list[str] = []
         if wanted.replay:
-            pairs, passing = replayed(
+            pairs, passing = replayed_answers(
                 CaptureEnvironment(project, context.clients), chosen, wanted.jobs, context, refusals
             )
         elif wanted.results is not None:
             narrowed = bool(wanted.words) or wanted.selection != Selection()
-            pairs = in_results(chosen, wanted.results, narrowed, context.clock.timestamp(), refusals)
+            pairs = answers_in_results(chosen, wanted.results, narrowed, context.clock.timestamp(), refusals)
         else:
             named = {word for word in wanted.words if not set(_ANY) & set(word)}
-            pairs = kept(project, chosen, named, refusals)
+            pairs = pending_answers(project, chosen, named, refusals)
         plans = _plans(project, pairs, refusals)
     if not (plans or refusals or passing):
         raise NothingSelected(Problem("BK530", *_nothing(project, chosen, wanted)))
-    return RefreshProposal(plans, grouped(plans), tuple(refusals), tuple(passing))
+    return RefreshProposal(plans, group_changes(plans), tuple(refusals), tuple(passing))
 
 
 def accepted_by(plans: Sequence[RefreshPlan], paths: Sequence[str]) -> list[frozenset[int]]:
@@ -100,7 +256,7 @@ def _found(project: Project, words: Sequence[str]) -> list[Baseline]:
     ids = [baseline.id for baseline in everything]
     for glob in globs:
         if not any(fnmatchcase(id, glob) for id in ids):
-            hint = nearest(glob, ids) or (f"the ids are {few(ids)}" if ids else "")
+            hint = nearest(glob, ids) or (f"the ids are {list_names(ids)}" if ids else "")
             raise NothingSelected(Problem("BK509", f"there is no baseline and no path {glob!r}", hint))
     known = {baseline.id for baseline in below}
     named = [one for one in everything if any(fnmatchcase(one.id, glob) for glob in globs)]
@@ -113,8 +269,8 @@ def _plans(project: Project, pairs: Pairs, refusals: list[RefreshRefusal]) -> tu
         try:
             plans.append(plan_of(project, baseline, seen))
         except BaselinekitError as error:
-            placed = located(baseline, error.problems, project.root)
-            refusals += refused(baseline, type(error)(*placed))
+            placed = locate_problems(baseline, error.problems, project.root)
+            refusals += refusals_of(baseline, type(error)(*placed))
     return tuple(_with_lines(plans, project.root))
 
 
@@ -153,7 +309,7 @@ def _nothing(project: Project, chosen: Sequence[Baseline], wanted: Wanted) -> tu
         if len(chosen) == 1
         else f"no answers are kept of these {len(chosen):,} baselines"
     )
-    asked = again(project, chosen[0]) if len(chosen) == 1 else "baselinekit compare"
+    asked = compare_command(project, chosen[0]) if len(chosen) == 1 else "baselinekit compare"
     kept = sorted(pending_ids(project.root))
-    others = f"; what is kept is of {few(kept)}" if kept else ""
+    others = f"; what is kept is of {list_names(kept)}" if kept else ""
     return f"{what}: no compare has failed since{others}", f"{asked}, or refresh --replay"

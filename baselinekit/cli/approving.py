@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from baselinekit.approval.approving import version_of
+from baselinekit.approval.planning import version_of
 from baselinekit.approval.refresh import Wanted
 from baselinekit.cli import screen
 from baselinekit.cli.options import SelectionOptions, option, path_from_here, read_text

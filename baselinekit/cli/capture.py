@@ -27,8 +27,8 @@ from baselinekit.report.next_commands import check_commands
 from baselinekit.variables import names_in
 from baselinekit.workflow.capture import Captured, capture_all, capture_new, check_draft
 from baselinekit.workflow.learning import with_names
-from baselinekit.workflow.loading import load
 from baselinekit.workflow.project import Project
+from baselinekit.workflow.selection import load
 
 
 class Kinds(click.Group):

@@ -17,8 +17,7 @@ from baselinekit.model.grades import Outcome
 from baselinekit.programs.process import Processes
 from baselinekit.replay.client import Client, proxies_of_environment
 from baselinekit.replay.settings import Clients
-from baselinekit.workflow.context import Clock, RunContext
-from baselinekit.workflow.pool import Stop
+from baselinekit.workflow.context import Clock, RunContext, Stop
 
 
 def timestamps(now: Now) -> Callable[[], str]:

@@ -71,10 +71,10 @@ def compare_once(
 def _against(project: Project, context: RunContext, options: CompareOptions) -> Against | None:
     """What the change does to the baselines themselves; a commit that is none is told before any request."""
     if options.base is not None:
-        from baselinekit.workflow import weakened
+        from baselinekit.workflow import since
 
         git = Git(context.clients.execute, project.root)
-        return weakened.against(project, git, options.base, options.fail_on_weakened)
+        return since.find_weakened(project, git, options.base, options.fail_on_weakened)
     if options.fail_on_weakened:
         what = "--fail-on-weakened needs a commit to compare with"
         raise InvalidInput(Problem("BK508", what, "add --base origin/main, or another commit"))
@@ -94,7 +94,7 @@ def _selection(
         chosen.expression,
         among=among or (failed if options.last_failed else None),
         first=first or (failed if options.failed_first else frozenset()),
-        shard=selection.parse(options.shard) if options.shard else None,
+        shard=selection.parse_shard(options.shard) if options.shard else None,
         since=options.changed_since,
     )
 

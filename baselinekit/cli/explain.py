@@ -41,12 +41,11 @@ def explain(options: ExplainOptions) -> None:
         raise InvalidInput(Problem("BK508", f"there is no code {what}", hint))
     from baselinekit.cli.clients import real_context
     from baselinekit.cli.models import with_models
-    from baselinekit.workflow.doctor import portrait
-    from baselinekit.workflow.loading import load
-    from baselinekit.workflow.selection import Selection, select
+    from baselinekit.workflow.doctor import describe_baseline
+    from baselinekit.workflow.selection import Selection, load, select
 
     project = project_of(options.project)
     baseline = select(load(project, ()), Selection(ids=(what,)))[0]
     with real_context() as context:
-        for line in portrait(project, baseline, with_models(context, project).clients):
+        for line in describe_baseline(project, baseline, with_models(context, project).clients):
             screen.line(screen.safe_line(line))

@@ -94,7 +94,7 @@ def init(options: InitOptions) -> None:
         if base_url:
             check_base_url(base_url)
         if with_git:
-            gitsetup.planned(git, ["baselines"], _program())  # where it cannot be done, nothing is begun
+            gitsetup.plan_setup(git, ["baselines"], _program())  # where it cannot be done, nothing is begun
         _write_config(base_url, SKILLS if options.with_evals else "")
     config = load_config(file) if file else Config()
     # the folders whose files runs write a record into: of baselines, and of evals, once there are any
@@ -144,7 +144,7 @@ def _make_evals(root: str) -> None:
 
 def _offer(git: Git, folders: list[str]) -> None:
     """Plain init changes nothing of git's without a yes; where nobody can say it, it says how."""
-    plan = gitsetup.planned(git, folders, _program())
+    plan = gitsetup.plan_setup(git, folders, _program())
     if not plan:
         return
     if not screen.can_ask():
@@ -161,7 +161,7 @@ def _offer(git: Git, folders: list[str]) -> None:
 
 
 def _set_up_git(git: Git, folders: list[str], dry_run: bool) -> None:
-    plan = gitsetup.planned(git, folders, _program())
+    plan = gitsetup.plan_setup(git, folders, _program())
     if not plan:
         screen.line("git is already set up: nothing to change")
         return
@@ -174,7 +174,7 @@ def _set_up_git(git: Git, folders: list[str], dry_run: bool) -> None:
 
 def _carry_out(plan: gitsetup.GitSetupPlan, git: Git, folders: list[str]) -> None:
     gitsetup.carry_out(plan, git)
-    for line in gitsetup.overruled(git, folders):
+    for line in gitsetup.list_overrides(git, folders):
         screen.line(
             f"note: a line of your own in .gitattributes says {screen.safe_line(line)} and takes precedence"
         )
@@ -185,7 +185,7 @@ def _carry_out(plan: gitsetup.GitSetupPlan, git: Git, folders: list[str]) -> Non
 
 
 def _undo(git: Git, dry_run: bool) -> None:
-    plan = gitsetup.undone(git)
+    plan = gitsetup.plan_removal(git)
     if not plan:
         screen.line("neither git's files nor this clone's settings contain anything of baselinekit")
         return

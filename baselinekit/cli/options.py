@@ -123,8 +123,8 @@ def complete_tags(ctx: click.Context, parameter: click.Parameter, incomplete: st
 
 
 def _baselines() -> list[Baseline]:
-    from baselinekit.workflow.loading import load
     from baselinekit.workflow.project import open_project
+    from baselinekit.workflow.selection import load
 
     try:
         return load(open_project(operator_of(ProjectOptions())), ())

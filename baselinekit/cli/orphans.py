@@ -16,7 +16,7 @@ from baselinekit.model.values import Json
 from baselinekit.store.atomic import remove
 from baselinekit.texts import many
 from baselinekit.workflow import resultfiles
-from baselinekit.workflow.orphans import Orphan, Orphans, search
+from baselinekit.workflow.orphans import Orphan, Orphans, find_orphans
 from baselinekit.workflow.project import Project
 
 _WORDS = {
@@ -52,7 +52,7 @@ def orphans(options: OrphansOptions) -> int:
     project = project_of(options.project)
     parts = resultfiles.load(options.results, os.getcwd())
     with real_context() as context:
-        orphans = search(project, with_models(context, project).clients, parts)
+        orphans = find_orphans(project, with_models(context, project).clients, parts)
     if options.as_json:
         screen.show_json(json.dumps(_document(orphans), indent=2, ensure_ascii=False) + "\n")
     else:

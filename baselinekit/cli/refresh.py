@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import click
 
-from baselinekit.approval.approving import Permit, apply, forbidden, preview, version_of
+from baselinekit.approval.planning import Permit, apply, forbidden, preview, version_of
 from baselinekit.approval.refresh import accepted_by, propose
 from baselinekit.cli import screen
 from baselinekit.cli.approving import StampOptions, parse_wanted, suggest_checks

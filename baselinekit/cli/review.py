@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import click
 
 from baselinekit.approval import review as reviewing
-from baselinekit.approval.approving import Permit, version_of
-from baselinekit.approval.decisions import decisions_in, undecided
+from baselinekit.approval.planning import Permit, version_of
 from baselinekit.approval.refresh import accepted_by, propose
+from baselinekit.approval.review import decisions_in, undecided
 from baselinekit.cli import screen
 from baselinekit.cli.approving import StampOptions, parse_wanted, suggest_checks
 from baselinekit.cli.clients import real_context
@@ -193,7 +193,9 @@ class _Session:
         plans = {n for n, _ in members}
         decided = {member: one for member, one in review.ledger.decided.items() if member[0] in plans}
         wanted = {**decided, **dict.fromkeys(members, Decision("accept"))}
-        files = reviewing.diffs(self.project, self.proposal.plans, wanted, self.options.approved.stamp(None))
+        files = reviewing.preview_decisions(
+            self.project, self.proposal.plans, wanted, self.options.approved.stamp(None)
+        )
         shown = "\n".join(format_file_diff(one, style) for one in files)
         more = len(review.ledger.in_sight) - len(members)
         rest = f"… and {more:,} more\n" if more else ""
@@ -208,7 +210,7 @@ class _Session:
         )
         if self.options.dry_run:
             reviewing.shown(self.project, self.proposal)  # what is no secret where it stands stays in sight
-            for one in reviewing.diffs(
+            for one in reviewing.preview_decisions(
                 self.project, self.proposal.plans, decided, self.options.approved.stamp(None)
             ):
                 screen.show(format_file_diff(one, self.style) + "\n")
@@ -223,7 +225,7 @@ class _Session:
             self.project, self.proposal.plans, decided, self.options.approved.stamp(version)
         )
         left = list(undecided(self.proposal.plans, decided))
-        counts = reviewing.counted(decided)
+        counts = reviewing.count_verbs(decided)
         failures = applied.failures
         if self.options.as_json:
             screen.show_json(format_decisions_json(self.proposal, applied, counts, left))

@@ -63,14 +63,16 @@ class Watch:
         while True:
             _wait(before)
             now = self._look()
-            touched = watching.changed(before, now, self._settings)
+            touched = watching.changed_baselines(before, now, self._settings)
             if now.problems and now.problems != before.problems:
                 screen.line(screen.safe("\n".join(map(str, now.problems))), err=True)
-            names = [os.path.basename(file) for file in watching.names(before, now) if os.path.isfile(file)]
+            names = [
+                os.path.basename(file) for file in watching.changed_files(before, now) if os.path.isfile(file)
+            ]
             before = now
             if not touched or now.problems:
                 continue
-            again = touched | watching.known(self._bad, now)
+            again = touched | watching.existing(self._bad, now)
             shown = ", ".join(names[:_MOST_SHOWN]) + (
                 f" and {len(names) - _MOST_SHOWN} more" if names[3:] else ""
             )
@@ -108,7 +110,7 @@ class Watch:
             return watching.look(project_of(options.project), options.paths, self._settings)
         except BaselinekitError as error:
             config = os.path.abspath(options.project.config or "baselinekit.yaml")
-            return watching.only([config], error.problems)
+            return watching.view_files([config], error.problems)
 
 
 def _wait(view: View) -> None:

@@ -39,10 +39,10 @@ from baselinekit.suites.dialects.gates import load_gates
 from baselinekit.suites.loading import forms_in, load_partly
 from baselinekit.suites.settings import resolve_named
 from baselinekit.texts import many
-from baselinekit.workflow.doctor import ASKED_OF_OPERATOR, Findings, examine
+from baselinekit.workflow.doctor import ASKED_OF_OPERATOR, Findings, check_baselines
 from baselinekit.workflow.environment import CaptureEnvironment
-from baselinekit.workflow.loading import from_root
 from baselinekit.workflow.project import Project
+from baselinekit.workflow.selection import from_root
 
 # Everything that can be wrong with eval cases is said before the first of them is run.
 
@@ -266,10 +266,10 @@ def examine_all(
 ) -> Findings:
     """What is named; else all baselines of the project and all of its evals."""
     if not paths:
-        found = examine(project, (), clients)
+        found = check_baselines(project, (), clients)
         return _with_evals(found, project, folders(project), clients, runnable)
     baselines, evals = _told_apart(project, paths)
-    found = examine(project, baselines, clients) if baselines or not evals else Findings(0, (), (), 0)
+    found = check_baselines(project, baselines, clients) if baselines or not evals else Findings(0, (), (), 0)
     return _with_evals(found, project, evals, clients, runnable)
 
 

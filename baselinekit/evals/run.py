@@ -31,13 +31,12 @@ from baselinekit.replay.settings import Clients
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import locate_each
 from baselinekit.suites.journal import Journal
-from baselinekit.workflow.context import RunContext
+from baselinekit.workflow.compare import Recorder
+from baselinekit.workflow.context import AtOnce, RunContext, ThreadPool
 from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.judging import OUT_OF_BUDGET
-from baselinekit.workflow.loading import with_lines
-from baselinekit.workflow.pool import AtOnce, ThreadPool
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.recording import Recorder
+from baselinekit.workflow.selection import with_lines
 
 _JOBS = 8
 _COMPACT = str.maketrans({"-": "", ":": "", "Z": "", "T": "-"})

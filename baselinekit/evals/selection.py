@@ -12,9 +12,8 @@ from baselinekit.model.grades import GraderKind
 from baselinekit.model.recipes import Execution
 from baselinekit.model.results import Coverage
 from baselinekit.suites.loading import load_evals, load_suite
-from baselinekit.workflow.loading import from_root
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.selection import expression
+from baselinekit.workflow.selection import expression, from_root
 
 _MOST_NAMED = 10
 

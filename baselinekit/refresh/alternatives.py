@@ -121,14 +121,14 @@ def rule_problem(text: str, members: Sequence[Changed]) -> str:
     """Why a path cannot be ignored instead of these changes; empty if it can."""
     try:
         for plan, change in members:
-            if change.number not in set(covered(plan, text)):
+            if change.number not in set(covered_changes(plan, text)):
                 return f"it does not lead to {render(change.path)}"
     except InvalidInput as error:
         return error.problems[0].message
     return ""
 
 
-def covered(plan: RefreshPlan, text: str) -> Iterator[int]:
+def covered_changes(plan: RefreshPlan, text: str) -> Iterator[int]:
     """The changes of a plan that need no decision any more once a path is ignored."""
     pattern = parse(text)
     known = plan.baseline.baseline

@@ -1,4 +1,4 @@
-"""The changes from the output on file to the one that came back, and the output with some of them applied."""
+"""The changes from the output on file to the one that came back, what they put at risk, and their merge."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
@@ -7,20 +7,99 @@ from dataclasses import dataclass, field, replace
 from baselinekit.kinds.kind import OutcomePlace
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.changes import (
+    RISKS,
     Branch,
     Change,
     ChangedPart,
     ChangeKind,
+    Group,
     Part,
     RefreshPlan,
+    Risk,
     UnchangedPart,
 )
-from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.placeholders.grammar import describes_many
+from baselinekit.model.values import ABSENT, Json, Path, json_type
+from baselinekit.placeholders.grammar import describes_many, has_marker, tokens_in
+from baselinekit.placeholders.table import types_of
 from baselinekit.refresh.alternatives import lost_in
-from baselinekit.refresh.risk import is_retyped, risk_of
 from baselinekit.refresh.rows import Accepts, Unlike, align_rows, fold
 from baselinekit.tree.equality import identical
+from baselinekit.tree.paths import render
+
+# How much a change puts at risk, which changes are the same, and whether a pending response is stale.
+
+
+# Who reads the output may rely on a key and its type, hardly on its value, and never on what was not there.
+
+
+def risk_of(change: Change, outcomes: Mapping[Path, OutcomePlace]) -> Risk:
+    """The class of a change. `outcomes`: the places that say whether it worked."""
+    if change.kind == "added":
+        return "low"
+    if change.kind == "retyped":
+        return "high"
+    if change.kind == "removed":  # one row less is data, one key less is another shape
+        return "high" if isinstance(change.path[-1:][0] if change.path else "", str) else "medium"
+    outcome = outcomes.get(change.path)
+    return "high" if outcome and outcome.is_worse(change.before, change.after) else "medium"
+
+
+def is_retyped(before: Json, after: Json) -> bool:
+    """Whether another type of value stands there now. A placeholder says which type it stands for; of one
+    that stands for any, nobody relies on one."""
+    old, new = _types(before), _types(after)
+    return not (old is None or new is None or old & new)
+
+
+def _types(value: Json) -> frozenset[str] | None:
+    """The types that a stored value can be of; None for any."""
+    if not isinstance(value, str) or not has_marker(value):
+        return frozenset({json_type(value)})
+    token = next(tokens_in(value), None)
+    if token is None or token.text != value:
+        return frozenset({"string"})  # a placeholder inside a text
+    types = types_of(token.name)
+    return types | {"null"} if types and token.nullable else types
+
+
+def group_changes(plans: Sequence[RefreshPlan]) -> tuple[Group, ...]:
+    """Every change in one group, the greatest first: those at the same place, of one kind, between values of
+    the same types. Objects are of one type if they have the same keys: a user more is not an order more."""
+    alike: dict[tuple[str, ...], list[tuple[int, Change]]] = {}
+    for n, plan in enumerate(plans):
+        for change in plan.changes:
+            types = _type(change.before), _type(change.after)
+            key = row_pattern(change.path), change.kind, *types, change.part
+            alike.setdefault(key, []).append((n, change))
+    groups = [
+        Group(
+            key[0],
+            members[0][1].kind,
+            max((change.risk for _, change in members), key=RISKS.index),
+            tuple((n, change.number) for n, change in members),
+        )
+        for key, members in alike.items()
+    ]
+    return tuple(sorted(groups, key=lambda group: -len({n for n, _ in group.members})))
+
+
+def row_pattern(path: Path) -> str:
+    """The path with `[*]` for its indexes."""
+    text = ""
+    for key in path:
+        text += "[*]" if isinstance(key, int) else ("." if text else "") + render((key,))
+    return text or "$"
+
+
+def _type(value: Json) -> str:
+    if value is ABSENT:
+        return "absent"
+    return f"object {sorted(value)}" if isinstance(value, dict) else json_type(value)
+
+
+# The changes from the output on file to the one that came back, and the output with some of them
+# applied.
+
 
 # The output that came back is the one on file as far as it still matches, so parts without a change are
 # identical. Rows of an array are aligned before they are looked into: one row more at the head is one added
@@ -148,11 +227,11 @@ class _ChangesFound:
         note: str = "",
     ) -> ChangedPart:
         change = Change(len(self.changes), kind, path, at, before, after, note=note)
-        self.changes.append(finished(change, self.ways.outcomes))
+        self.changes.append(complete_change(change, self.ways.outcomes))
         return ChangedPart(change.number)
 
 
-def finished(change: Change, outcomes: Mapping[Path, OutcomePlace]) -> Change:
+def complete_change(change: Change, outcomes: Mapping[Path, OutcomePlace]) -> Change:
     """A change with what follows from its two sides: what is lost with it, and how much is at risk."""
     lost = () if change.kind == "order" else lost_in(change)
     return replace(
@@ -160,14 +239,14 @@ def finished(change: Change, outcomes: Mapping[Path, OutcomePlace]) -> Change:
     )
 
 
-def merged(shape: Part, changes: Sequence[Change], accepted: Container[int]) -> Json:
+def merge_accepted(shape: Part, changes: Sequence[Change], accepted: Container[int]) -> Json:
     """The old output with the accepted changes. With none it is the old one, with all the new one."""
     if isinstance(shape, UnchangedPart):
         return shape.value
     if isinstance(shape, ChangedPart):
         change = changes[shape.number]
         return change.after if shape.number in accepted else change.before
-    values = [merged(part, changes, accepted) for part in shape.parts]
+    values = [merge_accepted(part, changes, accepted) for part in shape.parts]
     positions = [n for n in _arranged(shape, accepted) if values[n] is not ABSENT]
     if shape.names is None:
         return [values[n] for n in positions]
@@ -193,7 +272,7 @@ def with_after(plan: RefreshPlan, number: int, after: Json) -> RefreshPlan:
     What was in the way of the change itself is so no longer."""
     change = plan.changes[number]
     recipe = plan.baseline.current
-    changed = finished(replace(change, after=after, blocked=None), kind_of(recipe).outcomes(recipe))
+    changed = complete_change(replace(change, after=after, blocked=None), kind_of(recipe).outcomes(recipe))
     if plan.troubles:
         changed = replace(changed, risk="high")
     return replace(plan, changes=tuple(changed if known is change else known for known in plan.changes))

@@ -17,7 +17,7 @@ from baselinekit.placeholders.narrowest import (
     narrowest,
 )
 from baselinekit.placeholders.table import Words
-from baselinekit.refresh.rows import BY, in_one_order, shuffle
+from baselinekit.refresh.rows import BY, order_rule, sort_rows_alike
 from baselinekit.tree.equality import is_number, same_json
 from baselinekit.tree.paths import children, of_any_row, places, render, value_at
 from baselinekit.tree.segments import Wild
@@ -111,8 +111,8 @@ class _PlacesFound:
                 hint = f"request the same ones each time, or `ignore_values: ['{every}']`"
                 self.refuse(path, "array_length", what, hint)
             return
-        values = in_one_order(values, self._look.arrays.get(path, ""))
-        order = shuffle(values)
+        values = sort_rows_alike(values, self._look.arrays.get(path, ""))
+        order = order_rule(values)
         if order is None:
             for index in range(lengths.pop()):
                 self.at((*path, index), [value[index] for value in values])
@@ -176,7 +176,7 @@ class LearntPlaces:
         return {place: volatile.proposal.text for volatile in self.volatile for place in volatile.places}
 
 
-def learnt(outputs: Sequence[Json], look: ReplayView) -> LearntPlaces:
+def learn_places(outputs: Sequence[Json], look: ReplayView) -> LearntPlaces:
     """What several outputs of one recipe teach; the first of them is the one that is stored."""
     places = _PlacesFound(look)
     places.at((), outputs)

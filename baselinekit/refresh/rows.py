@@ -18,7 +18,7 @@ Rows = Sequence[Json]
 BY = "by "
 
 
-def shuffle(values: Sequence[Rows]) -> str | None:
+def order_rule(values: Sequence[Rows]) -> str | None:
     """How the arrays would be compared if their order means nothing: `unordered`, or `by key` where the rows
     themselves vary; None where they are in one order, as far as anybody can tell."""
     written = [[canonical(row) for row in rows] for rows in values]
@@ -35,7 +35,7 @@ def shuffle(values: Sequence[Rows]) -> str | None:
     return None
 
 
-def in_one_order(values: Sequence[Rows], how: str) -> Sequence[Rows]:
+def sort_rows_alike(values: Sequence[Rows], how: str) -> Sequence[Rows]:
     """The rows of all arrays in the order of the first, where their owner has said that order means nothing
     and a key tells which row is which; else as they are."""
     if not how.startswith(BY) and how != "unordered":

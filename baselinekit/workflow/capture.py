@@ -47,8 +47,8 @@ from baselinekit.workflow.learning import (
     secrets_in,
     with_names,
 )
-from baselinekit.workflow.loading import load, located
 from baselinekit.workflow.project import Project
+from baselinekit.workflow.selection import load, locate_problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ def capture_all(
         try:
             done.append(capture_into(project, draft, options, context))
         except BaselinekitError as error:
-            errors.append(type(error)(*located(draft, error.problems, project.root)))
+            errors.append(type(error)(*locate_problems(draft, error.problems, project.root)))
     return done, errors
 
 
@@ -196,7 +196,7 @@ def capture_into(project: Project, draft: Baseline, options: CaptureOptions, con
     if draft.baseline is not None:
         what = f"{draft.id} already has a baseline: capture does not overwrite"
         problem = Problem("BK520", what, f"baselinekit refresh {shlex.quote(file)} --replay")
-        raise InvalidInput(*located(draft, [problem], project.root))
+        raise InvalidInput(*locate_problems(draft, [problem], project.root))
     known_good = observe_known_good(project, draft, options, context, os.path.dirname(file))
     writing.add_baseline(draft.source, known_good.mapping, project.root, project.config.inline_limit)
     return known_good.captured(project, draft.id, file)
@@ -207,7 +207,7 @@ def check_draft(project: Project, draft: Baseline, context: RunContext) -> None:
     try:
         check(draft, project.setting_of(draft, context.clients))
     except (InvalidInput, Refused) as error:
-        raise type(error)(*located(draft, error.problems, project.root)) from None
+        raise type(error)(*locate_problems(draft, error.problems, project.root)) from None
 
 
 @contextmanager

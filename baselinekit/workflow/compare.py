@@ -1,24 +1,168 @@
 """compare: replay what is on file, set it against what comes back, write down how it went."""
 
 import gc
-from collections.abc import Callable, Sequence
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from baselinekit import __version__
-from baselinekit.errors import NothingSelected
-from baselinekit.model.baselines import Baseline
+from baselinekit.errors import NothingSelected, NotRecorded
+from baselinekit.model.baselines import Baseline, Source
 from baselinekit.model.results import Coverage, Report, Result
 from baselinekit.store.project import head_commit
 from baselinekit.store.reading import without_collector
-from baselinekit.workflow.context import RunContext
+from baselinekit.store.record import Mark, Recorded, VerdictLog, record_all, record_left
+from baselinekit.workflow.context import AtOnce, RunContext, Stop, ThreadPool
 from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.judging import OUT_OF_BUDGET, BaselineRunner, Repeating, Tried
-from baselinekit.workflow.loading import Prepared, load_partly, prepare, with_lines
-from baselinekit.workflow.pool import AtOnce, ThreadPool
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.recording import Recorder
-from baselinekit.workflow.selection import Selection, Share, select, stamped
+from baselinekit.workflow.selection import (
+    Prepared,
+    Selection,
+    Share,
+    load_partly,
+    prepare,
+    select,
+    stamp_shard,
+    with_lines,
+)
+
+# Verdicts are written down while other baselines are still being replayed: many files at once, and a
+# file of many baselines not for each of them.
+
+
+_GATHERING = 0.02
+_GROUP = 32
+_MOST_READY = 32
+"""Files that may wait to be written. Whoever brings another one waits as well, however slow the disk."""
+
+_POLL = 0.1
+_LONGEST = 1.0
+_SHARE = 10
+"""What is known of a file whose other baselines are still open is written after `_LONGEST` seconds, and so
+seldom that no more than one part in `_SHARE` of the time goes into it."""
+
+
+class Recorder:
+    """Takes a verdict on each of the baselines, or none, from any thread; writes in a thread of its own, and
+    first what killed runs have left. `close` waits until all is written; in a `hurry` nobody waits long for a
+    lock any more."""
+
+    def __init__(
+        self,
+        root: str,
+        now: Callable[[], str],
+        daily: bool,
+        sources: Iterable[Source],
+        hurry: Stop | None = None,
+    ):
+        self._root = root
+        self._now = now
+        self._daily = daily
+        self._open = Counter(source.file for source in sources)
+        self._log = VerdictLog(root)
+        self._lock = threading.Condition()
+        self._waiting: dict[str, list[Mark]] = {}
+        self._ready = 0
+        self._some = threading.Event()
+        self._closing = threading.Event()
+        self._hurry = hurry
+        self._writer: threading.Thread | None = None
+        self._broken: BaseException | None = None
+        self.notes: list[str] = []
+        self.failures: list[NotRecorded] = []
+
+    def add(self, source: Source, passed: bool | None) -> None:
+        with self._lock:
+            self._open[source.file] -= 1
+            if passed is not None:
+                self._log.note(source, passed, self._now())
+                self._waiting.setdefault(source.file, []).append(Mark(source, passed))
+                self._writer = self._writer or self._begun()
+                self._some.set()
+            if not self._open[source.file] and source.file in self._waiting:
+                self._ready += 1
+                if self._ready >= _GROUP:
+                    self._lock.notify_all()
+                while not self._has_room():
+                    self._lock.wait(_POLL)
+
+    def _has_room(self) -> bool:
+        """Whoever is in a hurry waits for nobody, and nobody for a writer that is no more."""
+        in_a_hurry = self._hurry is not None and self._hurry.is_set()
+        return self._ready <= _MOST_READY or in_a_hurry or not (self._writer and self._writer.is_alive())
+
+    def _begun(self) -> threading.Thread | None:
+        """The writer. A busy machine may have no thread for it: the next verdict asks again."""
+        writer = threading.Thread(target=self._write_all, name="record")
+        try:
+            writer.start()
+        except RuntimeError:
+            return None
+        return writer
+
+    def close(self) -> None:
+        self._closing.set()
+        self._some.set()
+        with self._lock:
+            self._lock.notify_all()
+        if self._writer is not None:
+            self._writer.join()
+        elif self._waiting:
+            self._write_all()
+        if self._broken is not None:
+            raise self._broken
+        self._log.close()
+
+    def _write_all(self) -> None:
+        try:
+            self._work()
+        except BaseException as error:
+            self._broken = error
+
+    def _work(self) -> None:
+        self._tell(record_left(self._root, self._daily, self._hurry))
+        due = time.monotonic() + _LONGEST
+        while True:
+            self._some.wait(_LONGEST if self._waiting else None)
+            with self._lock:
+                self._lock.wait_for(self._is_enough, _GATHERING)
+            last, began = self._closing.is_set(), time.monotonic()
+            batches = self._take(last or began >= due)
+            for start in range(0, len(batches), _GROUP):
+                self._write([mark for batch in batches[start : start + _GROUP] for mark in batch])
+            if last:
+                return
+            if began >= due:
+                due = time.monotonic() + max(_LONGEST, _SHARE * (time.monotonic() - began))
+
+    def _is_enough(self) -> bool:
+        return self._ready >= _GROUP or self._closing.is_set()
+
+    def _take(self, unfinished: bool) -> list[list[Mark]]:
+        """What is to be written now, by file."""
+        with self._lock:
+            self._some.clear()
+            self._ready = 0
+            self._lock.notify_all()
+            files = [file for file in self._waiting if unfinished or not self._open[file]]
+            return [self._waiting.pop(file) for file in files]
+
+    def _write(self, marks: list[Mark]) -> None:
+        for file, verdicts in Counter(mark.source.file for mark in marks).items():
+            self._log.count(file, verdicts)
+        self._tell(record_all(marks, self._root, self._now(), self._daily, self._hurry, self._log))
+
+    def _tell(self, done: Recorded) -> None:
+        self.notes += done.notes
+        self.failures += done.failures
+
+
+# compare: replay what is on file, set it against what comes back, write down how it went.
+
 
 _VERDICTS = {"passed": True, "failed": False}
 
@@ -103,11 +247,11 @@ def make_plan(
     notes: tuple[str, ...] = ()
     if selection.since is not None:
         from baselinekit.programs.git import Git
-        from baselinekit.workflow.since import touched
+        from baselinekit.workflow.since import select_touched
 
         git = Git(context.clients.execute, project.root)
-        selected, notes = touched(project, git, selection.since, selected)
-    shard = selection.shard and stamped(selection.shard, project, selected, policy.strict_rules)
+        selected, notes = select_touched(project, git, selection.since, selected)
+    shard = selection.shard and stamp_shard(selection.shard, project, selected, policy.strict_rules)
     share = Share(selected, shard)
     prepared = prepare(environment, share.baselines, broken)
     coverage = selection.coverage(paths, len(loaded) - len(selected))
@@ -158,10 +302,13 @@ class CompareRun:
     def _repeated(self, replay_once: Callable[[int], Tried]) -> Tried:
         if self._policy.repeating.times == 1:
             return replay_once(0)
-        from baselinekit.workflow.verdicts import Pause, repeated  # which brings what is learnt of replays
+        from baselinekit.workflow.verdicts import (  # which brings what is learnt of replays
+            Pause,
+            replay_repeatedly,
+        )
 
         pause = Pause(self._context.stop.is_set, self._context.clients.sleep)
-        return repeated(replay_once, self._policy.repeating, pause)
+        return replay_repeatedly(replay_once, self._policy.repeating, pause)
 
     def _goes_on_after(self, result: Result) -> bool:
         self._advance(result.outcome)

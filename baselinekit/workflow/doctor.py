@@ -25,8 +25,8 @@ from baselinekit.tree.paths import children, of_any_row, render
 from baselinekit.variables import as_text
 from baselinekit.workflow.environment import CaptureEnvironment, as_variant
 from baselinekit.workflow.judging import check, target_of
-from baselinekit.workflow.loading import load_partly, located_each, prepare
 from baselinekit.workflow.project import Project
+from baselinekit.workflow.selection import load_partly, locate_each_problem, prepare
 
 _LONGEST_INPUT = 60
 ASKED_OF_OPERATOR = ("BK310", "BK501", "BK504")
@@ -46,7 +46,7 @@ class Findings:
     gates: int = 0
 
 
-def examine(project: Project, paths: Sequence[str], clients: Clients) -> Findings:
+def check_baselines(project: Project, paths: Sequence[str], clients: Clients) -> Findings:
     """Everything that a compare would say before its first request, told apart by who can mend it."""
     baselines, broken = load_partly(project, paths)
     problems: list[Problem] = list(broken.problems if broken else ())
@@ -60,7 +60,7 @@ def examine(project: Project, paths: Sequence[str], clients: Clients) -> Finding
             if firsts[each[1]].takes(baseline.source.file, each[0])
         ]
         told += [(baseline, few)] if few else []
-    placed = located_each([(baseline, [p for p, _ in few]) for baseline, few in told], project.root)
+    placed = locate_each_problem([(baseline, [p for p, _ in few]) for baseline, few in told], project.root)
     for (_, few), here in zip(told, placed, strict=True):
         for (_, is_note), problem in zip(few, here, strict=True):
             (notes if is_note else problems).append(problem)
@@ -131,7 +131,7 @@ def _method(name: str | None) -> str:
     return f"{name} ({PURPOSE[name]})"
 
 
-def portrait(project: Project, baseline: Baseline, clients: Clients) -> Iterator[str]:
+def describe_baseline(project: Project, baseline: Baseline, clients: Clients) -> Iterator[str]:
     """How one baseline is read: what is asked, the arrays, where the rules start, the placeholders."""
     ((baseline, matcher),) = prepare(CaptureEnvironment(project, clients), [baseline])
     if matcher is None and baseline.baseline is not None and baseline.baseline.output is not ABSENT:

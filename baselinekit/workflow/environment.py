@@ -40,7 +40,7 @@ class CaptureEnvironment:
                     project.root, project.config.environment, self.clients.execute, project.folders
                 )
                 self.seen = project.redactor.mask_value(found)
-            return flat(self.seen)
+            return flatten(self.seen)
 
     def chosen(self, baseline: Baseline) -> Baseline:
         """The baseline with the output that is meant for here: the first variant that fits, else its own."""
@@ -99,11 +99,11 @@ def as_variant(baseline: Baseline, number: int) -> Baseline:
     return replace(baseline, baseline=stated, variant=number)
 
 
-def flat(values: Mapping[str, Json], prefix: str = "") -> dict[str, Json]:
+def flatten(values: Mapping[str, Json], prefix: str = "") -> dict[str, Json]:
     found: dict[str, Json] = {}
     for key, value in values.items():
         if isinstance(value, dict):
-            found |= flat(value, f"{prefix}{key}.")
+            found |= flatten(value, f"{prefix}{key}.")
         else:
             found[prefix + key] = value
     return found
@@ -134,11 +134,11 @@ def drift_of(
 ) -> dict[str, tuple[Json, Json]]:
     """Of what is known of both times: around this run, and of where the answer came from (the model that was
     served, the prompt)."""
-    before = flat(baseline.baseline.environment if baseline.baseline else {})
+    before = flatten(baseline.baseline.environment if baseline.baseline else {})
     if not before:
         return {}
     learnt = here.project.redactor.mask_value(dict(observation.environment))
-    now = {**here.environment(), **flat(learnt)}
+    now = {**here.environment(), **flatten(learnt)}
     return {
         key: (value, now[key])
         for key, value in before.items()

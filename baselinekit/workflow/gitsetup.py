@@ -59,14 +59,14 @@ def is_repository(git: Git) -> bool:
     return git.run("rev-parse", "--is-inside-work-tree").stdout.strip() == b"true"
 
 
-def planned(git: Git, folders: Sequence[str], program: Sequence[str]) -> GitSetupPlan:
+def plan_setup(git: Git, folders: Sequence[str], program: Sequence[str]) -> GitSetupPlan:
     """What is still to be done in the project that git stands in. `program`: how git is to call us."""
     _check(git)
     before = {name: _text(git.folder, name) for name in (ATTRIBUTES, IGNORE)}
     old_attributes, ignore = before[ATTRIBUTES], before[IGNORE]
     after = {
-        ATTRIBUTES: with_block(old_attributes, attributes(folders)),
-        IGNORE: with_block(ignore, ignored(ignore)),
+        ATTRIBUTES: with_block(old_attributes, attribute_lines(folders)),
+        IGNORE: with_block(ignore, ignore_lines(ignore)),
     }
     settings = _settings(program)
     return GitSetupPlan(
@@ -76,7 +76,7 @@ def planned(git: Git, folders: Sequence[str], program: Sequence[str]) -> GitSetu
     )
 
 
-def undone(git: Git) -> GitSetupPlan:
+def plan_removal(git: Git) -> GitSetupPlan:
     """What is there of it, to be taken out again."""
     _check(git)
     before = {name: _text(git.folder, name) for name in (ATTRIBUTES, IGNORE)}
@@ -104,7 +104,7 @@ def carry_out(plan: GitSetupPlan, git: Git) -> None:
         )
 
 
-def overruled(git: Git, folders: Sequence[str]) -> list[str]:
+def list_overrides(git: Git, folders: Sequence[str]) -> list[str]:
     """Where lines of the user's own go before ours, so that git never asks us."""
     names = [os.path.join(folder, "x.yaml") for folder in folders]
     found = git.attributes(names, "merge", "diff")
@@ -153,7 +153,7 @@ def _check(git: Git) -> None:
 # below comes later, wins, and is byte for byte the same once ours are gone.
 
 
-def attributes(folders: Iterable[str]) -> list[str]:
+def attribute_lines(folders: Iterable[str]) -> list[str]:
     """The lines by which git knows the files with baselines in these folders (from the root)."""
     return [
         f"{_pattern(folder, ending)} merge={DRIVER} diff={DRIVER}"
@@ -162,7 +162,7 @@ def attributes(folders: Iterable[str]) -> list[str]:
     ]
 
 
-def ignored(text: str) -> list[str]:
+def ignore_lines(text: str) -> list[str]:
     """What git is not to see, unless the file says so already in lines of its own."""
     own = {line.strip().strip("/") for line in without_block(text).splitlines()}
     return [line for line in _IGNORED if line.strip("/") not in own]

@@ -30,7 +30,7 @@ from baselinekit.store.reading import without_collector
 from baselinekit.store.results import keep_results, load_results
 from baselinekit.variables import Redactor
 from baselinekit.workflow import history
-from baselinekit.workflow.selection import few
+from baselinekit.workflow.selection import list_names
 
 # A report without secrets, wherever in it a text of the world outside has come to stand.
 
@@ -153,7 +153,7 @@ def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History
     if not chosen:
         what = f"no run that is kept here has {' or '.join(map(repr, ids))} in it"
         raise NothingSelected(
-            Problem("BK509", what, nearest(ids[0], seen) or f"they have {few(sorted(seen))}")
+            Problem("BK509", what, nearest(ids[0], seen) or f"they have {list_names(sorted(seen))}")
         )
     trends = tuple(Trend(id, tuple(seen[id])) for id in chosen)
     return History(tuple(found), trends, tuple(unreadable))

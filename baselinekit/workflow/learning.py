@@ -18,7 +18,7 @@ from baselinekit.refresh.learning import (
     ReplayView,
     UnlearnablePlace,
     Volatile,
-    learnt,
+    learn_places,
     tells_time,
 )
 from baselinekit.replay.settings import Setting
@@ -201,7 +201,7 @@ def learn(
         write=write,
         words=project.words_of(draft),
     )
-    lesson = learnt([observation.output for observation in observations], look)
+    lesson = learn_places([observation.output for observation in observations], look)
     output = with_values(_stored(draft), lesson.placeholders)
     refusals = list(lesson.refusals)
     matcher = _compiled(project, draft, output, is_new)

@@ -19,9 +19,9 @@ from baselinekit.store import atomic, records
 from baselinekit.store.results import pending_ids
 from baselinekit.texts import many
 from baselinekit.workflow.judging import check
-from baselinekit.workflow.loading import load
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.resultfiles import Part, merge
+from baselinekit.workflow.selection import load
 
 Kind = Literal["baseline", "output", "pending", "unrun"]
 
@@ -55,7 +55,7 @@ class Orphans:
     notes: tuple[str, ...] = ()
 
 
-def search(project: Project, clients: Clients, parts: Sequence[Part] = ()) -> Orphans:
+def find_orphans(project: Project, clients: Clients, parts: Sequence[Part] = ()) -> Orphans:
     """Everything of the project that nothing needs any more; with result files, also what is never run."""
     baselines = load(project, ())
     found = [

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
+from hashlib import blake2b
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.kinds.table import kind_of
@@ -10,8 +11,8 @@ from baselinekit.model.changes import Seen
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import texts_in
-from baselinekit.refresh.risk import compared_with
 from baselinekit.replay.dispatch import recipe_hash
+from baselinekit.tree.equality import canonical
 from baselinekit.tree.paths import children, render
 from baselinekit.variables import Redactor
 from baselinekit.workflow.environment import CaptureEnvironment, environment_of, observed_for
@@ -51,6 +52,14 @@ def seen_of(
         settled=tuple(f"{d.rule}: {d.note}" for d in comparison.differences if d.rule in _SETTLED),
         variant=baseline.variant,
     )
+
+
+def compared_with(baseline: Baseline) -> str:
+    """A short name for the output and the rules of a baseline: of any others it is another one. In which
+    order the keys of an object stand does not matter."""
+    output = baseline.baseline.output if baseline.baseline else None
+    text = f"{canonical(output)}\n{baseline.comparison!r}"
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 def _unsettled(differences: tuple[Difference, ...]) -> Iterator[str]:

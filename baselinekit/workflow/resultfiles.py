@@ -26,7 +26,7 @@ _DEEP = 2
 """Folders below the one that is named: results are kept by date."""
 
 
-def meant(path: str, cwd: str, root: str | None) -> str | None:
+def find_result_file(path: str, cwd: str, root: str | None) -> str | None:
     """Its name as the operator would write it; None where nothing is near."""
     there = os.path.join(cwd, path)
     if os.path.isdir(there):
@@ -84,7 +84,7 @@ def load(paths: Sequence[str], cwd: str, root: str | None = None) -> list[Part]:
             data = read(cwd, os.path.abspath(os.path.join(cwd, path)), MAX_OUTPUT_BYTES)
             parts.append((path, resultfile.read(decode(data, path).body, path)))
         except BaselinekitError as error:
-            near = meant(path, cwd, root)
+            near = find_result_file(path, cwd, root)
             problems.extend(_as_named(problem, path, near) for problem in error.problems)
     if problems:
         raise InvalidInput(*problems)

@@ -28,7 +28,7 @@ _RARE = 0.05
 _MOST_HINTS = 5
 
 
-def combined(results: Sequence[Result], rate: float = 1.0) -> Result:
+def combine(results: Sequence[Result], rate: float = 1.0) -> Result:
     """What all of them say together."""
     passed = [result for result in results if result.outcome == "passed"]
     failed = [result for result in results if result.outcome == "failed"]
@@ -179,7 +179,7 @@ class Pause:
     sleep: Callable[[float], None] = lambda seconds: None
 
 
-def repeated(attempt: Callable[[int], Tried], how: Repeating, pause: Pause) -> Tried:
+def replay_repeatedly(attempt: Callable[[int], Tried], how: Repeating, pause: Pause) -> Tried:
     """The replays one after the other, each with its turn: at once they would disturb each other. What
     another replay would not change is asked for once; where a time differs, a clock has to tick before the
     next."""
@@ -195,7 +195,7 @@ def repeated(attempt: Callable[[int], Tried], how: Repeating, pause: Pause) -> T
     if len(tries) < how.times and pause.stopped():
         why = f"interrupted after {len(tries)} of {how.times} replays"
         return Tried(replace(_plain(first), reason=why, verdict="limit"))
-    result = combined([tried.result for tried in tries], how.rate)
+    result = combine([tried.result for tried in tries], how.rate)
     like = [tried for tried in tries if tried.result.outcome == result.outcome]
     is_settled = like and not (result.outcome == "failed" and result.verdict in UNDECIDED)
     return Tried(result, like[0].keep) if is_settled else Tried(result)

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from baselinekit.errors import BaselinekitError, Problem
 from baselinekit.model.baselines import Baseline
 from baselinekit.store.records import case_digest
-from baselinekit.workflow.loading import from_root, load_partly
 from baselinekit.workflow.project import Project
-from baselinekit.workflow.since import leads_to
+from baselinekit.workflow.selection import from_root, load_partly
+from baselinekit.workflow.since import used_files
 
 MOST_FILES = 20_000
 """Files that are looked at each time. Of more, those that come first."""
@@ -41,7 +41,7 @@ class View:
         return replace(self, stamps={file: _stamp(file) for file in self.stamps})
 
 
-def only(files: Sequence[str], problems: Sequence[Problem]) -> View:
+def view_files(files: Sequence[str], problems: Sequence[Problem]) -> View:
     """All that can be looked at while a configuration cannot be read."""
     return View({file: _stamp(file) for file in files}, problems=tuple(problems))
 
@@ -69,7 +69,7 @@ def look(project: Project, paths: Sequence[str], settings: Sequence[str] = ()) -
     )
 
 
-def changed(before: View, now: View, settings: Sequence[str] = ()) -> frozenset[str]:
+def changed_baselines(before: View, now: View, settings: Sequence[str] = ()) -> frozenset[str]:
     """The baselines that are new, or of which anything that bears on them is another."""
     differing = {
         file for file in before.stamps | now.stamps if before.stamps.get(file) != now.stamps.get(file)
@@ -82,7 +82,7 @@ def changed(before: View, now: View, settings: Sequence[str] = ()) -> frozenset[
     return frozenset(found)
 
 
-def names(before: View, now: View) -> list[str]:
+def changed_files(before: View, now: View) -> list[str]:
     """The files that are not as they were."""
     both = before.stamps | now.stamps
     return sorted(file for file in both if before.stamps.get(file) != now.stamps.get(file))
@@ -99,7 +99,7 @@ def _places(project: Project, paths: Sequence[str]) -> Iterator[str]:
 
 def _led_to(baseline: Baseline, project: Project) -> Iterator[str]:
     try:
-        files, folders = leads_to(baseline, project)
+        files, folders = used_files(baseline, project)
     except BaselinekitError:
         return
     for file in files:
@@ -125,6 +125,6 @@ def _stamp(path: str) -> Stamp:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def known(ids: Iterable[str], view: View) -> frozenset[str]:
+def existing(ids: Iterable[str], view: View) -> frozenset[str]:
     """Those that are still there."""
     return frozenset(ids) & view.records.keys()

@@ -11,7 +11,7 @@ import pytest
 from desk import Desk
 from storehelp import write
 
-from baselinekit.approval.approving import Permit, apply, forbidden, preview
+from baselinekit.approval.planning import Permit, apply, forbidden, preview
 from baselinekit.approval.refresh import Wanted, accepted_by, propose
 from baselinekit.errors import InvalidInput, NothingSelected
 from baselinekit.model.changes import Applied, Approval, Stamp
@@ -22,7 +22,7 @@ from baselinekit.report.style import Style
 from baselinekit.store.results import drop_pending, load_pending, save_pending
 from baselinekit.tree.paths import render
 from baselinekit.workflow.history import mask_report
-from baselinekit.workflow.loading import load
+from baselinekit.workflow.selection import load
 
 A = "status: 200\nbody: {n: 1, id: <<any_integer>>}   # what a says"
 NOBODY = Permit()

@@ -25,8 +25,7 @@ from baselinekit.model.recipes import (
 )
 from baselinekit.model.results import Report, Result
 from baselinekit.replay.settings import Clients
-from baselinekit.workflow.context import Clock, RunContext
-from baselinekit.workflow.pool import Stop
+from baselinekit.workflow.context import Clock, RunContext, Stop
 from baselinekit.workflow.project import Operator, Project, open_project
 
 CONFIG = "skills: {echo: {command: [echo]}}\nmodels: {judge: {command: [judge]}, default: {command: [m]}}\n"

@@ -14,7 +14,7 @@ from baselinekit.model.changes import Change
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.table import Words
 from baselinekit.placeholders.template import compile_text
-from baselinekit.refresh.changes import NOT_ONE_ROW, Ways, changes_of, merged
+from baselinekit.refresh.changes import NOT_ONE_ROW, Ways, changes_of, merge_accepted
 from baselinekit.tree.equality import identical
 from baselinekit.tree.paths import render
 
@@ -28,7 +28,7 @@ def accepts(text: str, value: Json) -> bool:
 
 def found(old: Json, new: Json, arrays: dict[Path, str] | None = None) -> list[Change]:
     shape, changes = changes_of(old, new, Ways(arrays or {}, accepts, outcomes=OUTCOMES))
-    assert identical(merged(shape, changes, ()), old)
+    assert identical(merge_accepted(shape, changes, ()), old)
     return list(changes)
 
 
@@ -162,7 +162,7 @@ EACH = {(): "each"}
 )
 def test_one_row_that_describes_every_element_stays_one(new: Json, row: Json) -> None:
     shape, changes = changes_of(TEMPLATE, new, Ways(EACH, accepts))
-    assert merged(shape, changes, range(len(changes))) == [row]
+    assert merge_accepted(shape, changes, range(len(changes))) == [row]
     assert all(change.path[0] == 0 for change in changes)
 
 
@@ -181,7 +181,7 @@ def test_a_part_can_be_accepted_by_itself() -> None:
     assert list(numbers) == ["a", "rows[0]", "rows[1]", "b.x", "b.z"]
 
     def only(*paths: str) -> Json:
-        return merged(shape, changes, {numbers[path] for path in paths})
+        return merge_accepted(shape, changes, {numbers[path] for path in paths})
 
     assert only("a") == {**old, "a": 2}
     assert only("rows[0]") == {**old, "rows": [{"id": 0}, *ROWS]}
@@ -193,8 +193,11 @@ def test_a_new_order_is_accepted_by_itself() -> None:
     shape, changes = changes_of([1, 2, 3, 4], [4, 1, 9, 2], Ways())
     order = next(change.number for change in changes if change.kind == "order")
     others = {change.number for change in changes} - {order}
-    assert merged(shape, changes, {order}) == [4, 1, 2, 3] or merged(shape, changes, {order})[0] == 4
-    kept = merged(shape, changes, others)
+    assert (
+        merge_accepted(shape, changes, {order}) == [4, 1, 2, 3]
+        or merge_accepted(shape, changes, {order})[0] == 4
+    )
+    kept = merge_accepted(shape, changes, others)
     assert [n for n in kept if n in (1, 2, 4)] == [1, 2, 4]
     assert 9 in kept
     assert 3 not in kept
@@ -220,12 +223,12 @@ def test_none_is_the_old_output_all_is_the_new_one_and_a_part_then_the_rest_too(
 ) -> None:
     shape, changes = changes_of(old, new, Ways())
     assert [change.number for change in changes] == list(range(len(changes)))
-    assert identical(merged(shape, changes, ()), old)
-    assert identical(merged(shape, changes, range(len(changes))), new)
+    assert identical(merge_accepted(shape, changes, ()), old)
+    assert identical(merge_accepted(shape, changes, range(len(changes))), new)
     part = data.draw(st.sets(st.sampled_from(range(len(changes)))) if changes else st.just(set()))
-    halfway = merged(shape, changes, part)
+    halfway = merge_accepted(shape, changes, part)
     shape, rest = changes_of(halfway, new, Ways())
-    assert identical(merged(shape, rest, range(len(rest))), new)
+    assert identical(merge_accepted(shape, rest, range(len(rest))), new)
 
 
 @pytest.mark.slow
@@ -259,5 +262,5 @@ def test_a_change_says_what_would_be_written() -> None:
         {"u": "x"}, {"u": "http://h/1"}, Ways(fresh=lambda value: f"<<var(base)>>{value[8:]}")
     )
     assert changes[0].after == "<<var(base)>>/1"
-    assert merged(shape, changes, {0}) == {"u": "<<var(base)>>/1"}
+    assert merge_accepted(shape, changes, {0}) == {"u": "<<var(base)>>/1"}
     assert replace(changes[0], after=ABSENT).before == "x"

@@ -13,14 +13,14 @@ from baselinekit.model.baselines import Baseline, Known, Rules
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.placeholders.grammar import escape_value
 from baselinekit.placeholders.table import Words
-from baselinekit.refresh.learning import LearntPlaces, ReplayView, learnt
+from baselinekit.refresh.learning import LearntPlaces, ReplayView, learn_places
 from baselinekit.tree.paths import render, with_values
 
 U = [str(uuid.UUID(int=n, version=4)) for n in range(1, 9)]
 
 
 def lesson(*outputs: Any, **look: Any) -> LearntPlaces:
-    return learnt(outputs, ReplayView(**look))
+    return learn_places(outputs, ReplayView(**look))
 
 
 def stands(found: LearntPlaces) -> dict[str, str]:

@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from baselinekit.approval import review as reviewing
 from baselinekit.model.changes import Applied, Decision, Stamp
-from baselinekit.refresh.decisions import settled
-from baselinekit.refresh.reviewing import Review
+from baselinekit.refresh.reviewing import Review, settle_plans
 from baselinekit.report.reviewing import format_screen
 from baselinekit.report.style import Style, width
 from baselinekit.tree.paths import render
@@ -240,7 +239,7 @@ def test_whatever_is_typed_every_change_has_one_state_and_undo_leads_back(
         assert len(lines) < 24
         if review.ended:
             break
-    for one in settled(review.plans, review.ledger.decided):
+    for one in settle_plans(review.plans, review.ledger.decided):
         n = next(n for n, plan in enumerate(review.plans) if plan.baseline is one.approval.plan.baseline)
         verbs = {number: d.verb for (m, number), d in review.ledger.decided.items() if m == n}
         assert one.approval.accepted == {k for k, v in verbs.items() if v in ("accept", "placeholder")}

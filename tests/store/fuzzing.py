@@ -24,7 +24,7 @@ from baselinekit.documents.languages import dump_yaml, language
 from baselinekit.errors import BaselinekitError, NothingSelected, Problem
 from baselinekit.model.recipes import ProcessResult, ProcessSpec
 from baselinekit.replay.settings import Clients
-from baselinekit.workflow.doctor import examine
+from baselinekit.workflow.doctor import check_baselines
 from baselinekit.workflow.project import Operator, Project, open_project
 
 HERE = Path(__file__).parent
@@ -288,7 +288,7 @@ def clients() -> Clients:
 
 def looked_at(project: Project, file: str) -> list[Problem]:
     try:
-        findings = examine(project, [file], clients())
+        findings = check_baselines(project, [file], clients())
     except NothingSelected:
         return []
     except BaselinekitError as error:

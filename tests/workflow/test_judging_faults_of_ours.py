@@ -16,8 +16,7 @@ from baselinekit.workflow.compare import ComparePolicy, compare
 from baselinekit.workflow.context import RunContext
 from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.judging import BaselineRunner, Repeating
-from baselinekit.workflow.loading import prepare
-from baselinekit.workflow.selection import Selection
+from baselinekit.workflow.selection import Selection, prepare
 
 
 class Faulty(dict[str, Any]):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from baselinekit.workflow.resultfiles import meant
+from baselinekit.workflow.resultfiles import find_result_file
 
 DAY = "results/2024-01-20"
 FILES = [
@@ -41,4 +41,4 @@ def test_what_lies_beside_leads_to_the_result_file(tmp_path: Path, named: str, f
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("{}")
     (tmp_path / "results/latest").symlink_to("2024-01-20")
-    assert meant(named, str(tmp_path), str(tmp_path)) == found
+    assert find_result_file(named, str(tmp_path), str(tmp_path)) == found

@@ -15,14 +15,14 @@ from baselinekit.model.recipes import Spent
 from baselinekit.model.results import Coverage, Report, Result, Shard
 from baselinekit.report.forms.table import render_report
 from baselinekit.workflow.resultfiles import load, merge
-from baselinekit.workflow.selection import home, parse
+from baselinekit.workflow.selection import parse_shard, shard_of
 
 
 def cut(run: Report, of: int) -> list[tuple[str, Report]]:
     """The result files of the shards that a run would have been, cut out of it by hand."""
     parts = []
     for number in range(1, of + 1):
-        mine = [(n, one) for n, one in enumerate(run.results) if home(one.id, of) == number]
+        mine = [(n, one) for n, one in enumerate(run.results) if shard_of(one.id, of) == number]
         part = dataclasses.replace(
             run,
             results=tuple(dataclasses.replace(one, position=n) for n, one in mine),
@@ -83,8 +83,15 @@ def test_the_command_of_the_whole_has_no_part_that_was_a_shard_s_own(typed: str,
 
 def test_a_shard_is_an_id_s_for_ever() -> None:
     """Another release, or another order, must not send a baseline elsewhere: these never change."""
-    assert [home(id, 4) for id in ("users", "orders", "a", "b", "é", "suite/case-1")] == [3, 1, 3, 3, 4, 2]
-    tally = [sum(home(f"case-{n}", 8) == shard for n in range(4_000)) for shard in range(1, 9)]
+    assert [shard_of(id, 4) for id in ("users", "orders", "a", "b", "é", "suite/case-1")] == [
+        3,
+        1,
+        3,
+        3,
+        4,
+        2,
+    ]
+    tally = [sum(shard_of(f"case-{n}", 8) == shard for n in range(4_000)) for shard in range(1, 9)]
     assert min(tally) > 400
 
 
@@ -183,7 +190,7 @@ def test_runs_of_different_folders_make_one_report_too() -> None:
 )
 def test_a_shard_that_cannot_be_is_told(text: str) -> None:
     with pytest.raises(InvalidInput, match="BK508 --shard"):
-        parse(text)
+        parse_shard(text)
 
 
 def test_everything_wrong_with_any_file_is_said_at_once(tmp_path: Path) -> None:

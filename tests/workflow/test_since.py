@@ -7,8 +7,8 @@ import pytest
 from checkouts import Checkout
 
 from baselinekit.errors import InvalidInput
-from baselinekit.workflow.loading import load
-from baselinekit.workflow.since import touched
+from baselinekit.workflow.selection import load
+from baselinekit.workflow.since import select_touched
 
 RECORD = "metadata:\n  last_passed: null\n  failure_count: 0\n"
 
@@ -88,7 +88,7 @@ def here(tmp_path: Path) -> Checkout:
 
 def chosen(here: Checkout, rev: str = "then", folder: str = "") -> tuple[list[str], tuple[str, ...]]:
     project = here.project(folder)
-    found, notes = touched(project, here.asked(folder), rev, load(project, ()))
+    found, notes = select_touched(project, here.asked(folder), rev, load(project, ()))
     return sorted(one.id for one in found), notes
 
 

@@ -12,7 +12,7 @@ from baselinekit.model.results import Repeats, Result, Spot
 from baselinekit.model.values import ABSENT
 from baselinekit.report.wording import describe_reason
 from baselinekit.workflow.judging import Repeating, Tried
-from baselinekit.workflow.verdicts import Pause, combined, repeated
+from baselinekit.workflow.verdicts import Pause, combine, replay_repeatedly
 
 
 def spot(path: str, actual: Any, expected: Any = 1, kind: str = "value") -> Spot:
@@ -87,14 +87,14 @@ VERDICTS: list[tuple[str, list[Result], float, str, str | None]] = [
 @pytest.mark.parametrize(("results", "rate", "outcome", "verdict"), [row[1:] for row in VERDICTS],
                          ids=[row[0] for row in VERDICTS])  # fmt: skip
 def test_the_verdict(results: list[Result], rate: float, outcome: str, verdict: str | None) -> None:
-    found = combined(results, rate)
+    found = combine(results, rate)
     assert (found.outcome, found.verdict) == (outcome, verdict)
-    assert combined(list(reversed(results)), rate).verdict == verdict or BUDGET in results
+    assert combine(list(reversed(results)), rate).verdict == verdict or BUDGET in results
 
 
 def test_the_counts_and_what_all_took() -> None:
     usage = Usage(10, 5)
-    found = combined([replace(PASS, usage=usage, attempts=2), replace(SAME, usage=usage, seconds=3.0)])
+    found = combine([replace(PASS, usage=usage, attempts=2), replace(SAME, usage=usage, seconds=3.0)])
     assert found.repeats == Repeats(2, 1, 0)
     assert (found.attempts, found.seconds, found.usage.tokens_in) == (3, 2.0, 20)
 
@@ -102,7 +102,7 @@ def test_the_counts_and_what_all_took() -> None:
 def test_each_difference_says_how_often() -> None:
     first = result("failed", spot("a", 2), spot("id", "x", "y"))
     second = result("failed", spot("a", 2), spot("id", "z", "y"), spot("b", 3))
-    found = combined([first, second, PASS])
+    found = combine([first, second, PASS])
     assert [(one.path, one.note) for one in found.differences] == [
         (("a",), "in 2 of 3 replays"),
         (("id",), "in 2 of 3 replays, 2 values"),
@@ -112,16 +112,16 @@ def test_each_difference_says_how_often() -> None:
 
 
 def test_noise_says_what_would_stand_for_it() -> None:
-    found = combined([new(1), new(2)])
+    found = combine([new(1), new(2)])
     assert found.notes == (
         "id varies: id-<<any_integer>> would cover what was seen (the text around it stays)",
     )
 
 
 def test_what_is_undecided_brings_no_output_to_approve() -> None:
-    assert combined([PASS, SAME]).resolved is ABSENT
-    assert combined([new(1), new(2)]).resolved is ABSENT
-    assert combined([SAME, SAME]).resolved == {"x": 2}
+    assert combine([PASS, SAME]).resolved is ABSENT
+    assert combine([new(1), new(2)]).resolved is ABSENT
+    assert combine([SAME, SAME]).resolved == {"x": 2}
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_what_is_undecided_brings_no_output_to_approve() -> None:
     ],
 )
 def test_the_verdict_in_words(results: list[Result], said: str) -> None:
-    assert describe_reason(combined(results)) == said
+    assert describe_reason(combine(results)) == said
 
 
 def tries(results: list[Result], kept: list[int]) -> Callable[[int], Tried]:
@@ -165,7 +165,7 @@ def test_at_most_one_replay_is_kept_and_none_that_is_undecided(
     results: list[Result], kept: list[int]
 ) -> None:
     seen: list[int] = []
-    repeated(tries(results, seen), Repeating(len(results)), Pause()).keep()
+    replay_repeatedly(tries(results, seen), Repeating(len(results)), Pause()).keep()
     assert seen == kept
 
 
@@ -176,12 +176,12 @@ def test_what_no_replay_would_change_is_asked_for_once() -> None:
         asked.append(turn)
         return Tried(result("unscored", code="BK223"))
 
-    assert repeated(attempt, Repeating(5), Pause()).result.outcome == "unscored"
+    assert replay_repeatedly(attempt, Repeating(5), Pause()).result.outcome == "unscored"
     assert asked == [0]
 
 
 def test_a_run_that_is_stopped_says_nothing_of_what_it_had_begun() -> None:
-    found = repeated(tries([SAME] * 5, []), Repeating(5), Pause(lambda: True)).result
+    found = replay_repeatedly(tries([SAME] * 5, []), Repeating(5), Pause(lambda: True)).result
     assert (found.outcome, found.verdict, found.reason) == (
         "skipped",
         "limit",
@@ -204,5 +204,5 @@ def test_a_clock_ticks_between_the_first_two_replays_where_a_time_differs(
 ) -> None:
     seen: list[float] = []
     failed = result("failed", spot("a", actual, expected))
-    repeated(tries([failed] * 3, []), Repeating(3), Pause(sleep=seen.append))
+    replay_repeatedly(tries([failed] * 3, []), Repeating(3), Pause(sleep=seen.append))
     assert seen == slept

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from baselinekit.store.record import Mark, record
-from baselinekit.workflow.loading import load
 from baselinekit.workflow.project import Operator, Project, open_project
-from baselinekit.workflow.watching import changed, look, names
+from baselinekit.workflow.selection import load
+from baselinekit.workflow.watching import changed_baselines, changed_files, look
 
 HTTP = (
     "id: {id}\nbaseline: {{output: {{status: 200}}}}\ncurrent: {{input: {{method: GET, endpoint: /x}}, "
@@ -74,7 +74,7 @@ def test_a_change_touches_what_leads_to_it(project: Project, file: str, text: st
     assert not before.is_stale()
     append(project, file, text)
     now = look(project, (), settings)
-    assert sorted(changed(before, now, settings)) == sorted(touched)
+    assert sorted(changed_baselines(before, now, settings)) == sorted(touched)
     assert before.is_stale() or not touched
     assert not now.is_stale()
 
@@ -85,15 +85,15 @@ def test_a_verdict_that_was_recorded_is_no_change(project: Project) -> None:
         record([Mark(baseline.source, baseline.id != "a")], project.root, "2024-01-20T14:00:00Z")
     now = look(project, ())
     assert before.is_stale()
-    assert names(before, now)
-    assert changed(before, now) == frozenset()
+    assert changed_files(before, now)
+    assert changed_baselines(before, now) == frozenset()
 
 
 def test_what_is_removed_is_run_no_more(project: Project) -> None:
     before = look(project, ())
     os.unlink(os.path.join(project.root, "baselines/a.yaml"))
     os.unlink(os.path.join(project.root, "p/b.md"))
-    assert changed(before, look(project, ())) == {"b"}
+    assert changed_baselines(before, look(project, ())) == {"b"}
 
 
 def test_only_what_was_named_is_watched(project: Project) -> None:
@@ -113,5 +113,5 @@ def test_a_file_that_cannot_be_read_is_told_and_mended(project: Project) -> None
     path.write_text(text)
     mended = look(project, ())
     assert not mended.problems
-    assert changed(broken, mended) == {"a"}
-    assert changed(before, mended) == frozenset()
+    assert changed_baselines(broken, mended) == {"a"}
+    assert changed_baselines(before, mended) == frozenset()

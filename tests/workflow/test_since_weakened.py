@@ -12,7 +12,7 @@ from baselinekit.report.beside import describe_weakened
 from baselinekit.report.forms.markdown import render
 from baselinekit.report.style import Style
 from baselinekit.report.wording import headline
-from baselinekit.workflow.weakened import against
+from baselinekit.workflow.since import find_weakened
 
 pytestmark = pytest.mark.slow
 
@@ -48,7 +48,7 @@ def here(tmp_path: Path) -> Checkout:
 
 
 def beside(here: Checkout, ref: str = "main", strict: bool = True) -> Against:
-    return against(here.project(), here.asked(), ref, strict)
+    return find_weakened(here.project(), here.asked(), ref, strict)
 
 
 def told(found: Against) -> dict[str, tuple[str, tuple[str, ...]]]:

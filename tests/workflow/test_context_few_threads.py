@@ -20,9 +20,9 @@ from baselinekit.model.recipes import Answer
 from baselinekit.model.recipes import Request
 from baselinekit.replay.client import Client
 from baselinekit.store.reading import load
-from baselinekit.workflow.pool import AtOnce
-from baselinekit.workflow.pool import Stop, ThreadPool
-from baselinekit.workflow.recording import Recorder
+from baselinekit.workflow.context import AtOnce
+from baselinekit.workflow.context import Stop, ThreadPool
+from baselinekit.workflow.compare import Recorder
 from nobody import NOBODY, become_nobody
 @dataclass
 class NoClients:

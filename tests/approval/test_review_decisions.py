@@ -8,8 +8,8 @@ import pytest
 from desk import Desk
 
 from baselinekit.approval import review as reviewing
-from baselinekit.approval.approving import Permit
-from baselinekit.approval.decisions import decisions_in
+from baselinekit.approval.planning import Permit
+from baselinekit.approval.review import decisions_in
 from baselinekit.errors import InvalidInput
 from baselinekit.model.changes import Applied, Stamp
 from baselinekit.store.results import load_pending
