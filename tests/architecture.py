@@ -271,6 +271,7 @@ STANDS_ALONE = {
     "suites.dialects.table": _TABLE,
     "model.values": "everything stands on it",
     "programs.call": "a program of its own, run by path",
+    "programs.children": "how a child is started, for adapters that may not import the client",
     "suites.scaffold": "imported by `init` alone",
 }
 

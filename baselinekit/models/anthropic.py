@@ -74,9 +74,13 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
     usage = body.get("usage") or {}
     read = [count(usage.get(name)) for name in _READ]
     served = body.get("model")
+    texts = [block["text"] for block in blocks if block["type"] == "text"]
+    calls = [ToolCall(block["name"], block["input"]) for block in blocks if block["type"] == "tool_use"]
+    if not all(isinstance(text, str) for text in (*texts, *(call.name for call in calls))):
+        raise TypeError
     answer = Answer(
-        text="".join(_text(block) for block in blocks if block["type"] == "text"),
-        tool_calls=tuple(_call(block) for block in blocks if block["type"] == "tool_use"),
+        text="".join(texts),
+        tool_calls=tuple(calls),
         usage=Usage(
             None if read[0] is None else sum(tokens or 0 for tokens in read),
             count(usage.get("output_tokens")),
@@ -90,15 +94,3 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
         return Reply(answer, Problem("BK614", f"{question.name} declined to answer", "change the prompt"))
     what = f"{question.name}: the answer was cut off ({ended})"
     return Reply(answer, Problem("BK613", what, "raise `max_tokens`, or ask for less"))
-
-
-def _text(block: Any) -> str:
-    if not isinstance(block["text"], str):
-        raise TypeError
-    return str(block["text"])
-
-
-def _call(block: Any) -> ToolCall:
-    if not isinstance(block["name"], str):
-        raise TypeError
-    return ToolCall(block["name"], block["input"])

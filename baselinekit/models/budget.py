@@ -48,11 +48,16 @@ class Budget:
         the first question all that is left."""
         with self._changed:
             while True:
-                held = self._wanted(model, tokens, usd)
+                cost = self._dearest.get(model) if usd is None else usd
+                known = cost is not None or self._usd is None
+                if cost is None:
+                    rest = (self._usd or Decimal(0)) - self._spent.at_most.usd
+                    cost = Decimal(0) if known else max(_LEAST, rest)
+                held = Held(model, tokens, cost, known)
                 spent = self._spent.at_most
                 lacking = self._lacking(_sum(spent, 1, held))
                 if lacking:
-                    raise OutOfBudget(self._said(lacking, held))
+                    raise OutOfBudget(self._refusal(lacking, held))
                 if not self._lacking(_sum(_sum(spent, 1, held), self._held.calls, self._held)):
                     self._held = _sum(self._held, 1, held)
                     return held
@@ -90,13 +95,6 @@ class Budget:
         self._held = Spent(before.calls - 1, before.tokens - held.tokens, before.usd - held.usd)
         self._changed.notify_all()
 
-    def _wanted(self, model: str, tokens: int, usd: Decimal | None) -> Held:
-        if usd is None and model in self._dearest:
-            usd = self._dearest[model]
-        if usd is not None or self._usd is None:
-            return Held(model, tokens, usd or Decimal(0), known=True)
-        return Held(model, tokens, max(_LEAST, self._usd - self._spent.at_most.usd), known=False)
-
     def _lacking(self, total: Spent) -> str:
         """Which limit this would pass."""
         if self._calls is not None and total.calls > self._calls:
@@ -105,7 +103,7 @@ class Budget:
             return "tokens"
         return "usd" if self._usd is not None and total.usd > self._usd else ""
 
-    def _said(self, lacking: str, held: Held) -> Problem:
+    def _refusal(self, lacking: str, held: Held) -> Problem:
         spent, may = self._spent.at_most, " or may be" if self._spent.unanswered else ""
         if lacking == "calls":
             what, flag = f"{spent.calls:,} of {self._calls:,} calls are used", "--max-calls"

@@ -73,23 +73,21 @@ def answer_of(question: Question, value: Json, seconds: float) -> Answer:
     if problems:
         hint = "return {text, tool_calls, usage, model}, or a text alone"
         raise cannot("BK612", f"{question.name} returned {problems[0]}", hint)
-    usage = value.get("usage") or {}
+    usage, calls = value.get("usage") or {}, value.get("tool_calls")
     return Answer(
         text=value.get("text") or "",
-        tool_calls=_calls(value.get("tool_calls")),
+        # An object without them says nothing of tools; an empty list says that none was called.
+        tool_calls=None
+        if calls is None
+        else tuple(
+            ToolCall(str(call["name"]), call.get("input", {}), call.get("output", ABSENT)) for call in calls
+        ),
         usage=Usage(
             count(usage.get("tokens_in")), count(usage.get("tokens_out")), dollars(usage.get("cost_usd"))
         ),
         served=value.get("model"),
         seconds=seconds,
     )
-
-
-def _calls(told: list[dict[str, Json]] | None) -> tuple[ToolCall, ...] | None:
-    """An object without them says nothing of tools; an empty list says that none was called."""
-    if told is None:
-        return None
-    return tuple(ToolCall(str(one["name"]), one.get("input", {}), one.get("output", ABSENT)) for one in told)
 
 
 def _faults(value: dict[str, Json]) -> Iterator[str]:
@@ -115,6 +113,7 @@ def not_installed(package: str) -> Problem:
 # standard output. `output` says what that is: `text`; `json` (an answer as an object, else the text
 # itself); `claude`, what `claude -p --output-format json` writes.
 
+_TELL_COST = ("json", "claude")
 _CUT = ("max_tokens", "model_context_window_exceeded", "pause_turn")
 _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
@@ -142,11 +141,12 @@ def check_command(model: Model, world: World) -> Iterator[Problem]:
     configured_argv(model.command, world.root, "correct it in baselinekit.yaml, or install it")
 
 
-def _tells_cost(model: Model) -> bool:
-    return model.output in ("json", "claude")
-
-
-COMMAND = Form(ask_command, frozenset(("env", "output")), check=check_command, tells_cost=_tells_cost)
+COMMAND = Form(
+    ask_command,
+    frozenset(("env", "output")),
+    check=check_command,
+    tells_cost=lambda model: model.output in ("json", "claude"),
+)
 
 
 def _claude(question: Question, finished: ProcessResult) -> Reply:
@@ -175,17 +175,13 @@ def _claude(question: Question, finished: ProcessResult) -> Reply:
     )
     if isinstance(served, dict) and len(served) == 1:
         answer = replace(answer, served=next(iter(served)))
-    return Reply(answer, _fault(question, said.get("stop_reason")))
-
-
-def _fault(question: Question, ended: object) -> Problem | None:
-    """Why it is no whole answer, where it says so."""
+    ended = said.get("stop_reason")
     if ended == "refusal":
-        return Problem("BK614", f"{question.name} declined to answer", "change the prompt")
+        return Reply(answer, Problem("BK614", f"{question.name} declined to answer", "change the prompt"))
     if ended in _CUT:
         what = f"{question.name}: the answer was cut off ({ended})"
-        return Problem("BK613", what, "ask for less")
-    return None
+        return Reply(answer, Problem("BK613", what, "ask for less"))
+    return Reply(answer)
 
 
 # A model that is a Python callable of the project: `module:function(prompt, **settings)`, called in a
@@ -217,11 +213,9 @@ def check_callable(model: Model, world: World) -> Iterator[Problem]:
         yield Problem("BK602", f"`python: {model.python}`", "write module:function", at=("python",))
 
 
-def _tells(model: Model) -> bool:
-    return True
-
-
-CALLABLE = Form(ask_callable, frozenset(("env", "settings")), check=check_callable, tells_cost=_tells)
+CALLABLE = Form(
+    ask_callable, frozenset(("env", "settings")), check=check_callable, tells_cost=lambda model: True
+)
 
 
 # A model that the `llm` package knows, with its plugins and its keys. It is asked through its command
@@ -243,8 +237,10 @@ def ask_llm(question: Question) -> Reply:
     run = replace(run_of(question, argv), stdin=as_prompt(messages).encode("utf-8", "replace"))
     finished = question.world.execute(run)
     succeed(question, finished)
-    answer = Answer(text_of(question, finished.stdout), None, _usage(finished), seconds=finished.seconds)
-    return Reply(answer)
+    counted = _USAGE.search(finished.stderr)
+    tokens = [int(number.replace(b",", b"")) for number in counted.groups()] if counted else [None, None]
+    usage = Usage(tokens[0], tokens[1])
+    return Reply(Answer(text_of(question, finished.stdout), None, usage, seconds=finished.seconds))
 
 
 def check_llm(model: Model, world: World) -> Iterator[Problem]:
@@ -253,11 +249,3 @@ def check_llm(model: Model, world: World) -> Iterator[Problem]:
 
 
 LLM = Form(ask_llm, frozenset(("env", "settings", "temperature", "max_tokens")), check=check_llm)
-
-
-def _usage(finished: ProcessResult) -> Usage:
-    found = _USAGE.search(finished.stderr)
-    if not found:
-        return Usage()
-    tokens_in, tokens_out = (int(number.replace(b",", b"")) for number in found.groups())
-    return Usage(tokens_in, tokens_out)

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import NoReturn
 
@@ -197,23 +198,23 @@ class Models:
 
     def _prepared(self, name: str) -> _Ready:
         with self._lock:
-            ready = self._ready.get(name)
-            if ready is None:
-                ready = self._ready[name] = self._prepare(name)
+            if name in self._ready:
+                return self._ready[name]
+            model, world = entry(name, self._models), self._world
+            value = ""
+            with suppress(InvalidInput):  # the check says so
+                value = world.secret(model.key) if model.key is not None else ""
+            own = Redactor({} if model.key is None else {model.key: Secret(value)})
+            try:
+                form = form_of(name, model)
+                problems = list(problems_of(name, model, form, self._limits, world))
+                if problems:
+                    raise InvalidInput(*problems)
+            except BaselinekitError as error:
+                self._raise(error, own)
+            lane = Lane(model.concurrency or form.at_once, model.per_minute, world.clock, world.sleep)
+            ready = self._ready[name] = _Ready(model, form, lane, own)
             return ready
-
-    def _prepare(self, name: str) -> _Ready:
-        model, world = entry(name, self._models), self._world
-        own = Redactor({} if model.key is None else {model.key: Secret(_value(world.secret, model.key))})
-        try:
-            form = form_of(name, model)
-            problems = list(problems_of(name, model, form, self._limits, world))
-            if problems:
-                raise InvalidInput(*problems)
-        except BaselinekitError as error:
-            self._raise(error, own)
-        at_once = model.concurrency or form.at_once
-        return _Ready(model, form, Lane(at_once, model.per_minute, world.clock, world.sleep), own)
 
     def _answer(self, ask: Ask, ready: _Ready) -> Answer:
         model, form = ready.model, ready.form
@@ -257,10 +258,3 @@ class Models:
             return own.mask(self._world.mask(text))
 
         raise shown(error, mask) from None
-
-
-def _value(secret: Callable[[str], str], name: str) -> str:
-    try:
-        return secret(name)
-    except InvalidInput:  # the check says so
-        return ""

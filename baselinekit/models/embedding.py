@@ -69,7 +69,17 @@ class Embedding:
         """From 0 to 1 for each pair: the cosine of their vectors, less the share of their tokens that the
         model does not know and that only one of the two has. To the model those are all the same."""
         read = iter(self._read([text for pair in pairs if pair[0] != pair[1] for text in pair]))
-        return [1.0 if one == other else _similarity(next(read), next(read)) for one, other in pairs]
+        scores = []
+        for one, other in pairs:
+            if one == other:
+                scores.append(1.0)
+                continue
+            first, second = next(read), next(read)
+            cosine = math.fsum(a * b for a, b in zip(first.vector, second.vector, strict=True))
+            apart = (first.unknown - second.unknown).total() + (second.unknown - first.unknown).total()
+            score = cosine * (1 - apart / max(first.tokens + second.tokens, 1))
+            scores.append(round(max(score, 0.0), 5))  # what follows depends on what else was in the batch
+        return scores
 
     def _read(self, texts: Sequence[str]) -> list[_Read]:
         with self._lock:
@@ -112,13 +122,6 @@ class _Read:
     vector: array[float]
     unknown: Counter[str]
     tokens: int
-
-
-def _similarity(one: _Read, other: _Read) -> float:
-    cosine = math.fsum(a * b for a, b in zip(one.vector, other.vector, strict=True))
-    apart = (one.unknown - other.unknown).total() + (other.unknown - one.unknown).total()
-    score = cosine * (1 - apart / max(one.tokens + other.tokens, 1))
-    return round(max(score, 0.0), 5)  # what follows depends on what else was in the batch
 
 
 def _tokenizer(folder: str, most_tokens: int, words: int) -> Tokenizer:

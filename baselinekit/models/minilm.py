@@ -170,16 +170,32 @@ class Network:
         self._places = weights["embeddings.position_embeddings.weight"]
         self._places += weights["embeddings.token_type_embeddings.weight"][0]
         self._norm = _norm(weights, "embeddings.LayerNorm")
-        self._layers = [_layer(weights, f"encoder.layer.{number}.") for number in range(self.shape.layers)]
+        self._layers = [
+            _Layer(
+                _dense(weights, *(f"{at}attention.{name}" for name in _ASKING)),
+                _dense(weights, f"{at}attention.output.dense"),
+                _norm(weights, f"{at}attention.output.LayerNorm"),
+                _dense(weights, f"{at}intermediate.dense"),
+                _dense(weights, f"{at}output.dense"),
+                _norm(weights, f"{at}output.LayerNorm"),
+            )
+            for at in (f"encoder.layer.{number}." for number in range(self.shape.layers))
+        ]
 
     def means(self, texts: Sequence[Sequence[list[int]]]) -> list[array[float]]:
         """For each text, in parts that are seen one by one, the mean over all of its tokens at length 1."""
         import numpy as np
 
         with np.errstate(all="ignore"):  # weights that overflow are seen in what comes of them
-            every = (part for parts in texts for part in parts)
-            sums = iter([total for batch in _batches(every) for total in self._sums(batch)])
-            return [self._at_length_1([next(sums) for _ in parts]) for parts in texts]
+            sums: list[Figures] = []
+            for batch in _batches(part for parts in texts for part in parts):
+                ends = [0, *accumulate(map(len, batch))]
+                ids = np.array([token for part in batch for token in part], np.int64)
+                places = np.array([place for part in batch for place in range(len(part))], np.int64)
+                rows = self._run(ids, places, ends)
+                sums += (rows[start:end].sum(axis=0) for start, end in pairwise(ends))
+            totals = iter(sums)
+            return [self._at_length_1([next(totals) for _ in parts]) for parts in texts]
 
     def _at_length_1(self, totals: list[Figures]) -> array[float]:
         import numpy as np
@@ -189,15 +205,6 @@ class Network:
         if not math.isfinite(length):
             raise unusable(self._folder, "its weights give values that are not finite")
         return array("f", (total / np.float32(max(length, 1e-12))).tobytes())
-
-    def _sums(self, parts: list[list[int]]) -> list[Figures]:
-        import numpy as np
-
-        ends = [0, *accumulate(map(len, parts))]
-        ids = np.array([token for part in parts for token in part], np.int64)
-        places = np.array([place for part in parts for place in range(len(part))], np.int64)
-        rows = self._run(ids, places, ends)
-        return [rows[start:end].sum(axis=0) for start, end in pairwise(ends)]
 
     def _run(self, ids: Any, places: Any, ends: list[int]) -> Figures:
         import numpy as np
@@ -330,17 +337,6 @@ def _expected(shape: Shape) -> Iterator[tuple[str, list[int]]]:
     for name in norms:
         yield f"{name}.weight", [hidden]
         yield f"{name}.bias", [hidden]
-
-
-def _layer(weights: dict[str, Figures], at: str) -> _Layer:
-    return _Layer(
-        _dense(weights, *(f"{at}attention.{name}" for name in _ASKING)),
-        _dense(weights, f"{at}attention.output.dense"),
-        _norm(weights, f"{at}attention.output.LayerNorm"),
-        _dense(weights, f"{at}intermediate.dense"),
-        _dense(weights, f"{at}output.dense"),
-        _norm(weights, f"{at}output.LayerNorm"),
-    )
 
 
 def _dense(weights: dict[str, Figures], *names: str) -> _Dense:

@@ -1,11 +1,11 @@
 """The wire form of OpenAI's `/v1/chat/completions`, which Ollama, vLLM, llama.cpp and others speak too."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.errors import Problem, cannot
-from baselinekit.model.recipes import Answer, Message, Model, Tool, ToolCall, Usage
+from baselinekit.model.recipes import Answer, Model, ToolCall, Usage
 from baselinekit.model.values import Json
 from baselinekit.models.budget import count
 from baselinekit.models.post import AT_ONCE, USES, check_wire, key_of, message_in, post
@@ -47,32 +47,28 @@ def _body(question: Question) -> dict[str, Json]:
     ask, model = question.ask, question.model
     body: dict[str, Json] = {
         "model": model.openai,
-        "messages": [_message(message) for message in ask.messages],
+        # What a tool gave back is told as a user's message: the form of a tool's wants the id of a call.
+        "messages": [
+            {"role": "user" if message.role == "tool" else message.role, "content": message.content}
+            for message in ask.messages
+        ],
         "temperature": ask.temperature,
         "max_tokens": None if "max_completion_tokens" in model.settings else ask.max_tokens,
         "response_format": {"type": "json_object"} if ask.json else None,
-        "tools": _tools(ask.tools) or None,
+        "tools": [
+            {
+                "type": "function",
+                "function": {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.parameters or {"type": "object", "properties": {}},
+                },
+            }
+            for tool in ask.tools
+        ]
+        or None,
     }
     return {**body, **model.settings}
-
-
-def _message(message: Message) -> dict[str, Json]:
-    """What a tool gave back is told as a user's message: the wire form of a tool's wants the id of a call."""
-    return {"role": "user" if message.role == "tool" else message.role, "content": message.content}
-
-
-def _tools(tools: Sequence[Tool]) -> list[Json]:
-    return [
-        {
-            "type": "function",
-            "function": {
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": tool.parameters or {"type": "object", "properties": {}},
-            },
-        }
-        for tool in tools
-    ]
 
 
 def _reply(question: Question, body: Any, seconds: float) -> Reply:
@@ -80,9 +76,11 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
     message, ended = choice["message"], choice.get("finish_reason")
     usage = body.get("usage") or {}
     served = body.get("model")
+    alone = message.get("function_call")  # what older servers say of one call, without a list
+    calls = [call["function"] for call in message.get("tool_calls") or ()] or ([alone] if alone else [])
     answer = Answer(
         text=_text(message.get("content")),
-        tool_calls=tuple(map(_call, _functions(message))),
+        tool_calls=tuple(map(_call, calls)),
         usage=Usage(count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))),
         served=served if isinstance(served, str) else None,
         seconds=seconds,
@@ -99,13 +97,6 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
     else:
         return Reply(answer)
     return Reply(answer, fault)
-
-
-def _functions(message: Any) -> list[Any]:
-    """What older servers say of one call stands alone, without a list."""
-    calls = message.get("tool_calls") or ()
-    alone = message.get("function_call")
-    return [call["function"] for call in calls] or ([alone] if alone else [])
 
 
 def _text(content: Json) -> str:

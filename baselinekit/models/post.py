@@ -108,12 +108,25 @@ def post(question: Question, path: str, default: str, own: dict[str, str], body:
         problem = replace(error.problems[0], message=f"{question.name}: {error.problems[0].message}")
         if problem.code not in _BROKEN_OFF:
             raise type(error)(problem) from None
-        alone = _nobody_listens_here(problem, request.url)
-        problem = replace(problem, hint=_mend_here(model, request.url)) if alone else problem
+        parts = urlsplit(request.url)
+        near = parts.hostname in ("localhost", "::1") or (parts.hostname or "").startswith("127.")
+        # A port of this machine that is closed: a moment seldom changes that. Of others nobody knows.
+        alone = near and os.strerror(errno.ECONNREFUSED) in problem.message
+        if alone:
+            demo = f"start it in another terminal: baselinekit demo --serve --port {parts.port or 80}"
+            usual = "start the model's server, or correct its `base_url`"
+            problem = replace(problem, hint=demo if _DEMO in (model.openai, model.anthropic) else usual)
         hopeless = alone and model.retries is None  # who states how often wants to wait for it
         raise Again(problem, unheard=_BROKEN_OFF[problem.code], hopeless=hopeless) from None
     if not 200 <= response.status < 300:
-        raise _failure(question, response.status, _said(response), response)
+        try:
+            body = decode(response.body.decode())
+        except (NotJson, UnicodeDecodeError):
+            body = None
+        told = body if isinstance(body, dict) else {}
+        told = told.get("error") or told.get("detail") or told
+        said = message_in(told) if isinstance(body, dict) else _beginning(response)
+        raise _failure(question, response.status, said, response)
     try:
         answer = decode(response.body.decode())
     except (NotJson, UnicodeDecodeError) as error:
@@ -121,21 +134,10 @@ def post(question: Question, path: str, default: str, own: dict[str, str], body:
         raise cannot("BK612", what, "is its `base_url` that of the API?") from None
     failed = answer.get("error") if isinstance(answer, dict) else None
     if failed:  # some servers fail with status 200
-        raise _failure(question, _status_in(failed), message_in(failed), response)
+        code = failed.get("code") if isinstance(failed, dict) else None
+        status = code if isinstance(code, int) and 400 <= code < 600 else 200
+        raise _failure(question, status, message_in(failed), response)
     return answer, response.seconds
-
-
-def _nobody_listens_here(problem: Problem, url: str) -> bool:
-    """Whether a port of this machine is closed, which a moment seldom changes; of others nobody knows."""
-    host = urlsplit(url).hostname or ""
-    near = host in ("localhost", "::1") or host.startswith("127.")
-    return near and os.strerror(errno.ECONNREFUSED) in problem.message
-
-
-def _mend_here(model: Model, url: str) -> str:
-    if _DEMO in (model.openai, model.anthropic):
-        return f"start it in another terminal: baselinekit demo --serve --port {urlsplit(url).port or 80}"
-    return "start the model's server, or correct its `base_url`"
 
 
 def url_of(model: Model, path: str, default: str) -> str:
@@ -199,17 +201,6 @@ def _failure(question: Question, status: int, said: str, response: Response) -> 
     return cannot("BK610", what, hint)
 
 
-def _said(response: Response) -> str:
-    """What the body of a failure says, in whichever of the usual places."""
-    try:
-        body = decode(response.body.decode())
-    except (NotJson, UnicodeDecodeError):
-        return _beginning(response)
-    if not isinstance(body, dict):
-        return _beginning(response)
-    return message_in(body.get("error") or body.get("detail") or body)
-
-
 def message_in(error: Json) -> str:
     """What an error says, in the words of its server."""
     if isinstance(error, dict):
@@ -220,11 +211,6 @@ def message_in(error: Json) -> str:
             kind = ""
         return _on_one_line(f"{text} ({kind})" if text and kind else text or kind)
     return _on_one_line(error) if isinstance(error, str) else ""
-
-
-def _status_in(error: Json) -> int:
-    code = error.get("code") if isinstance(error, dict) else None
-    return code if isinstance(code, int) and 400 <= code < 600 else 200
 
 
 def _beginning(response: Response) -> str:

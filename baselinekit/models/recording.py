@@ -5,8 +5,8 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from decimal import Decimal
 from hashlib import sha256
+from itertools import zip_longest
 from typing import Any, Literal, Protocol
 
 from baselinekit.documents.jsontext import decode, to_bytes
@@ -27,13 +27,14 @@ _LONGEST_SHOWN = 60
 def parts_of(ask: Ask, model: Model, kind: str, mask: Callable[[str], str]) -> Parts:
     """Everything by which an answer could differ, and no key, header or limit of time: what stands in the
     hash, and in the file for whoever wonders why it is another one."""
+    heat = ask.temperature
     parts: Parts = {
         "model": ask.model,
         kind: getattr(model, kind),
         "base_url": model.base_url.rstrip("/") if model.base_url else None,
         "output": model.output,
         "settings": model.settings or None,
-        "temperature": _number(ask.temperature),
+        "temperature": int(heat) if isinstance(heat, float) and heat.is_integer() else heat,
         "max_tokens": ask.max_tokens,
         "json": ask.json or None,
         "turn": ask.turn or None,
@@ -86,22 +87,13 @@ def _messages(recorded: list[Json], asked: list[Json]) -> Iterator[str]:
         place = f"message {number} of {len(asked)}"
         before, now = _content(one), _content(other)
         if before != now:
-            place += f", line {_first_line(before, now)}"
+            lines = zip_longest(before.split("\n"), now.split("\n"))
+            place += f", line {next(number for number, (a, b) in enumerate(lines, 1) if a != b)}"
         yield place
 
 
 def _content(message: Json) -> str:
     return str(message.get("content")) if isinstance(message, dict) else ""
-
-
-def _first_line(one: str, other: str) -> int:
-    lines = zip(one.split("\n"), other.split("\n"), strict=False)
-    same = next((number for number, (a, b) in enumerate(lines) if a != b), None)
-    return 1 + (min(one.count("\n"), other.count("\n")) + 1 if same is None else same)
-
-
-def _number(value: int | float | None) -> int | float | None:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _sorted(value: Json) -> Json:
@@ -179,7 +171,11 @@ class Recording:
     def ask(self, ask: Ask) -> Answer:
         parts = self.parts(ask)
         key = key_of(parts)
-        name = key if self._mode == "cache" else self._name(ask, key)
+        with self._lock:
+            before = self._answered[ask.model, key, ask.asker]
+        name = key  # what the next answer to this question is kept under, for the one who asks it
+        if self._mode != "cache" and (before or ask.asker):
+            name = f"{key}.{_of_asker(ask.asker)}.{before}"
         found = self._kept(ask, key, name)
         if found is not None:
             self._count(ask, key)
@@ -190,13 +186,6 @@ class Recording:
         self._keep(ask, key, name, answer, parts)
         self._count(ask, key)
         return answer
-
-    def _name(self, ask: Ask, key: str) -> str:
-        """What the next answer to this question is kept under, for the one who asks it."""
-        with self._lock:
-            before = self._answered[ask.model, key, ask.asker]
-        own = _of_asker(ask.asker)
-        return f"{key}.{own}.{before}" if before or ask.asker else key
 
     def _count(self, ask: Ask, key: str) -> None:
         with self._lock:
@@ -210,7 +199,9 @@ class Recording:
             return found
         others = [self._found(ask.model, other) for other in self._shelf.names(ask.model, key)]
         said = [other for other in others if other is not None]
-        return said[0] if said and all(_same(other, said[0]) for other in said) else None
+        # Whether they say the same, whatever they took.
+        alike = all((other.text, other.tool_calls) == (said[0].text, said[0].tool_calls) for other in said)
+        return said[0] if said and alike else None
 
     def _keep(self, ask: Ask, key: str, name: str, answer: Answer, parts: Parts) -> None:
         said = _as_json(answer)
@@ -280,11 +271,6 @@ def _of_asker(asker: str) -> str:
     return sha256(asker.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _same(one: Answer, other: Answer) -> bool:
-    """Whether two answers say the same, whatever they took."""
-    return one.text == other.text and one.tool_calls == other.tool_calls
-
-
 def answer_in(record: Any) -> Answer:
     """The answer that a record holds; ValueError and its like for what is no record."""
     if not _is_record(record):
@@ -302,7 +288,7 @@ def answer_in(record: Any) -> Answer:
         usage=Usage(
             count(usage.get("tokens_in")),
             count(usage.get("tokens_out")),
-            _cost(usage.get("cost_usd")),
+            dollars(decode(cost) if isinstance(cost := usage.get("cost_usd"), str) else cost),
         ),
         served=served,
         seconds=float(said.get("seconds", 0)),
@@ -329,10 +315,6 @@ def _as_json(answer: Answer) -> Json:
     }
     kept = {name: value for name, value in said.items() if value not in (None, [], {})}
     return kept if answer.tool_calls is not None else {**kept, "tool_calls": None}
-
-
-def _cost(said: Json) -> Decimal | None:
-    return dollars(decode(said) if isinstance(said, str) else said)
 
 
 def _is_record(record: Json) -> bool:

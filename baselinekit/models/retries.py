@@ -15,10 +15,6 @@ from baselinekit.model.recipes import Answer, Ask, Model, ProcessResult, Process
 from baselinekit.trust import Trust
 
 
-def _as_it_is(text: str) -> str:
-    return text
-
-
 @dataclass(frozen=True, slots=True)
 class World:
     """The clients and what surrounds them. One that is cancelled by another thread raises, and `sleep` then
@@ -30,7 +26,7 @@ class World:
     sleep: Callable[[float], None]
     root: str
     secret: Callable[[str], str]
-    mask: Callable[[str], str] = _as_it_is
+    mask: Callable[[str], str] = lambda text: text
     trust: Trust = field(default_factory=Trust)
     verify: bool | str = True
     clock: Callable[[], float] = time.monotonic
@@ -70,14 +66,6 @@ class Again(Exception):
         self.problem, self.wait, self.unheard, self.hopeless = problem, wait, unheard, hopeless
 
 
-def _nothing(model: Model, world: World) -> Iterator[Problem]:
-    return iter(())
-
-
-def _never(model: Model) -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class Form:
     """A way to ask a model. `uses`: the keys of an entry that mean something here, beside those that always
@@ -90,8 +78,8 @@ class Form:
     ask: Callable[[Question], Reply]
     uses: frozenset[str] = frozenset()
     at_once: int = 4
-    check: Callable[[Model, World], Iterator[Problem]] = _nothing
-    tells_cost: Callable[[Model], bool] = _never
+    check: Callable[[Model, World], Iterator[Problem]] = lambda model, world: iter(())
+    tells_cost: Callable[[Model], bool] = lambda model: False
 
 
 # How many questions one model gets at once, and how many a minute. First come, first served.
@@ -199,7 +187,7 @@ def persist(
         tries += 1
         lane.keep_pace()
         if failed is not None and left() <= 0:
-            raise _told(failed, tries - 1)
+            raise _given_up(failed, tries - 1)
         try:
             given = attempt(left)
             lane.deserted = False
@@ -207,27 +195,24 @@ def persist(
         except OutOfBudget:
             if failed is None:
                 raise
-            raise _told(failed, tries - 1) from None
+            raise _given_up(failed, tries - 1) from None
         except Again as again:
             failed = again
-        wait = _wait(failed, tries, world)
+        if failed.wait is not None:
+            wait = failed.wait + world.jitter() * _SPREAD
+        else:
+            wait = world.jitter() * min(LONGEST_WAIT, 2.0 ** (tries - 1))
         absent = failed.problem.code == _NOBODY_THERE
         enough = failed.hopeless or tries > retries or (absent and lane.deserted)
         if enough or wait > LONGEST_WAIT or wait >= left():
             lane.deserted = absent
-            raise _told(failed, tries) from None
+            raise _given_up(failed, tries) from None
         if failed.wait:
             lane.rest(failed.wait)
         world.sleep(wait)  # which ends at once when the run is interrupted: the next attempt then says so
 
 
-def _wait(again: Again, tries: int, world: World) -> float:
-    if again.wait is not None:
-        return again.wait + world.jitter() * _SPREAD
-    return world.jitter() * min(LONGEST_WAIT, 2.0 ** (tries - 1))
-
-
-def _told(again: Again, tries: int) -> CannotReplay:
+def _given_up(again: Again, tries: int) -> CannotReplay:
     problem = again.problem
     times = f" ({tries} tries)" if tries > 1 else ""
     asked = f"; it asks to wait {again.wait:.0f} s" if (again.wait or 0) > LONGEST_WAIT else ""

@@ -26,7 +26,12 @@ def configured_argv(argv: Sequence[str], root: str, hint: str) -> list[str]:
     """The words of the configuration. Paths in them start at the project's root, as the child itself starts
     in the folder of the baseline: a file there must not take the place of what the configuration means."""
     program, *rest = argv
-    return [program_at(program, root, hint), *(_from_root(word, root) for word in rest)]
+    words = [program_at(program, root, hint)]
+    for word in rest:
+        path = os.path.join(root, word)
+        names_a_file = os.sep in word or os.path.splitext(word)[1]
+        words.append(path if names_a_file and not os.path.isabs(word) and os.path.isfile(path) else word)
+    return words
 
 
 def program_at(program: str, folder: str, hint: str) -> str:
@@ -41,12 +46,6 @@ def program_at(program: str, folder: str, hint: str) -> str:
         what = "is not executable" if os.path.exists(found) else "is not found"
         raise cannot("BK320", f"the program {program!r} {what}", hint)
     return found
-
-
-def _from_root(word: str, root: str) -> str:
-    path = os.path.join(root, word)
-    names_a_file = os.sep in word or os.path.splitext(word)[1]
-    return path if names_a_file and not os.path.isabs(word) and os.path.isfile(path) else word
 
 
 def said_last(stderr: bytes, mask: Mask | None) -> str:

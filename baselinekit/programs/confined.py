@@ -28,14 +28,7 @@ _PROCESSES = 64
 _GLANCE = 0.01
 _PATIENCE = 2.0
 
-_SET_DEATH_SIGNAL, _SET_DUMPABLE, _SET_SECCOMP, _DROP, _SET_SUBREAPER, _SET_NO_NEW_PRIVS = (
-    1,
-    4,
-    22,
-    24,
-    36,
-    38,
-)
+_SET_DUMPABLE, _SET_SECCOMP, _DROP, _SET_NO_NEW_PRIVS = 4, 22, 24, 38
 
 
 def main() -> None:
@@ -111,23 +104,22 @@ def _called(job: Any, call: Any) -> Any:
     found["seconds"] = round(time.monotonic() - began, 6)
     if fault:
         return {"error": fault, **found}
+
+    def once(pairs: Any) -> Any:
+        if len(dict(pairs)) != len(pairs):
+            raise ValueError("a repeated key")
+        return dict(pairs)
+
+    def no_number(name: str) -> None:
+        raise ValueError(name)
+
     try:
-        said = json.loads(answer, object_pairs_hook=_once, parse_constant=_no_number)
+        said = json.loads(answer, object_pairs_hook=once, parse_constant=no_number)
         if not said.keys() & {"value", "error"}:
             raise ValueError("neither a value nor a reason")
         return {**{name: said[name] for name in ("value", "error", "inexact") if name in said}, **found}
     except (ValueError, TypeError, AttributeError, RecursionError):
         return {"error": _how_it_ended(status, answer), **found}
-
-
-def _once(pairs: Any) -> Any:
-    if len(dict(pairs)) != len(pairs):
-        raise ValueError("a repeated key")
-    return dict(pairs)
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(name)
 
 
 def _heard(answer_from: int, printed_from: int, deadline: float, child: int, job: Any) -> Any:
@@ -238,7 +230,10 @@ def _said(job: Any, call: Any, dumps: Any, as_text: Any) -> Any:
     told = "an exception without a message"
     try:
         _limit(job)
-        sys.stdout, sys.stderr = (_printer(number) for number in (1, 2))
+        sys.stdout, sys.stderr = (
+            io.TextIOWrapper(io.FileIO(number, "w", closefd=False), "utf-8", "replace", line_buffering=True)
+            for number in (1, 2)
+        )
         names: dict[str, Any] = {"__name__": "solution", "__builtins__": __builtins__}
         exec(compile(job["code"], "<generated>", "exec"), names)
         function = names.get(job["function"])
@@ -258,10 +253,6 @@ def _said(job: Any, call: Any, dumps: Any, as_text: Any) -> Any:
         with suppress(BaseException):
             told = _beginning(f"{type(error).__name__}: {error}")
     return dumps({"error": told}).encode() + b"\n"
-
-
-def _printer(number: int) -> io.TextIOWrapper:
-    return io.TextIOWrapper(io.FileIO(number, "w", closefd=False), "utf-8", "replace", line_buffering=True)
 
 
 def _limit(job: Any) -> None:

@@ -152,7 +152,10 @@ class Git:
                     data = file.read()
         except OSError:
             return False
-        return data is not None and _id(data, len(entry.id)) == entry.id
+        if data is None:
+            return False
+        hashing = hashlib.sha256 if len(entry.id) == 64 else hashlib.sha1  # as the repository names files
+        return hashing(b"blob %d\0" % len(data) + data).hexdigest() == entry.id
 
     def _near(self, rev: str) -> str:
         """What may have been meant, or how to get it."""
@@ -193,9 +196,3 @@ def _blobs(data: bytes) -> Iterator[bytes | None]:
         size = int(words[2])
         yield data[at : at + size]
         at += size + 1
-
-
-def _id(data: bytes, digits: int) -> str:
-    """The name that git gives to a file's bytes, in the hash that the repository uses."""
-    hashing = hashlib.sha256 if digits == 64 else hashlib.sha1
-    return hashing(b"blob %d\0" % len(data) + data).hexdigest()

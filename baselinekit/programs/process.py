@@ -145,10 +145,14 @@ class LeftProcesses:
             yield
             return
         with self._lock:
-            began = _now()
+            # In the units in which the system tells when a process was born.
+            began = int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
             if self._first is None:
                 self._first = began
-                _adopt()
+                import ctypes  # only those who run programs pay for it
+
+                # From now on the orphans among our descendants become our children, not those of process 1.
+                ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
             self._began.append(began)
         try:
             yield
@@ -202,13 +206,6 @@ class LeftProcesses:
         return found
 
 
-def _adopt() -> None:
-    """From now on the orphans among our descendants become our children, and not those of process 1."""
-    import ctypes  # only those who run programs pay for it
-
-    ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-
-
 def _children() -> list[int]:
     """Orphans come to the first thread of the process that adopts them."""
     me = os.getpid()
@@ -223,11 +220,6 @@ def _session_and_birth(pid: int) -> tuple[int, int]:
     with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
         fields = file.read().rpartition(")")[2].split()
     return int(fields[3]), int(fields[19])
-
-
-def _now() -> int:
-    """The time in the units in which the system tells when a process was born."""
-    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
 
 
 # No program that is run looks into the process that runs it: in its environment and its memory is every
@@ -361,14 +353,11 @@ class _Talk:
             if ended_at is not None and time.monotonic() > ended_at + _AFTER_EXIT:
                 return  # something that it started still holds its pipes
             if self._selector.get_map():
-                self._move_what_waits()
+                for key, _ in self._selector.select(_GLANCE):
+                    self._move(key.fileobj)  # type: ignore[arg-type]  # only pipes are registered
             elif ended_at is None:
                 time.sleep(pause)  # it usually ends right after its pipes
                 pause = min(2 * pause, _GLANCE)
-
-    def _move_what_waits(self) -> None:
-        for key, _ in self._selector.select(_GLANCE):
-            self._move(key.fileobj)  # type: ignore[arg-type]  # only pipes are registered
 
     def tail(self) -> bytes:
         """Its last words, begun where no secret is torn: nobody finds half of one. Where nobody knows the
@@ -377,7 +366,9 @@ class _Talk:
         cut = len(self._err) - most
         if cut <= 0:
             return bytes(self._err)
-        start = _after_torn(self._err, cut + min(_TORN, most // 4))
+        start = cut + min(_TORN, most // 4)  # from there on the next line, or the next word
+        ends = [self._err.find(end, start, start + _TORN) for end in (b"\n", b" ")]
+        start = next((end + 1 for end in ends if end >= 0), start)
         if mask is None:
             return bytes(self._err[start:])
         said = self._err.decode("utf-8", "surrogateescape")
@@ -386,7 +377,12 @@ class _Talk:
 
     def _move(self, pipe: IO[bytes]) -> None:
         if pipe is self._process.stdin:
-            self._write(pipe)
+            with suppress(BrokenPipeError):  # it need not read what it is given
+                self._unsent = self._unsent[os.write(pipe.fileno(), self._unsent[:_CHUNK]) :]
+                if self._unsent:
+                    return
+            self._selector.unregister(pipe)
+            pipe.close()
             return
         data = os.read(pipe.fileno(), _CHUNK)
         if not data:
@@ -396,14 +392,6 @@ class _Talk:
         else:
             self._err += data
             del self._err[: -2 * self._run.max_stderr]
-
-    def _write(self, pipe: IO[bytes]) -> None:
-        with suppress(BrokenPipeError):  # it need not read what it is given
-            self._unsent = self._unsent[os.write(pipe.fileno(), self._unsent[:_CHUNK]) :]
-            if self._unsent:
-                return
-        self._selector.unregister(pipe)
-        pipe.close()
 
     def _stop_when_due(self) -> None:
         if self._cancelled.is_set():
@@ -421,12 +409,6 @@ class _Talk:
         while not _has_ended(self._process) and time.monotonic() < regex_budget:
             time.sleep(0.01)
         return cannot(code, f"{self._run.argv[0]} {what}{said_last(self.tail(), self._run.mask)}", hint)
-
-
-def _after_torn(data: bytearray, place: int) -> int:
-    """Where the next line begins, or the next word where there is no other line."""
-    ends = (data.find(end, place, place + _TORN) for end in (b"\n", b" "))
-    return next((end + 1 for end in ends if end >= 0), place)
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:

@@ -174,7 +174,11 @@ class Sandbox:
         if ready.get("ready") is not True:
             why = f"the sandbox did not start (exit code {finished.exit_code})"
             return Ran((), flaw=why + said_last(finished.stderr, already_masked))
-        return Ran(tuple(map(_returned, lines)), *_kept_from(bubblewrap is not None, bool(ready["filtered"])))
+        reach: tuple[str, ...] = () if ready["filtered"] else ("memory",)  # what the code was not kept from
+        if bubblewrap is None:
+            reach = _WITHIN_REACH if ready["filtered"] else _WITHOUT_FILTER
+        kept = tuple(place for place in _ALL if place not in reach)
+        return Ran(tuple(map(_returned, lines)), kept, reach)
 
     def check(self, method: FunctionOutput) -> None:
         """Refuse beforehand what `run` would refuse."""
@@ -212,7 +216,10 @@ def bubblewrap_here() -> str | None:
 def _walls(bubblewrap: str) -> list[str]:
     words = [bubblewrap, "--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1", "--clearenv"]
     words += ["--cap-drop", "ALL", "--uid", "65534", "--gid", "65534", "--hostname", "sandbox"]
-    for folder in (*_SYSTEM, *_interpreter()):
+    # Of our own interpreter the folders that the system's do not hold; not that of a virtual environment,
+    # whose packages are none of the code's business.
+    ours = dict.fromkeys((sys.base_prefix, sys.base_exec_prefix))
+    for folder in (*_SYSTEM, *(folder for folder in ours if not folder.startswith("/usr"))):
         if os.path.islink(folder):
             words += ["--symlink", os.readlink(folder), folder]
         elif os.path.exists(folder):
@@ -221,14 +228,6 @@ def _walls(bubblewrap: str) -> list[str]:
     words += ["--size", str(_SCRATCH), "--tmpfs", "/tmp", "--remount-ro", "/dev", "--remount-ro", "/"]
     words += ["--remount-ro", "/proc"]  # in which root, whatever it is called inside, could set the system
     return [*words, "--setenv", "LANG", "C.UTF-8", "--chdir", "/tmp", "--"]
-
-
-def _interpreter() -> Iterator[str]:
-    """The folders of our own interpreter that the system's do not hold: not that of a virtual environment,
-    whose packages are none of the code's business."""
-    for folder in dict.fromkeys((sys.base_prefix, sys.base_exec_prefix)):
-        if not folder.startswith("/usr"):
-            yield folder
 
 
 @cache
@@ -246,14 +245,6 @@ def _scratch(bubblewrap: str | None) -> Iterator[str]:
         return
     with tempfile.TemporaryDirectory(prefix="baselinekit-", ignore_cleanup_errors=True) as folder:
         yield folder
-
-
-def _kept_from(walled: bool, filtered: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What the code was kept from, and what not."""
-    reach: tuple[str, ...] = () if filtered else ("memory",)
-    if not walled:
-        reach = _WITHIN_REACH if filtered else _WITHOUT_FILTER
-    return tuple(each for each in _ALL if each not in reach), reach
 
 
 def _lines(stdout: bytes) -> list[dict[str, Json]]:

@@ -74,7 +74,14 @@ def interpret(response: Response, max_body: int) -> Json:
 def _json(text: str | None, response: Response, charset: str, most: int) -> Json:
     says = f"the answer (status {response.status}) is declared as JSON"
     if text is None:
-        raise cannot("BK307", f"{says}, but {_undecoded(response.body, charset)}", _HINT)
+        codec, why = _codec(response.body, charset), f"its charset {charset!r} is not allowed for JSON"
+        if codec is not None:
+            try:
+                response.body.decode(codec)
+                why = "it cannot be decoded"
+            except UnicodeDecodeError as error:
+                why = f"it is not {codec.removesuffix('-sig')} text at byte {error.start}"
+        raise cannot("BK307", f"{says}, but {why}", _HINT)
     if _containers(text) > most and _containers(_STRING.sub("", text)) > most:
         what = f"the answer holds more than {most:,} arrays and objects"
         raise cannot("BK305", what, "request less, or raise max_body (each counts as ten bytes)")
@@ -92,17 +99,6 @@ def _containers(text: str) -> int:
 
 def _codec(body: bytes, charset: str) -> str | None:
     return "utf-16" if body.startswith((b"\xff\xfe", b"\xfe\xff")) else _CHARSETS.get(charset.lower())
-
-
-def _undecoded(body: bytes, charset: str) -> str:
-    codec = _codec(body, charset)
-    if codec is None:
-        return f"its charset {charset!r} is not allowed for JSON"
-    try:
-        body.decode(codec)
-    except UnicodeDecodeError as error:
-        return f"it is not {codec.removesuffix('-sig')} text at byte {error.start}"
-    return "it cannot be decoded"
 
 
 def text_or_hash(body: bytes) -> Json:
@@ -296,13 +292,19 @@ class Cookies:
         for name, text in response.headers:
             if name.lower() != "set-cookie":
                 continue
-            attributes = _attributes(text)
+            pairs = (part.partition("=") for part in text.split(";")[1:])  # of a repeated one the last counts
+            attributes = {name.strip().lower(): value.strip() for name, _, value in pairs}
             cookie = _cookie(text, attributes, request.url)
             if cookie is None:
                 continue
             key = (cookie.port, cookie.host, cookie.path, cookie.name)
             self._kept.pop(key, None)
-            if not _is_over(attributes, self._now):
+            if _SECONDS.fullmatch(attributes.get("max-age", "")):
+                is_over = int(attributes["max-age"]) <= 0
+            else:
+                until = http_date(attributes.get("expires", ""))
+                is_over = until is not None and until <= self._now()
+            if not is_over:  # a time that is over is how a server takes a cookie back
                 self._kept[key] = cookie
 
     def header_for(self, url: str) -> str:
@@ -327,20 +329,6 @@ def _cookie(text: str, attributes: dict[str, str], url: str) -> _Cookie | None:
     stated = attributes.get("path", "")
     folder = stated if stated.startswith("/") else path.rpartition("/")[0] or "/"
     return _Cookie(name, value, domain or host, bool(domain), port, folder, "secure" in attributes)
-
-
-def _attributes(text: str) -> dict[str, str]:
-    """What follows the value. Of a repeated one the last counts."""
-    pairs = (part.partition("=") for part in text.split(";")[1:])
-    return {name.strip().lower(): value.strip() for name, _, value in pairs}
-
-
-def _is_over(attributes: dict[str, str], now: Callable[[], float]) -> bool:
-    """Whether its time is over already, which is how a server takes a cookie back."""
-    if _SECONDS.fullmatch(attributes.get("max-age", "")):
-        return int(attributes["max-age"]) <= 0
-    until = http_date(attributes.get("expires", ""))
-    return until is not None and until <= now()
 
 
 def _is_below(host: str, domain: str) -> bool:

@@ -117,7 +117,11 @@ class Client:
     def send(self, request: Request) -> Response:
         """The answer to one request, or CannotReplay. No redirect is followed."""
         started = time.monotonic()
-        own = self._own()
+        own: _Own | None = getattr(self._local, "own", None)
+        if own is None:
+            own = self._local.own = _Own(Transport(self._cancelled))
+            with self._lock:
+                self._lines.append(own.line)
         own.line.start(request.timeout, request.admit or partial(Trust().check_address, request.url))
         try:
             status, headers, body = self._exchange(request, own)
@@ -151,14 +155,6 @@ class Client:
             pool.close()
         for line in lines:
             line.hang_up()
-
-    def _own(self) -> _Own:
-        own: _Own | None = getattr(self._local, "own", None)
-        if own is None:
-            own = self._local.own = _Own(Transport(self._cancelled))
-            with self._lock:
-                self._lines.append(own.line)
-        return own
 
     def _exchange(self, request: Request, own: _Own) -> Answer:
         line = own.line

@@ -6,13 +6,12 @@ from baselinekit.documents.jsontext import NotJson, decode, to_bytes
 from baselinekit.errors import InvalidInput, Problem, Refused, cannot
 from baselinekit.kinds.command import CommandExecution, CommandInput
 from baselinekit.kinds.kind import INPUT
-from baselinekit.model.recipes import Observation, ProcessResult, ProcessSpec, Recipe
+from baselinekit.model.recipes import Observation, ProcessSpec, Recipe
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs.children import child_environment, configured_argv, program_at, said_last
 from baselinekit.replay.answer import text_or_hash
 from baselinekit.replay.files import inside, read_if_there
 from baselinekit.replay.settings import Setting, invalid, undefined_in
-from baselinekit.texts import Mask
 from baselinekit.trust import Trust
 from baselinekit.variables import as_text
 
@@ -25,9 +24,18 @@ def replay_command(recipe: Recipe, setting: Setting) -> Observation:
     execution: CommandExecution = recipe.execution
     run = _process_of(asked, execution, setting)
     finished = setting.clients.execute(run)
+    if execution.parse != "json":
+        stdout = text_or_hash(finished.stdout)
+    else:
+        try:
+            stdout = decode(finished.stdout.decode())
+        except (NotJson, UnicodeDecodeError) as error:
+            ended = f"{as_text(asked.argv[0])} (exit code {finished.exit_code})"
+            what = f"{ended} did not write JSON: {error}{said_last(finished.stderr, run.mask)}"
+            raise cannot("BK307", what, "leave out `parse: json` if it writes text") from None
     output: dict[str, Json] = {
         "exit_code": finished.exit_code,
-        "stdout": _stdout(finished, execution, asked, run.mask),
+        "stdout": stdout,
         "stderr": text_or_hash(finished.stderr),
     }
     if asked.files:
@@ -97,16 +105,3 @@ def _check_env(own: dict[str, str], command: str, listed: list[str], trust: Trus
             problems.append(Problem("BK340", what, hint, at=(*INPUT, "env", name)))
     if problems:
         raise Refused(*problems)
-
-
-def _stdout(
-    finished: ProcessResult, execution: CommandExecution, asked: CommandInput, mask: Mask | None
-) -> Json:
-    if execution.parse != "json":
-        return text_or_hash(finished.stdout)
-    try:
-        return decode(finished.stdout.decode())
-    except (NotJson, UnicodeDecodeError) as error:
-        ended = f"{as_text(asked.argv[0])} (exit code {finished.exit_code})"
-        what = f"{ended} did not write JSON: {error}{said_last(finished.stderr, mask)}"
-        raise cannot("BK307", what, "leave out `parse: json` if it writes text") from None

@@ -34,8 +34,12 @@ def inside(surroundings: Surroundings, path: str, folder: str = "") -> str:
 
 
 def read_if_there(surroundings: Surroundings, path: str, folder: str = "") -> bytes | None:
+
+    def open_at_once(path: str, flags: int) -> int:  # a pipe or a device would never end (F42)
+        return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
     try:
-        with open(inside(surroundings, path, folder), "rb", opener=_open_at_once) as file:
+        with open(inside(surroundings, path, folder), "rb", opener=open_at_once) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise _unreadable(path, "it is not a regular file")
             content = file.read(_LARGEST + 1)
@@ -97,11 +101,6 @@ def loaded(text: str, name: str) -> Json:
         return load_json(text, name)
     documents = YAML.load(text, name)
     return documents[0] if len(documents) == 1 else documents
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    """A pipe or a device would never end (F42)."""
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _unreadable(path: str, why: str) -> CannotReplay:

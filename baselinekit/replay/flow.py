@@ -68,8 +68,14 @@ class _Unfit(ValueError):
 
 @lru_cache(maxsize=256)
 def _read(text: str) -> Any:
-    why = _flaw(text)
-    if why:
+    unknown = [name for name in _FUNCTION.findall(text) if not _KNOWN.fullmatch(name)]
+    flaws = {
+        f"is longer than {_LONGEST} characters": len(text) > _LONGEST,
+        "has more than one `..`": text.count("..") > 1,
+        "has a regular expression, which could take for ever": "=~" in text,
+        f"has the function `{''.join(unknown[:1])}`, which is not known": bool(unknown),
+    }
+    if why := next((why for why, is_there in flaws.items() if is_there), ""):
         raise _bad(text, why)
     from jsonpath_ng.ext.parser import parse
 
@@ -79,17 +85,6 @@ def _read(text: str) -> Any:
         raise _bad(text, "cannot be read") from None
     _bound(expression)
     return expression
-
-
-def _flaw(text: str) -> str:
-    if len(text) > _LONGEST:
-        return f"is longer than {_LONGEST} characters"
-    if text.count("..") > 1:
-        return "has more than one `..`"
-    if "=~" in text:
-        return "has a regular expression, which could take for ever"
-    unknown = [name for name in _FUNCTION.findall(text) if not _KNOWN.fullmatch(name)]
-    return f"has the function `{unknown[0]}`, which is not known" if unknown else ""
 
 
 def _bad(text: str, why: str) -> InvalidInput:

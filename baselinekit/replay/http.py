@@ -8,7 +8,7 @@ import os
 import random
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -350,7 +350,11 @@ def check_http(recipe: Recipe, setting: Setting) -> None:
             except InvalidInput as error:
                 problems += error.problems
             except Refused as error:
-                where = _address_at(step, execution, at)
+                # Where the recipe says whom it asks.
+                stated = [name for name in ("url", "endpoint", "path") if getattr(step, name) is not None]
+                where = (*at, *(stated[:1] or [""]))
+                if step.url is None and execution.base_url is not None:
+                    where = (*EXECUTION, "base_url")
                 raise Refused(
                     *(problem if problem.at else replace(problem, at=where) for problem in error.problems)
                 ) from None
@@ -374,13 +378,6 @@ def _without_unused_base(recipe: Recipe, setting: Setting) -> HttpExecution:
     execution: HttpExecution = recipe.execution
     unused = setting.surroundings.override_base_url and execution.base_url
     return replace(execution, base_url=None) if unused else execution
-
-
-def _address_at(step: HttpRequest, execution: HttpExecution, at: Path) -> Path:
-    """Where a recipe says whom it asks."""
-    if step.url is None and execution.base_url is not None:
-        return (*EXECUTION, "base_url")
-    return (*at, next((name for name in ("url", "endpoint", "path") if getattr(step, name) is not None), ""))
 
 
 # One request: with its cookies, its redirects and its retries, admitted each time it goes out.
@@ -480,17 +477,13 @@ def _ask_with_retries(request: Request, retries: int, setting: Setting) -> tuple
         else:
             if tries > retries or response.status not in _TOO_BUSY or request.method not in IDEMPOTENT:
                 return response, tries
-            wait, left = _retry_after(response, clients.now, wait), deadline - time.monotonic()
+            stated = response.header("retry-after").strip()  # seconds, or a date
+            if stated.isascii() and stated.isdigit() and len(stated) < 10:
+                wait = float(stated)
+            elif (at := http_date(stated)) is not None:
+                wait = max(0.0, at - clients.now())
+            left = deadline - time.monotonic()
             if wait > _LONGEST_WAIT or wait >= left:
                 return response, tries
         clients.sleep(wait)
         left -= wait
-
-
-def _retry_after(response: Response, now: Callable[[], float], usual: float) -> float:
-    """How long the server says to wait: seconds, or a date."""
-    stated = response.header("retry-after").strip()
-    if stated.isascii() and stated.isdigit() and len(stated) < 10:
-        return float(stated)
-    at = http_date(stated)
-    return usual if at is None else max(0.0, at - now())

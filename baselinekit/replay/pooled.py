@@ -29,7 +29,13 @@ class ConnectionPool:
             "http2": http2,
             "network_backend": _Backend(line, None if proxy else resolve),
         }
-        self._pool = _proxied(proxy, options) if proxy else httpcore.ConnectionPool(**options)
+        kind: Any = httpcore.ConnectionPool
+        if proxy:
+            url = urlsplit(proxy)
+            login = (unquote(url.username or ""), unquote(url.password or "")) if url.username else None
+            kind = httpcore.SOCKSProxy if url.scheme.startswith("socks5") else httpcore.HTTPProxy
+            options |= {"proxy_url": _address(url, "/"), "proxy_auth": login}
+        self._pool: httpcore.ConnectionPool = kind(**options)
 
     def ask(self, request: Request, url: SplitResult, target: str, headers: answer.Headers) -> answer.Answer:
         asked = httpcore.Request(
@@ -166,13 +172,6 @@ def _body(request: Request, answered: httpcore.Response) -> bytes:
 def _address(url: SplitResult, target: str) -> httpcore.URL:
     host = (url.hostname or "").encode()
     return httpcore.URL(scheme=url.scheme.encode(), host=host, port=url.port, target=target.encode())
-
-
-def _proxied(proxy: str, options: dict[str, Any]) -> httpcore.ConnectionPool:
-    url = urlsplit(proxy)
-    login = (unquote(url.username or ""), unquote(url.password or "")) if url.username else None
-    kind = httpcore.SOCKSProxy if url.scheme.startswith("socks5") else httpcore.HTTPProxy
-    return kind(proxy_url=_address(url, "/"), proxy_auth=login, **options)
 
 
 def _cause(error: Exception) -> Exception:

@@ -66,7 +66,12 @@ class Template:
     def _undefined(self, name: str, at: Path | None, problem: Problem) -> Problem:
         """Something that the configuration knows and nobody has set is told as it is."""
         path, text = self.file
-        where = None if at is not None else place(path, text, _position(text, name))
+        position = text.find("{{")  # where the template asks for it first
+        while position >= 0:  # read with the sign before it, which may be a backslash
+            if name in names_in(text[max(0, position - 1) : text.find("}}", position) + 2]):
+                break
+            position = text.find("{{", position + 2)
+        where = None if at is not None else place(path, text, max(position, 0))
         if problem.code != "BK501":
             return replace(problem, place=where, at=at)
         hint = nearest(name, self.inputs) or (
@@ -140,14 +145,6 @@ def _messages(path: str, text: str) -> Iterator[Message]:
             what = f"message {number} is not {{role, content}} with a role of {', '.join(_ROLES)}, and a text"
             raise InvalidInput(Problem("BK353", what, "", at))
         yield Message(item["role"], item["content"])
-
-
-def _position(text: str, name: str) -> int:
-    """Where a template asks for a name first."""
-    position = text.find("{{")
-    while position >= 0 and name not in names_in(text[max(0, position - 1) : text.find("}}", position) + 2]):
-        position = text.find("{{", position + 2)  # with the sign before it, which may be a backslash
-    return max(position, 0)
 
 
 def replay_prompt(recipe: Recipe, setting: Setting) -> Observation:

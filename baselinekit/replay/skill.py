@@ -7,12 +7,11 @@ its own; its modules are looked up in the project's folder, after everything tha
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from hashlib import sha256
-from typing import Any
 
 from baselinekit.documents.jsontext import NotJson, decode, json_in, pretty, to_bytes
 from baselinekit.errors import InvalidInput, Problem, cannot, nearest
@@ -164,10 +163,16 @@ def _ask_model(
     folder: str, skill: Skill, asked: Json, execution: SkillExecution, setting: Setting
 ) -> Observation:
     text = _instructions(folder, setting)
+    parts = []  # a text as it is, a mapping as one part for each name
+    for name, value in (asked if isinstance(asked, dict) else {"": asked}).items():
+        written = value if isinstance(value, str) else pretty(value, "  ")
+        parts.append(f"<{name}>\n{written}\n</{name}>" if name else written)
+    if execution.parameters:
+        parts.append(f"<parameters>\n{pretty(dict(execution.parameters), '  ')}\n</parameters>")
     answer = setting.clients.models.ask(
         Ask(
             skill.model,
-            _messages(text, asked, execution.parameters),
+            (Message("system", text), Message("user", "\n\n".join(parts))),
             turn=setting.turn,
             timeout=skill.timeout if execution.timeout is None else execution.timeout,
             asker=setting.asker,
@@ -199,17 +204,6 @@ def _instructions(folder: str, setting: Setting) -> str:
         if content is not None and size <= _MOST_LINKED:
             parts.append(f"# {link}\n\n{content.decode('utf-8', 'replace')}")
     return "\n\n".join(parts)
-
-
-def _messages(text: str, asked: Json, parameters: Mapping[str, Json]) -> tuple[Message, ...]:
-    """The instructions and the input: a text as it is, a mapping as one part for each name."""
-    parts = []
-    for name, value in (asked if isinstance(asked, dict) else {"": asked}).items():
-        written = value if isinstance(value, str) else pretty(value, "  ")
-        parts.append(f"<{name}>\n{written}\n</{name}>" if name else written)
-    if parameters:
-        parts.append(f"<parameters>\n{pretty(dict(parameters), '  ')}\n</parameters>")
-    return (Message("system", text), Message("user", "\n\n".join(parts)))
 
 
 # A skill that is a program, a callable or a service.
@@ -303,15 +297,15 @@ def _traced(observation: Observation, name: str) -> Observation:
     return replace(
         observation,
         output=answer["output"],
-        tool_calls=None if calls is None else tuple(map(_tool_call, calls)),
+        tool_calls=None
+        if calls is None
+        else tuple(
+            ToolCall(call["name"], call.get("input", {}), call.get("output", ABSENT)) for call in calls
+        ),
         usage=Usage(
             usage.get("tokens_in"), usage.get("tokens_out"), None if cost is None else Decimal(str(cost))
         ),
     )
-
-
-def _tool_call(call: dict[str, Any]) -> ToolCall:
-    return ToolCall(call["name"], call.get("input", {}), call.get("output", ABSENT))
 
 
 def _trace_faults(answer: Json) -> Iterator[str]:

@@ -130,7 +130,7 @@ def _encoded(secret: str) -> Iterator[tuple[Kind, str, re.Pattern[str] | None]]:
             yield from _to_the_bit(raw, "base32", _BASE32)
         else:
             yield from (("base64", core, None) for core in _in_base64(raw))
-            yield from (("base32", core, None) for core in _in_base32(raw))
+            yield from (("base32", core, None) for core in _cores(raw, 5, 5, base64.b32encode))
     for inner in _in_base64(_raw(secret)):
         yield from (("base64", core, None) for core in _in_base64(inner.encode()))
     for other in _escaped(secret):
@@ -161,18 +161,13 @@ def _escaped(secret: str) -> Iterator[bytes]:
 
 def _in_base64(raw: bytes) -> Iterator[str]:
     """What of a text in base64 the secret alone decides, at each of the three places that it can have."""
-    return _cores(raw, 3, 6, lambda one: base64.b64encode(one).decode())
+    return _cores(raw, 3, 6, base64.b64encode)
 
 
-def _in_base32(raw: bytes) -> Iterator[str]:
-    """As `_in_base64`, at each of five places."""
-    return _cores(raw, 5, 5, lambda one: base64.b32encode(one).decode())
-
-
-def _cores(raw: bytes, places: int, bits: int, encode: Callable[[bytes], str]) -> Iterator[str]:
-    yield encode(raw).rstrip("=")
+def _cores(raw: bytes, places: int, bits: int, encode: Callable[[bytes], bytes]) -> Iterator[str]:
+    yield encode(raw).decode().rstrip("=")
     for shift in range(places):
-        core = encode(b"\0" * shift + raw)[-(-8 * shift // bits) : 8 * (shift + len(raw)) // bits]
+        core = encode(b"\0" * shift + raw)[-(-8 * shift // bits) : 8 * (shift + len(raw)) // bits].decode()
         if len(core) >= _SHORTEST_FRAGMENT:
             yield core
 
@@ -342,7 +337,8 @@ class Declared:
                 yield from ((*whole.origin(start, end), name) for start, end, name in within)
         if runs:
             yield from self._decoded(text, depth, runs)
-        if _has_pairs(text):
+        kinds = _as_ascii(text).translate(_HEX_AS_H)
+        if any(four in kinds for four in _FOUR_PAIRS + (_FOUR_WITH_X if "0x" in text else ())):
             yield from self._in_pairs(text)
 
     def _in_pairs(self, text: str) -> Iterator[Found]:
@@ -405,18 +401,17 @@ def _stand(text: str, needles: Needles, index: Index) -> Iterator[Found]:
                     (*_padded(text, *one.span()), needle.name) for one in needle.around.finditer(read)
                 )
             elif needle.kind.endswith("chunk"):
-                yield from ((start, end, needle.name) for start, end in _runs_around(read, letters))
+                look, last = TextScan(read), 0  # the runs that hold a piece of a long secret
+                for place, end in _places(read, letters):
+                    if place >= last and (run := look.run(place, end)):
+                        last = run[1]
+                        yield *run, needle.name
             else:
                 for start, end in _places(read, letters):
                     yield (
                         *(_padded(text, start, end) if needle.kind != "plain" else (start, end)),
                         needle.name,
                     )
-
-
-def _has_pairs(text: str) -> bool:
-    kinds = _as_ascii(text).translate(_HEX_AS_H)
-    return any(four in kinds for four in _FOUR_PAIRS + (_FOUR_WITH_X if "0x" in text else ()))
 
 
 def _padded(text: str, start: int, end: int) -> tuple[int, int]:
@@ -429,15 +424,6 @@ def _places(text: str, needle: str) -> Iterator[tuple[int, int]]:
     while place >= 0:
         yield place, place + len(needle)
         place = text.find(needle, place + 1)
-
-
-def _runs_around(text: str, piece: str) -> Iterator[tuple[int, int]]:
-    """The runs that hold a piece of a long secret."""
-    look, end = TextScan(text), 0
-    for place, last in _places(text, piece):
-        if place >= end and (run := look.run(place, last)):
-            end = run[1]
-            yield run
 
 
 def merged(found: Iterable[Found]) -> list[Found]:

@@ -209,16 +209,16 @@ def has_escapes(text: str) -> bool:
 def may_escape(text: str, alphabet: Container[str]) -> bool:
     """Whether an escape may stand for one of the characters that matter. Most texts have a few kinds of
     escapes, and many of each."""
-    return has_escapes(text) and any(_matters(written, alphabet) for written in set(_ROUGHLY.findall(text)))
 
+    def matters(written: str) -> bool:
+        if written[0] == "%" and len(written) == 3:
+            code = int(written[1:], 16)
+            return code > 127 or chr(code) in alphabet
+        if written[0] == "\\" and written[-1] in _SIGNS:
+            return _SIGNS[written[-1]] in alphabet
+        return written[0] != "\\" or written[-1] in alphabet or written[-1] in "\\%&'"
 
-def _matters(written: str, alphabet: Container[str]) -> bool:
-    if written[0] == "%" and len(written) == 3:
-        code = int(written[1:], 16)
-        return code > 127 or chr(code) in alphabet
-    if written[0] == "\\" and written[-1] in _SIGNS:
-        return _SIGNS[written[-1]] in alphabet
-    return written[0] != "\\" or written[-1] in alphabet or written[-1] in "\\%&'"
+    return has_escapes(text) and any(map(matters, set(_ROUGHLY.findall(text))))
 
 
 def _escapes(text: str) -> Iterator[tuple[int, int, str]]:
