@@ -39,6 +39,7 @@ from baselinekit.placeholders.template import Inline, Placeholder, binds, compil
 from baselinekit.tree.equality import bytes_of, is_number
 
 _MOST_SHAPES = 8
+NO_FORM: Form = {}
 
 
 @dataclass(slots=True)
@@ -90,18 +91,20 @@ class Compiler:
             mode = mode.tolerating(*bounds[0], rule.pattern.specificity, tuple(bounds[1:]))
         return mode
 
-    def below(self, value: Json, mode: Mode, outer: State, key: str | int, size: int, at: Link) -> Node:
+    def below(
+        self, value: Json, mode: Mode, outer: State, key: str | int, size: int, at: Link, form: Form = NO_FORM
+    ) -> Node:
         """The node of what stands under a key of an object or an array, which is in the outer state."""
         usual = outer.step(key, value, size)
-        node = self.node(value, mode, usual, at)
+        node = self.output(value, form, mode, usual, at)
         if not outer.filters or not outer.may_leave_out(key, value, size):
             return node
         side = Side(key, value, size)
-        return Selected(node, usual, outer, side, lambda own: self.again().node(value, mode, own, at))
+        return Selected(node, usual, outer, side, lambda own: self.again().output(value, form, mode, own, at))
 
     def output(self, value: Json, form: Form, mode: Mode, state: State, at: Link = None) -> Node:
-        """The node of an output, or of what stands in it at a place that has a form."""
-        kind = form.get(unroll(at))
+        """The node of an output, or of what stands in it at a place that may have a form."""
+        kind = form.get(unroll(at)) if form else None
         if kind is None or not isinstance(value, dict):
             return self.node(value, mode, state, at)
         applied = self.apply_rules(value, mode, state, at)
@@ -109,7 +112,7 @@ class Compiler:
             return applied
         nodes = []
         for key, item in value.items():
-            node = self._part(Side(key, item, len(value)), form, applied, state, (at, key))
+            node = self.below(item, applied, state, key, len(value), (at, key), form)
             is_type = kind == "headers" and key.casefold() == "content-type"
             if is_type and isinstance(node, Scalar) and isinstance(node.value, str):
                 node = MediaType(node.expected, node.value, node.at)
@@ -117,16 +120,6 @@ class Compiler:
         shape = ObjectShape(applied, state, open=kind != "names")
         fields = Object(value, shape, tuple(nodes), None, at, stated={})
         return Headers(fields) if kind == "headers" else fields
-
-    def _part(self, side: Side, form: Form, mode: Mode, outer: State, at: Link) -> Node:
-        """One of the things that an output consists of."""
-        usual = outer.step(side.key, side.value, side.size)
-        node = self.output(side.value, form, mode, usual, at)
-        if not outer.may_leave_out(side.key, side.value, side.size):
-            return node
-        return Selected(
-            node, usual, outer, side, lambda own: self.again().output(side.value, form, mode, own, at)
-        )
 
     def again(self) -> "Compiler":
         """For a value in another state than that of the baseline: nothing that was found changes by it."""
@@ -196,13 +189,8 @@ class Compiler:
             if rest is None or (data := untouched_bytes(rest, shape.state)) is None:
                 continue
             self.checked += 1
-            nodes = tuple(
-                [
-                    (key, self.below(value[key], mode, state, key, len(value), (at, key)))
-                    for key in shape.deeper
-                ]
-            )
-            return Object(value, shape, nodes, data, at)
+            nodes = [(k, self.below(value[k], mode, state, k, len(value), (at, k))) for k in shape.deeper]
+            return Object(value, shape, tuple(nodes), data, at)
         if not shows_more(value, state.names):
             data = untouched_bytes(value, state)
             if data is not None:

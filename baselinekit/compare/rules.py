@@ -98,17 +98,8 @@ class State:
     below."""
 
     __slots__ = (
-        "_automaton",
-        "_entries",
-        "_looks",
-        "_marks",
-        "_next",
-        "_otherwise",
-        "dead",
-        "filters",
-        "here",
-        "names",
-        "tells_apart",
+        *("_automaton", "_entries", "_looks", "_marks", "_next", "_otherwise"),
+        *("dead", "filters", "here", "names", "tells_apart"),
     )
 
     def __init__(self, automaton: "Automaton", entries: tuple[RuleProgress, ...]):
@@ -126,13 +117,8 @@ class State:
             step.isdigit() if isinstance(step, str) else not isinstance(step, Wild | Key) for step in steps
         )
         self.filters = any(isinstance(step, FilterSegment) and rule.ignores for rule, step in next_steps)
-        self.here = _active(
-            [
-                rule
-                for rule, entry in rules
-                if rule.pattern.done(entry.stored) and rule.pattern.done(entry.came)
-            ]
-        )
+        done = [rule for rule, at in rules if rule.pattern.done(at.stored) and rule.pattern.done(at.came)]
+        self.here = _active(done)
         self.dead = self.here is None and not steps
         self.names: frozenset[str] | None = None
         if all(isinstance(step, str) or step is Wild.DEEP for step in steps):

@@ -13,9 +13,8 @@ from baselinekit.compare.values import Link, Literal, Mismatch, Node, Scalar, Wa
 from baselinekit.errors import CannotReplay, Problem
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import Bindings, escape_value, holds_marker, tokens_in
-from baselinekit.tree.alignment import pair_leftovers
+from baselinekit.tree.alignment import Flow, TooManyWays, pair_leftovers, reach, search
 from baselinekit.tree.equality import bytes_of, freeze, identical, is_number
-from baselinekit.tree.matching import Flow, TooManyWays, reach, search
 from baselinekit.tree.paths import render
 
 MOST_PAIRS = 2_000_000

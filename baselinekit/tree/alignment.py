@@ -1,17 +1,13 @@
-"""Alignment: which elements of two sequences are the same ones after a change.
-
-`partners` pairs every element that can be recognised, wherever it stands now: as little as possible is to be
-written anew. `align` keeps the order and pairs what a reader would set side by side: by a key that names the
-rows, else equal rows, and in the gaps between them those that are most alike."""
+"""Which elements of two sequences belong together: aligned in their order, or matched where order is free."""
 
 from bisect import bisect_left
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from baselinekit.model.values import Json
-from baselinekit.tree.equality import canonical, freeze
+from baselinekit.tree.equality import freeze
 
 Pairs = list[tuple[int, int]]
 """Positions in the old and in the new sequence."""
@@ -122,135 +118,13 @@ def pair_best_first(scored: Iterable[tuple[float, int, int]]) -> Pairs:
     return pairs
 
 
-def _unpaired(pairs: Pairs, old: Iterable[int], new: Iterable[int]) -> tuple[list[int], list[int]]:
+def unpaired(pairs: Pairs, old: Iterable[int], new: Iterable[int]) -> tuple[list[int], list[int]]:
     taken = {b for b, _ in pairs}, {a for _, a in pairs}
     return [b for b in old if b not in taken[0]], [a for a in new if a not in taken[1]]
 
 
-# `partners`: those with the same key, then equal ones, then those that are most alike.
-
-
-_MOST_COMPARED = 10_000
-"""Pairs of elements that are set against each other in one stretch; beyond, a telling field decides."""
-
-_MOST_MOVED = 40
-_MOVED = 0.5
-_EQUAL = 3.0
-_SAME_FORM = 0.05
-_SAME_KIND = 0.02
-_IN_PLACE = 0.01
-
-
-def partners(old: Sequence[Json], new: Sequence[Json], key: str | None = None) -> list[int | None]:
-    """For each new element the old one that it continues. `key` names the elements, where it can."""
-    continued: list[int | None] = [None] * len(new)
-    rest_old, rest_new = list(range(len(old))), list(range(len(new)))
-    if key is not None:
-        names = _named(old, key), _named(new, key)
-        for name, place in names[1].items():
-            continued[place] = names[0].get(name)
-        taken = {*names[0].values()}, {*names[1].values()}
-        rest_old = [place for place in rest_old if place not in taken[0]]
-        rest_new = [place for place in rest_new if place not in taken[1]]
-    for before, after in _pair_by_likeness([old[place] for place in rest_old], [new[n] for n in rest_new]):
-        continued[rest_new[after]] = rest_old[before]
-    return continued
-
-
-def _named(rows: Sequence[Json], key: str) -> dict[Hashable, int]:
-    """The rows that their key names; a name that two of them bear names none."""
-    names = [
-        (row[key].__class__, row[key])
-        if isinstance(row, dict) and isinstance(row.get(key), str | int)
-        else None
-        for row in rows
-    ]
-    times = Counter(names)
-    return {name: place for place, name in enumerate(names) if name is not None and times[name] == 1}
-
-
-def _pair_by_likeness(old: Sequence[Json], new: Sequence[Json]) -> Pairs:
-    before, after = [canonical(row) for row in old], [canonical(row) for row in new]
-    every = range(len(old)), range(len(new))
-    pairs, stretches = pair_equal(before, after, _MOST_COMPARED)
-    lone_old, lone_new = _unpaired(pairs, *every)
-    pairs += pair_anywhere(((b, before[b]) for b in lone_old), ((a, after[a]) for a in lone_new))
-    rows = _Rows(old, new)
-    likely: Pairs = []
-    for b1, b2, a1, a2 in stretches:
-        likely += _most_alike(rows, *_unpaired(pairs, range(b1, b2), range(a1, a2)))
-    pairs += [(b, a) for b, a in likely if rows.likeness(b, a) >= _MOVED]
-    lone_old, lone_new = _unpaired(pairs, *every)  # those that were moved and changed
-    scored = ((rows.likeness(b, a), b, a) for b in lone_old[:_MOST_MOVED] for a in lone_new[:_MOST_MOVED])
-    pairs += pair_best_first(pair for pair in scored if pair[0] >= _MOVED)
-    taken = {b for b, _ in pairs}, {a for _, a in pairs}
-    return pairs + [(b, a) for b, a in likely if b not in taken[0] and a not in taken[1]]
-
-
-class _Looks(NamedTuple):
-    leaves: frozenset[Hashable]
-    form: frozenset[Hashable]
-    kind: type
-
-
-class _Rows:
-    """The elements as sets of their leaves, made when they are asked for."""
-
-    def __init__(self, old: Sequence[Json], new: Sequence[Json]):
-        self.old, self.new = old, new
-        self.known: dict[tuple[bool, int], _Looks] = {}
-
-    def looks(self, is_new: bool, place: int) -> _Looks:
-        looks = self.known.get((is_new, place))
-        if looks is None:
-            value = self.new[place] if is_new else self.old[place]
-            leaves = list(_leaves(value, ()))
-            kind = value.__class__ if isinstance(value, dict | list) else str
-            looks = _Looks(frozenset(leaves), frozenset(path for path, _, _ in leaves), kind)
-            self.known[is_new, place] = looks
-        return looks
-
-    def likeness(self, before: int, after: int) -> float:
-        """The share of leaves that are equal, and a little for those that are at least there."""
-        left, right = self.looks(False, before), self.looks(True, after)
-        if left.kind is not right.kind:
-            return 0.0
-        if left.leaves == right.leaves:
-            return _EQUAL
-        sizes = len(left.leaves) + len(right.leaves)
-        shared = 2 * len(left.leaves & right.leaves) / sizes
-        like = shared + _SAME_FORM * 2 * len(left.form & right.form) / sizes
-        return like if like or left.kind is dict else _SAME_KIND
-
-
-def _leaves(value: Json, path: tuple[str | int, ...]) -> Iterator[tuple[Hashable, type, Hashable]]:
-    if isinstance(value, dict) and value:
-        for key, item in value.items():
-            yield from _leaves(item, (*path, key))
-    elif isinstance(value, list) and value:
-        for number, item in enumerate(value):
-            yield from _leaves(item, (*path, number))
-    else:
-        yield path, value.__class__, None if isinstance(value, dict | list) else value
-
-
-def _most_alike(rows: _Rows, left: Sequence[int], right: Sequence[int]) -> Pairs:
-    """Partners in a stretch without equal elements, in the same order. Of many elements those that the most
-    telling field names on both sides, and the others by their place."""
-    if len(left) * len(right) <= _MOST_COMPARED:
-        least = _IN_PLACE if len(left) == len(right) else 0.0  # of another kind altogether: replaced
-        likeness = [[rows.likeness(b, a) or least for a in right] for b in left]
-        return [(left[n], right[m]) for n, m in pair_in_order(likeness)]
-    old, new = [rows.old[b] for b in left], [rows.new[a] for a in right]
-    sample = next((row for row in old if isinstance(row, dict)), {})
-    fields = [(_named(old, key), _named(new, key)) for key in sample]
-    names = max(fields, key=lambda both: len(both[0].keys() & both[1].keys()), default=({}, {}))
-    pairs = [(left[b], right[names[1][name]]) for name, b in names[0].items() if name in names[1]]
-    rest = zip(*_unpaired(pairs, left, right), strict=False)
-    return pairs + [(b, a) for b, a in rest if rows.likeness(b, a) > 0]
-
-
-# `align`: rows whose order counts, as a reader would set them side by side.
+# Rows whose order counts, as a reader would set them side by side: by a key that names them, else equal
+# ones, and in the gaps between them those that are most alike.
 
 
 _MOST_ALIGNED = 40_000
@@ -268,13 +142,13 @@ class Alignment(NamedTuple):
     def take(self, pairs: Pairs) -> None:
         """Make pairs of positions that had no partner."""
         self.pairs.extend(pairs)
-        self.missing[:], self.extra[:] = _unpaired(pairs, self.missing, self.extra)
+        self.missing[:], self.extra[:] = unpaired(pairs, self.missing, self.extra)
 
     def add(self, gap: Gap, pairs: Pairs) -> None:
         """Take over the pairs of a gap, which are counted from its beginning."""
         e1, e2, a1, a2 = gap
         pairs = [(e1 + e, a1 + a) for e, a in pairs]
-        missing, extra = _unpaired(pairs, range(e1, e2), range(a1, a2))
+        missing, extra = unpaired(pairs, range(e1, e2), range(a1, a2))
         self.pairs.extend(pairs)
         self.missing.extend(missing)
         self.extra.extend(extra)
@@ -379,3 +253,191 @@ def pair_leftovers(expected: Sequence[Json], actual: Sequence[Json]) -> Pairs:
         for a, other in enumerate(actual[:_MOST_SCORED])
     )
     return pair_best_first(pair for pair in scored if pair[0] > 0)
+
+
+# Which rows get which columns: optimal matchings. First-fit is wrong: a loose row would take the only
+# partner of a strict one.
+
+
+_MOST_TRIES = 20_000
+_MANY_TAKEN = 64
+_END = -1
+
+State = TypeVar("State")
+
+
+class TooManyWays(Exception):
+    """It could not be found out within the limit."""
+
+
+class Flow:
+    """A maximum matching of groups of rows to groups of columns (augmenting paths, breadth first). The rows
+    of a group are all alike, and so are the columns of one: each pair of groups is tried once. A row keeps
+    its partner or gets another one, so earlier rows go before later ones.
+
+    `supply`: how many rows are in a group, `room`: how many columns. `candidates` gives the columns that a
+    group may have at all, the same object for those with the same ones; `fits` tries a pair, and raises
+    TooManyWays when it is asked too often. What has been sent by then stays."""
+
+    def __init__(
+        self,
+        supply: Sequence[int],
+        room: Sequence[int],
+        candidates: Callable[[int], Sequence[int]],
+        fits: Callable[[int, int], bool],
+    ):
+        self.left = list(supply)
+        """How many rows of a group are without a partner."""
+        self.free = list(room)
+        self.sent: list[dict[int, int]] = [{} for _ in supply]
+        self._takers: list[dict[int, None]] = [{} for _ in room]
+        self._candidates, self._try = candidates, fits
+        self._known: dict[tuple[int, int], bool] = {}
+        self._free_of: dict[int, Sequence[int]] = {}
+        self._hopeless: set[int] = set()
+
+    def try_all(self) -> None:
+        """Try each pair, needed or not."""
+        for row in range(len(self.left)):
+            for column in self._candidates(row):
+                self._fits(row, column)
+
+    def send(self, row: int) -> bool:
+        """Find partners for a group of rows; whether all of them have one now."""
+        candidates = self._candidates(row)
+        free = self._free_of.setdefault(id(candidates), candidates)
+        taken = 0
+        for column in free:
+            if not self.left[row]:
+                break
+            if not self.free[column]:
+                taken += 1
+            elif self._fits(row, column):
+                count = min(self.left[row], self.free[column])
+                self.sent[row][column] = self.sent[row].get(column, 0) + count
+                self._takers[column][row] = None
+                self.left[row] -= count
+                self.free[column] -= count
+        if taken > _MANY_TAKEN:
+            self._free_of[id(candidates)] = [column for column in free if self.free[column]]
+        while self.left[row]:
+            if not self._augment(row):
+                return False
+        return True
+
+    def _fits(self, row: int, column: int) -> bool:
+        known = self._known.get((row, column))
+        if known is None:
+            known = self._known[row, column] = self._try(row, column)
+        return known
+
+    def _augment(self, start: int) -> bool:
+        """Find further partners, moving other rows on. Columns that led nowhere once never lead anywhere."""
+        came_from: dict[int, int] = {}
+        through: dict[int, int] = {}
+        queue = deque([start])
+        while queue:
+            row = queue.popleft()
+            for column in self._candidates(row):
+                if column in came_from or column in self._hopeless or not self._fits(row, column):
+                    continue
+                came_from[column] = row
+                if self.free[column]:
+                    self._shift(start, column, came_from, through)
+                    return True
+                for taker in self._takers[column]:
+                    if taker != start and taker not in through:
+                        through[taker] = column
+                        queue.append(taker)
+        self._hopeless.update(came_from)
+        return False
+
+    def _shift(self, start: int, column: int, came_from: dict[int, int], through: dict[int, int]) -> None:
+        path = [(came_from[column], column)]
+        while path[-1][0] != start:
+            before = through[path[-1][0]]
+            path.append((came_from[before], before))
+        passed_on = [self.sent[row][through[row]] for row, _ in path[:-1]]
+        count = min(self.left[start], self.free[column], *passed_on)
+        self.left[start] -= count
+        self.free[column] -= count
+        for row, taken in path:
+            self.sent[row][taken] = self.sent[row].get(taken, 0) + count
+            self._takers[taken][row] = None
+            if row != start:
+                given = through[row]
+                self.sent[row][given] -= count
+                if not self.sent[row][given]:
+                    del self.sent[row][given], self._takers[given][row]
+
+
+def search(
+    optional: Sequence[bool],
+    least: int,
+    candidates: Callable[[int], Sequence[int]],
+    attempt: Callable[[int, int, State], State | None],
+    state: State,
+) -> dict[int, int] | None:
+    """A matching of all rows, the optional ones if they can, and of at least so many columns, whose pairs do
+    not contradict each other; None if there is none. `attempt` gives the state after a pair, or None if the
+    pair contradicts the state before it. The row with the fewest candidates comes first. Too many tries are
+    TooManyWays: a guess would be no verdict."""
+    rows = len(optional)
+    order = sorted(range(rows), key=lambda row: (optional[row], len(candidates(row))))
+    choices = [[*candidates(row), *([None] if optional[row] else [])] for row in order]
+    chosen: list[int | None] = []
+    states = [state]
+    untried = [iter(choices[0])] if order else []
+    tries = 0
+    while len(chosen) < rows or rows - chosen.count(None) < least:
+        column = next(untried[-1], _END) if len(chosen) < rows else _END
+        if column is _END:
+            if len(chosen) < rows:
+                untried.pop()
+            if not chosen:
+                return None
+            chosen.pop()
+            states.pop()
+            continue
+        tries += 1
+        if tries > _MOST_TRIES:
+            raise TooManyWays
+        if column is None:  # an optional row goes without
+            after: State | None = states[-1]
+        else:
+            after = None if column in chosen else attempt(order[len(chosen)], column, states[-1])
+        if after is not None:
+            chosen.append(column)
+            states.append(after)
+            if len(chosen) < rows:
+                untried.append(iter(choices[len(chosen)]))
+    return {row: column for row, column in zip(order, chosen, strict=True) if column is not None}
+
+
+def reach(
+    found: dict[int, int], needed: Sequence[int], partners: Mapping[int, Sequence[int]]
+) -> dict[int, int]:
+    """The matching of rows to columns, changed so that as many of the needed columns as can be have a row. No
+    row loses its partner for none. `partners`: the columns that each row may have."""
+    takers: dict[int, list[int]] = defaultdict(list)
+    for row, columns in partners.items():
+        for column in columns:
+            takers[column].append(row)
+    must, taken, column_of = {*needed}, {*found.values()}, dict(found)
+    for start in needed:
+        came_from: dict[int, tuple[int, int] | None] = {start: None}
+        queue = [] if start in taken else [start]
+        for column in queue:  # it grows meanwhile
+            rows = takers.get(column, ())
+            end = next((row for row in rows if column_of.get(row) not in must), None)
+            if end is not None:  # this row has no partner, or one that need not be taken
+                link: tuple[int, int] | None = (end, column)
+                while link is not None:
+                    column_of[link[0]] = link[1]
+                    link = came_from[link[1]]
+                break
+            for row in rows:
+                if column_of[row] not in came_from:
+                    came_from[column_of[row]] = (row, column)
+                    queue.append(column_of[row])
+    return column_of

@@ -1,12 +1,20 @@
 """What it takes to make one value another: a tree of changes that leaves out whatever is equal."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from baselinekit.model.values import Json, Path
-from baselinekit.tree.alignment import partners
-from baselinekit.tree.equality import identical
+from baselinekit.tree.alignment import (
+    Pairs,
+    pair_anywhere,
+    pair_best_first,
+    pair_equal,
+    pair_in_order,
+    unpaired,
+)
+from baselinekit.tree.equality import canonical, identical
 from baselinekit.tree.paths import with_values
 
 
@@ -198,3 +206,138 @@ def at_place(whole: Rewrite, path: Path, new: Rewrite | None) -> Rewrite:
             entry = replace(entry, change=below)
         entries.append(entry)
     return replace(whole, entries=tuple(entries))
+
+
+# Which old element each new one continues, wherever it stands now, so that as little as possible is written
+# anew: those with the same key, then equal ones, then those that are most alike.
+
+
+_MOST_COMPARED = 10_000
+"""Pairs of elements that are set against each other in one stretch; beyond, a telling field decides."""
+
+
+_MOST_MOVED = 40
+
+
+_MOVED = 0.5
+
+
+_EQUAL = 3.0
+
+
+_SAME_FORM = 0.05
+
+
+_SAME_KIND = 0.02
+
+
+_IN_PLACE = 0.01
+
+
+def partners(old: Sequence[Json], new: Sequence[Json], key: str | None = None) -> list[int | None]:
+    """For each new element the old one that it continues. `key` names the elements, where it can."""
+    continued: list[int | None] = [None] * len(new)
+    rest_old, rest_new = list(range(len(old))), list(range(len(new)))
+    if key is not None:
+        names = _named(old, key), _named(new, key)
+        for name, place in names[1].items():
+            continued[place] = names[0].get(name)
+        taken = {*names[0].values()}, {*names[1].values()}
+        rest_old = [place for place in rest_old if place not in taken[0]]
+        rest_new = [place for place in rest_new if place not in taken[1]]
+    for before, after in _pair_by_likeness([old[place] for place in rest_old], [new[n] for n in rest_new]):
+        continued[rest_new[after]] = rest_old[before]
+    return continued
+
+
+def _named(rows: Sequence[Json], key: str) -> dict[Hashable, int]:
+    """The rows that their key names; a name that two of them bear names none."""
+    names = [
+        (row[key].__class__, row[key])
+        if isinstance(row, dict) and isinstance(row.get(key), str | int)
+        else None
+        for row in rows
+    ]
+    times = Counter(names)
+    return {name: place for place, name in enumerate(names) if name is not None and times[name] == 1}
+
+
+def _pair_by_likeness(old: Sequence[Json], new: Sequence[Json]) -> Pairs:
+    before, after = [canonical(row) for row in old], [canonical(row) for row in new]
+    every = range(len(old)), range(len(new))
+    pairs, stretches = pair_equal(before, after, _MOST_COMPARED)
+    lone_old, lone_new = unpaired(pairs, *every)
+    pairs += pair_anywhere(((b, before[b]) for b in lone_old), ((a, after[a]) for a in lone_new))
+    rows = _Rows(old, new)
+    likely: Pairs = []
+    for b1, b2, a1, a2 in stretches:
+        likely += _most_alike(rows, *unpaired(pairs, range(b1, b2), range(a1, a2)))
+    pairs += [(b, a) for b, a in likely if rows.likeness(b, a) >= _MOVED]
+    lone_old, lone_new = unpaired(pairs, *every)  # those that were moved and changed
+    scored = ((rows.likeness(b, a), b, a) for b in lone_old[:_MOST_MOVED] for a in lone_new[:_MOST_MOVED])
+    pairs += pair_best_first(pair for pair in scored if pair[0] >= _MOVED)
+    taken = {b for b, _ in pairs}, {a for _, a in pairs}
+    return pairs + [(b, a) for b, a in likely if b not in taken[0] and a not in taken[1]]
+
+
+class _Looks(NamedTuple):
+    leaves: frozenset[Hashable]
+    form: frozenset[Hashable]
+    kind: type
+
+
+class _Rows:
+    """The elements as sets of their leaves, made when they are asked for."""
+
+    def __init__(self, old: Sequence[Json], new: Sequence[Json]):
+        self.old, self.new = old, new
+        self.known: dict[tuple[bool, int], _Looks] = {}
+
+    def looks(self, is_new: bool, place: int) -> _Looks:
+        looks = self.known.get((is_new, place))
+        if looks is None:
+            value = self.new[place] if is_new else self.old[place]
+            leaves = list(_leaves(value, ()))
+            kind = value.__class__ if isinstance(value, dict | list) else str
+            looks = _Looks(frozenset(leaves), frozenset(path for path, _, _ in leaves), kind)
+            self.known[is_new, place] = looks
+        return looks
+
+    def likeness(self, before: int, after: int) -> float:
+        """The share of leaves that are equal, and a little for those that are at least there."""
+        left, right = self.looks(False, before), self.looks(True, after)
+        if left.kind is not right.kind:
+            return 0.0
+        if left.leaves == right.leaves:
+            return _EQUAL
+        sizes = len(left.leaves) + len(right.leaves)
+        shared = 2 * len(left.leaves & right.leaves) / sizes
+        like = shared + _SAME_FORM * 2 * len(left.form & right.form) / sizes
+        return like if like or left.kind is dict else _SAME_KIND
+
+
+def _leaves(value: Json, path: tuple[str | int, ...]) -> Iterator[tuple[Hashable, type, Hashable]]:
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from _leaves(item, (*path, key))
+    elif isinstance(value, list) and value:
+        for number, item in enumerate(value):
+            yield from _leaves(item, (*path, number))
+    else:
+        yield path, value.__class__, None if isinstance(value, dict | list) else value
+
+
+def _most_alike(rows: _Rows, left: Sequence[int], right: Sequence[int]) -> Pairs:
+    """Partners in a stretch without equal elements, in the same order. Of many elements those that the most
+    telling field names on both sides, and the others by their place."""
+    if len(left) * len(right) <= _MOST_COMPARED:
+        least = _IN_PLACE if len(left) == len(right) else 0.0  # of another kind altogether: replaced
+        likeness = [[rows.likeness(b, a) or least for a in right] for b in left]
+        return [(left[n], right[m]) for n, m in pair_in_order(likeness)]
+    old, new = [rows.old[b] for b in left], [rows.new[a] for a in right]
+    sample = next((row for row in old if isinstance(row, dict)), {})
+    fields = [(_named(old, key), _named(new, key)) for key in sample]
+    names = max(fields, key=lambda both: len(both[0].keys() & both[1].keys()), default=({}, {}))
+    pairs = [(left[b], right[names[1][name]]) for name, b in names[0].items() if name in names[1]]
+    rest = zip(*unpaired(pairs, left, right), strict=False)
+    return pairs + [(b, a) for b, a in rest if rows.likeness(b, a) > 0]

@@ -6,7 +6,7 @@ read can fail later on."""
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import chain
@@ -245,9 +245,8 @@ class _PathReader:
         self.space()
         if not self.took(":"):
             if start is None:
-                raise self.wrong(
-                    "brackets take a number, *, a slice, a filter or a quoted name", "write ['name']"
-                )
+                what = "brackets take a number, *, a slice, a filter or a quoted name"
+                raise self.wrong(what, "write ['name']")
             return start
         self.space()
         stop = self.index()
@@ -296,22 +295,18 @@ class _PathReader:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise self.wrong("a filter is nested too deeply", "write it with fewer parentheses")
-        terms = [self.every()]
-        while self.is_joined("|"):
-            terms.append(self.every())
+        either = self.joined("|", lambda: self.joined("&", self.term))
         self._depth -= 1
-        return terms[0] if len(terms) == 1 else Joined(tuple(terms), every=False)
+        return either
 
-    def every(self) -> Filter:
-        terms = [self.term()]
-        while self.is_joined("&"):
-            terms.append(self.term())
-        return terms[0] if len(terms) == 1 else Joined(tuple(terms), every=True)
-
-    def is_joined(self, sign: str) -> bool:
+    def joined(self, sign: str, part: Callable[[], Filter]) -> Filter:
         """The sign twice, as the standard has it, or once, as jsonpath-ng had it for `and`."""
+        terms = [part()]
         self.space()
-        return self.took(sign * 2) or self.took(sign)
+        while self.took(sign * 2) or self.took(sign):
+            terms.append(part())
+            self.space()
+        return terms[0] if len(terms) == 1 else Joined(tuple(terms), every=sign == "&")
 
     def term(self) -> Filter:
         self.space()
@@ -320,9 +315,8 @@ class _PathReader:
             if self.took("("):
                 return Not(self.closed())
             if self.text[self.at : self.at + 1] != "@":
-                raise self.wrong(
-                    "`!` must be followed by a path or a parenthesis", "write !@.a or !(@.a == 1)"
-                )
+                what = "`!` must be followed by a path or a parenthesis"
+                raise self.wrong(what, "write !@.a or !(@.a == 1)")
             return Not(Exists(self.query()))
         if self.took("("):
             return self.closed()
@@ -335,11 +329,9 @@ class _PathReader:
             raise self.wrong("a filter has a regular expression", "compare with ==, !=, < or >")
         self.space()
         right = self.comparable()
-        for operand in (left, right):
-            if isinstance(operand, Query) and not operand.single:
-                raise self.wrong(
-                    "a filter compares a path that may lead to several values", "name each key: @.a.b"
-                )
+        if any(isinstance(operand, Query) and not operand.single for operand in (left, right)):
+            what = "a filter compares a path that may lead to several values"
+            raise self.wrong(what, "name each key: @.a.b")
         return Compare(sign, left, right)
 
     def closed(self) -> Filter:

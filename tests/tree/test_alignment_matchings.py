@@ -4,7 +4,7 @@ import random
 
 from hypothesis import given, strategies as st
 
-from baselinekit.tree.matching import Flow
+from baselinekit.tree.alignment import Flow
 
 
 def test_a_matching_is_as_large_as_can_be() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from baselinekit.tree.alignment import partners
+from baselinekit.tree.changes import partners
 
 A, B, C = ({"id": n, "name": f"user {n}", "price": 10 + n} for n in range(3))
 
