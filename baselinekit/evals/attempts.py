@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TypeVar
@@ -187,7 +188,10 @@ class Examiner:
         observation, again = self._observed(recipe, setting)
         time.left()
         found: list[Comparison] = []
-        bench, shown = _Bench(setting), _as_asked(case, setting)
+        bench, shown = _Bench(setting), case
+        scope = replace(setting.scope, secrets=dict.fromkeys(setting.scope.secrets, Secret(MASK)))
+        with suppress(BaselinekitError):  # a name that a flow fills in on its way
+            shown = replace(case, recipe=replace(case.recipe, input=scope.expand(case.recipe.input)))
         grades = []
         for position, grader in enumerate(case.graders):
             clients = self._clients(prepared, position, bench, found)
@@ -288,15 +292,6 @@ def _nearest(
         found.append(compare_settled(matcher, seen, setting))
     nearest = min(range(len(found)), key=lambda number: found[number].count)
     return found[nearest], nearest
-
-
-def _as_asked(case: Case, setting: Setting) -> Case:
-    """The case as a grader sees it: with what the variables in its input stood for, secrets aside."""
-    scope = replace(setting.scope, secrets=dict.fromkeys(setting.scope.secrets, Secret(MASK)))
-    try:
-        return replace(case, recipe=replace(case.recipe, input=scope.expand(case.recipe.input)))
-    except BaselinekitError:  # a name that a flow fills in on its way
-        return case
 
 
 def _without_output(

@@ -73,7 +73,16 @@ def result_of(
     spots = next((one for one in told if one.attempt is telling), told[0])
     if cut and outcome == "passed":
         outcome, verdict = "skipped", "limit"
-    reason = _reason(telling, attempts, retried, outcome)
+    reason, notes = reason_with_count(telling, attempts), list[str]()
+    if outcome == "passed":
+        reason = ""
+    elif retried:
+        often = "both" if len(attempts) == 2 else f"all {len(attempts)}"
+        alike = len({(attempt.outcome, attempt.reason) for attempt in attempts}) == 1
+        reason = f"{telling.reason} (in {often} attempts)" if alike else telling.reason
+    if retried and outcome == "passed":
+        first = f"{attempts[0].outcome} at first ({attempts[0].reason or 'no reason'})"
+        notes.append(f"flaky: {first}, and passed at attempt {len(attempts)}")
     if outcome == "skipped" and cut:
         reason = f"only {len(attempts)} of {wanted} attempts were made"
     return Result(
@@ -90,8 +99,8 @@ def result_of(
         target="" if outcome == "passed" else target_of(case.recipe, project),
         differences=spots.spots if outcome == "failed" else (),
         difference_count=spots.count if outcome == "failed" else 0,
-        explanation=() if outcome == "passed" else tuple(_explained(telling)),
-        notes=_notes(attempts, retried, outcome),
+        explanation=() if outcome == "passed" else tuple(explain_grades(telling)),
+        notes=tuple(notes),
         attempts=len(attempts),
         seconds=sum(attempt.seconds for attempt in attempts) / len(attempts),
         usage=used_by(attempts),
@@ -169,16 +178,7 @@ def fingerprint(prepared: Prepared, attempt: Attempt | None = None) -> dict[str,
     return found | {name: str(value) for name, value in further.items() if value}
 
 
-def _reason(telling: Attempt, attempts: Sequence[Attempt], retried: int, outcome: Outcome) -> str:
-    if outcome == "passed":
-        return ""
-    if retried:
-        often = "both" if len(attempts) == 2 else f"all {len(attempts)}"
-        return f"{telling.reason} (in {often} attempts)" if _alike(attempts) else telling.reason
-    return reason_with_count(telling, attempts)
-
-
-def _explained(telling: Attempt) -> Iterator[str]:
+def explain_grades(telling: Attempt) -> Iterator[str]:
     """What each grader says, in words, for every form of report."""
     for grade in telling.grades:
         yield ": ".join(filter(None, (f"{grade.grader} {grade.outcome}", grade.reason)))
@@ -191,18 +191,6 @@ def _explained(telling: Attempt) -> Iterator[str]:
 
 def _shown(value: Json) -> str:
     return clipped(value if isinstance(value, str) else encode(value), _LONGEST_SHOWN, already_masked)
-
-
-def _alike(attempts: Sequence[Attempt]) -> bool:
-    return len({(attempt.outcome, attempt.reason) for attempt in attempts}) == 1
-
-
-def _notes(attempts: Sequence[Attempt], retried: int, outcome: Outcome) -> tuple[str, ...]:
-    notes = []
-    if retried and outcome == "passed":
-        what = f"{attempts[0].outcome} at first ({attempts[0].reason or 'no reason'})"
-        notes.append(f"flaky: {what}, and passed at attempt {len(attempts)}")
-    return tuple(notes)
 
 
 def reason_with_count(telling: Attempt, attempts: Sequence[Attempt]) -> str:
@@ -273,7 +261,8 @@ class Memory:
                 self.was_finished = True
                 continue
             reader = RecordReader()
-            told = _ENTRY.read(entry["told"], (), reader) if _is_attempt(entry) else None
+            is_attempt = isinstance(entry, dict) and entry.keys() == {"id", "failures", "told"}
+            told = _ENTRY.read(entry["told"], (), reader) if is_attempt else None
             if told is not None and not reader.problems:  # else it is not ours, and is made again
                 self._known[entry["id"], told.attempt.number] = (told, entry["failures"])
 
@@ -309,10 +298,6 @@ class Memory:
     def close(self) -> None:
         if self._journal is not None:
             self._journal.close()
-
-
-def _is_attempt(entry: Json) -> bool:
-    return isinstance(entry, dict) and entry.keys() == {"id", "failures", "told"}
 
 
 class PlanJournals:

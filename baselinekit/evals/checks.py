@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -111,7 +111,7 @@ def _placed(wrong: Sequence[tuple[Case, Sequence[Problem]]], root: str) -> Itera
     yield from first.rest()
 
 
-def _without_inputs(problem: Problem) -> Problem:
+def without_inputs(problem: Problem) -> Problem:
     """What is wrong with the question of a case, which has no inputs of its own as a baseline has."""
     name = _NOT_GIVEN.search(problem.message) if problem.code == "BK350" else None
     if name is None:
@@ -128,13 +128,13 @@ def _prepared(here: CaptureEnvironment, case: Case, runnable: Callable[[Function
     prepared = Prepared(case, baseline=None if case.baseline is None else here.chosen(case.baseline))
     setting = project.setting(os.path.dirname(case.source.file), here.clients)
     setting = replace(setting, ceilings=setting.ceilings.of_a_case())
-    _refuse_long(case, setting)
+    refuse_long(case, setting)
     try:
         replaying.check(case.recipe, setting)
     except Refused:
         raise
     except BaselinekitError as error:
-        problems += error.problems if case.baseline else map(_without_inputs, error.problems)
+        problems += error.problems if case.baseline else map(without_inputs, error.problems)
     if not case.graders:
         problems.append(Problem("BK705", f"{case.id} has no grader", "add `grader:` or `expected:`"))
     for number, grader in enumerate(case.graders):
@@ -153,7 +153,7 @@ def _prepared(here: CaptureEnvironment, case: Case, runnable: Callable[[Function
     return replace(prepared, files=digest([asked, schemas]) if asked or schemas else "")
 
 
-def _refuse_long(case: Case, setting: Setting) -> None:
+def refuse_long(case: Case, setting: Setting) -> None:
     """A case may take as long as the configuration lets any file take, or gives its model or its skill."""
     granted = setting.ceilings
     most = max(granted.timeout, granted.granted(case.recipe) or 0)
@@ -312,21 +312,16 @@ def _with_evals(
     problems += problems_of(partial(facts_of, project.root, suite.cases))
     problems += [one for one in wrong if one.code not in ASKED_OF_OPERATOR]
     notes = [*refused, *(one for one in wrong if one.code in ASKED_OF_OPERATOR)]
+    first: dict[tuple[str, str], Problem] = {}  # a note counts once a file, wherever in it that is needed
+    for note in notes:
+        first.setdefault((note.place.file if note.place else "", note.message), note)
     return replace(
         found,
         problems=tuple(dict.fromkeys((*found.problems, *problems))),
-        notes=tuple(dict.fromkeys((*found.notes, *_once(notes)))),
+        notes=tuple(dict.fromkeys((*found.notes, *first.values()))),
         cases=len(suite.cases),
         gates=len(gates),
     )
-
-
-def _once(notes: Iterable[Problem]) -> Iterable[Problem]:
-    """Who has to say something says it once for a file, wherever in it that is needed."""
-    first: dict[tuple[str, str], Problem] = {}
-    for note in notes:
-        first.setdefault((note.place.file if note.place else "", note.message), note)
-    return first.values()
 
 
 def problems_of(check: Callable[[], object]) -> Sequence[Problem]:

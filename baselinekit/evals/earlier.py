@@ -129,7 +129,7 @@ def _judged(pair: Pair, counts: tuple[Share, Share]) -> CaseChange:
     direction: Verdict = "regressed" if worse else "improved"
     if not (worse or better):
         return CaseChange(pair[1].id, "unchanged", *counts)
-    if not _hangs_on_chance(pair):
+    if not hangs_on_chance(pair):
         return CaseChange(pair[1].id, direction, *counts, why="no model takes part: one attempt is enough")
     if worse and pair[1].criticality == "critical" and not is_now:
         return CaseChange(pair[1].id, direction, *counts, why="it is critical, and no longer passes at all")
@@ -140,19 +140,19 @@ def _judged(pair: Pair, counts: tuple[Share, Share]) -> CaseChange:
     return CaseChange(pair[1].id, "insufficient evidence", *counts, chance, why)
 
 
-def _hangs_on_chance(pair: Pair) -> bool:
+def hangs_on_chance(pair: Pair) -> bool:
     """Whether the same case may pass once and fail another time: a model answers, or one judges."""
     return any(
-        _is_answered_by_a_model(result)
+        (
+            result.kind in KINDS
+            and KINDS[result.kind].was_asked_of_model(
+                result.case.fingerprint if result.case else {}, result.usage
+            )
+        )
         or any(grade.kind != "code" for attempt in _attempts(result) for grade in attempt.grades)
         or len({attempt.outcome for attempt in _decided(result)}) > 1
         for result in pair
     )
-
-
-def _is_answered_by_a_model(result: Result) -> bool:
-    fingerprint = result.case.fingerprint if result.case else {}
-    return result.kind in KINDS and KINDS[result.kind].was_asked_of_model(fingerprint, result.usage)
 
 
 def _attempts(result: Result) -> tuple[Attempt, ...]:
@@ -182,27 +182,14 @@ def _metrics(pairs: Sequence[Pair]) -> tuple[MetricChange, ...]:
     seen = [[[rule(case[:k]) for case in pair] for pair in passed] for _, k, rule in rules]
     split = [(sum(b and not n for b, n in one), sum(n and not b for b, n in one)) for one in seen]
     chances = [mcnemar_exact(lost, won) for lost, won in split]
-    return tuple(
-        MetricChange(
-            name,
-            _verdict(lost, won, adjusted),
-            sum(before for before, _ in one) / len(pairs),
-            sum(now for _, now in one) / len(pairs),
-            len(pairs),
-            lost,
-            won,
-            chance,
-            adjusted,
-        )
-        for (name, _, _), one, (lost, won), chance, adjusted in zip(
-            rules, seen, split, chances, holm(chances), strict=True
-        )
-    )
-
-
-def _verdict(lost: int, won: int, chance: float) -> Verdict:
-    if not lost and not won:
-        return "unchanged"
-    if chance > _SURE:
-        return "insufficient evidence"
-    return "regressed" if lost > won else "improved"
+    changes, count = [], len(pairs)
+    rows = zip(rules, seen, split, chances, holm(chances), strict=True)
+    for (name, _, _), both, (lost, won), chance, adjusted in rows:
+        verdict: Verdict = "regressed" if lost > won else "improved"
+        if adjusted > _SURE:
+            verdict = "insufficient evidence"
+        if not lost and not won:
+            verdict = "unchanged"
+        shares = sum(before for before, _ in both) / count, sum(now for _, now in both) / count
+        changes.append(MetricChange(name, verdict, *shares, count, lost, won, chance, adjusted))
+    return tuple(changes)

@@ -19,7 +19,6 @@ from baselinekit.metrics import (
 from baselinekit.model.evals import Gate, Judged, Suite
 from baselinekit.model.grades import Attempt
 from baselinekit.model.results import CaseFacts, Metric, Report, Result, SuiteFacts
-from baselinekit.model.values import Json
 from baselinekit.suites.dialects.gates import SLOT
 
 # Results of eval cases -> the metrics of the run, in both views, each with its interval. Per case: what
@@ -44,18 +43,27 @@ class _Counted:
 def measure(results: Sequence[Result], thresholds: Mapping[str, float]) -> tuple[Metric, ...]:
     """Every metric that is asked for, and those that everybody asks for. `pass@1` counts first attempts."""
     wanted = read_thresholds(thresholds)
-    counted = [one for one in map(_counted, results) if one is not None and one.attempts]
+    counted, firsts = [], []
+    for facts in (result.case for result in results if result.case is not None):
+        attempts = facts.attempts[: len(facts.attempts) - facts.retried]
+        decided = [one.outcome == "passed" for one in attempts if one.outcome in ("passed", "failed")]
+        if decided:
+            counted.append(_Counted(len(decided), sum(decided), facts.weight))
+        if facts.attempts and facts.attempts[0].outcome in ("passed", "failed"):
+            firsts.append(_Counted(1, int(facts.attempts[0].outcome == "passed"), facts.weight))
     most = max((one.attempts for one in counted), default=0)
     ks = sorted({*_ALWAYS, *(k for _, k in wanted), *([most] if most else [])})
-    firsts = [_first(one) for one in results if one.case is not None]
-    found = [_pass_rate(results, thresholds.get(RATE)), _mean("pass@1", [one for one in firsts if one], 1)]
+    found = [_pass_rate(results, thresholds.get(RATE)), _mean("pass@1", firsts, 1)]
     found += [_pooled("pass@1", counted, 1)] if most > 1 else []
     found += [_mean(f"pass@{k}", counted, k) for k in ks if k > 1]
     for k in ks:
         if k > 1:
             found += [_pooled(f"pass^{k}", counted, k), _mean(f"pass^{k} unbiased", counted, k)]
     stated = {f"pass{sign}{k}": least for (sign, k), least in wanted.items()}
-    return tuple(_with_threshold(metric, stated) for metric in found)
+    for place, metric in enumerate(found):  # pass@k as it is estimated case by case, pass^k of all attempts
+        if metric.name in stated and (metric.view == _PER_CASE) == ("@" in metric.name):
+            found[place] = replace(metric, threshold=stated[metric.name])
+    return tuple(found)
 
 
 def read_thresholds(thresholds: Mapping[str, float]) -> dict[tuple[str, int], float]:
@@ -72,22 +80,6 @@ def read_thresholds(thresholds: Mapping[str, float]) -> dict[tuple[str, int], fl
     if problems:
         raise InvalidInput(*problems)
     return found
-
-
-def _counted(result: Result) -> _Counted | None:
-    facts = result.case
-    if facts is None:
-        return None
-    meant = facts.attempts[: len(facts.attempts) - facts.retried]
-    decided = [one for one in meant if one.outcome in ("passed", "failed")]
-    return _Counted(len(decided), sum(one.outcome == "passed" for one in decided), facts.weight)
-
-
-def _first(result: Result) -> _Counted | None:
-    facts = result.case
-    if facts is None or not facts.attempts or facts.attempts[0].outcome not in ("passed", "failed"):
-        return None
-    return _Counted(1, int(facts.attempts[0].outcome == "passed"), facts.weight)
 
 
 def _pass_rate(results: Sequence[Result], least: float | None) -> Metric:
@@ -121,12 +113,6 @@ def _pooled(name: str, counted: Sequence[_Counted], k: int) -> Metric:
         return Metric(name, None, _POOLED, why="no attempt was decided")
     low, high = clustered_interval([(one.attempts, one.passed) for one in counted])
     return Metric(name, pass_hat_k(attempts, passed, k), _POOLED, low**k, high**k, attempts)
-
-
-def _with_threshold(metric: Metric, stated: Mapping[str, float]) -> Metric:
-    """What a threshold is of: pass@k as it is estimated case by case, pass^k of all attempts in one heap."""
-    is_meant = (metric.view == _PER_CASE) == ("@" in metric.name)
-    return replace(metric, threshold=stated[metric.name]) if metric.name in stated and is_meant else metric
 
 
 # gate: whether what a run came to is enough for the work to go on. A gate is judged by the cases that it
@@ -192,14 +178,24 @@ def attempts_for(gate: Gate, suite: Suite) -> int | None:
 def judge(gate: Gate, report: Report, partly: bool = False) -> Judged:
     """The gate, judged by a run. NothingSelected where none of its cases is in there. `partly`: what the run
     was told to leave out does not matter."""
-    results = tuple(_as_case(one) for one in report.results if _is_meant(gate, one))
+    results = []
+    for result in report.results:
+        if result.case is None:  # a baseline that was compared is a case with one attempt
+            attempt = Attempt(1, result.outcome, None, reason=result.reason, code=result.code)
+            made = () if result.outcome == "skipped" else (attempt,)
+            result = replace(result, case=CaseFacts("regression", made))
+        case = result.case or CaseFacts("regression")
+        if (not gate.categories or {*gate.categories} & {case.eval_type, case.category}) and (
+            not gate.tags or {*gate.tags} & {*case.tags}
+        ):
+            results.append(result)
     if not results:
         raise NothingSelected(Problem("BK509", *_none_of(gate, report)))
     metrics = _gate_metrics(gate, results)
     facts = report.suite or SuiteFacts(gate.name)
     left = "" if partly else left_out(gate, report)
     why = (*([left] if left else []), *_undecided(report, results))
-    judged = Judged(gate, replace(report, results=results), metrics, why)
+    judged = Judged(gate, replace(report, results=tuple(results)), metrics, why)
     suite = replace(facts, metrics=metrics, gate=f"{gate.name}: {judged.state}")
     return replace(judged, report=replace(judged.report, suite=suite))
 
@@ -212,7 +208,8 @@ def left_out(gate: Gate, report: Report) -> str:
     narrowed |= {
         name
         for name, own in (("categories", gate.categories), ("tags", gate.tags))
-        if name in chosen and not (own and {*own} <= {*_words(chosen[name])})
+        if name in chosen
+        and not (own and isinstance(chosen[name], list) and {*own} <= {*map(str, chosen[name])})
     }
     told = _told(report, narrowed)
     return f"{told}: run them too, or pass --partial" if told else ""
@@ -227,16 +224,10 @@ def _told(report: Report, narrowed: Collection[str]) -> str:
     if not narrowed or not report.coverage.left_out:
         return ""
     chosen = report.coverage.chosen
-    words = ", ".join(f"{name}: {_in_words(chosen[name])}" for name in sorted(narrowed))
-    return f"these are results of a selection ({words}), which left {report.coverage.left_out:,} out"
-
-
-def _words(value: Json) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
-
-
-def _in_words(value: Json) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else "yes" if value is True else str(value)
+    words = {name: "yes" if value is True else str(value) for name, value in chosen.items()}
+    words |= {name: ", ".join(map(str, value)) for name, value in chosen.items() if isinstance(value, list)}
+    listed = ", ".join(f"{name}: {words[name]}" for name in sorted(narrowed))
+    return f"these are results of a selection ({listed}), which left {report.coverage.left_out:,} out"
 
 
 def report_path(gate: Gate, phase: str | None, report: Report, root: str) -> str | None:
@@ -257,13 +248,6 @@ def _gate_metrics(gate: Gate, results: Sequence[Result]) -> tuple[Metric, ...]:
     return tuple(one if one.name in least else replace(one, threshold=None) for one in found)
 
 
-def _is_meant(gate: Gate, result: Result) -> bool:
-    facts = result.case or CaseFacts("regression")
-    if gate.categories and not {*gate.categories} & {facts.eval_type, facts.category}:
-        return False
-    return not gate.tags or bool({*gate.tags} & {*facts.tags})
-
-
 def _none_of(gate: Gate, report: Report) -> tuple[str, str]:
     if not report.results:
         return f"there are no results to judge {gate.name}", "an empty run is not a pass: baselinekit run"
@@ -272,15 +256,6 @@ def _none_of(gate: Gate, report: Report) -> tuple[str, str]:
     wanted = [*gate.categories, *gate.tags]
     hint = nearest(wanted[0], known) or f"there are {', '.join(sorted(known)[:10])}"
     return f"none of the {len(facts):,} cases is one of {', '.join(wanted)}", hint
-
-
-def _as_case(result: Result) -> Result:
-    """A baseline that was compared is a case with one attempt, however often it was replayed for that."""
-    if result.case is not None:
-        return result
-    attempt = Attempt(1, result.outcome, None, reason=result.reason, code=result.code)
-    made = () if result.outcome == "skipped" else (attempt,)
-    return replace(result, case=CaseFacts("regression", made))
 
 
 def _undecided(report: Report, results: Sequence[Result]) -> tuple[str, ...]:

@@ -212,28 +212,25 @@ def calibrate(
     ]
     if wrong:
         raise InvalidInput(*wrong)
-    found = [(judge, _measured(judge.how, labels, ask)) for judge, labels in labelled]
+    clients, found = GradeClients(ask=ask), []
+    for judge, labels in labelled:
+        grader, verdicts = Grader("judge", "model", judge.how), []
+        for number, label in enumerate(labels, 1):
+            case = case_of_label(label, number)
+            grade = graders.grade(grader, case, Observation(label.output, 0.0), clients)
+            verdicts.append({"passed": True, "failed": False}.get(grade.outcome))
+        found.append((judge, agreement(judge.how, labels, verdicts)))
     for file in dict.fromkeys(judge.file for judge, _ in found):
         ratingfile.keep_measured(root, file, [one for judge, one in found if judge.file == file])
     return found
 
 
-def _measured(how: ModelJudge, labels: Sequence[Label], ask: Callable[[Ask], Answer]) -> Agreement:
-    grader, clients = Grader("judge", "model", how), GradeClients(ask=ask)
-    verdicts: list[bool | None] = []
-    for number, label in enumerate(labels, 1):
-        case = case_of_label(label, number)
-        grade = graders.grade(grader, case, Observation(label.output, 0.0), clients)
-        verdicts.append({"passed": True, "failed": False}.get(grade.outcome))
-    return agreement(how, labels, verdicts)
-
-
 def facts_of(root: str, cases: Sequence[Case]) -> tuple[JudgeFacts, ...]:
     """What is known of the judges of these cases. Nobody is asked."""
-    return tuple(_facts(root, judge) for judge in judges_of(root, cases))
+    return tuple(facts_of_judge(root, judge) for judge in judges_of(root, cases))
 
 
-def _facts(root: str, judge: LabelledJudge) -> JudgeFacts:
+def facts_of_judge(root: str, judge: LabelledJudge) -> JudgeFacts:
     labels = labels_hash(ratingfile.load_labels(root, judge.file))
     known = ratingfile.load_measured(root, judge.file)
     rubric = rubric_hash(judge.how)
@@ -292,11 +289,6 @@ def probe(judges: Sequence[str], ask: Callable[[Ask], Answer]) -> list[Probed]:
             except BaselinekitError as error:  # the budget, which ends a run, ends this as well
                 reason = error.problems[0].message
                 grade = Grade(judge, "model", "error", None, reason, code=error.problems[0].code)
-            found.append(Probed(judge, one.name, one.wanted, grade, _holds(one, grade)))
+            asked = grade.outcome != "error" or grade.code == "BK640"  # else it has withstood nothing
+            found.append(Probed(judge, one.name, one.wanted, grade, asked and one.holds(grade)))
     return found
-
-
-def _holds(one: Probe, grade: Grade) -> bool:
-    """Who could not be asked has withstood nothing."""
-    unread = grade.outcome == "error" and grade.code != "BK640"
-    return not unread and one.holds(grade)

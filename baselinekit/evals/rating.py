@@ -60,7 +60,9 @@ class Queue:
         grader = replace(grader, method=how)
         shown, claims = by_human.briefing(case, grader, output, observation.environment)
         key = by_human.item_key(case, grader, output)
-        item = RatingItem(key, case.id, grader.name, how, _masked(shown, redactor), self.stamp(), claims)
+        masked = {name: redactor.mask_value(value) for name, value in asdict(shown).items()}
+        shown = Shown(**{**masked, "items": tuple(masked["items"])})
+        item = RatingItem(key, case.id, grader.name, how, shown, self.stamp(), claims)
         try:
             queued = self.ratings.enqueue(item)
         except NotRecorded as error:
@@ -223,11 +225,6 @@ def _without_secrets(how: HumanRating, redactor: Redactor) -> HumanRating:
     return replace(how, rubric=mask(how.rubric), slots=mask(how.slots), rating_scale=told)
 
 
-def _masked(shown: Shown, redactor: Redactor) -> Shown:
-    masked = {name: redactor.mask_value(value) for name, value in asdict(shown).items()}
-    return Shown(**{**masked, "items": tuple(masked["items"])})
-
-
 def _agreement(grader: str, scale: str, queued: Sequence[Queued]) -> dict[str, Json]:
     """Krippendorff's alpha, and Cohen's kappa where the same two people rated everything. With several
     criteria each is a unit of its own."""
@@ -336,7 +333,11 @@ class _RatingReader:
             raise InvalidInput(
                 Problem("BK746", f"{seconds} seconds are not a valid time", "leave `seconds` out")
             )
-        if stated.at is not None and not _is_time(stated.at):
+        try:
+            is_time = stated.at is None or datetime.fromisoformat(stated.at).tzinfo is not None
+        except ValueError:
+            is_time = False
+        if not is_time:
             hint = "such as 2026-01-31T14:00:00Z, or leave `at` out"
             raise InvalidInput(Problem("BK746", f"{stated.at!r} is not a time", hint))
         rating = Rating(stated.rater, value, stated.at or self.queue.stamp(), stated.note, seconds)
@@ -368,10 +369,3 @@ class _RatingReader:
             wrong.append(Problem("BK746", "a ranking without its claim", "export it again", at=at))
         self.problems += wrong
         return None if wrong else item
-
-
-def _is_time(text: str) -> bool:
-    try:
-        return datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        return False

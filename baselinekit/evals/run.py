@@ -96,16 +96,15 @@ def run(
     with closing(memory):
         with context.stop.heard(), at_once, _deadline(suite, context) as overtime:
             made = _made(plan, examining, context, policy.first)
-            why = _why_not(context, overtime())
-            results = _results(plan, made, why, project)
+            results = _results(plan, made, chosen, context, overtime(), project)
             recorder = _recorded(project, policy, context, chosen, results, memory)
         complete = all(
             told is not None and all(one.attempt.code != OUT_OF_BUDGET for one in told) for told in made
         )
         if complete:
             policy.lasting.finished(memory) if policy.lasting else memory.forget()
-    results = _with_lines(results, chosen, project.root)
-    metrics = measure(results, thresholds)
+    told = [f"only {wanted.grader} graders were used"] if wanted.grader else []
+    told += notification_warnings(project, suite)
     return Report(
         id=f"eval-{started.translate(_COMPACT)}",
         started=started,
@@ -117,26 +116,12 @@ def run(
         interrupted=context.stop.is_set() and not overtime(),
         environment={**here.seen, **_served(results)},
         config=project.config_file,
-        warnings=tuple(
-            sorted({*notes, *recorder.notes, *examining.warnings, *_notices(project, suite, wanted)})
-        ),
+        warnings=tuple(sorted({*notes, *recorder.notes, *examining.warnings, *told})),
         not_recorded=tuple(str(problem) for error in recorder.failures for problem in error.problems),
         commit=head_commit(project.root),
         coverage=wanted.coverage([suite.file] if suite.file else [], len(suite.cases) - len(chosen)),
-        suite=SuiteFacts(suite.name, suite.version, metrics, judges=judges),
+        suite=SuiteFacts(suite.name, suite.version, measure(results, thresholds), judges=judges),
     )
-
-
-def _notices(project: Project, suite: Suite, wanted: Choice) -> list[str]:
-    narrowed = [f"only {wanted.grader} graders were used"] if wanted.grader else []
-    return [*narrowed, *notification_warnings(project, suite)]
-
-
-def _why_not(context: RunContext, overtime: bool) -> str:
-    """What to say of a case that was never run."""
-    if overtime:
-        return "not run: the time limit of the suite was reached"
-    return "interrupted" if context.stop.is_set() else "not run: an earlier case did not pass (-x)"
 
 
 def _plan(prepared: Sequence[Prepared], suite: Suite, policy: RunPolicy, jobs: int) -> _Plan:
@@ -198,14 +183,6 @@ def _recorded(
     return recorder
 
 
-def _with_lines(results: list[Result], cases: Sequence[Case], root: str) -> list[Result]:
-    """The results with the lines that they are about; cases that stand in no file have none."""
-    if not all(case.source.file for case in cases):
-        return results
-    pairs: Any = [(case, None) for case in cases]  # of which only the sources are looked at
-    return [result for result in with_lines(results, pairs, root) if result is not None]
-
-
 @contextmanager
 def _deadline(suite: Suite, context: RunContext) -> Iterator[Callable[[], bool]]:
     """Ends the run when the time of the suite is over, as a signal would; what is finished is kept."""
@@ -252,9 +229,16 @@ def _made(
 
 
 def _results(
-    plan: _Plan, made: Sequence[tuple[CaseAttempt, ...] | None], why: str, project: Project
+    plan: _Plan,
+    made: Sequence[tuple[CaseAttempt, ...] | None],
+    cases: Sequence[Case],
+    context: RunContext,
+    overtime: bool,
+    project: Project,
 ) -> list[Result]:
-    """One result a case, in the order of the cases."""
+    """One result a case, in the order of the cases, with the lines that they are about."""
+    why = "interrupted" if context.stop.is_set() else "not run: an earlier case did not pass (-x)"
+    why = "not run: the time limit of the suite was reached" if overtime else why
     of: dict[int, tuple[Prepared, list[CaseAttempt], int]] = {}
     for (one, _), told in zip(plan.items, made, strict=True):
         prepared, so_far, retried = of.setdefault(id(one), (one, [], 0))
@@ -268,7 +252,10 @@ def _results(
             results.append(skipped_result(prepared, why))
         else:
             results.append(result_of(prepared, told_of, retried, plan.attempts, project))
-    return results
+    if not all(case.source.file for case in cases):  # cases that stand in no file have no lines
+        return results
+    pairs: Any = [(case, None) for case in cases]  # of which only the sources are looked at
+    return [result for result in with_lines(results, pairs, project.root) if result is not None]
 
 
 def _served(results: Sequence[Result]) -> dict[str, str]:

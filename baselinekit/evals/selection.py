@@ -51,7 +51,11 @@ def choose(cases: Sequence[Case], wanted: Choice) -> list[Case]:
     chosen = [case for case in cases if _fits(case, wanted)]
     if wanted.expression:
         mentions = expression(wanted.expression)
-        chosen = [case for case in chosen if mentions(_named(case))]
+        named = [  # as the grammar of -k looks at what it chooses from
+            Baseline(case.id, case.recipe, case.name, metadata=Metadata(tags=list(case.tags)))
+            for case in chosen
+        ]
+        chosen = [case for case, baseline in zip(chosen, named, strict=True) if mentions(baseline)]
     if not chosen:
         raise NothingSelected(Problem("BK509", *_nothing(cases, wanted)))
     return chosen if wanted.grader is None else _graded_by(chosen, wanted.grader)
@@ -65,11 +69,6 @@ def _fits(case: Case, wanted: Choice) -> bool:
     if {*wanted.exclude_tags} & {*case.tags} or (wanted.among is not None and case.id not in wanted.among):
         return False
     return not wanted.tags or bool({*wanted.tags} & {*case.tags})
-
-
-def _named(case: Case) -> Baseline:
-    """The case as the grammar of -k looks at what it chooses from."""
-    return Baseline(case.id, case.recipe, case.name, metadata=Metadata(tags=list(case.tags)))
 
 
 def _nothing(cases: Sequence[Case], wanted: Choice) -> tuple[str, str]:

@@ -164,7 +164,7 @@ def _task(how: ModelJudge) -> str:
         parts.append(
             "\n".join(f"Score {name} from {low:g} (worst) to {high:g} (best)." for name, low, high in scales)
         )
-        parts.append(_what_passes(how))
+        parts.append(describe_pass(how))
     elif how.scoring.type == "categorical":
         parts.append(f"Choose one category: {', '.join(how.scoring.categories)}")
     for sample in how.examples:
@@ -174,7 +174,7 @@ def _task(how: ModelJudge) -> str:
     return "\n\n".join(parts)
 
 
-def _what_passes(how: ModelJudge) -> str:
+def describe_pass(how: ModelJudge) -> str:
     """When `passed` is true: who is not told can only guess, and would contradict the scores."""
     low, high = map(float, how.scoring.range)
     least = low + how.passing_share * (high - low)

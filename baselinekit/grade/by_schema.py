@@ -17,6 +17,7 @@ from baselinekit.tree.paths import render
 
 _MOST_SHOWN = 20
 _LONGEST_SHOWN = 200
+_ONE_SCHEMA = ("items", "additionalProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +109,17 @@ def _allows_all(schema: Json) -> bool:
     if not isinstance(schema, dict):
         return schema is True
     known = _keywords(schema)
-    return all(key not in known or _asks_nothing(key, value) for key, value in schema.items())
-
-
-def _asks_nothing(key: str, value: Json) -> bool:
-    if key in ("properties", "patternProperties", "dependentSchemas"):
-        return all(map(_allows_all, value.values()))
-    if key in ("items", "additionalProperties", "propertyNames", "unevaluatedProperties", "unevaluatedItems"):
-        return _allows_all(value)
-    return key in ("required", "allOf", "prefixItems") and all(map(_allows_all, value))
+    for key, value in schema.items():
+        parts = [False]
+        if key in ("properties", "patternProperties", "dependentSchemas"):
+            parts = value.values()
+        elif key in _ONE_SCHEMA:
+            parts = [value]
+        elif key in ("required", "allOf", "prefixItems"):
+            parts = value
+        if key in known and not all(map(_allows_all, parts)):
+            return False
+    return True
 
 
 def _keywords(schema: Json) -> Collection[str]:

@@ -92,7 +92,16 @@ class RubricText:
 def read(text: str) -> RubricText:
     """The criteria of a text. They are asked for with each reply, and the text is the same."""
     lines = text.splitlines()
-    items = _chosen(_table(lines) + [item for row, line in enumerate(lines) for item in _items(row, line)])
+    candidates = _table(lines)
+    for row, line in enumerate(lines):
+        mark = _MARK.fullmatch(line)
+        if mark is None or line.lstrip().startswith("|"):
+            continue
+        kind = "number" if mark["number"] else "bullet" if mark["bullet"] else "line"
+        kind = {"number": "numbered heading", "line": "heading"}.get(kind, kind) if mark["head"] else kind
+        indent = len(mark["indent"].expandtabs(4))
+        candidates.append(_item(kind, row, mark["line"], indent, int(mark["number"] or 0)))
+    items = _chosen(candidates)
     read = {item.row for item in items}
     items, below = _with_those_below(items, lines)
     problems = [*_unread(lines, read | below), *_flaws(items)]
@@ -110,18 +119,12 @@ def read(text: str) -> RubricText:
     return RubricText(criteria, tuple(problems))
 
 
-def _items(row: int, line: str) -> Iterator[_Item]:
-    mark = _MARK.fullmatch(line)
-    if mark is None or line.lstrip().startswith("|"):
-        return
-    kind = "number" if mark["number"] else "bullet" if mark["bullet"] else "line"
-    kind = {"number": "numbered heading", "line": "heading"}.get(kind, kind) if mark["head"] else kind
-    indent = len(mark["indent"].expandtabs(4))
-    yield _item(kind, row, mark["line"], indent, int(mark["number"] or 0))
-
-
 def _item(kind: str, row: int, line: str, indent: int = 0, number: int = 0) -> _Item:
-    weights = tuple(_stated(match) for match in _WEIGHT.finditer(line))
+    weights = []
+    for groups in (match.groupdict() for match in _WEIGHT.finditer(line)):
+        place = next(number for number in range(1, 9) if groups[f"n{number}"] is not None)
+        unit = (groups[f"u{place}"] or "").lower()
+        weights.append((float(groups[f"n{place}"]), "%" if unit.startswith(("%", "per")) else ""))
     scale = _RANGE.search(line)
     rest = _RANGE.sub(" ", _WEIGHT.sub(" \0 ", line))
     bold = _BOLD.match(rest.replace("\0", " "))
@@ -129,14 +132,7 @@ def _item(kind: str, row: int, line: str, indent: int = 0, number: int = 0) -> _
     plain = rest[: ends.start()] if (ends := _NAME_ENDS.search(rest)) else rest
     name = (bold["name"] if bold else plain).strip(" \t*_:.,;-–—`")
     bounds = (float(scale["low"]), float(scale["high"])) if scale else None
-    return _Item(kind, row, indent, number, name, weights, bounds)
-
-
-def _stated(match: re.Match[str]) -> tuple[float, str]:
-    groups = match.groupdict()
-    place = next(number for number in range(1, 9) if groups[f"n{number}"] is not None)
-    unit = (groups[f"u{place}"] or "").lower()
-    return float(groups[f"n{place}"]), "%" if unit.startswith(("%", "per")) else ""
+    return _Item(kind, row, indent, number, name, tuple(weights), bounds)
 
 
 def _amount(weight: tuple[float, str]) -> float:

@@ -264,7 +264,9 @@ def _length(lines: Sequence[str], opened: re.Match[str]) -> tuple[int, bool]:
     ends = (
         number
         for number, line in enumerate(lines)
-        if bar[0] in line and closing.fullmatch(line) and _indent(line) <= deep
+        if bar[0] in line
+        and closing.fullmatch(line)
+        and len(expanded := line.expandtabs(4)) - len(expanded.lstrip()) <= deep
     )
     tried = []
     for end in islice(ends, _MOST_FENCES_IN_A_STRING):
@@ -281,11 +283,6 @@ def _forgotten(lines: Sequence[str], bar: str, end: int, closed: bool = True) ->
             before = "\n".join(lines[:number])
             return (number, False) if _readable(before, cut=True)[1] is not None else (end, closed)
     return end, closed
-
-
-def _indent(line: str) -> int:
-    expanded = line.expandtabs(4)
-    return len(expanded) - len(expanded.lstrip())
 
 
 def _is_open_text(code: str) -> bool:

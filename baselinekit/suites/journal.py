@@ -104,7 +104,13 @@ class Journal:
         kept: list[Json] = []
         whole = 0
         for line in data.splitlines(keepends=True):
-            entry = _entry(line)
+            checksum, _, body = line.removesuffix(b"\n").partition(b" ")
+            if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(body):
+                break
+            try:
+                entry = decode(body.decode("utf-8"), MAX_DEPTH + _DEEPER)
+            except (NotJson, UnicodeDecodeError):
+                break
             if entry is None:
                 break
             kept.append(entry)
@@ -123,13 +129,3 @@ def _sweep(folder: str) -> None:
                 os.unlink(file)
             finally:
                 os.close(handle)
-
-
-def _entry(line: bytes) -> Json:
-    checksum, _, body = line.removesuffix(b"\n").partition(b" ")
-    if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(body):
-        return None
-    try:
-        return decode(body.decode("utf-8"), MAX_DEPTH + _DEEPER)
-    except (NotJson, UnicodeDecodeError):
-        return None

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from baselinekit.documents.languages import language
@@ -22,7 +23,10 @@ from baselinekit.suites.settings import NUMBERED
 def discover_evals(paths: Sequence[str], root: str) -> tuple[list[str], list[str]]:
     """The suites, those of the upper folders first, and the other files."""
     found = discover(paths, root, BESIDE)
-    suites = [file for file in found if _may_be_suite(root, file)]
+    suites = []
+    for file in found:  # by a look at its bytes; whether it really is one is found out when it is read
+        with suppress(BaselinekitError):
+            suites += [file] if WRAPPER.encode() in read(root, file) else []
     return sorted(suites, key=lambda file: file.count("/")), [file for file in found if file not in suites]
 
 
@@ -33,14 +37,6 @@ def forms_in(root: str, file: str) -> set[str]:
     except BaselinekitError:
         return set()
     return {item.form for document in documents for item in items(document, DIALECTS)}
-
-
-def _may_be_suite(root: str, file: str) -> bool:
-    """By a look at its bytes; whether it really is one is found out when it is read."""
-    try:
-        return WRAPPER.encode() in read(root, file)
-    except BaselinekitError:
-        return False
 
 
 # Eval files to cases and suites: all of them, or everything that is wrong in any of them.

@@ -10,7 +10,7 @@ from baselinekit.documents.languages import dump_yaml, language
 from baselinekit.documents.text import decode
 from baselinekit.errors import BaselinekitError, InvalidInput, Place, Problem
 from baselinekit.model.baselines import Number
-from baselinekit.model.grades import Agreement, HumanRating, Label, Queued, Rating
+from baselinekit.model.grades import Agreement, HumanRating, Label, Queued
 from baselinekit.model.values import Json, Path
 from baselinekit.schema.complaints import describe_value
 from baselinekit.schema.validate import check, place_problems
@@ -18,6 +18,7 @@ from baselinekit.store import atomic
 from baselinekit.store.project import MAX_BYTES, read
 
 FORMAT = "baselinekit.ratings/1"
+_EMPTY: tuple[Json, ...] = ("", [], {}, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,10 @@ def load(text: str, name: str) -> StatedRatings:
         raise InvalidInput(
             Problem("BK746", what, "a file of ratings is a single document, as --export writes it")
         )
-    stated, problems = check(StatedRatings, _with_numbers(documents[0]))
+    document = documents[0]
+    if isinstance(document, dict) and isinstance(document.get("items"), list):
+        document = {**document, "items": [_labelled(item) for item in document["items"]]}
+    stated, problems = check(StatedRatings, document)
     if problems or stated is None:
         raise refused(text, name, problems)
     return stated
@@ -84,14 +88,6 @@ def load(text: str, name: str) -> StatedRatings:
 def refused(text: str, name: str, problems: Sequence[Problem]) -> InvalidInput:
     """The error, with places in the file for paths into it."""
     return InvalidInput(*place_problems(text, name, {0: problems}))
-
-
-def _with_numbers(document: Json) -> Json:
-    """The labels of a scale by their numbers: in a file every key is a text."""
-    items = document.get("items") if isinstance(document, dict) else None
-    if not isinstance(items, list):
-        return document
-    return {**document, "items": [_labelled(item) for item in items]}
 
 
 def _labelled(item: Json) -> Json:
@@ -106,9 +102,15 @@ def _labelled(item: Json) -> Json:
 
 def dump(queued: Sequence[Queued], name: str) -> str:
     """All that is known of these items."""
-    return _written(
-        [{**_item(one), "ratings": [_rating(each) for each in one.ratings]} for one in queued], name
-    )
+    items = []
+    for one in queued:
+        ratings = []
+        for rating in one.ratings:
+            told = {"rater": rating.rater, "value": rating.value, "note": rating.note, "at": rating.at}
+            told["seconds"] = None if rating.seconds is None else round(rating.seconds, 3)
+            ratings.append({key: value for key, value in told.items() if value not in ("", None)})
+        items.append({**_item(one), "ratings": ratings})
+    return _written(items, name)
 
 
 def form(queued: Sequence[Queued], rater: str, wanted: Mapping[str, str], name: str) -> str:
@@ -133,22 +135,18 @@ def _written(items: list[dict[str, Json]], name: str) -> str:
 
 
 def _item(queued: Queued) -> dict[str, Json]:
-    item = queued.item
+    item, shown = queued.item, asdict(queued.item.shown)
+    shown["items"] = list(shown["items"])
+    needed = ("title", "items" if shown["items"] else "output")
     return {
         "item": item.key,
         "case": item.case,
         "grader": item.grader,
         "opened_at": item.opened_at,
         "grading": _brief(item.method),
-        "shown": _as_json(asdict(item.shown)),
+        "shown": {key: shown[key] for key in shown if key in needed or shown[key] not in _EMPTY},
         **({"claims": [list(pair) for pair in item.claims]} if item.claims else {}),
     }
-
-
-def _as_json(shown: dict[str, Json]) -> dict[str, Json]:
-    stated = {**shown, "items": list(shown["items"])}
-    needed = ("title", "items" if stated["items"] else "output")
-    return {key: value for key, value in stated.items() if key in needed or value not in ("", [], {}, None)}
 
 
 def _brief(stated: Any) -> dict[str, Json]:
@@ -170,12 +168,6 @@ def _plain(value: Any) -> Json:
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list) else value
-
-
-def _rating(rating: Rating) -> dict[str, Json]:
-    told = {"rater": rating.rater, "value": rating.value, "note": rating.note, "at": rating.at}
-    told["seconds"] = None if rating.seconds is None else round(rating.seconds, 3)
-    return {key: value for key, value in told.items() if value not in ("", None)}
 
 
 # Calibration files: the labels that people wrote, and beside them what was measured with them.
@@ -224,16 +216,15 @@ def load_measured(root: str, file: str) -> list[Agreement]:
     try:
         raw = load_json(decode(read(root, name, MAX_BYTES), name).body, name)
         entries = raw["agreements"] if raw["format"] == CALIBRATION_FORMAT else []
-        return list(map(_agreement, entries))
+        found = []
+        for entry in entries:
+            both, judge, people, neither, undecided = (int(entry[key]) for key in _KEYS)
+            kappa = None if entry["kappa"] is None else float(entry["kappa"])
+            names = str(entry["model"]), str(entry["rubric"]), str(entry["labels"])
+            found.append(Agreement(*names, both, judge, people, neither, undecided, kappa))
+        return found
     except (BaselinekitError, KeyError, TypeError, ValueError):
         return []
-
-
-def _agreement(raw: Json) -> Agreement:
-    both, judge, people, neither, undecided = (int(raw[key]) for key in _KEYS)
-    kappa = None if raw["kappa"] is None else float(raw["kappa"])
-    named = str(raw["model"]), str(raw["rubric"]), str(raw["labels"])
-    return Agreement(*named, both, judge, people, neither, undecided, kappa)
 
 
 def keep_measured(root: str, file: str, agreements: list[Agreement]) -> str:

@@ -75,7 +75,8 @@ class Ratings:
         are allowed."""
         with self._writing() as db:
             queued = _known(db, key)
-            _refuse(_problem(queued, rating, again))
+            if problem := _problem(queued, rating, again):
+                raise InvalidInput(problem)
             _insert_rating(db, key, rating)
             return _known(db, key)
 
@@ -100,7 +101,8 @@ class Ratings:
                 new_items += _insert(db, one.item)
                 for place, rating in enumerate(one.ratings):
                     queued = _known(db, one.item.key)
-                    if _same(queued, rating):
+                    who, value = same_person(rating.rater), _text(rating.value)
+                    if any(who == same_person(r.rater) and value == _text(r.value) for r in queued.ratings):
                         continue
                     problem = _problem(queued, rating)
                     if problem is None:
@@ -108,7 +110,8 @@ class Ratings:
                         new_ratings += 1
                     else:
                         problems.append(replace(problem, at=(number, place)))
-            _refuse(*problems)
+            if problems:
+                raise InvalidInput(*problems)
         return new_items, new_ratings
 
     @contextmanager
@@ -125,7 +128,11 @@ class Ratings:
         """All of it or nothing, and nobody else in between."""
         atomic.state_folder(self._root)
         with _told():
-            self._make()
+            path = os.path.join(self._root, FILE)
+            try:  # for nobody else to read: what people say of outputs is nobody else's business
+                os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
+            except OSError as error:
+                raise NotRecorded(cannot_write(FILE, error)) from None
             with _one_of_us, closing(self._connected()) as db:
                 db.execute("BEGIN IMMEDIATE")
                 try:
@@ -139,14 +146,6 @@ class Ratings:
                     if db.in_transaction:
                         db.execute("ROLLBACK")
                     raise
-
-    def _make(self) -> None:
-        """For nobody else to read: what people say of outputs is nobody else's business."""
-        path = os.path.join(self._root, FILE)
-        try:
-            os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
-        except OSError as error:
-            raise NotRecorded(cannot_write(FILE, error)) from None
 
     def _connected(self) -> sqlite3.Connection:
         path = os.path.join(self._root, FILE)
@@ -183,12 +182,6 @@ def _version(db: sqlite3.Connection) -> int:
     return version
 
 
-def _refuse(*problems: Problem | None) -> None:
-    found = [problem for problem in problems if problem is not None]
-    if found:
-        raise InvalidInput(*found)
-
-
 def _problem(queued: Queued, rating: Rating, again: bool = False) -> Problem | None:
     """Why a rating cannot be added."""
     who = same_person(rating.rater)
@@ -204,12 +197,6 @@ def _problem(queued: Queued, rating: Rating, again: bool = False) -> Problem | N
         what = f"{case} has {len(queued.ratings)} ratings already"
         return Problem("BK744", what, f"no more than {most} are allowed (evaluators.max_allowed)")
     return None
-
-
-def _same(queued: Queued, rating: Rating) -> bool:
-    who = same_person(rating.rater)
-    told = _text(rating.value)
-    return any(same_person(one.rater) == who and _text(one.value) == told for one in queued.ratings)
 
 
 def _insert(db: sqlite3.Connection, item: RatingItem) -> int:

@@ -73,7 +73,14 @@ def _check_day(path: str, root: str) -> None:
 def _point_latest(folder: str, day: str, shown: str) -> None:
     """`latest` leads to the day. A system without links gets a file that names it."""
     place, temporary = os.path.join(folder, LATEST), os.path.join(folder, f".{LATEST}-{os.getpid()}")
-    if os.path.lexists(place) and not _is_ours(place):
+    is_ours = not os.path.lexists(place)
+    with contextlib.suppress(OSError, ValueError):  # a link to a day, or the file that stands for one
+        if os.path.islink(place):
+            is_ours = _DAY.fullmatch(os.readlink(place)) is not None
+        elif not is_ours:
+            with open(place, encoding="utf-8") as file:
+                is_ours = _DAY.fullmatch(file.read(20).removesuffix("\n")) is not None
+    if not is_ours:
         name = os.path.normpath(os.path.join(shown, LATEST))
         what = (
             f"{name} was not made by baselinekit: it does not lead to the runs of a day, and stays as it is"
@@ -94,17 +101,6 @@ def _point_latest(folder: str, day: str, shown: str) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise NotRecorded(cannot_write(place, error)) from None
-
-
-def _is_ours(place: str) -> bool:
-    """A link to a day, or the file that stands for one."""
-    try:
-        if os.path.islink(place):
-            return _DAY.fullmatch(os.readlink(place)) is not None
-        with open(place, encoding="utf-8") as file:
-            return _DAY.fullmatch(file.read(20).removesuffix("\n")) is not None
-    except (OSError, ValueError):
-        return False
 
 
 # What stands in the `config/` folder beside a suite, and the paths that eval files name.
@@ -263,7 +259,7 @@ def wrong_paths(root: str, case: Case) -> list[Problem]:
         for grader in case.graders
         for key, name in files_of(grader).items()
         if name is not None
-        for problem in _wrong_path(root, case.source.file, name)
+        for problem in wrong_path(root, case.source.file, name)
     ]
 
 
@@ -299,7 +295,7 @@ def wrong_results(root: str, suite: str, stated: str | None) -> list[Problem]:
     return []
 
 
-def _wrong_path(root: str, file: str, name: str) -> tuple[Problem, ...]:
+def wrong_path(root: str, file: str, name: str) -> tuple[Problem, ...]:
     try:
         resolve_named(root, file, name)
     except BaselinekitError as error:

@@ -63,13 +63,11 @@ def recipe(raw: Json, own: Execution | None, where: CaseOrigin) -> tuple[Recipe 
         return None, problems
     made, problems = _KINDS[asked.type](asked, own, where)
     if made is not None and not problems:
-        problems = [replace(one, at=_here(one.at or (), asked)) for one in kind_of(made).check(made)]
+        for problem in kind_of(made).check(made):  # of the recipe: in the file it stands below the content
+            at = problem.at or ()
+            at = ("content", *at[2:]) if at[:2] == ("current", "input") else ()
+            problems.append(replace(problem, at=at))
     return (None if problems else made), problems
-
-
-def _here(at: tuple[str | int, ...], asked: StatedInput) -> tuple[str | int, ...]:
-    """Where something of the recipe stands in the input: below its content."""
-    return ("content", *at[2:]) if at[:2] == ("current", "input") else ()
 
 
 def _prompt(

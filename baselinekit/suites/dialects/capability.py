@@ -112,11 +112,17 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
         recipe, more = asking.recipe(stated["input"], own, where)
         problems += below(more, ("input",))
     metadata, more = check(CaseMetadata, stated.get("metadata", {}))
-    problems += below(more if metadata is None else _wrong(metadata), ("metadata",))
+    if metadata is not None:
+        more = limits(metadata.timeout_seconds, metadata.retries) + graders.weight_problems(metadata.weight)
+    problems += below(more, ("metadata",))
     expected, at, more = _expected(stated)
     problems += more
     given = Given(expected, at, defaults.named)
-    chosen, wrong = graders.read_all(_stated(stated, defaults), given)
+    own_graders: list[tuple[Json, Path]] = [(stated[key], (key,)) for key in ("grader",) if key in stated]
+    if isinstance(stated.get("graders"), list):
+        own_graders += [(grader, ("graders", number)) for number, grader in enumerate(stated["graders"])]
+    own_graders = own_graders or [(grader, ()) for grader in defaults.graders]
+    chosen, wrong = graders.read_all(own_graders, given)
     problems += [one for one in wrong if not more or graders.is_by_itself(one)]
     if record is not None:
         problems += native.check_id(record.id)
@@ -148,16 +154,6 @@ def _case(record: CapabilityRecord, metadata: CaseMetadata, case: Case, defaults
     )
 
 
-def _stated(raw: dict[str, Json], defaults: Defaults) -> list[tuple[Json, Path]]:
-    """The graders as they stand there: the case's own, else those of its file."""
-    stated: list[tuple[Json, Path]] = []
-    if "grader" in raw:
-        stated.append((raw["grader"], ("grader",)))
-    if isinstance(raw.get("graders"), list):
-        stated += [(each, ("graders", number)) for number, each in enumerate(raw["graders"])]
-    return stated or [(each, ()) for each in defaults.graders]
-
-
 def _expected(raw: dict[str, Json]) -> tuple[Expected | None, Path, list[Problem]]:
     keys = [key for key in EXPECTED if key in raw]
     if not keys:
@@ -173,12 +169,6 @@ def _expected(raw: dict[str, Json]) -> tuple[Expected | None, Path, list[Problem
             Problem("BK104", "the key 'value' is missing", "state what would be right", at=("value",))
         )
     return expected, at, below(problems, at)
-
-
-def _wrong(metadata: CaseMetadata) -> list[Problem]:
-    """What is wrong beyond the types."""
-    problems = limits(metadata.timeout_seconds, metadata.retries)
-    return [*problems, *graders.weight_problems(metadata.weight)]
 
 
 def limits(timeout: Seconds | None, retries: int | None, names: Sequence[str] = _LIMITS) -> list[Problem]:

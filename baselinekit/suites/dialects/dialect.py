@@ -82,6 +82,9 @@ _OTHERS: dict[str, tuple[str, str, str]] = {
 """What is no eval case, by a key that only it has: its form, what it looks like, and what to do."""
 
 
+_KEYS_OF_CASES = ("test_cases", "input", "expected", "grader", "current", "baseline")
+
+
 @dataclass(frozen=True, slots=True)
 class EvalItem:
     """One thing in a document: its form (the name of a dialect, "report" or "nothing"), and where it stands.
@@ -148,15 +151,11 @@ def _item(raw: dict[str, Json], at: Path, dialects: Sequence[Dialect]) -> EvalIt
     if words and not what:
         what, hint = f"this looks like {words}", todo
     if not what:
-        what, hint = _unlike(raw, [one.wrapper for one in dialects if one.wrapper])
+        keys = [*(one.wrapper for one in dialects if one.wrapper), *_KEYS_OF_CASES]
+        what = f"it has {', '.join(map(str, list(raw)[:5])) or 'nothing'}"
+        hint = next((near for key in raw if (near := nearest(key, keys))), "")
+        hint = hint or "a case has id, input, expected and grader"
     return EvalItem(form, at, None, Problem("BK710", f"not a case: {what}", hint, at=at))
-
-
-def _unlike(raw: dict[str, Json], wrappers: Sequence[str]) -> tuple[str, str]:
-    known = [*wrappers, "test_cases", "input", "expected", "grader", "current", "baseline"]
-    near = next((hint for key in raw if (hint := nearest(key, known))), "")
-    keys = ", ".join(map(str, list(raw)[:5])) or "nothing"
-    return f"it has {keys}", near or "a case has id, input, expected and grader"
 
 
 def _nothing(problem: Problem) -> EvalItem:

@@ -160,7 +160,7 @@ def _wrong_step(config: StepConfig) -> list[Problem]:
     problems += _wrong_share(config.required_pass_rate, "required_pass_rate", ("required_pass_rate",))
     for number, name in enumerate(config.metrics):
         if name != RATE and metric_name(name) is None:
-            problems.append(_unknown(name, ("metrics", number)))
+            problems.append(unknown_metric(name, ("metrics", number)))
     if not config.thresholds and config.required_pass_rate is None:
         hint = "state `required_pass_rate: 0.9`, or `thresholds: {pass@1: 0.9}`"
         problems.append(Problem("BK731", "a gate without requirements lets everything through", hint, at=()))
@@ -223,7 +223,7 @@ def _wrong_least(least: dict[str, Number]) -> list[Problem]:
     problems = []
     for name, value in least.items():
         if name != RATE and metric_name(name) is None:
-            problems.append(_unknown(name, ("thresholds", name)))
+            problems.append(unknown_metric(name, ("thresholds", name)))
         problems += _wrong_share(value, name, ("thresholds", name))
     return problems
 
@@ -234,7 +234,7 @@ def _wrong_share(value: Number | None, name: str, at: tuple[str, ...]) -> list[P
     return [Problem("BK108", f"{name} is {describe_value(value)}", "a share from 0 to 1", at=at)]
 
 
-def _unknown(name: str, at: tuple[str | int, ...]) -> Problem:
+def unknown_metric(name: str, at: tuple[str | int, ...]) -> Problem:
     return Problem("BK723", f"no metric is called {name!r}", "pass@1, pass@3, pass^3 or pass rate", at=at)
 
 

@@ -29,13 +29,9 @@ def schema(parts: Parts) -> list[Schema]:
 
 
 def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
-    return below(_read(item, document, defaults), item.at)
-
-
-def _read(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Problem]:
     baseline, problems = records.read_record(item.raw, document.source(item.at, item.raw))
     if baseline is None or problems:
-        return problems
+        return below(problems, item.at)
     known, failed = records.with_files(baseline.baseline, defaults.root, document.file)
     for at, error in failed:
         problems += [named_at(problem, (*at, "output_file")) for problem in error.problems]
@@ -47,7 +43,7 @@ def _read(item: EvalItem, document: EvalDocument, defaults: Defaults) -> list[Pr
         category = about.get("category") if isinstance(about, dict) else None
         case = _case(replace(baseline, baseline=known), defaults)
         document.cases.append(replace(case, category=category))
-    return problems
+    return below(problems, item.at)
 
 
 def _case(baseline: Baseline, defaults: Defaults) -> Case:

@@ -64,7 +64,12 @@ _SETTINGS = frozenset(one.name for one in fields(SuiteFileConfig))
 def read(raw: Json, defaults: Defaults) -> tuple[StatedSuite | None, SuiteConfig, Defaults, list[Problem]]:
     """The suite as it stands there, its settings, what it says for its cases, and what is wrong with it."""
     stated, problems = check(StatedSuite, raw)
-    problems = [_below_config(problem) for problem in problems]
+    problems = [  # a setting that stands beside `config` is told where it belongs
+        replace(problem, hint="it belongs below `config:`")
+        if problem.code == "BK103" and problem.at and problem.at[-1] in _SETTINGS
+        else problem
+        for problem in problems
+    ]
     config = SuiteConfig()
     if isinstance(raw, dict) and raw.get("config") is not None:
         config, defaults, more = _configured(raw["config"], defaults)
@@ -72,13 +77,6 @@ def read(raw: Json, defaults: Defaults) -> tuple[StatedSuite | None, SuiteConfig
     if stated is not None and not stated.evals:
         problems.append(Problem("BK710", "a suite without an eval", "add - $ref: ./FILE", at=("evals",)))
     return stated, config, defaults, problems
-
-
-def _below_config(problem: Problem) -> Problem:
-    """A setting that stands beside `config` is told where it belongs."""
-    if problem.code != "BK103" or problem.at is None or problem.at[-1] not in _SETTINGS:
-        return problem
-    return replace(problem, hint="it belongs below `config:`")
 
 
 def _configured(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, list[Problem]]:
@@ -89,7 +87,11 @@ def _configured(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, l
         problems += below(more, ("execution",))
     if config is None:
         return SuiteConfig(), defaults, problems
-    problems += [*_wrong(config), *limits(config.timeout_seconds, None)]
+    for name, value in (("max_workers", config.max_workers), ("attempts", config.attempts)):
+        if value is not None and value < 1:
+            problems.append(Problem("BK108", f"{name} is {value}", "1 or more", at=(name,)))
+    problems += limits(config.timeout_global, config.retry_count, ("timeout_global", "retry_count"))
+    problems += limits(config.timeout_seconds, None)
     count = config.retry_count if config.retry_count is not None else int(config.retry_failed)
     settings = SuiteConfig(
         parallel_execution=config.parallel_execution,
@@ -105,15 +107,6 @@ def _configured(raw: Json, defaults: Defaults) -> tuple[SuiteConfig, Defaults, l
         replace(defaults, execution=execution, timeout=config.timeout_seconds, retries=retries),
         problems,
     )
-
-
-def _wrong(config: SuiteFileConfig) -> list[Problem]:
-    problems = []
-    for name in ("max_workers", "attempts"):
-        value = getattr(config, name)
-        if value is not None and value < 1:
-            problems.append(Problem("BK108", f"{name} is {value}", "1 or more", at=(name,)))
-    return problems + limits(config.timeout_global, config.retry_count, ("timeout_global", "retry_count"))
 
 
 def schema(parts: Parts) -> list[Schema]:
