@@ -253,21 +253,16 @@ def _first_fault(text: str, deepest: int) -> NotJson:
                 kind, what = "repeated", f"the key {key!r} for the second time" if key in seen else ""
                 seen.add(key)
         elif token[0] in "-0123456789" and token[1:2] != "I":
-            what = _too_long(token)
+            try:
+                (fraction if set(token) & set(".eE") else whole)(token)
+            except ValueError as error:
+                what = str(error)
         elif token.lstrip("-") in ("NaN", "Infinity"):
             what = f"{token}, which is not a JSON value"
         if what:
             return NotJson(kind, what, text, match.start())
         before = token
     return NotJson("syntax", "something that cannot be read", text, 0)
-
-
-def _too_long(token: str) -> str:
-    try:
-        (fraction if set(token) & set(".eE") else whole)(token)
-    except ValueError as error:
-        return str(error)
-    return ""
 
 
 # JSON in what a model wrote: bare, or in one fenced block between its words.

@@ -4,7 +4,7 @@ These classes are also the schema of the file (schema/validate.py reads it off t
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from baselinekit.errors import Problem
 from baselinekit.model.recipes import Recipe, Seconds
@@ -182,17 +182,24 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Baseline:
-    """One baseline as its file states it. `variant`: which of its variants stands in `baseline`."""
+class BaselineRecord:
+    """A baseline as its file states it."""
 
     id: str
-    current: Recipe
+    current: Any
     name: str | None = None
     description: str | None = None
     baseline_version: str | None = None
     baseline: Known | None = None
     comparison: Rules = field(default_factory=Rules)
     metadata: Metadata = field(default_factory=Metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline(BaselineRecord):
+    """One baseline as it is used. `variant`: which of its variants stands in `baseline`."""
+
+    current: Recipe
     source: Source = field(default_factory=lambda: Source(""))
     variant: int | None = None
 

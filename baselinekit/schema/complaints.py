@@ -195,7 +195,8 @@ def _follow(complaint: Complaint, value: Json) -> tuple[int, Path, Json]:
     """How far a location leads through the value itself, tags aside."""
     path: list[str | int] = []
     for depth, step in enumerate(complaint.loc):
-        if _leads(value, step):
+        in_list = isinstance(value, list) and isinstance(step, int) and step < len(value)
+        if in_list or (isinstance(value, dict) and step in value):
             value = value[step]
         elif isinstance(step, str) and step.startswith("<") and step.endswith(">"):
             continue
@@ -205,12 +206,6 @@ def _follow(complaint: Complaint, value: Json) -> tuple[int, Path, Json]:
             return depth, tuple(path), value
         path.append(step)
     return len(complaint.loc), tuple(path), value
-
-
-def _leads(value: Json, step: str | int) -> bool:
-    if isinstance(value, dict):
-        return step in value
-    return isinstance(value, list) and isinstance(step, int) and step < len(value)
 
 
 def _mismatch(complaints: Sequence[Complaint], at: Path, value: Json) -> Problem:

@@ -79,12 +79,10 @@ def cases(git: Git, commit: str, files: Iterable[str]) -> dict[tuple[str, str], 
 
 def _with_outputs(git: Git, tree: Mapping[str, CommitFile], found: Sequence[Baseline]) -> Iterator[Baseline]:
     """With what stood in the files beside. One that was not there leaves its baseline without that output."""
-    beside = {
-        _beside(one, known.output_file)
-        for one in found
-        for known in _stated(one)
-        if known.output_file is not None
-    }
+    beside: set[str] = set()
+    for one in found:
+        stated: list[Known | Variant] = [one.baseline, *one.baseline.variants] if one.baseline else []
+        beside |= {_beside(one, known.output_file) for known in stated if known.output_file is not None}
     contents = _contents(git, tree, [name for name in beside if name in tree], MAX_OUTPUT_BYTES)
     for one in found:
         if one.baseline is None:
@@ -92,12 +90,6 @@ def _with_outputs(git: Git, tree: Mapping[str, CommitFile], found: Sequence[Base
             continue
         variants = [_filled(variant, one, contents) for variant in one.baseline.variants]
         yield replace(one, baseline=replace(_filled(one.baseline, one, contents), variants=variants))
-
-
-def _stated(baseline: Baseline) -> Iterator[Known | Variant]:
-    if baseline.baseline is not None:
-        yield baseline.baseline
-        yield from baseline.baseline.variants
 
 
 def _beside(baseline: Baseline, name: str) -> str:

@@ -340,7 +340,11 @@ def _replace(copies: Sequence[_Copy], new: bool = False, sync: bool = True) -> d
 
     def sync_folder(copy: _Copy) -> None:
         if sync and copy.folder not in synced:
-            _sync_folder(copy.folder)
+            handle = os.open(copy.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
             synced.add(copy.folder)
 
     try:
@@ -409,14 +413,6 @@ def _rename(temporary: str, target: str, new: bool) -> None:
         os.replace(temporary, target)
     else:
         _remove(temporary)
-
-
-def _sync_folder(folder: str) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _remove(path: str) -> None:

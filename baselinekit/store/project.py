@@ -40,7 +40,11 @@ def read(root: str, file: str, limit: int = MAX_BYTES) -> bytes:
         raise InvalidInput(unreadable(file, error)) from None
     try:
         if not os.path.isabs(file):
-            _check(_real(root), _opened(handle, path), file)
+            try:  # links followed: asked of the system, so that nobody can change a link in between
+                opened = os.readlink(f"{_OPENED}{handle}")
+            except OSError:
+                opened = os.path.realpath(path)
+            _check(_real(root), opened, file)
         return _content(handle, file, limit)
     except OSError as error:
         raise InvalidInput(unreadable(file, error)) from None
@@ -113,14 +117,6 @@ class Resolving:
 def _check(root: str, path: str, file: str) -> None:
     if not path.startswith(f"{root}/") or "/.git" in path:  # nearly every file is inside: ask no further
         check_inside(root, path, file)
-
-
-def _opened(handle: int, path: str) -> str:
-    """What was opened, links followed: asked of the system, so that nobody can change a link in between."""
-    try:
-        return os.readlink(f"{_OPENED}{handle}")
-    except OSError:
-        return os.path.realpath(path)
 
 
 @lru_cache(maxsize=64)
@@ -282,11 +278,6 @@ def read_config(data: bytes, shown: str) -> Config:
         problems.append(Problem("BK110", "more than one document", "keep one", at=()))
     if config is None or problems:
         raise InvalidInput(*place_problems(body, shown, {0: [_known_later(problem) for problem in problems]}))
-    return _with_variables(config)
-
-
-def _with_variables(config: Config) -> Config:
-    """The configuration with declared variables as such: `{from_env: TOKEN, secret: true}`."""
     environments = {
         name: replace(environment, variables=_variables(environment.variables))
         for name, environment in config.environments.items()
@@ -295,6 +286,7 @@ def _with_variables(config: Config) -> Config:
 
 
 def _variables(stated: dict[str, Json]) -> dict[str, Json]:
+    """Declared variables as such: `{from_env: TOKEN, secret: true}`."""
     return {
         name: check(Variable, value)[0] if _is_declaration(value) else value for name, value in stated.items()
     }

@@ -65,7 +65,11 @@ def _steps(source: Source, paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def _places(marks: Marks, body: str, source: Source, paths: Sequence[Path], root: str) -> list[Place]:
-    of_file = {of: _file_of(marks, source, of) for of in {_output_of(path) for path in paths} if of}
+    of_file: dict[Path, str] = {}
+    for of in {_output_of(path) for path in paths}:
+        nodes, rest = marks.reach(records.place_in(source, (*of, "output_file"))) if of else ([], ())
+        if of and not rest:
+            of_file[of] = nodes[-1].value
     there = {
         of: iter(_in_output(source, name, [p[len(of) + 1 :] for p in paths if _output_of(p) == of], root))
         for of, name in of_file.items()
@@ -90,11 +94,6 @@ def _output_of(path: Path) -> Path | None:
     if path[:2] == (*own, "output"):
         return own
     return path[:variant] if path[:2] == (*own, "variants") and path[variant:][:1] == ("output",) else None
-
-
-def _file_of(marks: Marks, source: Source, of: Path) -> str | None:
-    found, rest = marks.reach(records.place_in(source, (*of, "output_file")))
-    return None if rest else found[-1].value
 
 
 def _in_options(source: Source, path: Path) -> Path:
@@ -182,7 +181,6 @@ def refuse_taken(id: str, root: str, folders: Sequence[str]) -> None:
                 what = f"the id {id!r} is {taken!r} in different case"
                 if taken == id:
                     what = f"the id {id!r} is taken"
-                hint = f"choose another --id, or accept its new answer: baselinekit refresh {taken} --replay"
                 hint = f"choose another --id, or accept its new answer: baselinekit refresh {taken} --replay"
                 raise InvalidInput(Problem("BK113", what, hint, locate(source, ("id",), root)))
 
@@ -325,19 +323,11 @@ def _below(folder: str, without: Collection[str]) -> Iterator[str]:
         if entry.is_dir(follow_symlinks=False):
             if entry.name not in without:
                 yield from _below(entry.path, without)
-        elif _is_ours(entry.name) and not _links_to_folder(entry):
+        elif entry.name.endswith(SUFFIXES) and MARK not in entry.name and entry.name != CONFIG:
+            with suppress(OSError):  # a link that leads to itself: what is wrong is said when it is read
+                if entry.is_dir():
+                    continue
             yield entry.path
-
-
-def _is_ours(name: str) -> bool:
-    return name.endswith(SUFFIXES) and MARK not in name and name != CONFIG
-
-
-def _links_to_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a link that leads to itself
-        return False
 
 
 def _missing(path: str, full: str) -> Problem:

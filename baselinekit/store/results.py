@@ -310,22 +310,19 @@ class Cassettes:
         """The names that began with a key when this folder was first looked into."""
         with self._lock:
             if model not in self._names:
-                self._names[model] = self._listed(os.path.join(self._folder, _as_folder(model)))
+                found: dict[str, list[str]] = {}
+                with suppress(OSError):
+                    for file in sorted(os.listdir(os.path.join(self._root, self._folder, _as_folder(model)))):
+                        name, extension = os.path.splitext(file)
+                        if extension == ".json":
+                            found.setdefault(name.partition(".")[0], []).append(name)
+                self._names[model] = found
             return self._names[model].get(key, [])
 
     def drop(self, model: str, name: str) -> None:
         """Forget a record. One that cannot be removed stays."""
         with suppress(OSError):
             os.unlink(os.path.join(self._root, self._file(model, name)))
-
-    def _listed(self, folder: str) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        with suppress(OSError):
-            for file in sorted(os.listdir(os.path.join(self._root, folder))):
-                name, extension = os.path.splitext(file)
-                if extension == ".json":
-                    found.setdefault(name.partition(".")[0], []).append(name)
-        return found
 
     def clear(self) -> None:
         """Forget what is kept in the state folder, unless a checkout has put a link in its place."""

@@ -17,7 +17,7 @@ from baselinekit.model.recipes import Config
 from baselinekit.schema.complaints import validated
 from baselinekit.schema.validate import NotPlain, reader
 from baselinekit.store.dialects.harness import RegressionFile
-from baselinekit.store.dialects.native import BaselineRecord
+from baselinekit.store.dialects.native import NativeRecord
 
 RICH = {
     "id": "a",
@@ -68,7 +68,7 @@ CONFIG = {
 }
 (RESPONSE,) = language("x.json").load((EXAMPLES / "users-endpoint.json").read_text(), "x.json")
 STATED: list[tuple[Any, dict[str, Any]]] = [
-    *((BaselineRecord, record) for record in (RICH, FLOW, COMMAND, SKILL)),
+    *((NativeRecord, record) for record in (RICH, FLOW, COMMAND, SKILL)),
     (Config, CONFIG),
     (RegressionFile, RESPONSE),
 ]
@@ -134,7 +134,7 @@ def same_instance(one: Any, other: Any) -> bool:
 def test_a_project_in_which_nothing_is_wrong_is_read_without_the_library() -> None:
     code = (
         "import sys; from baselinekit.schema.validate import check;"
-        "from baselinekit.store.dialects.native import BaselineRecord as Record;"
+        "from baselinekit.store.dialects.native import NativeRecord as Record;"
         f"found, problems = check(Record, {RICH!r});"
         "assert found and not problems;"
         "assert not [name for name in sys.modules if name.startswith('pydantic')]"

@@ -97,7 +97,17 @@ def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Pr
         name=about.name,
         description=about.description,
         baseline_version=known.version if known else None,
-        baseline=_known(known) if known else None,
+        baseline=Known(
+            output=known.response,
+            output_file=known.output_file,
+            captured_at=known.captured_at,
+            environment=known.environment,
+            observed=known.observed,
+            approved_by=known.approved_by,
+            reason=known.reason,
+        )
+        if known
+        else None,
         comparison=_graded(native.settled(record.test_case.comparison), record.grader.config),
         metadata=Metadata(about.criticality, about.tags, about.skip, about.last_passed, about.failure_count),
         source=source,
@@ -129,18 +139,6 @@ _PLACES: tuple[tuple[Path, Path], ...] = (
     (("name",), ("metadata", "name")),
     (("description",), ("metadata", "description")),
 )
-
-
-def _known(stated: HarnessResponse) -> Known:
-    return Known(
-        output=stated.response,
-        output_file=stated.output_file,
-        captured_at=stated.captured_at,
-        environment=stated.environment,
-        observed=stated.observed,
-        approved_by=stated.approved_by,
-        reason=stated.reason,
-    )
 
 
 def _graded(rules: Rules, config: GraderConfig) -> Rules:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 from baselinekit.errors import Problem, nearest
@@ -12,6 +12,7 @@ from baselinekit.model.baselines import (
     FLAGS,
     Age,
     Baseline,
+    BaselineRecord,
     Known,
     Metadata,
     Rules,
@@ -167,17 +168,10 @@ Current = Annotated[Any, _ByKind()]
 
 
 @dataclass(frozen=True, slots=True)
-class BaselineRecord:
-    """A baseline as its file states it."""
+class NativeRecord(BaselineRecord):
+    """A baseline as its file states it, its recipe by its kind."""
 
-    id: str
     current: Current
-    name: str | None = None
-    description: str | None = None
-    baseline_version: str | None = None
-    baseline: Known | None = None
-    comparison: Rules = field(default_factory=Rules)
-    metadata: Metadata = field(default_factory=Metadata)
 
 
 _MAY_BE_EMPTY = ("baseline", "comparison", "metadata")
@@ -193,9 +187,14 @@ def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Pr
     """The baseline, or everything that is wrong with it."""
     if None in raw.values():  # a key with nothing behind it is as good as none
         raw = {key: value for key, value in raw.items() if value is not None or key not in _MAY_BE_EMPTY}
-    record, problems = check(BaselineRecord, raw)
+    record, problems = check(NativeRecord, raw)
     if record is None:
-        return None, [*problems, *_in_what_is_right(raw, {(problem.at or ("",))[0] for problem in problems})]
+        wrong = {(problem.at or ("",))[0] for problem in problems}
+        problems += check_id(raw["id"]) if isinstance(raw.get("id"), str) else ()
+        for key, (kind, look) in _PARTS.items():  # what else is wrong, in those parts whose types are right
+            if key in raw and key not in wrong:
+                problems += look(check(kind, raw[key])[0])
+        return None, problems
     baseline = Baseline(
         id=record.id,
         current=recipe(record.current.input, record.current.execution),
@@ -208,15 +207,6 @@ def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Pr
         source=source,
     )
     return baseline, [*problems_of(baseline), *check_lists(record.comparison)]
-
-
-def _in_what_is_right(raw: dict[str, Json], wrong: set[str | int]) -> Iterator[Problem]:
-    """What else is wrong, in those parts of a record whose types are right."""
-    if isinstance(raw.get("id"), str):
-        yield from check_id(raw["id"])
-    for key, (kind, look) in _PARTS.items():
-        if key in raw and key not in wrong:
-            yield from look(check(kind, raw[key])[0])
 
 
 def recipe(asked: Json, execution: Execution) -> Recipe:
@@ -250,7 +240,7 @@ def settled(rules: Rules) -> Rules:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a baseline file: a record, a list of them, either under `regression_eval`."""
-    record = schema_of(BaselineRecord)
+    record = schema_of(NativeRecord)
     parts = {name: _without_titles(part) for name, part in record["$defs"].items()}
     whole = _without_titles({key: value for key, value in record.items() if key != "$defs"})
     if "$ref" not in whole:
