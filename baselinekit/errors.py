@@ -181,9 +181,8 @@ class NothingSelected(BaselinekitError):
 def nearest(word: str, known: Iterable[str]) -> str:
     """`did you mean 'x'?`, or nothing when nothing is near."""
     shortest, longest = len(word) * 3 / 7, len(word) * 7 / 3  # of others less than 0.6 can be the same
-    near = _nearest(
-        word, tuple(sorted(one for one in known if shortest <= len(one) <= longest)[:_MOST_KNOWN])
-    )
+    similar = sorted(other for other in known if shortest <= len(other) <= longest)
+    near = _nearest(word, tuple(similar[:_MOST_KNOWN]))
     return f"did you mean {near!r}?" if near else ""
 
 

@@ -96,8 +96,8 @@ def _plain(host: str) -> str:
 def _network(address: _Address) -> NetworkKind:
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         return _network(address.ipv4_mapped)
-    inner = [_own(one) for one in _carried(address)] if isinstance(address, ipaddress.IPv6Address) else []
-    return max([_own(address), *inner])
+    inner = _carried(address) if isinstance(address, ipaddress.IPv6Address) else ()
+    return max(map(_own, (address, *inner)))
 
 
 def _own(address: _Address) -> NetworkKind:

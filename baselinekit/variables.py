@@ -115,12 +115,12 @@ class Scope:
         if whole and not whole[1]:
             return self.lookup(whole[2], at)
 
-        def one(match: re.Match[str]) -> str:
+        def expanded(match: re.Match[str]) -> str:
             if match[1]:
                 return match[0][1:]
             return as_text(self.lookup(match[2], at))
 
-        return _TOKEN.sub(one, text)
+        return _TOKEN.sub(expanded, text)
 
 
 def unexpanded(text: str) -> str:
@@ -172,7 +172,7 @@ class Redactor:
         self._plain = set() if plain is None else plain
         """What looks random and was found to be no secret where it stands: an id, a tag of an edition."""
         known: Declared | None = others._declared if others else None
-        self._declared: Declared = Declared({name: one.value for name, one in secrets.items()}, known)
+        self._declared: Declared = Declared({name: secret.value for name, secret in secrets.items()}, known)
         values = (secret.value for secret in secrets.values())
         own = tuple(value for value in values if len(value) >= SHORTEST and _NUMBER.fullmatch(value))
         self._numeric: tuple[str, ...] = own + (others._numeric if others else ())
@@ -263,8 +263,8 @@ class Redactor:
         """One that masks what stands under the name of a secret in a value wherever else it turns up."""
         if isinstance(value, dict | list) and not says_secrets(texts_in(value)[1]):
             return self
-        told = {f"({n})": Secret(text) for n, text in enumerate(sorted(set(_named_in(value, ()))))}
-        return Redactor(told, self._plain, self) if told else self
+        named = {f"({n})": Secret(text) for n, text in enumerate(sorted(set(_named_in(value, ()))))}
+        return Redactor(named, self._plain, self) if named else self
 
     def found_in(self, text: str) -> set[str]:
         """The names of the declared secrets that a text gives away."""
@@ -272,11 +272,11 @@ class Redactor:
 
 
 def _without_lost(note: str, before: str, after: str) -> str:
-    def one(word: re.Match[str]) -> str:
+    def masked(word: re.Match[str]) -> str:
         low = word[0].casefold()
         return MASK if low in before and low not in after else word[0]
 
-    return _WORD.sub(one, note)
+    return _WORD.sub(masked, note)
 
 
 def _named_in(value: Json, path: Path) -> Iterator[str]:
@@ -330,7 +330,7 @@ def _env_value(written: str, values: Mapping[str, str]) -> tuple[str, str]:
     if unknown:
         return "", f"uses ${{{unknown[0]}}}, which no line before defines"
 
-    def one(match: re.Match[str]) -> str:
+    def replaced(match: re.Match[str]) -> str:
         return values[match["name"]] if match["name"] else _ESCAPES.get(match["escaped"], match[0])
 
-    return pieces.sub(one, value), ""
+    return pieces.sub(replaced, value), ""

@@ -87,7 +87,7 @@ class Compiler:
             mode = field_mode(here.fields.fields, here.fields, mode)
         if here.tolerances:
             rule = here.tolerances[0]
-            bounds = [(one.tolerance, one.text) for one in here.tolerances if one.tolerance is not None]
+            bounds = [(r.tolerance, r.text) for r in here.tolerances if r.tolerance is not None]
             mode = mode.tolerating(*bounds[0], rule.pattern.specificity, tuple(bounds[1:]))
         return mode
 

@@ -128,19 +128,19 @@ def path_rules(
     """The path rules, each from its root, and what `require_keys` asks for."""
     made: list[Rule] = []
     required: list[tuple[Pattern, Path]] = []
-    for kind, text, at, said in _stated(rules):
+    for kind, text, at, stated in _stated(rules):
         try:
             pattern = _DEFAULT if kind == "tolerance" and text == "*" else parse(text)
-            if isinstance(said, Tolerance):
-                problems += _bounds_problems(said, at)
-            elif isinstance(said, FieldRule):
-                problems += _field_problems(said, at)
+            if isinstance(stated, Tolerance):
+                problems += _bounds_problems(stated, at)
+            elif isinstance(stated, FieldRule):
+                problems += _field_problems(stated, at)
             starts = _roots(pattern, output, form)
             rooted = [replace(pattern, segments=(*root, *pattern.segments)) for root in starts]
             if kind == "require_keys":
                 required.append((rooted[0], at))
                 continue
-            bounds = {} if said is None else {kind: said}
+            bounds = {} if stated is None else {kind: stated}
             made += [Rule(kind, text, _spelled(path, output, form), at, **bounds) for path in rooted]
         except InvalidInput as error:
             problems += [replace(problem, at=at) for problem in error.problems]
@@ -213,9 +213,9 @@ def default_type(output: Json, kind: str) -> Type:
     """Texts and bytes are compared exactly, JSON by its structure. Of a response its body decides, of a
     program what it printed."""
     part = KINDS[kind].answer
-    told = output.get(part) if part and isinstance(output, dict) else output
-    is_hash = isinstance(told, dict) and told.keys() == {"sha256", "size"}
-    return "exact" if isinstance(told, str) or is_hash else "structural"
+    answer = output.get(part) if part and isinstance(output, dict) else output
+    is_hash = isinstance(answer, dict) and answer.keys() == {"sha256", "size"}
+    return "exact" if isinstance(answer, str) or is_hash else "structural"
 
 
 # The way into compare/: a baseline is compiled once, and each observation is compared in one walk.

@@ -146,8 +146,8 @@ def _without(
     if first is Wild.DEEP:
         yield from _without_anywhere(rest, value, path, header_places)
     elif isinstance(first, OneOf):
-        for one in first.keys:
-            yield from _without((one, *rest), value, path, header_places)
+        for key in first.keys:
+            yield from _without((key, *rest), value, path, header_places)
     elif isinstance(first, str | int | Key):
         found = _key(value, first, path in header_places)
         if found is None:
@@ -175,8 +175,8 @@ def _without_anywhere(
     wild = next((n for n, segment in enumerate(segments) if not isinstance(segment, Wild)), len(segments))
     between, then, rest = segments[:wild], segments[wild : wild + 1], segments[wild + 1 :]
     if then and isinstance(then[0], OneOf):
-        for one in then[0].keys:
-            yield from _without_anywhere((*between, one, *rest), value, path, header_places)
+        for key in then[0].keys:
+            yield from _without_anywhere((*between, key, *rest), value, path, header_places)
         return
     found = find(Pattern("", (Wild.DEEP, *between, *then), True), value)
     if not found:

@@ -417,7 +417,7 @@ class Mode:
                 return self
             if tolerance is not None:
                 known = ((self.tolerance, self.tolerance_rule or ""), *self.tolerances)
-                added = [one for one in ((tolerance, rule), *further) if one not in known]
+                added = [bounds for bounds in ((tolerance, rule), *further) if bounds not in known]
                 return replace(self, tolerances=(*self.tolerances, *added)) if added else self
         return replace(
             self,

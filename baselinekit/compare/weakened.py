@@ -56,9 +56,9 @@ def loosened(old: Json, new: Json, state: State, sides: Sides, path: Path = ()) 
     if isinstance(old, dict) and isinstance(new, dict):
         yield from _objects(old, new, state, sides, path)
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        for number, (one, other) in enumerate(zip(old, new, strict=True)):
-            below = state.step(number, one, len(old))
-            yield from loosened(one, other, below, sides, (*path, number))
+        for number, (before, after) in enumerate(zip(old, new, strict=True)):
+            below = state.step(number, before, len(old))
+            yield from loosened(before, after, below, sides, (*path, number))
     elif isinstance(old, list) and isinstance(new, list):
         yield Loosened(path, f"expects {many(len(new), 'element')} instead of {len(old)}")
     elif not _same(old, new, sides.typed):
@@ -187,8 +187,8 @@ def _outputs(before: Baseline, after: Baseline, words_before: Words, words: Word
     )
 
     def compared(stored: Json, now: Json, variant: int | None) -> Iterator[Loosened]:
-        for way in loosened(stored, now, start, sides):
-            yield Loosened((*known_path(variant), "output", *way.at), way.what)
+        for change in loosened(stored, now, start, sides):
+            yield Loosened((*known_path(variant), "output", *change.at), change.what)
 
     yield from compared(old.output, new.output, None)
     for name in ("seconds", "cost_usd"):  # of which a rule may allow so many times as much
@@ -286,14 +286,14 @@ def _modes(old: Mode, new: Mode, at: Path, breaks: bool) -> Iterator[Loosened]:
 def _ignored(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
     kinds = ("ignore_fields", "ignore_values")
     stood = [rule for rule in old if rule.kind in kinds]
-    told = set()
+    reported = set()
     for rule in (rule for rule in new if rule.kind in kinds):
         covered = any(
-            (one.kind == rule.kind or one.kind == "ignore_fields") and covers(one.pattern, rule.pattern)
-            for one in stood
+            known.kind in (rule.kind, "ignore_fields") and covers(known.pattern, rule.pattern)
+            for known in stood
         )
-        if not covered and rule.at not in told:
-            told.add(rule.at)
+        if not covered and rule.at not in reported:
+            reported.add(rule.at)
             yield Loosened(rule.at, f"{rule.kind}: {rule.text} is new")
 
 
@@ -302,16 +302,16 @@ def _uncovered(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
     has become more exact, something is ignored that was compared."""
     ignoring = [rule for rule in old if rule.ignores]
     still = {(rule.kind, rule.text) for rule in new if not rule.ignores}
-    told = set()
-    for rule in (rule for rule in new if rule.ignores and rule.at not in told):
-        for one in (one for one in old if not one.ignores and meets(rule.pattern, one.pattern)):
-            exact = one.pattern.specificity
-            wins = (one.kind, one.text) in still and exact > rule.pattern.specificity
-            was = [each for each in ignoring if covers(each.pattern, rule.pattern)]
-            if was and not wins and all(exact > each.pattern.specificity for each in was):
-                told.add(rule.at)
+    reported = set()
+    for rule in (rule for rule in new if rule.ignores and rule.at not in reported):
+        for known in (known for known in old if not known.ignores and meets(rule.pattern, known.pattern)):
+            exact = known.pattern.specificity
+            wins = (known.kind, known.text) in still and exact > rule.pattern.specificity
+            was = [ignored for ignored in ignoring if covers(ignored.pattern, rule.pattern)]
+            if was and not wins and all(exact > ignored.pattern.specificity for ignored in was):
+                reported.add(rule.at)
                 yield Loosened(
-                    rule.at, f"{rule.kind}: {rule.text} now applies where {one.kind}: {one.text} did"
+                    rule.at, f"{rule.kind}: {rule.text} now applies where {known.kind}: {known.text} did"
                 )
                 break
 
@@ -319,13 +319,13 @@ def _uncovered(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
 def _tolerances(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
     """Each path with a tolerance now or then: what it allowed, and what it allows."""
     old, new = ([rule for rule in rules if rule.kind == "tolerance"] for rules in (old, new))
-    told = set()
+    reported = set()
     for rule in [*new, *old]:
-        if rule.text in told:
+        if rule.text in reported:
             continue
-        told.add(rule.text)
+        reported.add(rule.text)
         was, now = _allowed(old, rule.pattern), _allowed(new, rule.pattern)
-        if any(all(_wider(one, other) for other in now) for one in was):
+        if any(all(_wider(before, after) for after in now) for before in was):
             shown = " -> ".join(" and ".join(map(_bounds, bounds)) for bounds in (was, now))
             yield Loosened(rule.at, f"tolerance of {rule.text}: {shown}")
     yield from _where_they_cross(old, new)
@@ -342,27 +342,26 @@ def _allowed(rules: list[Rule], pattern: Pattern) -> list[Tolerance | None]:
 def _where_they_cross(old: list[Rule], new: list[Rule]) -> Iterator[Loosened]:
     """Where two paths lead to some of the same places and neither covers the other: a narrower tolerance then
     that gives way to a wider one now."""
-    told = set()
+    reported = set()
     for rule, wide in ((rule, wide) for rule in old for wide in new):
         if covers(rule.pattern, wide.pattern) or covers(wide.pattern, rule.pattern):
             continue
         if not _wider(rule.tolerance, wide.tolerance) or not overlap(rule.pattern, wide.pattern):
             continue
-        exact, other = rule.pattern.specificity, wide.pattern.specificity
-        if (other > exact and _holds_in(old, wide)) or (exact >= other and _holds_in(new, rule)):
+        exact, exact_now = rule.pattern.specificity, wide.pattern.specificity
+        if (exact_now > exact and _holds_in(old, wide)) or (exact >= exact_now and _holds_in(new, rule)):
             continue
-        if wide.at not in told:
-            told.add(wide.at)
+        if wide.at not in reported:
+            reported.add(wide.at)
             what = f"tolerance of {wide.text}: {_bounds(wide.tolerance)} where {rule.text} had"
             yield Loosened(wide.at, f"{what} {_bounds(rule.tolerance)}")
 
 
 def _holds_in(rules: list[Rule], rule: Rule) -> bool:
     """Whether its path has a tolerance there that is no wider."""
-    same = (one for one in rules if one.pattern.segments == rule.pattern.segments)
-    return any(
-        one.pattern.last == rule.pattern.last and not _wider(rule.tolerance, one.tolerance) for one in same
-    )
+    here = rule.pattern.segments, rule.pattern.last
+    same = (known for known in rules if (known.pattern.segments, known.pattern.last) == here)
+    return any(not _wider(rule.tolerance, known.tolerance) for known in same)
 
 
 def _wider(old: Tolerance | None, new: Tolerance | None) -> bool:
@@ -405,11 +404,11 @@ def _rank(mode: Json) -> int:
 def _fields(old: tuple[Mode, list[Rule]], new: tuple[Mode, list[Rule]], breaks: bool) -> Iterator[Loosened]:
     then, now = ({rule.text: rule for rule in rules if rule.kind == "fields"} for _, rules in (old, new))
     for text, rule in {**now, **then}.items():
-        one, other = _field_at(then, rule), _field_at(now, rule)
-        if one and other and one.fields == other.fields:
+        before, after = _field_at(then, rule), _field_at(now, rule)
+        if before and after and before.fields == after.fields:
             continue
-        was, mode = _mode_at(old[0], one), _mode_at(new[0], other)
-        at: Path = ("comparison", "fields", text) if other else ("comparison", "fields")
+        was, mode = _mode_at(old[0], before), _mode_at(new[0], after)
+        at: Path = ("comparison", "fields", text) if after else ("comparison", "fields")
         for found in _modes(was, mode, at, breaks):
             yield Loosened(at, f"fields: {text}: {found.what}")
         if _wider(was.tolerance, mode.tolerance) and mode.type != "semantic":
@@ -420,8 +419,8 @@ def _fields(old: tuple[Mode, list[Rule]], new: tuple[Mode, list[Rule]], breaks: 
 
 def _field_at(rules: dict[str, Rule], rule: Rule) -> Rule | None:
     """The rule of the same path, or else the most exact one that covers it."""
-    found = [one for one in rules.values() if covers(one.pattern, rule.pattern)]
-    return rules.get(rule.text) or max(found, key=lambda one: one.pattern.specificity, default=None)
+    found = [known for known in rules.values() if covers(known.pattern, rule.pattern)]
+    return rules.get(rule.text) or max(found, key=lambda known: known.pattern.specificity, default=None)
 
 
 def _mode_at(outer: Mode, rule: Rule | None) -> Mode:
@@ -449,5 +448,5 @@ def _metadata(old: Metadata, new: Metadata) -> Iterator[Loosened]:
         yield Loosened(("metadata", "criticality"), what)
     gone, come = sorted({*old.tags} - {*new.tags}), sorted({*new.tags} - {*old.tags})
     if gone or come:
-        told = [*(f"-{tag}" for tag in gone), *(f"+{tag}" for tag in come)]
-        yield Loosened(("metadata", "tags"), f"tags select what is run: {' '.join(told)}")
+        signed = [*(f"-{tag}" for tag in gone), *(f"+{tag}" for tag in come)]
+        yield Loosened(("metadata", "tags"), f"tags select what is run: {' '.join(signed)}")

@@ -179,8 +179,8 @@ class RecipeKind:
     def was_asked_of_model(self, environment: Mapping[str, Json], usage: Usage) -> bool:
         """Whether a model has answered. Any program may tell of tokens that it took: one that does neither
         does the same each time."""
-        told = "model" in environment or (usage.tokens_in, usage.tokens_out) != (None, None)
-        return self.asks_models == "always" or (self.asks_models == "sometimes" and told)
+        is_known = "model" in environment or (usage.tokens_in, usage.tokens_out) != (None, None)
+        return self.asks_models == "always" or (self.asks_models == "sometimes" and is_known)
 
     def limited(self, recipe: Recipe) -> Iterator[tuple[Path, object]]:
         """What may state limits (timeout, retries …), each with its place."""

@@ -334,20 +334,18 @@ def _for(values: Sequence[Json], write: Write, words: Words) -> Iterator[Placeho
         yield from _few(values)
         yield from for_numbers(values, words)
     elif type == "string":
-        yield from _for_texts(values, write, words)
+        proposals = list(learnt_as(values, "string", "sure", words)) or list(
+            _by_their_parts(values, write, words)
+        )
+        if not proposals:
+            yield from _few(values)
+            if len(values) > 1:
+                yield _of_length(values)
+        yield from proposals
+        yield from learnt_as(values, "string", "type", words)
     else:
         yield from learnt_as(values, type, "sure", words)
         yield from learnt_as(values, type, "type", words)
-
-
-def _for_texts(texts: Sequence[str], write: Write, words: Words) -> Iterator[PlaceholderProposal]:
-    found = list(learnt_as(texts, "string", "sure", words)) or list(_by_their_parts(texts, write, words))
-    if not found:
-        yield from _few(texts)
-        if len(texts) > 1:
-            yield _of_length(texts)
-    yield from found
-    yield from learnt_as(texts, "string", "type", words)
 
 
 def _by_their_parts(texts: Sequence[str], write: Write, words: Words) -> Iterator[PlaceholderProposal]:
@@ -365,11 +363,10 @@ def _by_their_parts(texts: Sequence[str], write: Write, words: Words) -> Iterato
 def _of_length(texts: Sequence[str]) -> PlaceholderProposal:
     """Texts that nothing else is known of: as long as those that were seen, with room where they differ."""
     low, high = min(map(len, texts)), max(map(len, texts))
-    if low == high:
-        reason = f"texts of {many(low, 'character')}"
-        return PlaceholderProposal(f"<<any_string({low}, {high})>>", reason, True)
-    reason = f"texts of {low} to {high} characters, with room on both sides"
-    low, high = max(low - (high - low), min(low, 1)), high + (high - low)
+    reason = f"texts of {many(low, 'character')}"
+    if low != high:
+        reason = f"texts of {low} to {high} characters, with room on both sides"
+        low, high = max(low - (high - low), min(low, 1)), high + (high - low)
     return PlaceholderProposal(f"<<any_string({low}, {high})>>", reason, True)
 
 
