@@ -144,7 +144,7 @@ TIME_OF_DAY = {
     *("time.gmtime", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"),
 }
 READS_THE_TIME = {
-    "cli.clock": "the clock, from which everybody has it",
+    "cli.entry": "the clock, from which everybody has it",
     "cli.watch": "wording of a time of the clock's",
     "replay.settings": "the clients' own clock, where they are handed no other",
     "demo.service": "the same for the demo's service",
@@ -190,7 +190,7 @@ MASKED_ALREADY = {
     "evals.rating": "a name that was typed",
     "workflow.judging": "the lines behind the mask",
     "workflow.resultfiles": "the environment that a report tells",
-    "cli.capture_summary": "values are masked when they are learnt",
+    "cli.capturing": "values are masked when they are learnt",
     "models.recording": "the parts of a question are masked when they are taken apart",
     "programs.children": "the line behind the mask",
     "programs.sandbox": "what the sandbox says before it runs anything",
@@ -252,18 +252,9 @@ MOST_LINES_OF_A_FUNCTION = 60
 MOST_LINES_OF_A_CLASS = 300
 
 FEWEST_LINES = 60
-_COMMAND = "one command, imported when it is called"
 _TABLE = "a table: the one place where a row is added"
 STANDS_ALONE = {
     "__main__": "`python -m baselinekit`",
-    "cli.calibrate": _COMMAND,
-    "cli.compare": _COMMAND,
-    "cli.explain": _COMMAND,
-    "cli.run": _COMMAND,
-    "cli.schema": _COMMAND,
-    "cli.clock": "the one file that may read the time of day",
-    "cli.entry": "runs before anything is imported that takes its time",
-    "cli.redaction": "what is printed passes here before any command is imported",
     "demo.skills": "imported by name, from the configuration of a project",
     "codes": "the Python beside the pages",
     "kinds.table": _TABLE,

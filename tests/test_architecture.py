@@ -175,7 +175,7 @@ def test_each_rule_can_be_broken(rule: ArchitectureRule, module: str, source: st
         (architecture.pure, "trust", "import os.path\nx = os.path.commonpath([]) + os.sep"),
         (architecture.pure, "store.files", "import time"),
         (architecture.clocks, "replay.http", "import time\nx = time.monotonic()"),
-        (architecture.clocks, "cli.clock", "import time\nx = time.time"),
+        (architecture.clocks, "cli.entry", "import time\nx = time.time"),
         (architecture.cuts, "workflow.x", "x = clipped(text, 80, redactor.mask)"),
         (
             architecture.cuts,

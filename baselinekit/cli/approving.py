@@ -1,37 +1,50 @@
-"""What `refresh` and `review` share: which answers they are about, who approves, and what comes after."""
+"""What `baselinekit refresh` and `review` do: show changes, ask, write what is accepted, suggest checks."""
 
 import os
 import shlex
+import shutil
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from baselinekit.approval.planning import version_of
-from baselinekit.approval.refresh import Wanted
+from baselinekit.approval import review as reviewing
+from baselinekit.approval.planning import Permit, apply, forbidden, preview, version_of
+from baselinekit.approval.refresh import Wanted, accepted_by, propose
+from baselinekit.approval.review import decisions_in, undecided
 from baselinekit.cli import screen
-from baselinekit.cli.options import SelectionOptions, option, path_from_here, read_text
-from baselinekit.errors import InvalidInput, Problem
-from baselinekit.model.changes import Applied, RefreshPlan, Stamp
+from baselinekit.cli.approve import RefreshOptions, ReviewOptions
+from baselinekit.cli.clients import real_context, with_models, with_progress
+from baselinekit.cli.keys import AGAIN, REDRAW, Region, keyboard
+from baselinekit.cli.options import (
+    SelectionOptions,
+    path_from_here,
+    project_of,
+    read_text,
+)
+from baselinekit.errors import InvalidInput, NothingSelected, Place, Problem
+from baselinekit.model.changes import Applied, Approval, Decision, Member, RefreshPlan, RefreshProposal
+from baselinekit.model.values import Json
+from baselinekit.refresh.reviewing import Review
 from baselinekit.report.next_commands import check_commands
+from baselinekit.report.refreshing import count_changes, format_file_diff, format_refresh, format_refresh_json
+from baselinekit.report.reviewing import (
+    count_decisions,
+    describe_decision,
+    format_decisions_json,
+    format_pending,
+    format_screen,
+)
+from baselinekit.report.style import Style
+from baselinekit.texts import many
 from baselinekit.workflow.context import RunContext
+from baselinekit.workflow.history import mask_proposal
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import Selection
 
+# What `refresh` and `review` share: which answers they are about, who approves, and what comes after.
+
+
 _MOST_NAMED = 3
-
-
-@dataclass(frozen=True)
-class StampOptions:
-    """What is noted in the file of who approved it."""
-
-    version: str | None = option(
-        metavar="TEXT", help="The version of the target; the default is the output of git describe."
-    )
-    by: str | None = option(metavar="WHO", help="Record who approved it.")
-    reason: str | None = option(metavar="TEXT", help="Note why.")
-
-    def stamp(self, described: str | None) -> Stamp:
-        """`described`: the version that git describes."""
-        return Stamp(self.version or described, self.by, self.reason)
 
 
 def parse_wanted(
@@ -67,3 +80,339 @@ def suggest_checks(
     file_of = {plan.baseline.id: plan.baseline.source.file for plan in plans}
     written = [(id, file_of[id]) for id in applied.ids]
     screen.next_commands(check_commands(written, project.folders, project.eval_folders, place=here))
+
+
+# `baselinekit refresh`.
+
+
+_NOTHING_KEPT = "BK530"
+_COULD_NOT = 3
+_REFRESH_MOST_NAMED = 4
+_MOST_TOLD = 20
+
+
+def refresh(options: RefreshOptions) -> int:
+    wanted = parse_wanted(
+        options.words, options.selection, options.all_failed, options.results, options.replay, options.jobs
+    )
+    project = project_of(options.project)
+    with real_context() as context:
+        context = with_models(context, project, options.recording) if wanted.replay else context
+        with with_progress(context, "" if options.as_json else "asking", options.color) as asking:
+            proposal = propose(project, wanted, asking)
+        accepted = accepted_by(proposal.plans, options.paths)
+        style = screen.style_of(options.color, options.verbose)
+        return _Refresh(project, context, options, style, proposal, accepted).run()
+
+
+@dataclass(slots=True)
+class _Refresh:
+    """One refresh, as its user sees it: what would change, the question, what was done, what comes next."""
+
+    project: Project
+    context: RunContext
+    options: RefreshOptions
+    style: Style
+    proposal: RefreshProposal
+    accepted: list[frozenset[int]]
+    held: dict[str, Problem] = field(default_factory=dict)
+
+    def run(self) -> int:
+        options = self.options
+        approvals = self._approvals()
+        stamp = options.approved.stamp(version_of(self.project, self.context.clients))
+        if options.as_json:
+            applied = apply(self.project, approvals, stamp) if options.yes and not options.dry_run else None
+            self._print_json(applied)
+            return self._code(applied)
+        shown = mask_proposal(self.proposal, self.project.redactor)
+        screen.show(format_refresh(shown, self.accepted, self.style))
+        if options.dry_run or options.results is not None:
+            for rewritten in preview(self.project, approvals, stamp):
+                screen.show(format_file_diff(rewritten, self.style) + "\n")
+        self._tell_held()
+        if not approvals:
+            self._tell_nothing()
+            return self._code(None)
+        if options.dry_run:
+            screen.line(f"{self._counted(approvals)}; nothing was written")
+            screen.next_commands(self._after_a_look(approvals))
+            return self._code(None)
+        if not options.yes and not self._may(approvals):
+            return self._code(None)
+        applied = apply(self.project, approvals, stamp)
+        self._tell_done(applied)
+        return self._code(applied)
+
+    def _approvals(self) -> list[Approval]:
+        """What may be written; what may not is held back, with the reason. Who can be asked is asked about
+        the risk, but a placeholder is never lost by a mere yes."""
+        options = self.options
+        permit = Permit(
+            options.allow_high_risk or options.dry_run or (self._can_ask() and not options.yes),
+            options.drop_placeholders or options.dry_run,
+        )
+        approvals = []
+        for plan, few in zip(self.proposal.plans, self.accepted, strict=True):
+            why = forbidden(plan, few, permit)
+            if why is not None:
+                self.held[plan.baseline.id] = why
+            elif few:
+                approvals.append(Approval(plan, few))
+            if options.dry_run and why is None:
+                flagged = forbidden(plan, few, Permit(options.allow_high_risk, options.drop_placeholders))
+                if flagged is not None:
+                    self.held[plan.baseline.id] = flagged
+        return approvals
+
+    def _can_ask(self) -> bool:
+        return screen.can_ask() and not self.options.as_json
+
+    def _may(self, approvals: Sequence[Approval]) -> bool:
+        if not self._can_ask():
+            what = f"{self._counted(approvals)}; nothing was written: there is no terminal to ask in"
+            raise InvalidInput(Problem("BK508", what, f"{self._again('--yes')} (or --dry-run)"))
+        risky = sum(
+            change.risk == "high" and change.number in one.accepted
+            for one in approvals
+            for change in one.plan.changes
+        )
+        more = f" ({risky} of high risk)" if risky else ""
+        number = sum(len(one.accepted) for one in approvals)
+        question = f"apply {many(number, 'change')} to {many(len(approvals), 'baseline')}?{more} [y/N] "
+        screen.show(question)
+        answer = sys.stdin.readline().strip().lower()
+        if answer in ("y", "yes"):
+            return True
+        screen.line("nothing was written")
+        return False
+
+    def _tell_held(self) -> None:
+        self._complain([refusal.problem for refusal in self.proposal.refusals])
+        files = {plan.baseline.id: plan.baseline.source.file for plan in self.proposal.plans}
+        self._complain([problem.placed(Place(files[id])) for id, problem in self.held.items()])
+        if self.proposal.passing:
+            screen.line(f"{many(len(self.proposal.passing), 'baseline')} already as in the file")
+
+    def _tell_nothing(self) -> None:
+        """All of it needs a word of its own: one by one a review asks for it."""
+        if not self.held:
+            return
+        screen.line("nothing was written")
+        if self.options.is_of_pending:
+            screen.next_commands(self._after_a_look(()))
+
+    def _tell_done(self, applied: Applied) -> None:
+        self._complain(applied.failures)
+        if not applied.ids:
+            return
+        screen.line(f"refreshed {many(len(applied.ids), 'baseline')} in {many(len(applied.files), 'file')}")
+        suggest_checks(self.project, self.context, applied, self.proposal.plans)
+
+    def _counted(self, approvals: Sequence[Approval]) -> str:
+        return count_changes([one.plan for one in approvals], [one.accepted for one in approvals])
+
+    def _after_a_look(self, approvals: Sequence[Approval]) -> list[str]:
+        """The same with `--yes` where that does something; what needs more is asked about by a review."""
+        commands = []
+        if any(one.plan.baseline.id not in self.held for one in approvals):
+            commands.append(self._again("--yes"))
+        if self.held and self.options.is_of_pending:
+            named = list(self.held) if len(self.held) <= _REFRESH_MOST_NAMED else []
+            commands.append(screen.safe_line(shlex.join(["baselinekit", "review", *named])))
+        return commands or [self._again()]
+
+    def _again(self, *more: str) -> str:
+        """The same command, with more words."""
+        words = [word for word in sys.argv[1:] if word not in ("--dry-run", "--json")]
+        return screen.safe_line(shlex.join(["baselinekit", *words, *more]))
+
+    def _print_json(self, applied: Applied | None) -> None:
+        why: dict[str, Json] = {id: str(problem) for id, problem in self.held.items()}
+        shown = mask_proposal(self.proposal, self.project.redactor)
+        done = applied.ids if applied else ()
+        screen.show_json(format_refresh_json(shown, self.accepted, done, why))
+        self._complain(applied.failures if applied else ())
+
+    def _complain(self, problems: Sequence[Problem]) -> None:
+        for problem in problems[:_MOST_TOLD]:
+            screen.line(screen.safe(str(problem)), err=True)
+        if len(problems) > _MOST_TOLD:
+            screen.line(f"… and {len(problems) - _MOST_TOLD:,} more like these", err=True)
+
+    def _code(self, applied: Applied | None) -> int:
+        refusals = self.proposal.refusals
+        if not self.proposal.plans and refusals and all(r.problem.code == _NOTHING_KEPT for r in refusals):
+            return 5
+        only_looks = self.options.dry_run or (self.options.as_json and not self.options.yes)
+        held = {} if only_looks else self.held
+        failed = applied is not None and applied.failures
+        return _COULD_NOT if refusals or held or failed else 0
+
+
+# `baselinekit review`.
+
+
+_REVIEW_NOTHING_KEPT = "BK530"
+_PENDING = 3
+_INTERRUPTED = 130
+_MOST_DIFFS = 20
+_REVIEW_MOST_NAMED = 10
+
+
+def review(options: ReviewOptions) -> int:
+    wanted = parse_wanted(
+        options.words, options.selection, True, options.results, options.replay, options.jobs
+    )
+    project = project_of(options.project)
+    with real_context() as context:
+        context = with_models(context, project, options.recording) if wanted.replay else context
+        try:
+            proposal = propose(project, wanted, context)
+        except NothingSelected as nothing:
+            if options.words or nothing.problems[0].code != _REVIEW_NOTHING_KEPT:
+                raise
+            proposal = RefreshProposal(())
+        proposal = _only_at(proposal, options.paths)
+        return _Session(project, context, options, screen.style_of(options.color), proposal).run()
+
+
+def _only_at(proposal: RefreshProposal, paths: Sequence[str]) -> RefreshProposal:
+    """Without the questions about other paths."""
+    if not paths:
+        return proposal
+    meant = accepted_by(proposal.plans, paths)
+    groups = [
+        replace(group, members=tuple((n, number) for n, number in group.members if number in meant[n]))
+        for group in proposal.groups
+    ]
+    return replace(proposal, groups=tuple(group for group in groups if group.members))
+
+
+@dataclass(slots=True)
+class _Session:
+    """One review, as its user sees it."""
+
+    project: Project
+    context: RunContext
+    options: ReviewOptions
+    style: Style
+    proposal: RefreshProposal
+
+    def run(self) -> int:
+        if self.options.decide is not None:
+            return self._from_file(self.options.decide)
+        if self.options.as_json:
+            screen.show_json(reviewing.as_json(self.project, self.proposal))
+        elif not self.proposal.groups or not screen.can_ask():
+            screen.show(format_pending(reviewing.shown(self.project, self.proposal), self.style))
+            self._tell_refused()
+        else:
+            self._tell_refused()
+            return self._ask()
+        return _PENDING if self.proposal.plans or self.proposal.refusals else 0
+
+    def _ask(self) -> int:
+        """Keys in, screens out, until all is decided or somebody leaves."""
+        review, region = reviewing.begin(self.project, self.proposal), Region()
+        try:
+            with keyboard() as keys:
+                while not review.ended:
+                    scene = review.scene
+                    size = shutil.get_terminal_size((80, 24))
+                    style = replace(self.style, width=size.columns)
+                    if scene.dialog is not None and scene.dialog.keys:
+                        keys.forget()
+                    region.draw(format_screen(scene, style, size.lines))
+                    key = keys.key()
+                    if key == "d" and scene.members and scene.dialog is None:
+                        region.say(self._diff(review, style))
+                    elif key == AGAIN:
+                        region.leave()
+                    elif key != REDRAW:
+                        self._press(review, key, region, style)
+                region.say()
+        except (KeyboardInterrupt, EOFError):
+            region.say("\n")
+            screen.line("interrupted: nothing was written, and everything is still pending", err=True)
+            return _INTERRUPTED
+        if review.ended != "write":
+            screen.line("nothing was written, and everything is still pending")
+            return _PENDING
+        return self._finish(review.ledger.decided)
+
+    def _press(self, review: Review, key: str, region: Region, style: Style) -> None:
+        """What a key decided is said in a line that stays."""
+        steps = len(review.ledger.steps)
+        review.press(key)
+        if len(review.ledger.steps) > steps and review.ledger.last:
+            by_verb: dict[Decision, list[Member]] = {}
+            for member in review.ledger.last:
+                by_verb.setdefault(review.ledger.decided[member], []).append(member)
+            for decision, members in by_verb.items():
+                told = [(review.shown[n], review.shown[n].changes[number]) for n, number in members]
+                region.say(describe_decision(told, decision, style) + "\n")
+        elif len(review.ledger.steps) < steps:
+            region.say(style.paint("undone", "dim") + "\n")
+
+    def _diff(self, review: Review, style: Style) -> str:
+        """The files as they would be with this change, and with what was decided of them before."""
+        members = review.ledger.in_sight[:_MOST_DIFFS]
+        plans = {n for n, _ in members}
+        decided = {member: one for member, one in review.ledger.decided.items() if member[0] in plans}
+        wanted = {**decided, **dict.fromkeys(members, Decision("accept"))}
+        files = reviewing.preview_decisions(
+            self.project, self.proposal.plans, wanted, self.options.approved.stamp(None)
+        )
+        shown = "\n".join(format_file_diff(one, style) for one in files)
+        more = len(review.ledger.in_sight) - len(members)
+        rest = f"… and {more:,} more\n" if more else ""
+        return f"\n{shown or 'no file would change'}\n{rest}" if shown else "no file would change\n"
+
+    def _from_file(self, name: str) -> int:
+        text = read_text("--decide", name, "a file with decisions in JSON")
+        permit = Permit(self.options.allow_high_risk, self.options.drop_placeholders)
+        knows = reviewing.Knows(self.project)
+        decided = decisions_in(
+            text, "standard input" if name == "-" else name, self.proposal.plans, knows, permit
+        )
+        if self.options.dry_run:
+            reviewing.shown(self.project, self.proposal)  # what is no secret where it stands stays in sight
+            for one in reviewing.preview_decisions(
+                self.project, self.proposal.plans, decided, self.options.approved.stamp(None)
+            ):
+                screen.show(format_file_diff(one, self.style) + "\n")
+            screen.line("nothing was written")
+            return 0
+        return self._finish(decided)
+
+    def _finish(self, decided: dict[Member, Decision]) -> int:
+        """Write it down, and say what became of everything."""
+        version = version_of(self.project, self.context.clients)
+        applied = reviewing.finish(
+            self.project, self.proposal.plans, decided, self.options.approved.stamp(version)
+        )
+        left = list(undecided(self.proposal.plans, decided))
+        counts = reviewing.count_verbs(decided)
+        failures = applied.failures
+        if self.options.as_json:
+            screen.show_json(format_decisions_json(self.proposal, applied, counts, left))
+        else:
+            screen.line(count_decisions(counts, len(left), self.style))
+            for one in applied.files[:_REVIEW_MOST_NAMED]:
+                screen.line(f"wrote {screen.safe_line(one.file)}")
+            if len(applied.files) > _REVIEW_MOST_NAMED:
+                more = len(applied.files) - _REVIEW_MOST_NAMED
+                screen.line(f"… and {many(more, 'more file')}")
+        self._complain(failures)
+        self._tell_refused()
+        if not self.options.as_json:
+            suggest_checks(self.project, self.context, applied, self.proposal.plans)
+        return _PENDING if left or failures or self.proposal.refusals else 0
+
+    def _tell_refused(self) -> None:
+        self._complain([refusal.problem for refusal in self.proposal.refusals])
+
+    def _complain(self, problems: Sequence[Problem]) -> None:
+        for problem in problems:
+            screen.line(screen.safe(str(problem)), err=True)

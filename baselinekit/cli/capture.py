@@ -1,34 +1,246 @@
-"""`baselinekit capture http|prompt|skill|command|from`."""
+"""The options of `baselinekit capture`: what is asked, and how its baseline is named, compared and graded."""
 
-import json
-import os
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
-from baselinekit.cli import capture_summary, recipes, screen
-from baselinekit.cli.capture_options import (
-    CommandOptions,
-    DraftOptions,
-    HttpOptions,
-    PromptOptions,
-    SkillOptions,
-    StoringOptions,
-    parse_rules,
+from baselinekit.cli.options import (
+    ProjectOptions,
+    RecordingOptions,
+    argument,
+    command,
+    flag,
+    including,
+    option,
+    several,
 )
-from baselinekit.cli.clients import real_context, with_progress
-from baselinekit.cli.models import with_models
-from baselinekit.cli.options import RecordingOptions, path_from_here, project_of, takes
-from baselinekit.errors import CannotReplay, InvalidInput, NothingSelected, Problem, Refused
-from baselinekit.kinds.table import KINDS, kind_of
-from baselinekit.report.next_commands import check_commands
-from baselinekit.variables import names_in
-from baselinekit.workflow.capture import Captured, capture_all, capture_new, check_draft
-from baselinekit.workflow.learning import with_names
-from baselinekit.workflow.project import Project
-from baselinekit.workflow.selection import load
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.model.values import Json
+
+TYPES = ("exact", "structural", "numeric", "semantic")
+MODES = ("ordered", "unordered", "subset", "each")
+
+
+@dataclass(frozen=True)
+class RuleOptions:
+    """What counts as the same: the `comparison:` of the new baseline."""
+
+    type: str | None = option(type=click.Choice(TYPES))
+    ignore: tuple[str, ...] = several(metavar="PATH", help="Leave this out of the comparison.")
+    tolerance: tuple[str, ...] = several(
+        metavar="PATH=NUMBER",
+        help="How far a number may move: 0.05 either way, -0.3 only down, +2 only up, 5% relative.",
+    )
+    fields: tuple[str, ...] = several(
+        "--field",
+        metavar="PATH=TYPE",
+        help="Another type of comparison below a path; semantic:METHOD for texts.",
+    )
+    arrays: tuple[str, ...] = several(
+        "--array",
+        metavar="PATH=MODE",
+        help=f"How the rows of an array are paired: {', '.join(MODES)}, by:KEY.",
+    )
+    method: str | None = option(
+        type=click.Choice(["judge", "words", "embedding", "lexical"]),
+        help="Compare texts by meaning: judge (facts), words (near-verbatim), embedding (topic).",
+    )
+    min_similarity: float | None = option(
+        type=click.FloatRange(0, 1),
+        metavar="0..1",
+        help="The similarity that texts must reach; makes the type semantic.",
+    )
+    latency: tuple[str, ...] = several(
+        metavar="LIMIT",
+        help="Fail if it takes longer than this: seconds (2.5), or a multiple of the capture (3x).",
+    )
+
+
+@dataclass(frozen=True)
+class NewBaselineOptions:
+    """What a new baseline is called, and how it is to be compared."""
+
+    id: str | None = option(metavar="ID", help="Its id; the default is made from the recipe.")
+    group: str | None = option(metavar="FOLDER", help="The folder below baselines/ to write it to.")
+    name: str | None = option(help="A title for people.")
+    description: str | None = option(help="What it protects.")
+    tags: tuple[str, ...] = several("--tag", help="A tag, to select it by.")
+    criticality: str | None = option(type=click.Choice(["critical", "high", "medium", "low"]))
+    rules: RuleOptions = including(RuleOptions)
+
+    def record(self, default_id: str, current: dict[str, Any], rules: dict[str, Json]) -> dict[str, Any]:
+        """The new record as far as the command line says it: everything but the output."""
+        record: dict[str, Any] = {"id": self.id or default_id}
+        titles = {"name": self.name, "description": self.description}
+        record |= {key: value for key, value in titles.items() if value}
+        record |= {"current": current, "comparison": rules}
+        record["metadata"] = {"criticality": self.criticality} if self.criticality else {}
+        if self.tags:
+            record["metadata"]["tags"] = list(self.tags)
+        return record
+
+
+@dataclass(frozen=True)
+class StoringOptions:
+    """How often it is asked, what may be stored, and what is printed of it."""
+
+    placeholders: tuple[str, ...] = several(
+        "--placeholder", metavar="PATH=TEXT", help="Store a placeholder, such as <<any_uuid>>, at a path."
+    )
+    repeat: int = option(
+        type=click.IntRange(1, 1000),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Replay N times and store placeholders for what varies.",
+    )
+    version: str | None = option(metavar="TEXT", help="The version of the target.")
+    allow_error_status: bool = flag(help="Store a 5xx answer as known-good.")
+    allow_empty: bool = flag(help="Store an empty answer of a model.")
+    allow_secrets: bool = flag(help="Store what looks like a secret.")
+    as_json: bool = flag("--json", help="Print what was captured as JSON.")
+    quiet: bool = flag("-q", "--quiet", help="Print nothing on success.")
+
+    @property
+    def is_silent(self) -> bool:
+        return self.quiet or self.as_json
+
+
+@dataclass(frozen=True)
+class GradingOptions:
+    """Grades for the answer of a model."""
+
+    scores: tuple[str, ...] = several(
+        metavar="RUBRIC",
+        help="Have a model grade the answer: NAME=MEANING (can be repeated), or a FILE with the rubric.",
+    )
+    scored_by: str | None = option(metavar="MODEL", help="The model that grades; the default is `judge`.")
+
+
+def allow_option() -> Any:
+    help = "Add its hosts to baselinekit.yaml, so that CI may send requests there too."
+    return option(is_flag=True, help=help)
+
+
+def cost_option() -> Any:
+    """Only what asks a model costs anything."""
+    what = "Fail if it costs more than this: dollars (0.01), or a multiple of the capture (2x)."
+    return option("--cost", metavar="LIMIT", multiple=True, help=what)
+
+
+def collect_option(*parts: str) -> Any:
+    return option(
+        type=click.Choice(parts),
+        multiple=True,
+        help="Store these parts, by name, instead of the bare answer.",
+    )
+
+
+@dataclass(frozen=True)
+class HttpOptions:
+    """Send a request and record status, content-type and body of the answer.
+
+    URL is absolute, or begins with / if the project has a base_url.
+    """
+
+    words: tuple[str, ...] = argument(nargs=-1, required=True, metavar="[METHOD] URL")
+    method: str | None = option("-X", "--request", metavar="METHOD")
+    headers: tuple[str, ...] = several("-H", "--header", metavar="'NAME: VALUE'", help="A header to send.")
+    data: str | None = option(
+        "-d",
+        "--data",
+        metavar="TEXT",
+        help="The body: sent as JSON if it is valid JSON; @FILE or @- reads it.",
+    )
+    form: tuple[str, ...] = several(metavar="NAME=VALUE", help="A form field.")
+    params: tuple[str, ...] = several("--param", metavar="NAME=VALUE", help="A query parameter.")
+    keep_headers: tuple[str, ...] = several(
+        "--keep-header", metavar="NAME", help="A response header to store as well."
+    )
+    redirects: int | None = option(
+        type=click.IntRange(0, 20), help="How many redirects to follow; the default is none."
+    )
+    timeout: float | None = option(type=float, metavar="SECONDS")
+    allow: bool = allow_option()
+    new: NewBaselineOptions = including(NewBaselineOptions)
+    storing: StoringOptions = including(StoringOptions)
+    project: ProjectOptions = including(ProjectOptions)
+
+
+@dataclass(frozen=True)
+class SkillOptions:
+    """Run a skill and record its output."""
+
+    skill_name: str = argument(metavar="NAME")
+    params: tuple[str, ...] = several(
+        "--param", metavar="NAME=VALUE", help="A parameter: read as JSON if it is valid JSON."
+    )
+    input: str = option(
+        metavar="TEXT", default="{}", show_default=True, help="The input: JSON, or @FILE, or @-."
+    )
+    timeout: float | None = option(type=float, metavar="SECONDS")
+    grading: GradingOptions = including(GradingOptions)
+    collect: tuple[str, ...] = collect_option("output", "tool_calls")
+    new: NewBaselineOptions = including(NewBaselineOptions)
+    cost: tuple[str, ...] = cost_option()
+    storing: StoringOptions = including(StoringOptions)
+    recording: RecordingOptions = including(RecordingOptions)
+    project: ProjectOptions = including(ProjectOptions)
+
+
+@dataclass(frozen=True)
+class PromptOptions:
+    """Send the prompt in FILE (a template with {{names}}) to a model and record its answer."""
+
+    file: str = argument(metavar="FILE")
+    inputs: tuple[str, ...] = several("--input", metavar="NAME=VALUE", help="For {{NAME}}; @FILE reads it.")
+    inputs_from: str | None = option(metavar="FILE", help="A YAML or JSON file of inputs.")
+    model: str = option(default="default", show_default=True, help="A name under `models:`.")
+    system: str | None = option(metavar="TEXT", help="The system prompt; @FILE reads it.")
+    temperature: float | None = option(type=float)
+    max_answer: int | None = option(
+        type=click.IntRange(1), metavar="TOKENS", help="How long the answer may be."
+    )
+    parse: str | None = option(type=click.Choice(["text", "json"]), help="Read the answer as JSON.")
+    json_mode: bool = flag(help="Ask the server for JSON mode, if it has one.")
+    tools: str | None = option(metavar="FILE", help="The tools that the model may call, in YAML or JSON.")
+    timeout: float | None = option(type=float, metavar="SECONDS")
+    grading: GradingOptions = including(GradingOptions)
+    collect: tuple[str, ...] = collect_option("text", "tool_calls")
+    new: NewBaselineOptions = including(NewBaselineOptions)
+    cost: tuple[str, ...] = cost_option()
+    storing: StoringOptions = including(StoringOptions)
+    recording: RecordingOptions = including(RecordingOptions)
+    project: ProjectOptions = including(ProjectOptions)
+
+
+@dataclass(frozen=True)
+class CommandOptions:
+    """Run a program (after --) and record its exit code and what it prints."""
+
+    argv: tuple[str, ...] = argument(nargs=-1, required=True, type=click.UNPROCESSED)
+    stdin: str | None = option(metavar="TEXT", help="Its standard input: text, or @FILE, or @-.")
+    env: tuple[str, ...] = several(metavar="NAME=VALUE", help="An environment variable of the program.")
+    files: tuple[str, ...] = several(
+        "--file", metavar="PATH", help="A file that it writes, compared as well."
+    )
+    parse: str | None = option(type=click.Choice(["text", "json"]), help="Read its output as JSON.")
+    timeout: float | None = option(type=float, metavar="SECONDS")
+    new: NewBaselineOptions = including(NewBaselineOptions)
+    storing: StoringOptions = including(StoringOptions)
+    project: ProjectOptions = including(ProjectOptions)
+
+
+@dataclass(frozen=True)
+class DraftOptions:
+    """Replay every file below PATHS that has a `current:` and no `baseline:`, and add the output."""
+
+    paths: tuple[str, ...] = argument(nargs=-1, required=True, type=click.Path())
+    allow: bool = allow_option()
+    storing: StoringOptions = including(StoringOptions)
+    recording: RecordingOptions = including(RecordingOptions)
+    project: ProjectOptions = including(ProjectOptions)
 
 
 class Kinds(click.Group):
@@ -60,159 +272,11 @@ def capture() -> None:
     """
 
 
-@capture.command(short_help="An HTTP request.")
-@takes(HttpOptions)
-def http(options: HttpOptions) -> int:
-    """Send a request and record status, content-type and body of the answer.
-
-    URL is absolute, or begins with / if the project has a base_url.
-    """
-    project = project_of(options.project)
-    current = recipes.http(options, project)
-    typed = project.naming(str(current["execution"].get("base_url", "")))  # by the operator
-    asked = [recipes.http_recipe(current)]
-    for url in capture_summary.unnamed_origins(project, asked) if options.allow else ():
-        typed = typed.allowing(url)
-    rules = parse_rules(options.new.rules)
-    record = options.new.record(recipes.http_id(with_names(current, project.scope)), current, rules)
-    code = _capture_new(typed, record, options.new.group, options)
-    capture_summary.offer(project, asked, options.allow, options.storing)
-    return code
-
-
-@capture.command(short_help="A skill that the configuration names.")
-@takes(SkillOptions)
-def skill(options: SkillOptions) -> int:
-    """Run a skill and record its output."""
-    project = project_of(options.project)
-    name = options.skill_name
-    group = options.new.group or name
-    current = recipes.skill(options, group, project)
-    rules = parse_rules(options.new.rules, options.cost, bool(options.grading.scores))
-    record = options.new.record(recipes.slug(name), current, rules)
-    return _capture_new(project, record, group, options, options.recording)
-
-
-@capture.command(short_help="A prompt: what a model answers.")
-@takes(PromptOptions)
-def prompt(options: PromptOptions) -> int:
-    """Send the prompt in FILE (a template with {{names}}) to a model and record its answer."""
-    project = project_of(options.project)
-    name = recipes.slug(os.path.splitext(os.path.basename(options.file))[0])
-    group = options.new.group or name
-    current = recipes.prompt(options, group, project)
-    rules = parse_rules(options.new.rules, options.cost, bool(options.grading.scores))
-    return _capture_new(project, options.new.record(name, current, rules), group, options, options.recording)
-
-
-@capture.command(short_help="A program: its exit code and what it prints.")
-@takes(CommandOptions)
-def command(options: CommandOptions) -> int:
-    """Run a program (after --) and record its exit code and what it prints."""
-    project = project_of(replace(options.project, allow_exec=True))  # the operator has just typed its name
-    argv = options.argv
-    group = options.new.group or recipes.slug(os.path.basename(argv[0]))
-    current = recipes.command(options, project.way_back(group))
-    note = recipes.how_to_allow(argv[0], project.commands.get(argv[0]), current["input"].get("env", ()))
-    id = recipes.slug(" ".join(with_names(list(argv), project.scope)))
-    record = options.new.record(id, current, parse_rules(options.new.rules))
-    return _capture_new(project, record, group, options, notes=[note] if note else [])
-
-
-@capture.command("from", short_help="Files that have a recipe and no output yet.")
-@takes(DraftOptions)
-def from_files(options: DraftOptions) -> int:
-    """Replay every file below PATHS that has a `current:` and no `baseline:`, and add the output."""
-    project = project_of(options.project)
-    named, loaded = project, load(project, options.paths)
-    drafts = [draft for draft in loaded if draft.baseline is None]
-    if not drafts and loaded:
-        what = "every baseline there already has an output, and capture does not overwrite"
-        hint = "to accept new answers: baselinekit refresh PATH --replay"
-        raise InvalidInput(Problem("BK520", what, hint))
-    if not drafts:
-        hint = "a file needs an id and a `current:`"
-        raise NothingSelected(Problem("BK509", "there is nothing to capture there", hint))
-    asked = [draft.current for draft in drafts]
-    for url in capture_summary.unnamed_origins(project, asked) if options.allow else ():
-        project = project.allowing(url)
-    doing = "" if options.storing.is_silent else "replaying"
-    with real_context() as context, with_progress(context, doing) as context:
-        context = with_models(context, project, options.recording)
-        for draft in drafts:
-            check_draft(project, draft, context)
-        captured, errors = capture_all(project, drafts, options.storing.wishes(), context)
-    if captured:
-        done = {one.id for one in captured}
-        asked = [draft.current for draft in drafts if draft.id in done]
-        bases = [recipe.execution.base_url for recipe in asked if kind_of(recipe).asks_address]
-        _print(project, captured, options.storing, _words_needed(project, asked, bases))
-        capture_summary.offer(named, asked, options.allow, options.storing)
-    errors += capture_summary.refusals(captured)
-    if errors:
-        worst = next((Refused for error in errors if isinstance(error, Refused)), CannotReplay)
-        raise worst(*(problem for error in errors for problem in error.problems))
-    return 0
-
-
-def _capture_new(
-    project: Project,
-    record: dict[str, Any],
-    group: str | None,
-    options: HttpOptions | SkillOptions | PromptOptions | CommandOptions,
-    recording: RecordingOptions | None = None,
-    notes: Sequence[str] = (),
-) -> int:
-    timeout, granted = options.timeout, project.ceilings.timeout
-    project = project.granting(timeout)
-    if project.ceilings.timeout > granted:
-        line = f"`limits: {{timeout: {timeout:g}}}`"
-        notes = [*notes, f"to compare it, add {line} to baselinekit.yaml: a file may ask for {granted:g} s"]
-    doing = "" if options.storing.is_silent else "replaying"
-    with real_context() as context, with_progress(context, doing) as context:
-        context = with_models(context, project, recording or RecordingOptions())
-        captured = capture_new(project, record, options.storing.wishes(group), context)
-    execution = record["current"]["execution"]
-    bases = [execution.get("base_url")] if KINDS[execution["type"]].asks_address else []
-    captured = replace(captured, notes=(*captured.notes, *notes))
-    _print(project, [captured], options.storing, _words_needed(project, record["current"], bases))
-    for error in capture_summary.refusals([captured]):
-        raise error
-    return 0
-
-
-def _words_needed(project: Project, asked: Any, bases: Sequence[str | None]) -> list[str]:
-    """What a compare has to be told as well, because no configuration says it. `bases`: of each request the
-    address that its file states."""
-    scope, words = project.scope, []
-    used = set(names_in(with_names(asked, scope))) - set(project.config.variables)
-    for name in sorted(used & set(scope.secrets)):
-        words += ["--secret", name]
-    base = project.override_base_url or (next(filter(None, bases), None) if words else None)
-    if bases and base:
-        words += ["--base-url", base]
-    if project.environment:
-        words += ["--environment", project.environment]
-    for name in sorted(used & set(scope.values)):
-        words += ["--var", f"{name}={scope.values[name]}"]
-    return words
-
-
-def _print(
-    project: Project, captured: Sequence[Captured], options: StoringOptions, more: Iterable[str]
-) -> None:
-    if options.as_json:
-        documents = [capture_summary.document(one) for one in captured]
-        screen.show_json(json.dumps(documents, default=str) + "\n")
-    elif not options.quiet:
-        for one in captured:
-            output = recipes.describe_output(one.output)
-            screen.line(screen.safe_line(f"captured {one.id} -> {one.file}   {output}"))
-            for text in capture_summary.lines(one):
-                screen.line(text)
-            for note in one.notes:
-                screen.line(f"  note: {screen.safe(note)}")
-        words = [*(["--repeat", str(options.repeat)] if options.repeat > 1 else []), *more]
-        written = [(one.id, one.file) for one in captured]
-        folders, here = (project.folders, project.eval_folders), path_from_here(project)
-        screen.next_commands(check_commands(written, *folders, words, here))
+for _kind, _options, _title in (
+    ("http", HttpOptions, "An HTTP request."),
+    ("skill", SkillOptions, "A skill that the configuration names."),
+    ("prompt", PromptOptions, "A prompt: what a model answers."),
+    ("command", CommandOptions, "A program: its exit code and what it prints."),
+    ("from", DraftOptions, "Files that have a recipe and no output yet."),
+):
+    capture.add_command(command(_kind, _options, f"capturing.capture_{_kind}", short_help=_title))

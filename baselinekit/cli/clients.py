@@ -1,23 +1,29 @@
-"""The real clients: sockets, processes, the clock. Built here and handed down."""
+"""The real clients: sockets, processes, models, the clock. Built here and handed down."""
 
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import FrameType
+from typing import Any
 
-from baselinekit.cli.clock import Now, clock
-from baselinekit.cli.progress import show_progress
+from baselinekit.cli.entry import Now, clock
+from baselinekit.cli.options import RecordingOptions
 from baselinekit.model.grades import Outcome
+from baselinekit.model.recipes import Answer, Ask, Limits, Spent
 from baselinekit.programs.process import Processes
 from baselinekit.replay.client import Client, proxies_of_environment
 from baselinekit.replay.settings import Clients
+from baselinekit.store import atomic
 from baselinekit.workflow.context import Clock, RunContext, Stop
+from baselinekit.workflow.project import Project
+
+# The real clients: sockets, processes, the clock. Built here and handed down.
 
 
 def timestamps(now: Now) -> Callable[[], str]:
@@ -61,6 +67,10 @@ def with_progress(context: RunContext, doing: str, color: str = "auto") -> Itera
     with ExitStack() as bars:
 
         def begin(total: int) -> Callable[[Outcome], None]:
+            if not sys.stderr.isatty():
+                return lambda outcome: None
+            from baselinekit.cli.progress import show_progress
+
             return bars.enter_context(show_progress(total, sys.stderr, doing, color))
 
         yield replace(context, advance=begin) if doing else context
@@ -97,3 +107,127 @@ class _Interrupt:
             threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
         else:
             sys.__unraisablehook__(what)
+
+
+# The models as a command asks them: made at the first question, behind what is kept of their answers.
+
+
+_CACHE = "calls"
+_JOURNAL = "resume"
+UNASKED = RecordingOptions(offline=".")
+"""For commands that ask no model: only the entries of the models are checked."""
+
+
+class LazyModels:
+    """The models of a project, made when the first of them is needed: most runs need none."""
+
+    def __init__(
+        self, project: Project, clients: Clients, recording: RecordingOptions, resume: bool | None = None
+    ):
+        """`resume`: whether this goes on where a run was stopped; None where no run can be."""
+        self._project, self._clients, self._wanted, self._resume = project, clients, recording, resume
+        self._lock = threading.Lock()
+        self._models: Any = None
+        self._source: Any = None
+        self._embedding: Any = None
+
+    def ask(self, ask: Ask) -> Answer:
+        with self._lock:
+            self._source = self._source or self._opened(self._made())
+        answer: Answer = self._source.ask(ask)
+        return answer
+
+    def check(self, name: str) -> None:
+        with self._lock:
+            made = self._made()
+        made.check(name, self._wanted.offline is None)
+
+    def similar(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        if not pairs:
+            return []
+        with self._lock:
+            self._embedding = self._embedding or self._loaded()
+        alike: list[float] = self._embedding.similarities(pairs)
+        return alike
+
+    def added_to(self, context: RunContext) -> RunContext:
+        return replace(context, clients=replace(context.clients, models=self, similar=self.similar))
+
+    @property
+    def spent(self) -> Spent | None:
+        """What has been asked, if anything was."""
+        return None if self._models is None else self._models.spent
+
+    def forget(self) -> None:
+        """The run came to its end: there is nothing to go on with."""
+        if self._source is not None:
+            self._journal().clear()
+
+    def _loaded(self) -> Any:
+        from baselinekit.models.dispatch import Embedding, find_folder
+
+        named = self._project.config.models.get("embedding")
+        return Embedding(find_folder(None if named is None else named.folder, self._project.root))
+
+    def _made(self) -> Any:
+        if self._models is None:
+            from baselinekit.models.dispatch import Models, World
+
+            project = self._project
+            world = World(
+                self._clients.send,
+                self._clients.execute,
+                self._clients.sleep,
+                project.root,
+                lambda name: str(project.scope.lookup(name)),
+                project.redactor.mask_declared,
+                project.trust,
+                project.config.http.verify if project.config.http.verify is not None else True,
+            )
+            self._models = Models(project.models, _limits(project.config.limits, self._wanted), world)
+        return self._models
+
+    def _opened(self, source: Any) -> Any:
+        """The models behind what is kept of their answers."""
+        from baselinekit.models.dispatch import Recording
+        from baselinekit.store.results import Cassettes
+
+        project, wanted = self._project, self._wanted
+        if wanted.offline is not None:
+            return Recording(source, Cassettes(project.root, _typed(project, wanted.offline)), "offline")
+        if self._resume is not None:
+            journal = self._journal()
+            if not self._resume:
+                journal.clear()
+            source = Recording(source, journal, "resume" if self._resume else "journal")
+        if wanted.cache:
+            source = Recording(source, Cassettes(project.root, f"{atomic.STATE_FOLDER}/{_CACHE}"), "cache")
+        if wanted.record_calls is not None:
+            folder = _typed(project, wanted.record_calls)
+            source = Recording(source, Cassettes(project.root, folder), "record")
+        return source
+
+    def _journal(self) -> Any:
+        """The answers of this run, so that a run which is stopped can go on: each run begins a new one."""
+        from baselinekit.store.results import Cassettes
+
+        return Cassettes(self._project.root, f"{atomic.STATE_FOLDER}/{_JOURNAL}")
+
+
+def with_models(context: RunContext, project: Project, recording: RecordingOptions = UNASKED) -> RunContext:
+    """The context with the models of the project among its clients."""
+    return LazyModels(project, context.clients, recording).added_to(context)
+
+
+def _typed(project: Project, folder: str) -> str:
+    """A folder that the operator has typed, from where the operator is."""
+    return os.path.join(project.cwd, os.path.expanduser(folder))
+
+
+def _limits(stated: Limits, wanted: RecordingOptions) -> Limits:
+    """The operator's limits, else the configured ones."""
+    return Limits(
+        calls=stated.calls if wanted.max_calls is None else wanted.max_calls,
+        tokens=stated.tokens if wanted.max_tokens is None else wanted.max_tokens,
+        usd=stated.usd if wanted.max_cost is None else wanted.max_cost,
+    )

@@ -4,10 +4,9 @@ import os
 from dataclasses import replace
 
 from baselinekit.cli import delivery, screen
-from baselinekit.cli.clients import real_context, with_progress
-from baselinekit.cli.models import LazyModels
+from baselinekit.cli.clients import LazyModels, real_context, with_progress
+from baselinekit.cli.compare import CompareOptions
 from baselinekit.cli.options import command_line, project_of, record_policy
-from baselinekit.cli.run_options import CompareOptions
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.results import Against, Report
 from baselinekit.programs.git import Git

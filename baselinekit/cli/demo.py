@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import click
 
 from baselinekit.cli import screen
-from baselinekit.cli.clock import clock
-from baselinekit.cli.options import color_option, option, takes
+from baselinekit.cli.entry import clock
+from baselinekit.cli.options import color_option, flag, option
 from baselinekit.demo.service import Service
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.report.style import Style
@@ -62,24 +62,6 @@ _ASKED: tuple[list[str], ...] = (
 
 @dataclass(frozen=True)
 class DemoOptions:
-    folder: str | None = option(
-        "--dir", metavar="NAME", help="Where its files go.  [default: baselines-demo]"
-    )
-    serve: bool = option(
-        is_flag=True, help="Only start the API and the model, until Ctrl-C, for your own commands."
-    )
-    port: int | None = option(
-        metavar="N",
-        type=click.IntRange(0, 65535),
-        help="With --serve: the port; 0 takes any that is free.  [default: 8080]",
-    )
-    upgrade: bool = option(is_flag=True, help="With --serve: start the upgraded versions.")
-    color: str = color_option()
-
-
-@click.command(short_help="See it work in a minute, without network access.")
-@takes(DemoOptions)
-def demo(options: DemoOptions) -> None:
     """Start a small API and a small model on a free port of this machine, record what they answer, upgrade
     them, and see what changed. Needs no network, no key and no configuration. The files are kept, so that
     you can look at them.
@@ -89,6 +71,21 @@ def demo(options: DemoOptions) -> None:
     baselinekit demo --serve             only the API and the model, at 127.0.0.1:8080, until Ctrl-C
     baselinekit demo --serve --upgrade   the same, upgraded
     """
+
+    folder: str | None = option(
+        "--dir", metavar="NAME", help="Where its files go.  [default: baselines-demo]"
+    )
+    serve: bool = flag(help="Only start the API and the model, until Ctrl-C, for your own commands.")
+    port: int | None = option(
+        metavar="N",
+        type=click.IntRange(0, 65535),
+        help="With --serve: the port; 0 takes any that is free.  [default: 8080]",
+    )
+    upgrade: bool = flag(help="With --serve: start the upgraded versions.")
+    color: str = color_option()
+
+
+def demo(options: DemoOptions) -> None:
     style, port = screen.style_of(options.color), options.port
     if options.serve and options.folder is not None:
         raise InvalidInput(Problem("BK508", "--serve writes no files", "leave out --dir"))

@@ -1,38 +1,43 @@
-"""`baselinekit doctor`."""
+"""`baselinekit doctor` and `baselinekit calibrate`: files in order, and judges that agree with people."""
 
 import json
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import click
 
 from baselinekit.cli import delivery, screen
-from baselinekit.cli.clients import real_context
-from baselinekit.cli.models import with_models
+from baselinekit.cli.clients import real_context, with_models
 from baselinekit.cli.options import (
     ProjectOptions,
     RecordingOptions,
     argument,
+    flag,
     including,
     option,
     project_of,
-    takes,
 )
 from baselinekit.errors import Problem, count_of
+from baselinekit.evals import selection
 from baselinekit.evals.checks import examine_all
-from baselinekit.evals.judges import Probed, judges_to_probe, probe
+from baselinekit.evals.judges import Probed, calibrate as measure, judges_of, judges_to_probe, probe
 from baselinekit.model.recipes import Model
 from baselinekit.model.values import Json
 from baselinekit.programs.git import Git
 from baselinekit.programs.sandbox import Sandbox
+from baselinekit.report.beside import describe_agreement
 from baselinekit.report.next_commands import explain_commands
+from baselinekit.suites.ratingfile import measured_file
 from baselinekit.texts import Mask, clipped, many
 from baselinekit.trust import full_grants, host_of, imports_from_its_folder, in_ci, parts_of_checkout
 from baselinekit.workflow import gitsetup
 from baselinekit.workflow.doctor import Findings
 from baselinekit.workflow.project import Project
+
+# `baselinekit doctor`.
+
 
 _REFUSALS = {"BK340", *(f"BK40{number}" for number in range(1, 9))}
 """What a run ends with where nobody grants it; who runs it may, on the command line."""
@@ -44,16 +49,6 @@ _MOST_CODES = 3
 
 @dataclass(frozen=True)
 class DoctorOptions:
-    paths: tuple[str, ...] = argument(nargs=-1, type=click.Path())
-    ci: bool = option(is_flag=True, help="Also print what a run may do, and who allows it.")
-    probe_judges: bool = option(is_flag=True, help="Test each judge on texts whose verdict is known.")
-    as_json: bool = option("--json", is_flag=True, help="Print the findings as JSON.")
-    project: ProjectOptions = including(ProjectOptions)
-
-
-@click.command(short_help="Check every file and rule without replaying anything.")
-@takes(DoctorOptions)
-def doctor(options: DoctorOptions) -> int:
     """Check the configuration, and every baseline, eval case, suite and gate below PATHS (default: all of
     the project), without sending a request.
 
@@ -62,6 +57,15 @@ def doctor(options: DoctorOptions) -> int:
     compare or a run, 3 a judge failed a probe. A missing permission or value
     is only a note, because whoever runs it can supply it.
     """
+
+    paths: tuple[str, ...] = argument(nargs=-1, type=click.Path())
+    ci: bool = flag(help="Also print what a run may do, and who allows it.")
+    probe_judges: bool = flag(help="Test each judge on texts whose verdict is known.")
+    as_json: bool = flag("--json", help="Print the findings as JSON.")
+    project: ProjectOptions = including(ProjectOptions)
+
+
+def doctor(options: DoctorOptions) -> int:
     project = project_of(options.project)
     if options.probe_judges:
         return _probe_judges(project, options)
@@ -245,3 +249,41 @@ def _print_probes(probes: Sequence[Probed], judges: Sequence[str], mask: Mask) -
             screen.line(screen.safe_line(line) + screen.safe_line(why))
         if right < len(own):
             screen.line(screen.safe_line(f"  do not trust what {judge} says: use a stronger model"))
+
+
+# `baselinekit calibrate`.
+
+
+@dataclass(frozen=True)
+class CalibrateOptions:
+    """Ask each judge that has a calibration file about the outputs in it, which people have judged.
+
+    The result is written beside the file, as x.measured.json, and every run shows it from then on.
+    """
+
+    paths: tuple[str, ...] = argument(nargs=-1, type=click.Path())
+    suite: str | None = option(
+        metavar="FILE", help="Use this suite; the default is PATHS, or the suite in evals/."
+    )
+    as_json: bool = flag("--json", help="Print what was measured as JSON.")
+    recording: RecordingOptions = including(RecordingOptions)
+    project: ProjectOptions = including(ProjectOptions)
+
+
+def calibrate(options: CalibrateOptions) -> int:
+    project = project_of(options.project)
+    judges = judges_of(project.root, selection.load(project, options.paths, options.suite).cases)
+    with real_context() as context:
+        models = with_models(context, project, options.recording).clients.models
+        measured = measure(project.root, judges, models.ask)
+    if options.as_json:
+        documents = [
+            {"file": judge.file, **asdict(agreement), "accuracy": agreement.accuracy}
+            for judge, agreement in measured
+        ]
+        screen.show_json(json.dumps(documents, indent=2, ensure_ascii=False) + "\n")
+        return 0
+    for judge, agreement in measured:
+        screen.line(screen.safe_line(f"{agreement.model}: {describe_agreement(agreement)}"))
+        screen.line(screen.safe_line(f"  kept: {measured_file(judge.file)}"))
+    return 0

@@ -1,32 +1,114 @@
-"""Where the command begins: before anything is imported that takes its time.
+"""Where the command begins, before anything is imported that takes its time: signals and standard streams."""
 
-A standard stream that is closed leads nowhere from then on: else the next file to be opened would take its
-number, and whatever is said would land in there."""
-
+import gc
+import importlib
 import os
+import signal
 import sys
+import time
 from collections.abc import Callable
+from types import FrameType
+from typing import Any, TextIO
 
-from baselinekit.cli import signals
+INTERRUPTED = 130
 
-
-def main(now: Callable[[], float] | None = None) -> None:
-    """The console script. `now`: another clock than the machine's, for whoever starts it from Python."""
-    signals.leave_quietly()
-    signals.wait_for_children()
-    _open_streams()
-    from baselinekit.cli.main import main as begin
-
-    try:
-        begin(now=now)
-    except KeyboardInterrupt:
-        sys.exit(signals.INTERRUPTED)
+Now = Callable[[], float]
+"""Seconds since 1970."""
 
 
-def _open_streams() -> None:
-    """In the order of their numbers: a file that is opened takes the lowest one that is free."""
+def main(now: Now | None = None) -> None:
+    """The console script. `now`: another clock than the machine's, for whoever starts it from Python.
+
+    A standard stream that is closed leads nowhere from then on: the next file that is opened would take its
+    number, for it takes the lowest one that is free, and whatever is printed would land in it."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, leave)
+    # who starts us may ignore the end of its children, and we inherit that: nobody would learn how a program
+    # of ours ended
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             handle = os.open(os.devnull, os.O_RDWR)
             os.set_inheritable(handle, True)  # a program that we run is to find it open as well
             setattr(sys, name, os.fdopen(handle, mode, encoding="utf-8", closefd=False))
+    try:
+        import_named("main.main")(now=now)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+def leave(number: int, frame: FrameType | None) -> None:
+    """End at a Ctrl-C while there is nothing to tidy up. An exception would not do: what is raised in the
+    middle of an import may be dropped, with a trace."""
+    try:
+        os.write(2, b"interrupted\n")
+    finally:
+        os._exit(INTERRUPTED)
+
+
+def raise_on_interrupt() -> None:
+    """What takes long to import is there: from now on a Ctrl-C is an exception, for something may have to be
+    tidied up."""
+    if signal.getsignal(signal.SIGINT) is leave:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def import_named(path: str) -> Any:
+    """`module.name` of this package. While it is imported there is nothing to collect yet, and to look for it
+    would take a twentieth of the start."""
+    module, _, name = path.partition(".")
+    gc.disable()
+    try:
+        return getattr(importlib.import_module(f"baselinekit.cli.{module}"), name)
+    finally:
+        gc.enable()
+
+
+# Whoever reads standard output may leave before it ends (`| head`), or take nothing (a full disk).
+_lost: OSError | None = None
+
+
+class ReaderLeft(Exception):
+    """Not an OSError: click would take that for its affair, and end with the exit code of a regression."""
+
+
+def lose(stream: TextIO, error: OSError, reported: bool) -> None:
+    """What is printed from now on goes nowhere. The run goes on: there are files to be written, and a
+    verdict. `reported`: whether it is reported in the end."""
+    global _lost
+    discard(stream)
+    if reported:
+        _lost = _lost or error
+
+
+def take_lost() -> OSError | None:
+    """Why what was printed did not reach anybody. Asked once."""
+    global _lost
+    error, _lost = _lost, None
+    return error
+
+
+def discard(stream: TextIO | None) -> None:
+    """What could not be written stays in the stream's buffer: the interpreter must not try again at exit."""
+    if stream is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+# The time of day is read here alone: whoever starts a command may hand it another clock (`main(now=…)`).
+
+
+class HandedClock:
+    """The object that click gives to every command below this one."""
+
+    def __init__(self, now: Now):
+        self.now = now
+
+
+def clock() -> Now:
+    """The clock of the command that runs. Asked for in its main thread, and then handed on."""
+    import click
+
+    context = click.get_current_context(silent=True)
+    handed = context.find_object(HandedClock) if context is not None else None
+    return time.time if handed is None else handed.now

@@ -1,5 +1,6 @@
-"""`baselinekit explain CODE|ID`."""
+"""`baselinekit explain` and `baselinekit schema`: what codes, rules and files mean."""
 
+import json
 from dataclasses import dataclass
 
 import click
@@ -11,26 +12,26 @@ from baselinekit.cli.options import (
     complete_ids,
     including,
     project_of,
-    takes,
 )
 from baselinekit.codes import explain as meaning_of
 from baselinekit.errors import InvalidInput, Problem
 
+# `baselinekit explain CODE|ID`.
+
 
 @dataclass(frozen=True)
 class ExplainOptions:
-    what: str = argument(metavar="CODE|ID", shell_complete=complete_ids)
-    project: ProjectOptions = including(ProjectOptions)
-
-
-@click.command(short_help="Say what an error code means, or how a baseline is compared.")
-@takes(ExplainOptions)
-def explain(options: ExplainOptions) -> None:
     """Say what an error code such as BK101 means and how to fix it.
 
     With the id of a baseline: what is requested, where the path of each rule starts, how each array is
     compared, and which values the placeholders accept.
     """
+
+    what: str = argument(metavar="CODE|ID", shell_complete=complete_ids)
+    project: ProjectOptions = including(ProjectOptions)
+
+
+def explain(options: ExplainOptions) -> None:
     what = options.what
     code = meaning_of(what)
     if code is not None:
@@ -39,8 +40,7 @@ def explain(options: ExplainOptions) -> None:
     if what.upper().startswith("BK") and what[2:].isdigit():
         hint = "codes are at the start of messages"
         raise InvalidInput(Problem("BK508", f"there is no code {what}", hint))
-    from baselinekit.cli.clients import real_context
-    from baselinekit.cli.models import with_models
+    from baselinekit.cli.clients import real_context, with_models
     from baselinekit.workflow.doctor import describe_baseline
     from baselinekit.workflow.selection import Selection, load, select
 
@@ -49,3 +49,26 @@ def explain(options: ExplainOptions) -> None:
     with real_context() as context:
         for line in describe_baseline(project, baseline, with_models(context, project).clients):
             screen.line(screen.safe_line(line))
+
+
+# `baselinekit schema`.
+
+
+@dataclass(frozen=True)
+class SchemaOptions:
+    """Print the JSON Schema of baseline files, or of eval files: cases, suites and gates.
+
+    Files that capture and init --eval write name it in their first line, so that an editor marks mistakes.
+    For other files add this first line: # yaml-language-server: $schema=PATH
+    """
+
+    of: str = argument(type=click.Choice(["baselines", "evals"]), default="baselines")
+
+
+def schema(options: SchemaOptions) -> None:
+    if options.of == "evals":
+        from baselinekit.suites.schema import json_schema
+    else:
+        from baselinekit.store.dialects.native import json_schema
+
+    screen.show_json(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")

@@ -1,52 +1,66 @@
-"""`baselinekit history`."""
+"""`baselinekit history`, `merge` and `orphans`: what earlier runs have left."""
 
+import json
 import os
 import sys
 from dataclasses import dataclass
 
 import click
 
-from baselinekit.cli import screen
+from baselinekit.cli import delivery, screen
+from baselinekit.cli.clients import real_context, with_models
 from baselinekit.cli.options import (
     ProjectOptions,
     argument,
     color_option,
     complete_ids,
+    flag,
+    including,
     option,
     project_of,
-    takes,
+    several,
 )
+from baselinekit.errors import InvalidInput, Problem
+from baselinekit.model.values import Json
+from baselinekit.report import terminal
+from baselinekit.report.beside import describe_weakened
 from baselinekit.report.history import format_history, format_history_json
 from baselinekit.report.html.page import render_history
+from baselinekit.report.style import format_lines
+from baselinekit.store.atomic import remove
 from baselinekit.store.results import write_text
 from baselinekit.texts import many
+from baselinekit.variables import Redactor
 from baselinekit.workflow import history as past, resultfiles
+from baselinekit.workflow.orphans import Orphan, Orphans, find_orphans
+from baselinekit.workflow.project import Project
+
+# `baselinekit history`.
 
 
 @dataclass(frozen=True)
 class HistoryOptions:
+    """Show pass rate, flips between pass and failure, the last regression and the duration of every baseline
+    that did not always pass; for IDs (globs), everything that is known about them.
+
+    Every compare keeps its results in .baselinekit/results/: the last 200 runs, and at most 200 MB.
+    """
+
     ids: tuple[str, ...] = argument(nargs=-1, metavar="[ID]...", shell_complete=complete_ids)
     last: int | None = option(type=click.IntRange(1), metavar="N", help="Only the last N runs.")
-    as_json: bool = option("--json", is_flag=True, help="Print it as JSON.")
+    as_json: bool = flag("--json", help="Print it as JSON.")
     html: str | None = option("-o", "--html", metavar="PATH", help="Write it as an HTML page.")
-    imported: tuple[str, ...] = option(
-        "--import", metavar="FILE", multiple=True, help="Import the result file of a run made elsewhere."
+    imported: tuple[str, ...] = several(
+        "--import", metavar="FILE", help="Import the result file of a run made elsewhere."
     )
-    verbose: bool = option("-v", "--verbose", is_flag=True, help="Also baselines that always passed.")
+    verbose: bool = flag("-v", "--verbose", help="Also baselines that always passed.")
     config: str | None = option(
         metavar="FILE", help="The configuration; the default is the nearest baselinekit.yaml, here or above."
     )
     color: str = color_option()
 
 
-@click.command(short_help="Show how the baselines did in earlier runs.")
-@takes(HistoryOptions)
 def history(options: HistoryOptions) -> int:
-    """Show pass rate, flips between pass and failure, the last regression and the duration of every baseline
-    that did not always pass; for IDs (globs), everything that is known about them.
-
-    Every compare keeps its results in .baselinekit/results/: the last 200 runs, and at most 200 MB.
-    """
     project = project_of(ProjectOptions(config=options.config))
     if options.imported:
         parts = resultfiles.load(options.imported, os.getcwd())
@@ -67,3 +81,142 @@ def history(options: HistoryOptions) -> int:
         can_bars = os.environ.get("TERM") != "dumb" and encoding.lower().replace("-", "") == "utf8"
         screen.show(format_history(runs, style, can_bars, options.verbose))
     return 0
+
+
+# `baselinekit merge`.
+
+
+@dataclass(frozen=True)
+class MergeOptions:
+    """Combine RESULTS, the files that `compare --shard 1/4 -o 1.json` and the other shards wrote.
+
+    The report is that of one run without shards. A missing shard makes it incomplete; files of different
+    runs, targets, configurations or versions are refused. The exit code is that of one compare of them all.
+    """
+
+    results: tuple[str, ...] = argument(nargs=-1, required=True, type=click.Path())
+    outputs: tuple[str, ...] = several("-o", metavar="PATH", help="Write the report: as compare -o does.")
+    as_json: bool = flag("--json", help="Print the result file (JSON) instead of text.")
+    different: tuple[str, ...] = several(
+        "--allow-different",
+        type=click.Choice(resultfiles.MAY_DIFFER),
+        help="Merge shards even if they differ in this; the report says so.",
+    )
+    quiet: bool = flag("-q", "--quiet", help="Print only the last line.")
+    verbose: bool = flag(
+        "-v", "--verbose", help="Also print what passed, and explain the differences in words."
+    )
+    color: str = color_option()
+
+
+def merge(options: MergeOptions) -> int:
+    delivery.check(options.outputs)
+    report = resultfiles.merge(resultfiles.load(options.results, os.getcwd()), options.different)
+    redactor = Redactor({})
+    for result in report.results:  # what looks random and is no secret where it stands is shown: an id, a tag
+        redactor.mask_value(result.resolved)
+        for spot in result.differences:
+            redactor.mask_value(spot.expected, spot.path)
+            redactor.mask_value(spot.actual, spot.path)
+    screen.install(redactor.mask_said)
+    report = delivery.deliver(report, options.outputs, os.getcwd())
+    if not delivery.show_json(report, options.as_json):
+        style = screen.style_of(options.color, options.verbose)
+        if options.verbose:
+            screen.show(terminal.format_passed(report, style))
+        if not options.quiet:
+            screen.show(terminal.format_failures(report, style))
+            screen.show(format_lines(describe_weakened(report.against, style)))
+            screen.show(terminal.format_warnings(report, style))
+        screen.line(terminal.format_summary(report, style))
+        if options.quiet:
+            delivery.tell_lost(report)
+    delivery.annotate(report, options.outputs, os.getcwd(), err=options.as_json)
+    return report.exit_code
+
+
+# `baselinekit orphans`.
+
+
+_WORDS = {
+    "baseline": "source gone",
+    "output": "output file without a baseline",
+    "pending": "pending without a baseline",
+    "unrun": "never run",
+}
+
+
+@dataclass(frozen=True)
+class OrphansOptions:
+    """List baselines whose prompt, input file, skill, command or model no longer exists, and output and
+    pending files that belong to no baseline. With --from also baselines that complete runs never ran; the
+    files of all shards count as one run.
+
+    Nothing is removed without --delete, and never a baseline that shares its file with others, or one that
+    is never run.
+    """
+
+    results: tuple[str, ...] = several(
+        "--from", metavar="FILE", help="Result files: also what they never run."
+    )
+    delete: bool = flag(help="Remove the files, after a question.")
+    yes: bool = flag(help="Remove them without a question.")
+    fail: bool = flag(help="Exit code 1 when there are any.")
+    as_json: bool = flag("--json", help="Print them as JSON.")
+    project: ProjectOptions = including(ProjectOptions)
+
+
+def orphans(options: OrphansOptions) -> int:
+    project = project_of(options.project)
+    parts = resultfiles.load(options.results, os.getcwd())
+    with real_context() as context:
+        orphans = find_orphans(project, with_models(context, project).clients, parts)
+    if options.as_json:
+        screen.show_json(json.dumps(_document(orphans), indent=2, ensure_ascii=False) + "\n")
+    else:
+        _print(orphans)
+    removable = [orphan for orphan in orphans.found if orphan.alone]
+    if removable and options.delete:
+        _delete(project, removable, options)
+    elif removable and not options.as_json:
+        screen.next_commands(["baselinekit orphans --delete"])
+    return 1 if options.fail and orphans.found else 0
+
+
+def _print(orphans: Orphans) -> None:
+    for orphan in orphans.found:
+        screen.line(screen.safe_line(f"{_WORDS[orphan.kind]}: {orphan.id}   {orphan.file}   {orphan.why}"))
+    for note in orphans.notes:
+        screen.line(f"note: {screen.safe_line(note)}")
+    number, of = len(orphans.found), orphans.looked_at
+    screen.line(f"{many(number, 'orphan')}; {many(of, 'baseline')} checked")
+
+
+def _document(orphans: Orphans) -> dict[str, Json]:
+    return {
+        "orphans": [
+            {
+                "kind": orphan.kind,
+                "id": orphan.id,
+                "file": orphan.file,
+                "why": orphan.why,
+                "removable": orphan.alone,
+            }
+            for orphan in orphans.found
+        ],
+        "baselines": orphans.looked_at,
+        "notes": list(orphans.notes),
+    }
+
+
+def _delete(project: Project, chosen: list[Orphan], options: OrphansOptions) -> None:
+    """Remove them one by one, and say so: what git tracks can be had back, what it does not cannot."""
+    files = many(len(chosen), "file")
+    if not options.yes:
+        if not (sys.stdin is not None and sys.stdin.isatty()):
+            what = f"--delete would remove {files}, and there is no terminal to ask in"
+            raise InvalidInput(Problem("BK508", what, "say --yes"))
+        click.confirm(f"Remove {files}?", abort=True, err=True)
+    for orphan in chosen:
+        remove(project.root, orphan.file)
+        screen.line(f"removed {screen.safe_line(orphan.file)}", err=options.as_json)

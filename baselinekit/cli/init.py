@@ -1,22 +1,27 @@
-"""`baselinekit init`."""
+"""`baselinekit init`, and the two commands that git calls afterwards."""
 
 import os
 import shutil
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
 from baselinekit.cli import screen
-from baselinekit.cli.options import check_base_url, option, takes
+from baselinekit.cli.options import argument, check_base_url, flag, option
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.model.recipes import Config
 from baselinekit.programs.git import Git
 from baselinekit.programs.process import Processes
+from baselinekit.store import recordmerge
 from baselinekit.store.project import CONFIG_NAME, load_config, nearest_config
 from baselinekit.store.results import write_text
 from baselinekit.suites.scaffold import SKILL, SKILLS, scaffold
 from baselinekit.workflow import gitsetup
+
+# `baselinekit init`.
+
 
 _CONFIG = """\
 # baselinekit.yaml: the nearest one, in your folder or above, is used; its folder is the project.
@@ -59,24 +64,21 @@ version: 1
 
 @dataclass(frozen=True)
 class InitOptions:
-    base_url: str | None = option(metavar="URL", help="The address of the API to guard.")
-    with_evals: bool = option("--eval", is_flag=True, help="Also make evals/ with a suite that runs.")
-    with_git: bool = option(
-        "--git", is_flag=True, help="Let git merge the pass record of baselines by itself."
-    )
-    undo_git: bool = option(is_flag=True, help="Remove what --git has written.")
-    dry_run: bool = option(is_flag=True, help="With --git or --undo-git: only show what would change.")
-
-
-@click.command(short_help="Set up a project: write a configuration to fill in.")
-@takes(InitOptions)
-def init(options: InitOptions) -> None:
     """Write a baselinekit.yaml with every setting explained, and make the folder baselines/.
 
     With --eval also the folder evals/, with a small suite, graders and thresholds to start from. In a git
     repository it offers to set up git for baselines; --git does so without asking. Existing files are not
     changed, and --git has to be run once in every clone.
     """
+
+    base_url: str | None = option(metavar="URL", help="The address of the API to guard.")
+    with_evals: bool = flag("--eval", help="Also make evals/ with a suite that runs.")
+    with_git: bool = flag("--git", help="Let git merge the pass record of baselines by itself.")
+    undo_git: bool = flag(help="Remove what --git has written.")
+    dry_run: bool = flag(help="With --git or --undo-git: only show what would change.")
+
+
+def init(options: InitOptions) -> None:
     base_url, with_git, dry_run = options.base_url, options.with_git, options.dry_run
     if options.undo_git and with_git:
         what = "--git and --undo-git cannot be combined"
@@ -209,3 +211,85 @@ def _program() -> list[str]:
         started = "baselinekit"
     found = shutil.which(started)
     return [os.path.abspath(found)] if found else [sys.executable, "-P", "-m", "baselinekit"]
+
+
+# What git calls, and nobody types: `git-merge` settles the record and leaves the rest to git's own merge
+# of texts; `git-textconv` shows a file without its record. `init --git` tells git of them.
+
+
+_CONFLICTS_AT_MOST = 127
+_OWN_WORDS = ("ours", "base", "theirs")
+
+
+@dataclass(frozen=True)
+class GitMergeOptions:
+    """Merge three versions of a file into the second, as git's merge drivers do.
+
+    Exit code: 0 merged, otherwise the number of conflicts, which are marked in the file.
+    """
+
+    base: Path = argument(type=click.Path(path_type=Path))
+    ours: Path = argument(type=click.Path(path_type=Path))
+    theirs: Path = argument(type=click.Path(path_type=Path))
+    marker: str = argument(default="7")
+    name: str = argument(default="baseline.yaml")
+    labels: tuple[str, ...] = argument(nargs=-1)
+
+
+@dataclass(frozen=True)
+class GitTextconvOptions:
+    """Print a file without the record in it."""
+
+    file: Path = argument(type=click.Path(path_type=Path))
+
+
+def git_merge(options: GitMergeOptions) -> int:
+    files = options.base, options.ours, options.theirs
+    name = options.name
+    before = [file.read_bytes() for file in files]
+    for file, old, text in zip(files, before, _settled(before, name), strict=True):
+        if text != old:
+            file.write_bytes(text)
+    finished = _merge_file(options)
+    if finished == 0:
+        wrong = recordmerge.reads(options.ours.read_bytes(), name)
+        if not wrong or any(recordmerge.reads(data, name) for data in before[1:]):
+            return 0
+        screen.line(f"baselinekit: the two sides were merged, but: {screen.safe(wrong)}", err=True)
+        return 1
+    if finished > _CONFLICTS_AT_MOST:  # no text, say: ours stays, and git says that it is in conflict
+        return 1
+    return finished
+
+
+def _settled(before: list[bytes], name: str) -> tuple[bytes, ...]:
+    """Whatever goes wrong with us, git is to get its merge."""
+    try:
+        return recordmerge.settle(before[0], before[1], before[2], name)
+    except Exception:
+        return tuple(before)
+
+
+def _merge_file(options: GitMergeOptions) -> int:
+    from baselinekit.programs.git import Git
+    from baselinekit.programs.process import Processes
+
+    labels = [word for label in _side_names(options.labels) for word in ("-L", label)]
+    size = [f"--marker-size={options.marker}"] if options.marker.isdigit() else []
+    sides = map(str, (options.ours, options.base, options.theirs))
+    git = Git(Processes().execute, ".")
+    return git.run("merge-file", "-q", *size, *labels, "--", *sides).exit_code
+
+
+def _side_names(labels: tuple[str, ...]) -> list[str]:
+    """The names of the three sides: base, ours, theirs in git's order, which older ones do not give."""
+    given = dict(zip(("base", "ours", "theirs"), labels, strict=False))
+    names = {word: given.get(word, "") for word in _OWN_WORDS}
+    return [word if name in ("", "%S", "%X", "%Y") else name for word, name in names.items()]
+
+
+def git_textconv(options: GitTextconvOptions) -> int:
+    shown = recordmerge.without_record(options.file.read_bytes(), options.file.name)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(shown)
+    return 0

@@ -7,16 +7,38 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
 from baselinekit import __version__
-from baselinekit.cli import redaction, signals
-from baselinekit.cli.clock import Now, carrying
-from baselinekit.cli.signals import ReaderLeft
+from baselinekit.cli import entry
 from baselinekit.errors import BaselinekitError
 
-_COMMANDS = {
+COMMANDS = {
+    "compare": ("compare.CompareOptions", "comparing.compare_or_watch"),
+    "capture": ("capture.capture", ""),
+    "run": ("evals.RunOptions", "running.run_or_list"),
+    "grade": ("evals.GradeOptions", "grading.grade"),
+    "gate": ("evals.GateOptions", "gating.gate"),
+    "calibrate": ("doctor.CalibrateOptions", "doctor.calibrate"),
+    "refresh": ("approve.RefreshOptions", "approving.refresh"),
+    "review": ("approve.ReviewOptions", "approving.review"),
+    "history": ("history.HistoryOptions", "history.history"),
+    "orphans": ("history.OrphansOptions", "history.orphans"),
+    "merge": ("history.MergeOptions", "history.merge"),
+    "doctor": ("doctor.DoctorOptions", "doctor.doctor"),
+    "explain": ("explain.ExplainOptions", "explain.explain"),
+    "demo": ("demo.DemoOptions", "demo.demo"),
+    "init": ("init.InitOptions", "init.init"),
+    "schema": ("explain.SchemaOptions", "explain.schema"),
+    "git-merge": ("init.GitMergeOptions", "init.git_merge"),
+    "git-textconv": ("init.GitTextconvOptions", "init.git_textconv"),
+}
+"""Each command with its options, whose docstring is its help, and the function that does it. Both are
+imported when they are needed."""
+
+_TITLES = {
     "compare": "Replay baselines and report what differs.",
     "capture": "Record a known-good output as a new baseline.",
     "run": "Run eval cases: grade the answers, and compute metrics.",
@@ -34,7 +56,8 @@ _COMMANDS = {
     "init": "Set up a project: write a configuration to fill in.",
     "schema": "Print the JSON Schema of the files, for editors.",
 }
-_CALLED_BY_GIT = {"git-merge": "git_merge", "git-textconv": "git_textconv"}
+"""One line about each, but for those that only git calls."""
+
 _SIGPIPE = 141
 
 
@@ -42,30 +65,32 @@ class Commands(click.Group):
     """Knows every command's name and one line about it; imports the one that is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return list(_TITLES)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in _COMMANDS and name not in _CALLED_BY_GIT:
+        if name not in COMMANDS:
             return None
-        called = _CALLED_BY_GIT.get(name, name)
-        module = signals.import_module(name if called == name else "gitdriver")
-        command: click.Command = getattr(module, called)
+        path, work = COMMANDS[name]
+        found: Any = entry.import_named(path)
+        make = entry.import_named("options.command")
+        command: click.Command = make(name, found, work, hidden=name not in _TITLES) if work else found
+        command.short_help = _TITLES.get(name)
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
-        if name and not name.startswith("-") and not {name} & {*_COMMANDS, *_CALLED_BY_GIT}:
+        if name and not name.startswith("-") and name not in COMMANDS:
             from baselinekit.errors import nearest
 
-            near = nearest(name, list(_COMMANDS))
+            near = nearest(name, list(_TITLES))
             ctx.fail(f"there is no command {name!r}" + (f": {near}" if near else ""))
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+            formatter.write_dl(list(_TITLES.items()))
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -81,39 +106,43 @@ def cli() -> None:
     """
 
 
-def main(args: Sequence[str] | None = None, now: Now | None = None) -> None:
+def main(args: Sequence[str] | None = None, now: entry.Now | None = None) -> None:
     """The console script. `now`: another clock than the machine's."""
     try:
         code = run(args, now)
-        _hear_no_more(signal.SIG_IGN if code == signals.INTERRUPTED else signal.SIG_DFL)
-    except KeyboardInterrupt:  # all is said and done, but the shell is to know
-        code = signals.INTERRUPTED
+        # nothing is left to be kept: a late signal ends it without a word, and a second one changes nothing
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, signal.SIG_IGN if code == entry.INTERRUPTED else signal.SIG_DFL)
+    except KeyboardInterrupt:  # everything is done and reported, but the shell is to know
+        code = entry.INTERRUPTED
     sys.exit(code)
 
 
-def _hear_no_more(how: signal.Handlers) -> None:
-    """Nothing is left to be kept: a late signal ends it without a word, and a second one changes nothing."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, how)
-
-
-def run(args: Sequence[str] | None = None, now: Now | None = None) -> int:
+def run(args: Sequence[str] | None = None, now: entry.Now | None = None) -> int:
     """Run one command line. Whatever happens, the user sees a message and not a traceback."""
     try:
-        outcome = cli.main(args=args, prog_name="baselinekit", standalone_mode=False, obj=carrying(now))
+        handed = None if now is None else entry.HandedClock(now)
+        outcome = cli.main(args=args, prog_name="baselinekit", standalone_mode=False, obj=handed)
         if sys.stdout is not None:
             sys.stdout.flush()
-        return _heard(outcome if isinstance(outcome, int) else 0)
+        code = outcome if isinstance(outcome, int) else 0
+        lost = entry.take_lost()
+        if lost is None:
+            return code
+        complain(f"BK120 standard output: {(lost.strerror or str(lost)).lower()}: fix that and run again")
+        return 3 if code in (0, 5) else code  # a verdict that nobody could read is no pass
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as wrong:
-        with io.StringIO() as said:
-            wrong.show(said)
-            click.echo(redaction.redact(said.getvalue()), nl=False, err=True)
+        from baselinekit.cli import screen
+
+        with io.StringIO() as message:
+            wrong.show(message)
+            click.echo(screen.redact(message.getvalue()), nl=False, err=True)
         return wrong.exit_code
     except BaselinekitError as error:
-        _say(str(error))
+        complain(str(error))
         if os.environ.get("GITHUB_ACTIONS"):
             from baselinekit.cli import delivery
 
@@ -121,44 +150,32 @@ def run(args: Sequence[str] | None = None, now: Now | None = None) -> int:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would cut this short
-        _say("interrupted")
-        return signals.INTERRUPTED
-    except (ReaderLeft, BrokenPipeError):
-        signals.let_go(sys.stdout)
+        complain("interrupted")
+        return entry.INTERRUPTED
+    except (entry.ReaderLeft, BrokenPipeError):
+        entry.discard(sys.stdout)
         return _SIGPIPE
     except OSError as error:
         shown = f" {error.filename}" if error.filename else ""
-        _say(f"BK120{shown}: {(error.strerror or str(error)).lower()}: fix that and run again")
-        signals.let_go(sys.stdout)
+        complain(f"BK120{shown}: {(error.strerror or str(error)).lower()}: fix that and run again")
+        entry.discard(sys.stdout)
         return 3
     except Exception as fault:
         if os.environ.get("BASELINEKIT_TRACEBACK"):
             import traceback
 
-            _say(traceback.format_exc())
+            complain(traceback.format_exc())
             return 3
         where = "set BASELINEKIT_TRACEBACK=1 to see where, and please report it"
-        _say(f"BK399 internal error: {type(fault).__name__}: {fault}: {where}")
+        complain(f"BK399 internal error: {type(fault).__name__}: {fault}: {where}")
         return 3
 
 
-def _heard(code: int) -> int:
-    """The exit code, where nobody could read what was printed: a verdict that was lost is no pass."""
-    error = signals.lost()
-    if error is None:
-        return code
-    _say(f"BK120 standard output: {(error.strerror or str(error)).lower()}: fix that and run again")
-    return 3 if code in (0, 5) else code
-
-
-def _say(text: str) -> None:
-    from baselinekit.escape import log, visible
+def complain(text: str) -> None:
+    """What ends the command, on standard error. The exit code still says it where nobody can read that."""
+    from baselinekit.cli import screen
 
     try:
-        click.echo(log(visible(redaction.redact(text))), err=True)
-    except OSError:  # nobody can be told; the exit code still says it
-        signals.let_go(sys.stderr)
-
-
-if __name__ == "__main__":
-    main()
+        click.echo(screen.safe(screen.redact(text)), err=True)
+    except OSError:
+        entry.discard(sys.stderr)

@@ -6,20 +6,20 @@ the functions that need it."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
-from functools import wraps
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from baselinekit.cli import redaction, screen, signals
-from baselinekit.cli.clock import clock
+from baselinekit.cli import entry, screen
+from baselinekit.cli.entry import clock
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from baselinekit.workflow.project import Operator, Project
 
 Options = TypeVar("Options")
-Result = TypeVar("Result")
 
 
 def option(*flags: str, also: Mapping[str, str] | None = None, **attributes: Any) -> Any:
@@ -36,18 +35,18 @@ def option(*flags: str, also: Mapping[str, str] | None = None, **attributes: Any
     flags with their help whose values go into the same field, in the order in which all of them are typed."""
     default = False if attributes.get("is_flag") else () if attributes.get("multiple") else None
     metadata = {"flags": flags, "attributes": attributes, "also": also or {}}
-    return field(default=attributes.get("default", default), metadata=metadata)
+    return dataclasses.field(default=attributes.get("default", default), metadata=metadata)
 
 
 def argument(**attributes: Any) -> Any:
     """A field that is filled by what stands between the options."""
     default = () if attributes.get("nargs") else attributes.get("default")
-    return field(default=default, metadata={"argument": attributes})
+    return dataclasses.field(default=default, metadata={"argument": attributes})
 
 
 def including(kind: type[Any]) -> Any:
     """A field with the options of another class, which several commands share."""
-    return field(default_factory=kind, metadata={"group": kind})
+    return dataclasses.field(default_factory=kind, metadata={"group": kind})
 
 
 def color_option() -> Any:
@@ -60,48 +59,56 @@ def jobs_option(help: str, default: int | None = None) -> Any:
     return option("-j", "--jobs", type=click.IntRange(1, 512), help=help, **shown)
 
 
-def takes(
-    kind: type[Options], work: str = ""
-) -> Callable[[Callable[[Options], Result]], Callable[..., Result]]:
-    """Give a command these options: what click has read comes to it as one object. `work`: the module that
-    does what the command is for, where `--help` should not import it."""
-
-    def decorate(function: Callable[[Options], Result]) -> Callable[..., Result]:
-        @wraps(function)
-        def command(**given: Any) -> Result:
-            options: Options = _filled(kind, given)
-            if work:
-                signals.import_module(work)
-            signals.hear()
-            return function(options)
-
-        for declare in reversed([*_declarations(kind)]):
-            command = declare(command)
-        return command
-
-    return decorate
+def flag(*flags: str, help: str) -> Any:
+    return option(*flags, is_flag=True, help=help)
 
 
-def _declarations(kind: type[Any]) -> Iterator[Callable[[Any], Any]]:
-    for one in fields(kind):
-        if "group" in one.metadata:
-            yield from _declarations(one.metadata["group"])
-        elif "argument" in one.metadata:
-            yield click.argument(one.name, **one.metadata["argument"])
-        elif "flags" in one.metadata:
-            flags = one.metadata["flags"] or (f"--{one.name.replace('_', '-')}",)
-            yield click.option(*flags, one.name, **one.metadata["attributes"])
-            for flag, text in one.metadata["also"].items():
-                yield click.option(flag, one.name, **{**one.metadata["attributes"], "help": text})
+def several(*flags: str, **attributes: Any) -> Any:
+    """An option that may be given again."""
+    return option(*flags, multiple=True, **attributes)
 
 
-def _filled(kind: Any, given: dict[str, Any]) -> Any:
-    values = {
-        one.name: _filled(one.metadata["group"], given) if "group" in one.metadata else given[one.name]
-        for one in fields(kind)
-        if one.metadata
-    }
-    return kind(**values)
+def command(
+    name: str, kind: type[Options], work: str | Callable[[Options], object], **attributes: Any
+) -> click.Command:
+    """The command that a class of options describes: its fields are the options, its docstring is the help.
+    `work` gets what click has read as one object; as `module.function` it is imported when the command runs,
+    and not for `--help`."""
+
+    def callback(**values: Any) -> object:
+        options: Options = _filled(kind, values)
+        function = entry.import_named(work) if isinstance(work, str) else work
+        entry.raise_on_interrupt()
+        return function(options)
+
+    return click.Command(
+        name, callback=callback, params=[*_parameters(kind)], help=kind.__doc__, **attributes
+    )
+
+
+def _parameters(kind: type[Any]) -> Iterator[click.Parameter]:
+    for field in fields(kind):
+        if "group" in field.metadata:
+            yield from _parameters(field.metadata["group"])
+        elif "argument" in field.metadata:
+            yield click.Argument([field.name], **field.metadata["argument"])
+        elif "flags" in field.metadata:
+            flags = field.metadata["flags"] or (f"--{field.name.replace('_', '-')}",)
+            yield click.Option([*flags, field.name], **field.metadata["attributes"])
+            for other, text in field.metadata["also"].items():
+                yield click.Option([other, field.name], **{**field.metadata["attributes"], "help": text})
+
+
+def _filled(kind: Any, values: dict[str, Any]) -> Any:
+    return kind(
+        **{
+            field.name: (
+                _filled(field.metadata["group"], values) if "group" in field.metadata else values[field.name]
+            )
+            for field in fields(kind)
+            if field.metadata
+        }
+    )
 
 
 def complete_ids(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -142,24 +149,19 @@ class ProjectOptions:
     config_from: str | None = option(metavar="REV", help="Use the configuration as it is at this commit.")
     environment: str | None = option(metavar="NAME", help="One of the configuration's environments.")
     base_url: str | None = option(metavar="URL", help="Send every request to this address instead.")
-    variables: tuple[str, ...] = option(
-        "--var", metavar="NAME=VALUE", multiple=True, help="Set the variable {{NAME}}."
+    variables: tuple[str, ...] = several("--var", metavar="NAME=VALUE", help="Set the variable {{NAME}}.")
+    env_files: tuple[str, ...] = several(
+        "--env-file", metavar="FILE", help="A file of variables, as KEY=value lines."
     )
-    env_files: tuple[str, ...] = option(
-        "--env-file", metavar="FILE", multiple=True, help="A file of variables, as KEY=value lines."
-    )
-    secrets: tuple[str, ...] = option(
+    secrets: tuple[str, ...] = several(
         "--secret",
         metavar="NAME[=VALUE]",
-        multiple=True,
         help="A secret variable, never shown; without a value, from the environment.",
     )
-    allow_hosts: tuple[str, ...] = option(
-        "--allow-host", metavar="HOST", multiple=True, help="Allow requests only to these hosts."
+    allow_hosts: tuple[str, ...] = several(
+        "--allow-host", metavar="HOST", help="Allow requests only to these hosts."
     )
-    allow_exec: bool = option(
-        is_flag=True, help="Allow files to run programs that the configuration does not name."
-    )
+    allow_exec: bool = flag(help="Allow files to run programs that the configuration does not name.")
 
 
 @dataclass(frozen=True)
@@ -168,9 +170,7 @@ class RecordingOptions:
 
     record_calls: str | None = option(metavar="DIR", help="Record what models answer, for --offline.")
     offline: str | None = option(metavar="DIR", help="Ask no model: use only recorded answers.")
-    cache: bool = option(
-        is_flag=True, help="Cache answers: ask no model the same question twice, across runs."
-    )
+    cache: bool = flag(help="Cache answers: ask no model the same question twice, across runs.")
     max_calls: int | None = option(type=click.IntRange(1), help="The most calls of models.")
     max_cost: float | None = option(type=float, metavar="USD", help="The most money to spend on models.")
     max_tokens: int | None = option(type=click.IntRange(1), help="The most tokens to use.")
@@ -195,15 +195,13 @@ class SelectionOptions:
     expression: str | None = option(
         "-k", metavar="EXPR", help='Expression on words of id, name or tag: "users and not slow".'
     )
-    ids: tuple[str, ...] = option(
-        "--id", metavar="GLOB", multiple=True, shell_complete=complete_ids, help="Only these ids."
+    ids: tuple[str, ...] = several(
+        "--id", metavar="GLOB", shell_complete=complete_ids, help="Only these ids."
     )
-    tags: tuple[str, ...] = option(
-        "--tag", multiple=True, shell_complete=complete_tags, help="Only those with one of these tags."
+    tags: tuple[str, ...] = several(
+        "--tag", shell_complete=complete_tags, help="Only those with one of these tags."
     )
-    exclude_tags: tuple[str, ...] = option(
-        "--exclude-tag", multiple=True, help="Leave out those with one of these tags."
-    )
+    exclude_tags: tuple[str, ...] = several("--exclude-tag", help="Leave out those with one of these tags.")
 
 
 def operator_of(options: ProjectOptions) -> Operator:
@@ -257,7 +255,7 @@ def project_of(options: ProjectOptions) -> Project:
     from baselinekit.workflow.project import open_project
 
     project = open_project(operator_of(options))
-    redaction.install(project.redactor.mask_said)
+    screen.install(project.redactor.mask_said)
     if project.config_from is not None and project.config_file is None and nearest_config(project.cwd):
         there = f"{CONFIG_NAME} does not exist at {project.config_from}: the defaults apply"
         screen.line(screen.safe_line(f"note: {there}, until it is merged"), err=True)

@@ -1,25 +1,32 @@
-"""What is typed after `capture`, as a recipe: the `current:` of the new file."""
+"""What is typed after `capture`, as a recipe (the `current:` of the new file) and as rules of comparison."""
 
 import json
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from baselinekit.cli.capture_options import (
+from baselinekit.cli.capture import (
+    MODES,
+    TYPES,
     CommandOptions,
+    GradingOptions,
     HttpOptions,
     PromptOptions,
+    RuleOptions,
     SkillOptions,
-    execution_of,
 )
-from baselinekit.cli.options import parse_lists, parse_pairs
+from baselinekit.cli.options import (
+    parse_lists,
+    parse_pairs,
+)
 from baselinekit.documents.languages import YAML
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem, Refused
 from baselinekit.kinds.http import HttpExecution
+from baselinekit.model.baselines import OLD_NAMES, PURPOSE
 from baselinekit.model.recipes import Command, HttpRequest, Recipe
 from baselinekit.model.values import Json, json_type
 from baselinekit.secrets.finding import is_secret_header
@@ -27,6 +34,134 @@ from baselinekit.trust import origin
 from baselinekit.variables import names_in
 from baselinekit.workflow.learning import with_names
 from baselinekit.workflow.project import Project
+
+# The options of `capture`: what is asked, and how the new baseline is named, compared and graded.
+
+
+_METHODS = "; ".join(f"{name} ({purpose})" for name, purpose in PURPOSE.items())
+_NUMBER = re.compile(r"(?P<sign>[+-]?)(?P<digits>\d+(?:\.\d+)?)(?P<percent>%?)")
+
+
+def parse_rules(options: RuleOptions, cost: Sequence[str] = (), has_scores: bool = False) -> dict[str, Json]:
+    """The `comparison:` as far as the command line says it."""
+    rules: dict[str, Json] = {}
+    kind, method = _type(options, has_scores), options.method
+    if kind:
+        rules["type"] = kind
+    if method is not None:
+        rules["method"] = OLD_NAMES.get(method, method)
+    elif kind == "semantic":
+        raise InvalidInput(
+            Problem("BK206", "it is not stated how texts are compared", f"--method: {_METHODS}")
+        )
+    if options.min_similarity is not None:
+        rules["min_similarity"] = options.min_similarity
+    if options.ignore:
+        rules["ignore_fields"] = list(options.ignore)
+    if options.tolerance:
+        bounds = parse_pairs("--tolerance", options.tolerance, "PATH=NUMBER")
+        rules["tolerance"] = {path: _bound(text) for path, text in bounds.items()}
+    if options.fields:
+        types = parse_pairs("--field", options.fields, "PATH=TYPE")
+        rules["fields"] = {path: _field(text, method) for path, text in types.items()}
+    if options.arrays:
+        modes = parse_pairs("--array", options.arrays, "PATH=MODE")
+        rules["arrays"] = {path: _mode(text) for path, text in modes.items()}
+    for name, limits, absolute in (("latency", options.latency, "max_seconds"), ("cost", cost, "max_usd")):
+        if limits:
+            rules[name] = dict(_limit(f"--{name}", text, absolute) for text in limits)
+    return rules
+
+
+def _type(options: RuleOptions, has_scores: bool) -> str | None:
+    """Who says how texts are compared wants them compared so; who wants scores wants numbers compared."""
+    stated = options.type
+    is_semantic = options.method is not None or options.min_similarity is not None
+    if is_semantic and stated not in (None, "semantic"):
+        what = f"--type {stated} does not compare texts by meaning"
+        raise InvalidInput(Problem("BK508", what, "leave out --type, or --method and --min-similarity"))
+    return stated or ("semantic" if is_semantic else "numeric" if has_scores else None)
+
+
+def _bound(text: str) -> dict[str, Json]:
+    number = _NUMBER.fullmatch(text.strip())
+    if number is None or (number["sign"] and number["percent"]):
+        hint = "as in price=0.05, score=-0.3 or total=5%"
+        raise InvalidInput(Problem("BK508", f"--tolerance {text!r} is not a number", hint))
+    if number["percent"]:
+        return {"rel": _number(number["digits"], lambda digits: float(digits) / 100)}
+    name = {"-": "min_delta", "+": "max_delta", "": "abs"}[number["sign"]]
+    return {name: _number(text.strip())}
+
+
+def _number(text: str, read: Callable[[str], float] = float) -> Json:
+    number = read(text)
+    return int(number) if number.is_integer() and "." not in text else number
+
+
+def _mode(text: str) -> Json:
+    word, _, key = text.partition(":")
+    if word == "by" and key:
+        return {"by": key}
+    if text not in MODES:
+        hint = f"one of {', '.join(MODES)}, by:KEY"
+        raise InvalidInput(Problem("BK508", f"--array: there is no mode {text!r}", hint))
+    return text
+
+
+def _field(text: str, method: str | None) -> dict[str, Json]:
+    """`exact`, or `semantic:judge`."""
+    kind, _, how = text.partition(":")
+    if kind not in TYPES or (how and kind != "semantic"):
+        raise InvalidInput(Problem("BK508", f"--field: {text!r} is not a type", f"one of {', '.join(TYPES)}"))
+    if kind != "semantic":
+        return {"type": kind}
+    how = OLD_NAMES.get(how, how)
+    if how and how not in PURPOSE:
+        hint = f"one of {', '.join(PURPOSE)}"
+        raise InvalidInput(Problem("BK508", f"--field: there is no method {how!r}", hint))
+    if not how and method is None:
+        what = "--field: it is not stated how texts are compared"
+        raise InvalidInput(Problem("BK206", what, f"semantic:METHOD, one of {_METHODS}"))
+    return {"type": kind, "method": how} if how else {"type": kind}
+
+
+def _limit(option: str, text: str, absolute: str) -> tuple[str, Json]:
+    """`2.5` or `3x`."""
+    digits, name = (text[:-1], "max_ratio") if text.endswith("x") else (text, absolute)
+    if not re.fullmatch(r"\d+(\.\d+)?", digits):
+        raise InvalidInput(
+            Problem("BK508", f"{option} {text!r} is not a limit", "a number, or a multiple: 2x")
+        )
+    return name, _number(digits)
+
+
+def execution_of(
+    options: GradingOptions, collect: Sequence[str], group: str, project: Project
+) -> dict[str, Json]:
+    """The part of `execution:` that says what of the answer is stored, and how it is graded."""
+    execution: dict[str, Json] = {}
+    if collect:
+        execution["collect"] = list(dict.fromkeys(collect))
+    if options.scores:
+        execution["scores"] = {"rubric": _rubric(options.scores, group, project)}
+        if options.scored_by:
+            execution["scores"]["model"] = options.scored_by
+    elif options.scored_by:
+        raise InvalidInput(Problem("BK508", "--scored-by needs something to grade by", "add --scores RUBRIC"))
+    return execution
+
+
+def _rubric(texts: tuple[str, ...], group: str, project: Project) -> Json:
+    if len(texts) == 1 and os.path.isfile(os.path.join(project.cwd, texts[0])):
+        return project.way_back(group, texts[0])
+    if len(texts) == 1 and "=" not in texts[0]:
+        hint = "name a file of criteria, or --scores 'clarity=Can a newcomer follow it?'"
+        raise InvalidInput(Problem("BK508", f"there is no file {texts[0]!r}", hint))
+    return parse_pairs("--scores", texts, "NAME=WHAT IS MEANT")
+
+
+# What is typed after `capture`, as a recipe: the `current:` of the new file.
 
 
 def http(options: HttpOptions, project: Project) -> dict[str, Any]:

@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from baselinekit.cli import delivery, screen
-from baselinekit.cli.clients import real_context, with_progress
-from baselinekit.cli.clock import clock
-from baselinekit.cli.models import LazyModels, with_models
+from baselinekit.cli.clients import LazyModels, real_context, with_models, with_progress
+from baselinekit.cli.entry import clock
+from baselinekit.cli.evals import RunOptions
 from baselinekit.cli.options import command_line, path_from_here, project_of, record_policy
-from baselinekit.cli.run_options import RunOptions
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.evals.attempts import Outside
 from baselinekit.evals.cases import PlanJournals

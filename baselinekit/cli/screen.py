@@ -1,17 +1,40 @@
-"""What the terminal wants: colours or none, how wide, and text that any standard output can take."""
+"""What the terminal wants: colours or none, how wide, text that any output can take, and no secrets."""
 
 import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import click
 
-from baselinekit.cli import redaction, signals
-from baselinekit.cli.signals import ReaderLeft
+from baselinekit.cli import entry
 from baselinekit.escape import json_ascii, json_text, log, one_line, visible
 from baselinekit.report.style import Style
+
+# Everything on standard output and error passes through here: declared secrets are masked.
+
+
+_mask: Callable[[str], str] | None = None
+
+
+def install(mask: Callable[[str], str]) -> None:
+    """From now on this keeps the secrets out."""
+    global _mask
+    _mask = mask
+
+
+def redact(text: str) -> str:
+    """The text without secrets."""
+    if _mask is not None:
+        return _mask(text)
+    from baselinekit.secrets.finding import covered
+
+    return covered(text)
+
+
+# What the terminal wants: colours or none, how wide, and text that any standard output can take.
+
 
 _TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
@@ -39,19 +62,19 @@ def show(text: str, err: bool = False) -> None:
     if stream is None:  # closed by whoever started us
         return
     encoding = stream.encoding or "utf-8"
-    safe = redaction.redact(text).encode(encoding, "backslashreplace").decode(encoding)
+    safe = redact(text).encode(encoding, "backslashreplace").decode(encoding)
     try:
         click.echo(safe, nl=False, file=stream, color=True)
     except BrokenPipeError:
-        raise ReaderLeft from None
+        raise entry.ReaderLeft from None
     except OSError as error:  # of what is said on the side nobody needs to hear
-        signals.lose(stream, error, told=not err)
+        entry.lose(stream, error, reported=not err)
 
 
 def show_json(written: str) -> None:
     """Print JSON, so that it is still JSON whatever the encoding of standard output."""
     encoding = "utf-8" if sys.stdout is None else sys.stdout.encoding or "utf-8"
-    shown = json_text(_TEXT.sub(lambda match: f'"{redaction.redact(match[1])}"', written))
+    shown = json_text(_TEXT.sub(lambda match: f'"{redact(match[1])}"', written))
     try:
         shown.encode(encoding)
     except UnicodeEncodeError:

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 
 from baselinekit.cli import screen
-from baselinekit.cli.clock import clock
+from baselinekit.cli.compare import CompareOptions
+from baselinekit.cli.entry import clock
 from baselinekit.cli.options import project_of
-from baselinekit.cli.run_options import CompareOptions
 from baselinekit.errors import BaselinekitError, InvalidInput, NothingSelected, Problem
 from baselinekit.model.results import Report
 from baselinekit.texts import many

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-import click
 import pytest
 
-from baselinekit.cli.capture_options import RuleOptions, cost_option, parse_rules
-from baselinekit.cli.options import including, takes
+from baselinekit.cli.capture import RuleOptions, cost_option
+from baselinekit.cli.options import command, including
+from baselinekit.cli.recipes import parse_rules
 from baselinekit.errors import InvalidInput
 
 
@@ -20,12 +20,8 @@ class Options:
 def typed(words: str, has_scores: bool = False) -> dict[str, Any]:
     """The rules that stand in the file for these words."""
 
-    @click.command()
-    @takes(Options)
-    def command(options: Options) -> Any:
-        return parse_rules(options.rules, options.cost, has_scores)
-
-    rules: dict[str, Any] = command.main(words.split(), standalone_mode=False)
+    made = command("rules", Options, lambda options: parse_rules(options.rules, options.cost, has_scores))
+    rules: dict[str, Any] = made.main(words.split(), standalone_mode=False)
     return rules
 
 

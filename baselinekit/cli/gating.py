@@ -5,29 +5,18 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-import click
-
 from baselinekit.cli import delivery, screen
+from baselinekit.cli.evals import GateOptions, RunOptions
 from baselinekit.cli.options import (
-    ProjectOptions,
-    RecordingOptions,
-    argument,
-    color_option,
-    including,
-    jobs_option,
-    option,
     path_from_here,
     project_of,
-    takes,
 )
-from baselinekit.cli.run_options import RunOptions
 from baselinekit.cli.running import keep_run, plan_suite, run_suite
 from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Problem, Refused
 from baselinekit.evals import gating, selection
 from baselinekit.evals.cases import PlanJournals
 from baselinekit.evals.checks import check_reachable
 from baselinekit.evals.gating import RATE
-from baselinekit.metrics import PRESETS
 from baselinekit.model.evals import Gate, Judged, Suite, worst
 from baselinekit.model.results import Report
 from baselinekit.report import next_commands, resultfile
@@ -44,7 +33,6 @@ from baselinekit.workflow import resultfiles
 from baselinekit.workflow.history import mask_report
 from baselinekit.workflow.project import Project
 
-_PLANS = (".yaml", ".yml")
 _FORMS: dict[str, Callable[[Sequence[Judged]], str]] = {
     ".json": format_gates_json,
     ".md": format_gates_markdown,
@@ -53,74 +41,7 @@ _RESUME = "baselinekit gate --phase plan.yaml --resume, or leave it out if there
 _HINT = "baselinekit gate results.json --preset staging, or --phase plan.yaml"
 
 
-@dataclass(frozen=True)
-class GateOptions:
-    results: tuple[str, ...] = argument(nargs=-1, type=click.Path())
-    preset: str | None = option(
-        type=click.Choice(list(PRESETS)), help="The usual thresholds of pass@1, pass@3, pass^3."
-    )
-    required: tuple[str, ...] = option(
-        "--require", multiple=True, metavar="METRIC>=X", help="Such as 'pass@1>=0.85'; can be repeated."
-    )
-    required_pass_rate: float | None = option(
-        type=click.FloatRange(0, 1), metavar="X", help="The share of cases that must pass."
-    )
-    named_plans: tuple[str, ...] = option(
-        "--phase",
-        also={"--trigger": "An eval_trigger."},
-        metavar="FILE",
-        multiple=True,
-        help="The eval steps of a phase: a plan.",
-    )
-    phase_id: str | None = option(
-        metavar="ID", help="The {phase_id} in the path of a report; the default is the id of the run."
-    )
-    categories: tuple[str, ...] = option(
-        "--category", multiple=True, help="Only capability, regression, or a category."
-    )
-    tags: tuple[str, ...] = option("--tag", multiple=True, help="Only cases with one of these tags.")
-    partial: bool = option(is_flag=True, help="Judge a narrowed run (-k, --id, --lf) as if it were complete.")
-    warn: bool = option(is_flag=True, help="Only warn: exit 0 even if a gate is not met.")
-    attempts: int | None = option(
-        type=click.IntRange(1, 1000), help="When it runs a suite: attempts per case."
-    )
-    jobs: int | None = jobs_option("When it runs a suite: how many at once.")
-    resume: bool = option(is_flag=True, help="When it runs a suite: continue where the last run stopped.")
-    outputs: tuple[str, ...] = option(
-        "-o", metavar="PATH", multiple=True, help="Write a report: x.md, x.json."
-    )
-    as_json: bool = option("--json", is_flag=True, help="Print it as JSON instead of text.")
-    quiet: bool = option("-q", "--quiet", is_flag=True, help="Print only the last line.")
-    verbose: bool = option("-v", "--verbose", is_flag=True, help="Also print every case that did not pass.")
-    recording: RecordingOptions = including(RecordingOptions)
-    project: ProjectOptions = including(ProjectOptions)
-    color: str = color_option()
-
-    @property
-    def plans(self) -> list[str]:
-        return [*self.named_plans, *(path for path in self.results if _is_plan(path))]
-
-    @property
-    def files(self) -> list[str]:
-        return [path for path in self.results if path not in self.plans]
-
-
-def _is_plan(path: str) -> bool:
-    return path.lower().endswith(_PLANS)
-
-
-@click.command(short_help="Decide whether a run is good enough to go on.")
-@takes(GateOptions)
 def gate(options: GateOptions) -> int:
-    """Judge RESULTS, the files that `run -o x.json` or `compare -o x.json` wrote; - is standard input.
-
-    A gate of a plan (--phase, --trigger) runs its suite, unless RESULTS are given. A value equal to its
-    threshold meets it; a metric that is not available does not.
-
-    \b
-    Exit code: 0 met, or not blocking; 1 not met; 2 usage or an invalid file; 3 undecided: something
-    could not run or be judged; 4 refused; 5 nothing to judge; 130 interrupted.
-    """
     for path in options.outputs:
         if os.path.splitext(path)[1].lower() not in _FORMS:
             raise InvalidInput(

@@ -1,0 +1,119 @@
+"""The options of `baselinekit refresh` and `review`."""
+
+from dataclasses import dataclass
+
+from baselinekit.cli.options import (
+    ProjectOptions,
+    RecordingOptions,
+    SelectionOptions,
+    argument,
+    color_option,
+    complete_ids,
+    flag,
+    including,
+    jobs_option,
+    option,
+    several,
+)
+from baselinekit.model.changes import Stamp
+
+
+@dataclass(frozen=True)
+class StampOptions:
+    """What is noted in the file of who approved it."""
+
+    version: str | None = option(
+        metavar="TEXT", help="The version of the target; the default is the output of git describe."
+    )
+    by: str | None = option(metavar="WHO", help="Record who approved it.")
+    reason: str | None = option(metavar="TEXT", help="Note why.")
+
+    def stamp(self, described: str | None) -> Stamp:
+        """`described`: the version that git describes."""
+        return Stamp(self.version or described, self.by, self.reason)
+
+
+@dataclass(frozen=True)
+class RefreshOptions:
+    """Accept the outputs that a failing compare received as the new known-good outputs of the baselines
+    that ID or PATH names.
+
+    No request is sent: the outputs of that compare are used. Only what differs is rewritten; what still
+    matches keeps its placeholders, and the file its comments.
+
+    \b
+    baselinekit refresh users --dry-run
+    baselinekit refresh users --path body.users[0].name
+    baselinekit refresh --all-failed --yes --by ada --reason "new names since 2.4"
+    baselinekit refresh --from results.json
+
+    \b
+    Exit code: 0 done, 2 usage or an invalid file, 3 something could not be refreshed,
+    5 there is nothing to refresh.
+    """
+
+    words: tuple[str, ...] = argument(nargs=-1, metavar="[ID|PATH]...", shell_complete=complete_ids)
+    all_failed: bool = flag(help="All baselines of which an answer is kept.")
+    selection: SelectionOptions = including(SelectionOptions)
+    paths: tuple[str, ...] = several("--path", metavar="PATH", help="Accept only what changes there.")
+    results: str | None = option(
+        "--from",
+        metavar="RESULTS",
+        help="Accept the answers of a CI job: its results.json; - reads standard input.",
+    )
+    replay: bool = flag(help="Send the requests again.")
+    dry_run: bool = flag(help="Show the files as they would become, and write nothing.")
+    yes: bool = flag("-y", "--yes", help="Do not ask.")
+    allow_high_risk: bool = flag(help="Also accept removed keys and values of another type.")
+    drop_placeholders: bool = flag(help="Also accept changes that lose a placeholder.")
+    approved: StampOptions = including(StampOptions)
+    jobs: int = jobs_option("With --replay: how many at once.", 8)
+    as_json: bool = flag("--json", help="Print the changes as JSON; writes only with --yes.")
+    verbose: bool = flag("-v", "--verbose", help="Show every change of every baseline.")
+    recording: RecordingOptions = including(RecordingOptions)
+    project: ProjectOptions = including(ProjectOptions)
+    color: str = color_option()
+
+    @property
+    def is_of_pending(self) -> bool:
+        """Whether it is about answers that compares here have kept: those a review is about as well."""
+        return not self.replay and self.results is None
+
+
+@dataclass(frozen=True)
+class ReviewOptions:
+    """Go through the changes that failing compares found, and decide each with one key: accept, reject, skip,
+    put a placeholder there, ignore the path. Nothing is written before the end.
+
+    Without a terminal it prints what is pending, and the commands to decide it.
+
+    \b
+    baselinekit review                          everything that is pending
+    baselinekit review users --path body.name   a part of it
+    baselinekit review --json                   for editors and agents
+    baselinekit review --decide decisions.json
+
+    \b
+    Exit code: 0 nothing is pending any more, 2 usage or an invalid file, 3 something still is,
+    5 nothing was selected, 130 interrupted: nothing was written.
+    """
+
+    words: tuple[str, ...] = argument(nargs=-1, metavar="[ID|PATH]...", shell_complete=complete_ids)
+    selection: SelectionOptions = including(SelectionOptions)
+    paths: tuple[str, ...] = several("--path", metavar="PATH", help="Only what changes there.")
+    results: str | None = option(
+        "--from", metavar="RESULTS", help="The answers of a CI job: its results.json; - reads standard input."
+    )
+    replay: bool = flag(help="Send the requests again.")
+    as_json: bool = flag("--json", help="Print everything pending as JSON, and ask nothing.")
+    decide: str | None = option(
+        metavar="FILE", help="Read the decisions from a JSON file; - is standard input."
+    )
+    dry_run: bool = flag(help="With --decide: show the files as they would become.")
+    allow_high_risk: bool = flag(help="With --decide: also accept changes of high risk.")
+    drop_placeholders: bool = flag(help="With --decide: also accept losing a placeholder.")
+    approved: StampOptions = including(StampOptions)
+    jobs: int = jobs_option("With --replay: how many at once.", 8)
+    recording: RecordingOptions = including(RecordingOptions)
+    project: ProjectOptions = including(ProjectOptions)
+    color: str = color_option()

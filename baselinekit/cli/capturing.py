@@ -1,0 +1,302 @@
+"""What `baselinekit capture` does: replay, learn what varies, store, and say what to type next."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from baselinekit.cli import recipes, screen
+from baselinekit.cli.capture import (
+    CommandOptions,
+    DraftOptions,
+    HttpOptions,
+    PromptOptions,
+    SkillOptions,
+    StoringOptions,
+)
+from baselinekit.cli.clients import real_context, with_models, with_progress
+from baselinekit.cli.options import RecordingOptions, parse_pairs, path_from_here, project_of
+from baselinekit.cli.recipes import parse_rules
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NothingSelected, Problem, Refused
+from baselinekit.kinds.table import KINDS, kind_of
+from baselinekit.model.recipes import Recipe
+from baselinekit.model.values import Json
+from baselinekit.replay.client import addresses_soon
+from baselinekit.report.next_commands import check_commands
+from baselinekit.store.writing import name_origin
+from baselinekit.texts import already_masked, clipped
+from baselinekit.tree.paths import render
+from baselinekit.variables import names_in
+from baselinekit.workflow import capture
+from baselinekit.workflow.capture import (
+    Captured,
+    CaptureOptions,
+    Learnt,
+    capture_all,
+    capture_new,
+    check_draft,
+)
+from baselinekit.workflow.learning import with_names
+from baselinekit.workflow.project import Project
+from baselinekit.workflow.selection import load
+
+# What `capture` tells at its end: placeholders learnt, and hosts that the configuration has to allow.
+
+
+# What `capture --repeat` learnt, as it is shown: each path that varies, what stands for it now, and why.
+
+
+_MOST_PATHS = 40
+_MOST_VALUES = 3
+_LONGEST_VALUE = 38
+
+
+def lines(one: Captured) -> Iterator[str]:
+    """What there is to say below the line of a baseline that was captured."""
+    if one.replays == 1:
+        return
+    count = len(one.learnt) + len(one.unlearnt)
+    varies = f"{count} path{'s' * (count != 1)} var{'y' if count != 1 else 'ies'}" if count else "they agree"
+    unlearnt = f", {len(one.unlearnt)} of them without a placeholder" if one.unlearnt else ""
+    yield f"  {one.replays} replays: {varies}{unlearnt}"
+    for learnt in one.learnt[:_MOST_PATHS]:
+        yield from _describe(learnt)
+    if len(one.learnt) > _MOST_PATHS:
+        yield f"  … and {len(one.learnt) - _MOST_PATHS:,} more"
+
+
+def _describe(learnt: Learnt) -> Iterator[str]:
+    found = learnt.found
+    rows = f" in {len(found.places)} rows" if len(found.places) > 1 else ""
+    place = f"   {learnt.place.file}:{learnt.place.line}" if learnt.place else ""
+    yield screen.safe_line(f"  {render(found.path)}{rows}  {found.proposal.text}{place}")
+    values = ", ".join(_short(value) for value in found.values[:_MOST_VALUES])
+    more = ", …" if len(found.values) > _MOST_VALUES else ""
+    yield screen.safe_line(f"    {found.proposal.reason}: {values}{more}")
+
+
+def _short(value: Json) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    return clipped(text, _LONGEST_VALUE, already_masked, counted=False)
+
+
+def refusals(captured: Sequence[Captured]) -> list[BaselinekitError]:
+    """What varies and could not be learnt. The file is there, with a compare that will fail there."""
+    problems = [unlearnt.problem for one in captured for unlearnt in one.unlearnt]
+    return [CannotReplay(*problems)] if problems else []
+
+
+def document(one: Captured) -> dict[str, Json]:
+    """The same for programs."""
+    about: dict[str, Json] = {"id": one.id, "file": one.file, "seconds": round(one.seconds, 3)}
+    if one.replays == 1:
+        return about
+    return about | {
+        "replays": one.replays,
+        "volatile": [
+            {
+                "path": render(learnt.found.path),
+                "placeholder": learnt.found.proposal.text,
+                "reason": learnt.found.proposal.reason,
+                "values": list(learnt.found.values[:_MOST_VALUES]),
+                "places": [render(place) for place in learnt.found.places],
+                "line": learnt.place.line if learnt.place else None,
+            }
+            for learnt in one.learnt
+        ],
+        "refused": [
+            {
+                "path": render(unlearnt.found.path),
+                "kind": unlearnt.found.kind,
+                "what": unlearnt.found.what,
+                "mend": unlearnt.found.hint,
+                "line": unlearnt.place.line if unlearnt.place else None,
+            }
+            for unlearnt in one.unlearnt
+        ],
+    }
+
+
+# capture --allow: the configuration names the hosts of new baselines, or it is said what CI would refuse.
+
+
+def unnamed_origins(project: Project, recipes: Sequence[Recipe]) -> list[str]:
+    """Where they go, as far as the configuration does not name it."""
+    return capture.unnamed_origins(project, recipes, addresses_soon)
+
+
+def offer(project: Project, recipes: Sequence[Recipe], allow: bool, options: StoringOptions) -> None:
+    """Name them where the operator says so, now or at the terminal; else say how."""
+    for origin in unnamed_origins(project, recipes):
+        if allow or (not options.is_silent and _is_confirmed(origin)):
+            written = name_origin(project.root, project.config_file, origin)
+            if not options.is_silent:
+                screen.line(screen.safe_line(f"wrote {written}: CI may send requests there too"))
+        elif not options.is_silent:
+            what = f"note: in CI {origin} gets requests only if baselinekit.yaml names it"
+            how = f"`variables: {{internal_url: {origin}}}`"
+            screen.line(screen.safe_line(f"{what}: capture --allow writes that, such as {how}"))
+
+
+def _is_confirmed(origin: str) -> bool:
+    """One key, where somebody is there to press it."""
+    question = f"in CI {origin} must be named in baselinekit.yaml: add it now?"
+    return screen.can_ask() and click.confirm(screen.safe_line(question), default=True)
+
+
+# `baselinekit capture http|prompt|skill|command|from`.
+
+
+def capture_http(options: HttpOptions) -> int:
+    project = project_of(options.project)
+    current = recipes.http(options, project)
+    typed = project.naming(str(current["execution"].get("base_url", "")))  # by the operator
+    asked = [recipes.http_recipe(current)]
+    for url in unnamed_origins(project, asked) if options.allow else ():
+        typed = typed.allowing(url)
+    rules = parse_rules(options.new.rules)
+    record = options.new.record(recipes.http_id(with_names(current, project.scope)), current, rules)
+    code = _capture_new(typed, record, options.new.group, options)
+    offer(project, asked, options.allow, options.storing)
+    return code
+
+
+def capture_skill(options: SkillOptions) -> int:
+    project = project_of(options.project)
+    name = options.skill_name
+    group = options.new.group or name
+    current = recipes.skill(options, group, project)
+    rules = parse_rules(options.new.rules, options.cost, bool(options.grading.scores))
+    record = options.new.record(recipes.slug(name), current, rules)
+    return _capture_new(project, record, group, options, options.recording)
+
+
+def capture_prompt(options: PromptOptions) -> int:
+    project = project_of(options.project)
+    name = recipes.slug(os.path.splitext(os.path.basename(options.file))[0])
+    group = options.new.group or name
+    current = recipes.prompt(options, group, project)
+    rules = parse_rules(options.new.rules, options.cost, bool(options.grading.scores))
+    return _capture_new(project, options.new.record(name, current, rules), group, options, options.recording)
+
+
+def capture_command(options: CommandOptions) -> int:
+    project = project_of(replace(options.project, allow_exec=True))  # the operator has just typed its name
+    argv = options.argv
+    group = options.new.group or recipes.slug(os.path.basename(argv[0]))
+    current = recipes.command(options, project.way_back(group))
+    note = recipes.how_to_allow(argv[0], project.commands.get(argv[0]), current["input"].get("env", ()))
+    id = recipes.slug(" ".join(with_names(list(argv), project.scope)))
+    record = options.new.record(id, current, parse_rules(options.new.rules))
+    return _capture_new(project, record, group, options, notes=[note] if note else [])
+
+
+def capture_from(options: DraftOptions) -> int:
+    project = project_of(options.project)
+    named, loaded = project, load(project, options.paths)
+    drafts = [draft for draft in loaded if draft.baseline is None]
+    if not drafts and loaded:
+        what = "every baseline there already has an output, and capture does not overwrite"
+        hint = "to accept new answers: baselinekit refresh PATH --replay"
+        raise InvalidInput(Problem("BK520", what, hint))
+    if not drafts:
+        hint = "a file needs an id and a `current:`"
+        raise NothingSelected(Problem("BK509", "there is nothing to capture there", hint))
+    asked = [draft.current for draft in drafts]
+    for url in unnamed_origins(project, asked) if options.allow else ():
+        project = project.allowing(url)
+    doing = "" if options.storing.is_silent else "replaying"
+    with real_context() as context, with_progress(context, doing) as context:
+        context = with_models(context, project, options.recording)
+        for draft in drafts:
+            check_draft(project, draft, context)
+        captured, errors = capture_all(project, drafts, capture_options(options.storing), context)
+    if captured:
+        done = {one.id for one in captured}
+        asked = [draft.current for draft in drafts if draft.id in done]
+        bases = [recipe.execution.base_url for recipe in asked if kind_of(recipe).asks_address]
+        _print(project, captured, options.storing, _words_needed(project, asked, bases))
+        offer(named, asked, options.allow, options.storing)
+    errors += refusals(captured)
+    if errors:
+        worst = next((Refused for error in errors if isinstance(error, Refused)), CannotReplay)
+        raise worst(*(problem for error in errors for problem in error.problems))
+    return 0
+
+
+def capture_options(storing: StoringOptions, group: str | None = None) -> CaptureOptions:
+    return CaptureOptions(
+        placeholders=parse_pairs("--placeholder", storing.placeholders, "PATH=TEXT"),
+        version=storing.version,
+        group=group,
+        allow_error_status=storing.allow_error_status,
+        allow_empty=storing.allow_empty,
+        allow_secrets=storing.allow_secrets,
+        repeat=storing.repeat,
+    )
+
+
+def _capture_new(
+    project: Project,
+    record: dict[str, Any],
+    group: str | None,
+    options: HttpOptions | SkillOptions | PromptOptions | CommandOptions,
+    recording: RecordingOptions | None = None,
+    notes: Sequence[str] = (),
+) -> int:
+    timeout, granted = options.timeout, project.ceilings.timeout
+    project = project.granting(timeout)
+    if project.ceilings.timeout > granted:
+        line = f"`limits: {{timeout: {timeout:g}}}`"
+        notes = [*notes, f"to compare it, add {line} to baselinekit.yaml: a file may ask for {granted:g} s"]
+    doing = "" if options.storing.is_silent else "replaying"
+    with real_context() as context, with_progress(context, doing) as context:
+        context = with_models(context, project, recording or RecordingOptions())
+        captured = capture_new(project, record, capture_options(options.storing, group), context)
+    execution = record["current"]["execution"]
+    bases = [execution.get("base_url")] if KINDS[execution["type"]].asks_address else []
+    captured = replace(captured, notes=(*captured.notes, *notes))
+    _print(project, [captured], options.storing, _words_needed(project, record["current"], bases))
+    for error in refusals([captured]):
+        raise error
+    return 0
+
+
+def _words_needed(project: Project, asked: Any, bases: Sequence[str | None]) -> list[str]:
+    """What a compare has to be told as well, because no configuration says it. `bases`: of each request the
+    address that its file states."""
+    scope, words = project.scope, []
+    used = set(names_in(with_names(asked, scope))) - set(project.config.variables)
+    for name in sorted(used & set(scope.secrets)):
+        words += ["--secret", name]
+    base = project.override_base_url or (next(filter(None, bases), None) if words else None)
+    if bases and base:
+        words += ["--base-url", base]
+    if project.environment:
+        words += ["--environment", project.environment]
+    for name in sorted(used & set(scope.values)):
+        words += ["--var", f"{name}={scope.values[name]}"]
+    return words
+
+
+def _print(
+    project: Project, captured: Sequence[Captured], options: StoringOptions, more: Iterable[str]
+) -> None:
+    if options.as_json:
+        documents = [document(one) for one in captured]
+        screen.show_json(json.dumps(documents, default=str) + "\n")
+    elif not options.quiet:
+        for one in captured:
+            output = recipes.describe_output(one.output)
+            screen.line(screen.safe_line(f"captured {one.id} -> {one.file}   {output}"))
+            for text in lines(one):
+                screen.line(text)
+            for note in one.notes:
+                screen.line(f"  note: {screen.safe(note)}")
+        words = [*(["--repeat", str(options.repeat)] if options.repeat > 1 else []), *more]
+        written = [(one.id, one.file) for one in captured]
+        folders, here = (project.folders, project.eval_folders), path_from_here(project)
+        screen.next_commands(check_commands(written, *folders, words, here))

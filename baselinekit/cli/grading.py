@@ -1,0 +1,444 @@
+"""What `baselinekit grade` does: list, export, import, finish; or ask one rating after the other."""
+
+import getpass
+import os
+import shlex
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from baselinekit.cli import delivery, screen
+from baselinekit.cli.entry import clock
+from baselinekit.cli.evals import GradeOptions
+from baselinekit.cli.keys import AGAIN, REDRAW, Keyboard, Region, keyboard
+from baselinekit.cli.options import (
+    project_of,
+    read_text,
+)
+from baselinekit.errors import BaselinekitError, InvalidInput, Problem
+from baselinekit.evals import rating as ratingfiles
+from baselinekit.evals.finishing import finish
+from baselinekit.evals.rating import (
+    Queue,
+    check_rater,
+    describe_choices,
+    describe_rating,
+    is_late,
+    option_value,
+    parse_typed,
+    rated_by,
+    sheet,
+)
+from baselinekit.model.grades import Rating, Sheet, Standing
+from baselinekit.model.values import Json
+from baselinekit.report import resultfile
+from baselinekit.report.evals.rating import (
+    describe_count,
+    format_note,
+    format_question,
+    format_queue,
+    format_queue_json,
+    format_sheet,
+)
+from baselinekit.report.forms.table import render_report
+from baselinekit.report.style import Style
+from baselinekit.store.results import write_text
+from baselinekit.texts import many
+
+# `baselinekit grade`.
+
+
+_PENDING = 3
+_MOST_NAMED = 5
+
+
+def grade(options: GradeOptions) -> int:
+    deeds = [
+        name
+        for name in ("value", "export", "imported", "finish", "listed", "drop")
+        if getattr(options, name) not in (None, False)
+    ]
+    if len(deeds) > 1 or (options.as_json and deeds not in ([], ["listed"])):
+        raise InvalidInput(
+            Problem("BK508", "these options cannot be combined", "run the command once for each")
+        )
+    grading = _Grading(Queue(project_of(options.project), clock()), options)
+    if not deeds and not options.as_json and screen.can_ask():
+        return grading.ask()
+    if options.drop:
+        return grading.drop()
+    work = {
+        "value": grading.enter,
+        "export": grading.export,
+        "imported": grading.take_in,
+        "finish": grading.finish,
+    }
+    for name, do in work.items():
+        if (text := getattr(options, name)) is not None:
+            return do(text)
+    return grading.list_queue()
+
+
+@dataclass(slots=True)
+class _Grading:
+    queue: Queue
+    options: GradeOptions
+
+    def _rater(self) -> str:
+        name = self.options.rater or os.environ.get("BASELINEKIT_RATER")
+        try:
+            return check_rater(name if name is not None else getpass.getuser())
+        except (KeyError, OSError):  # in a container nobody may have a name
+            raise InvalidInput(Problem("BK744", "it is not known who rates", "add --as NAME")) from None
+
+    def list_queue(self) -> int:
+        """Without a terminal nobody can be asked: what waits, and how to enter it."""
+        options = self.options
+        standings = self.queue.standings(options.cases)
+        waits = [one for one in standings if one.grade.outcome == "unscored"]
+        agreements = self.queue.agreements(standings)
+        if options.as_json:
+            words = [describe_choices(one.queued.item) for one in standings]
+            screen.show_json(format_queue_json(standings, words, agreements))
+            return _PENDING if waits else 0
+        screen.show(format_queue(standings if options.listed else waits, screen.style_of(options.color)))
+        for agreement in agreements if options.listed else ():
+            values = (f"{name} {'not defined' if v is None else v}" for name, v in agreement.items())
+            screen.line(screen.safe_line(f"agreement  {', '.join(values)}"))
+        if not waits:
+            screen.line("nothing waits for people")
+            return 0
+        items = [one.queued.item for one in waits if one.is_open]
+        screen.next_commands(
+            f"baselinekit grade {shlex.quote(item.case)} --as NAME --value VALUE   ({describe_choices(item)})"
+            for item in items[:1]
+        )
+        return _PENDING
+
+    def enter(self, value: str) -> int:
+        """One rating, as a script gives it."""
+        options = self.options
+        if not (options.rater or os.environ.get("BASELINEKIT_RATER")):
+            raise InvalidInput(Problem("BK744", "it is not known who rates", "add --as NAME"))
+        rater = self._rater()
+        if len(options.cases) != 1:
+            raise InvalidInput(Problem("BK508", "--value is for one case", "name it: baselinekit grade CASE"))
+        item = self._only(rater).queued.item
+        rating = Rating(rater, parse_typed(item, value), self.queue.stamp(), options.note)
+        standing = self.queue.rate(item, rating, options.change)
+        state = standing.grade.verdict or standing.grade.outcome
+        least = item.method.evaluators.min_required
+        rated = f"{describe_count(len(standing.queued.ratings), least)} it"
+        line = f"{rating.rater} rates {item.case} {describe_rating(item, rating.value)}: {state}, {rated}"
+        screen.line(screen.safe_line(line))
+        return 0
+
+    def _only(self, rater: str) -> Standing:
+        """The one that is meant: of several, that which this person can still rate."""
+        found = self.queue.standings(self.options.cases)
+        if len(found) > 1:
+            mine = [one for one in found if rated_by(one, rater) == self.options.change and one.is_open]
+            if len(mine) != 1:
+                keys = ", ".join(one.queued.item.key[:8] for one in (mine or found)[:_MOST_NAMED])
+                what = f"{len(mine or found)} outputs of {self.options.cases[0]} are in the queue"
+                raise InvalidInput(Problem("BK745", what, f"name one by its key: {keys}"))
+            found = mine
+        return found[0]
+
+    def export(self, name: str) -> int:
+        rater = None if self.options.rater is None else self._rater()
+        if rater is None:
+            standings = self.queue.standings(self.options.cases)
+            text = ratingfiles.export_ratings(standings, name)
+        else:
+            standings = self.queue.waiting(self.options.cases, rater)
+            text = ratingfiles.form_for(standings, rater, name)
+        if not standings:
+            screen.line(
+                "nothing to export: nothing waits" + (f" for {screen.safe_line(rater)}" if rater else "")
+            )
+            return 0
+        if name == "-":
+            screen.show(text)
+            return 0
+        write_text(name, text, self.queue.project.root)
+        count = many(len(standings), "item")
+        screen.line(f"wrote {screen.safe_line(name)}: {count}")
+        if rater is not None:
+            screen.next_commands(
+                [f"fill in each `value:`, then baselinekit grade --import {shlex.quote(name)}"]
+            )
+        return 0
+
+    def take_in(self, name: str) -> int:
+        text = read_text("--import", name, "what baselinekit grade --export wrote")
+        done = ratingfiles.import_ratings(self.queue, text, "standard input" if name == "-" else name)
+        parts = [many(done.ratings, "new rating")]
+        parts += [f"{done.known:,} known already"] if done.known else []
+        parts += [f"{done.empty:,} not filled in"] if done.empty else []
+        parts += [many(done.items, "new item")] if done.items else []
+        screen.line(", ".join(parts))
+        return 0
+
+    def finish(self, name: str) -> int:
+        delivery.check(self.options.outputs)
+        text = read_text("--finish", name, "what baselinekit run -o results.json wrote")
+        done = finish(resultfile.read(text, name), self.queue)
+        root = self.queue.project.root
+        report = done.report
+        if self.options.outputs:
+            report = delivery.deliver(report, self.options.outputs, root)
+        elif done.decided and name != "-":
+            write_text(name, render_report(report, ".json"), root)
+        screen.line(f"{done.decided:,} decided by people, {done.left:,} still wait")
+        for result in done.report.results:
+            if result.outcome not in ("passed", "skipped"):
+                screen.line(screen.safe_line(f"{result.outcome}  {result.id}  {result.reason}"))
+        delivery.tell_lost(report)
+        return report.exit_code
+
+    def drop(self) -> int:
+        standings = self.queue.standings(self.options.cases)
+        unrated = [one.queued.item.key for one in standings if not one.queued.ratings]
+        gone = self.queue.ratings.drop(unrated) if unrated else 0
+        left = len(standings) - len(unrated)
+        more = f", {left:,} kept: they have ratings" if left else ""
+        screen.line(f"{gone:,} dropped{more}")
+        return 0
+
+    def ask(self) -> int:
+
+        rater = self._rater()
+        waiting = self.queue.waiting(self.options.cases, rater)
+        if not waiting:
+            screen.line(screen.safe_line(f"nothing waits for {rater}"))
+            return _PENDING if any(one.is_open for one in self.queue.standings(self.options.cases)) else 0
+        return Session(self.queue, rater, waiting, screen.style_of(self.options.color)).run()
+
+
+# Ratings one after the other in a terminal: one key, or a few, and each is kept at once.
+
+
+_RATING_PENDING = 3
+_INTERRUPTED = 130
+_ENTER, _ERASE, _ESCAPE = ("\r", "\n"), ("\x7f", "\x08"), "\x1b"
+
+
+class _Left(Exception):
+    """The rater quits."""
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What was entered so far of the item in sight."""
+
+    typed: str = ""
+    values: list[int] = field(default_factory=list)
+    note: str = ""
+    said: str = ""
+
+
+@dataclass(slots=True)
+class Session:
+    """One person's ratings. What was entered last can be taken back."""
+
+    queue: Queue
+    rater: str
+    waiting: Sequence[Standing]
+    style: Style
+    region: Region = field(default_factory=Region)
+    kept: list[int] = field(default_factory=list)
+
+    def run(self) -> int:
+        number = 0
+        try:
+            with keyboard() as keys:
+                while number < len(self.waiting):
+                    number = self._one(keys, number)
+            self.region.say()
+        except _Left:
+            self.region.say("\n")
+        except (KeyboardInterrupt, EOFError):
+            self.region.say("\n")
+            screen.line(f"interrupted: {self._count()}", err=True)
+            return _INTERRUPTED
+        screen.line(self._count())
+        return _RATING_PENDING if len({*self.kept}) < len(self.waiting) else 0
+
+    def _count(self) -> str:
+        left = len(self.waiting) - len(self.kept)
+        kept = f"{many(len(self.kept), 'rating')} kept"
+        return f"{kept}, {left:,} still wait for {screen.safe_line(self.rater)}" if left else kept
+
+    def _one(self, keys: Keyboard, number: int) -> int:
+        """Ask about one item; which is the next to be asked about."""
+        standing = self.waiting[number]
+        if number in self.kept:
+            return number + 1
+        shown, answer = sheet(standing), _Answer()
+        self._view(shown, number)
+        began = time.monotonic()
+        while True:
+            self._draw(shown, answer)
+            key = keys.key()
+            answer.said = ""
+            if key == AGAIN:
+                self.region.leave()
+            elif key == "s":
+                self.region.say(f"skipped  {screen.safe_line(standing.queued.item.case)}\n")
+                return number + 1
+            elif key == "q":
+                raise _Left
+            elif key == "v":
+                self._view(shown, number)
+            elif key == "n":
+                answer.note = self._note(keys, standing.queued.item.case, answer.note)
+            elif key == "N":
+                answer.said = self._note_to_the_last(keys)
+            elif key == "u" and not (answer.values or answer.typed) and self.kept:
+                return self._take_back()
+            elif key != REDRAW:
+                value = _pressed(key, shown, answer)
+                if value is not None and self._keep(number, value, answer, time.monotonic() - began):
+                    return number + 1
+
+    def _view(self, shown: Sheet, number: int) -> None:
+        place = f"{number + 1} of {len(self.waiting)}"
+        self.region.say(format_sheet(shown, place, self._style()))
+
+    def _draw(self, shown: Sheet, answer: _Answer) -> None:
+        number = min(len(answer.values), len(shown.questions) - 1)
+        told = " > ".join(map(str, answer.values)) if shown.item.shown.items else ""
+        entered = f"{told} > {answer.typed}" if told else answer.typed
+        lines = format_question(
+            shown, 0 if shown.item.shown.items else number, entered, answer.said, self._style()
+        )
+        self.region.draw(lines)
+
+    def _style(self) -> Style:
+        return replace(self.style, width=shutil.get_terminal_size((80, 24)).columns)
+
+    def _keep(self, number: int, value: Json, answer: _Answer, seconds: float) -> bool:
+        """Write it down. What cannot be kept is said, and the question stays."""
+        item = self.waiting[number].queued.item
+        rating = Rating(self.rater, value, self.queue.stamp(), answer.note, round(seconds, 3))
+        try:
+            self.queue.rate(item, rating)
+        except BaselinekitError as error:
+            answer.said = error.problems[0].message
+            answer.values.clear()
+            answer.typed = ""
+            return False
+        self.kept.append(number)
+        late = "  (took longer than the limit: marked)" if is_late(item, rating) else ""
+        note = "  with a note" if answer.note else ""
+        self.region.say(
+            screen.safe_line(f"kept     {item.case}  {describe_rating(item, value)}{note}{late}") + "\n"
+        )
+        return True
+
+    def _take_back(self) -> int:
+        number = self.kept.pop()
+        item = self.waiting[number].queued.item
+        self.queue.ratings.withdraw(item.key, self.rater)
+        self.region.say(f"undone      {screen.safe_line(item.case)}\n")
+        return number
+
+    def _note_to_the_last(self, keys: Keyboard) -> str:
+        """What comes to mind when the rating is kept already; what is to be said of it."""
+        if not self.kept:
+            return "nothing has been rated yet"
+        item = self.waiting[self.kept[-1]].queued.item
+        known = self.queue.ratings.find(item.key)
+        mine = (one for one in known.ratings if one.rater == self.rater) if known else iter(())
+        rating = next(mine, None)
+        if rating is None:
+            return f"your rating of {item.case} no longer exists"
+        note = self._note(keys, item.case, rating.note)
+        try:
+            self.queue.rate(item, replace(rating, note=note), again=True)
+        except BaselinekitError as error:
+            return error.problems[0].message
+        return f"note added to {item.case}"
+
+    def _note(self, keys: Keyboard, case: str, note: str) -> str:
+        """A line that is typed; Escape leaves what was there before."""
+        text = note
+        while True:
+            self.region.draw(format_note(case, text, self._style()))
+            key = keys.key()
+            if key in _ENTER:
+                return text.strip()
+            if key == _ESCAPE:
+                return note
+            if key in _ERASE:
+                text = text[:-1]
+            elif key == "\x15":
+                text = ""
+            elif len(key) == 1 and key.isprintable():
+                text += key
+
+
+def _pressed(key: str, shown: Sheet, answer: _Answer) -> Json:
+    """What a key does to the answer; the value, as soon as it is whole."""
+    item = shown.item
+    scale = item.method.rating_scale
+    if key in _ERASE or key == "u":
+        if answer.typed:
+            answer.typed = answer.typed[:-1]
+        elif answer.values:
+            answer.values.pop()
+        return None
+    if key in _ENTER and not answer.typed:  # after a number that one key was enough for
+        return None
+    if scale.type == "ranking":
+        return _ranked(key, shown, answer)
+    if scale.type == "binary":
+        if key in ("1", "2"):
+            return option_value(item, int(key))
+        answer.said = "1 or 2"
+        return None
+    low, high = scale.range
+    if key.isdecimal() or (key == "-" and low < 0 and not answer.typed):
+        answer.typed += key
+        if high > 9 or low < 0:
+            return None
+    elif key not in _ENTER:
+        answer.said = f"a number from {low} to {high}"
+        return None
+    try:
+        number = int(answer.typed)
+    except ValueError:
+        number = low - 1
+    answer.typed = ""
+    if not low <= number <= high:
+        answer.said = f"a number from {low} to {high}"
+        return None
+    answer.values.append(number)
+    if len(answer.values) < len(shown.questions):
+        return None
+    return list(answer.values) if scale.criteria else number
+
+
+def _ranked(key: str, shown: Sheet, answer: _Answer) -> Json:
+    """A ranking grows by a key at a time. Where ties are allowed it is typed, and Enter ends it."""
+    item, count = shown.item, len(shown.item.shown.items)
+    if item.method.rating_scale.tie_allowed:
+        if key in _ENTER:
+            try:
+                return parse_typed(item, answer.typed)
+            except BaselinekitError as error:
+                answer.said = error.problems[0].hint
+        elif key.isdecimal() or key in ("=", ">", " ", ","):
+            answer.typed += key
+        return None
+    if not key.isdecimal() or not 1 <= int(key) <= count or int(key) in answer.values:
+        left = [str(number) for number in range(1, count + 1) if number not in answer.values]
+        answer.said = f"one of {', '.join(left)}"
+        return None
+    answer.values.append(int(key))
+    if len(answer.values) < count - 1:
+        return None
+    last = ({*range(1, count + 1)} - {*answer.values}).pop()
+    return [*answer.values, last]
