@@ -26,10 +26,6 @@ _WAITING = ("pending", "disputed")
 """Verdicts that only people can settle."""
 
 
-def _as_it_is(file: str) -> str:
-    return file
-
-
 def command_line(*words: str) -> str:
     """A command as a shell takes it, and as a terminal and a page may show it."""
     return one_line(shlex.join(["baselinekit", *words]))
@@ -59,7 +55,7 @@ def refresh_command(results: Sequence[Result]) -> str:
 
 
 def show_commands(
-    results: Sequence[Result], paths: Sequence[str] | None = None, place: Place = _as_it_is
+    results: Sequence[Result], paths: Sequence[str] | None = None, place: Place = str
 ) -> list[str]:
     """The commands that show what did not pass, at length. `paths`: what was named to the command whose
     results these are. Who reads a report of them does not know that: there the files are named."""
@@ -78,7 +74,7 @@ def check_commands(
     baselines: Sequence[str],
     evals: Sequence[str],
     more: Sequence[str] = (),
-    place: Place = _as_it_is,
+    place: Place = str,
 ) -> list[str]:
     """The commands that show whether what was just written passes, by its ids and files. `baselines` and
     `evals`: the folders in which `compare` and `run` look by themselves; what lies in neither is named."""
@@ -139,17 +135,16 @@ def after_run(
     if any(result.verdict in _WAITING for result in report.results):
         commands += ["baselinekit grade", *_finish_commands(_result_files([*files, *kept]))]
     commands += explain_commands(_error_codes(report))
-    return commands[:_MOST_COMMANDS] or _gate_commands(report, _result_files(kept))
-
-
-def _gate_commands(report: Report, kept: Sequence[str]) -> list[str]:
-    """A gate, for who asked so often that there is something to judge, and said nowhere what is enough."""
+    if commands:
+        return commands[:_MOST_COMMANDS]
+    # a gate, for who asked so often that there is something to judge, and said nowhere what is enough
     metrics = report.suite.metrics if report.suite else ()
     is_several = any(metric.name == "pass@3" and metric.value is not None for metric in metrics)
     is_stated = any(metric.threshold is not None for metric in metrics)
-    if not kept or not is_several or is_stated or report.coverage.left_out:
+    results = _result_files(kept)
+    if not results or not is_several or is_stated or report.coverage.left_out:
         return []
-    return [command_line("gate", kept[0], "--preset", "staging")]
+    return [command_line("gate", results[0], "--preset", "staging")]
 
 
 def after_gate(
@@ -158,7 +153,7 @@ def after_gate(
     """What goes on where a gate was stopped, and what shows why it is not met. `words`: what was typed;
     `files`: the result files that were judged."""
     commands = []
-    if has_run and not all(one.report.complete for one in judged):
+    if has_run and not all(gate.report.complete for gate in judged):
         commands.append(command_line(*(word for word in words if word != "--resume"), "--resume"))
     for one in judged:
         wrong = [result for result in one.report.results if result.outcome in ("failed", "error")]

@@ -2,8 +2,9 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
+from itertools import chain
 from math import isfinite
 
 from baselinekit.escape import json_string, one_line
@@ -31,7 +32,10 @@ def present(sides: dict[str, Json]) -> dict[str, Json]:
 def pieces(value: Json, indent: int | None = None, level: int = 0) -> Iterator[str]:
     """The text bit by bit, so that whoever wants only its beginning need not write it all."""
     if isinstance(value, dict) and value:
-        yield from _enclosed("{", _members(value, indent, level + 1), "}", indent, level)
+        members = (
+            chain((json_string(key) + ": ",), pieces(item, indent, level + 1)) for key, item in value.items()
+        )
+        yield from _enclosed("{", members, "}", indent, level)
     elif isinstance(value, list | tuple) and value:
         items = (pieces(item, indent, level + 1) for item in value)
         yield from _enclosed("[", items, "]", indent, level)
@@ -39,18 +43,8 @@ def pieces(value: Json, indent: int | None = None, level: int = 0) -> Iterator[s
         yield _leaf(value)
 
 
-def _members(value: dict[str, Json], indent: int | None, level: int) -> Iterator[Iterator[str]]:
-    for key, item in value.items():
-        yield _member(key, item, indent, level)
-
-
-def _member(key: str, item: Json, indent: int | None, level: int) -> Iterator[str]:
-    yield json_string(key) + ": "
-    yield from pieces(item, indent, level)
-
-
 def _enclosed(
-    opening: str, items: Iterator[Iterator[str]], closing: str, indent: int | None, level: int
+    opening: str, items: Iterable[Iterable[str]], closing: str, indent: int | None, level: int
 ) -> Iterator[str]:
     inner = "" if indent is None else "\n" + " " * (indent * (level + 1))
     between = ", " if indent is None else "," + inner
@@ -67,16 +61,13 @@ def _leaf(value: Json) -> str:
         return json_string(value)
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, dict):
-        return "{}"
-    if isinstance(value, list | tuple):
-        return "[]"
-    if isinstance(value, float) and not isfinite(value):
-        return json_string(str(value))  # JSON has no word for it
-    if isinstance(value, Decimal) and not value.is_finite():
-        return json_string(str(value))
+    if isinstance(value, dict | list | tuple):
+        return "{}" if isinstance(value, dict) else "[]"
     if isinstance(value, int | float | Decimal):
-        return str(value)
+        is_finite = (
+            value.is_finite() if isinstance(value, Decimal) else isinstance(value, int) or isfinite(value)
+        )
+        return str(value) if is_finite else json_string(str(value))  # JSON has no word for it
     raise TypeError(f"{value!r} is no JSON value")
 
 
@@ -96,12 +87,16 @@ def pair(expected: Json, actual: Json, with_types: bool = False) -> tuple[str, s
     left, left_open = _text(expected, template=True)
     right, right_open = _text(actual, template=False)
     if max(len(left), len(right)) > LONGEST:
-        shared = max(0, _shared(left, right) - _CONTEXT)
+        lengths = range(1, min(len(left), len(right)) + 1)  # halved: a loop over them would be slow
+        shared = bisect_left(lengths, True, key=lambda length: left[:length] != right[:length])
+        shared = max(0, shared - _CONTEXT)
         if shared > _CONTEXT:
             left, right = (f"… {shared:,} characters alike … {text[shared:]}" for text in (left, right))
     shown = [_cut(left, left_open), _cut(right, right_open)]
     if with_types:
-        shown = [_typed(text, value) for text, value in zip(shown, (expected, actual), strict=True)]
+        for side, value in enumerate((expected, actual)):
+            if value is not ABSENT and not (isinstance(value, str) and shown[side] == value):
+                shown[side] += f" ({json_type(value)})"
     return shown[0], shown[1]
 
 
@@ -158,18 +153,6 @@ def _text(value: Json, template: bool) -> tuple[str, bool]:
         if size > _LOOKED_AT:
             return "".join(parts), True
     return "".join(parts), False
-
-
-def _typed(text: str, value: Json) -> str:
-    if value is ABSENT or (isinstance(value, str) and text == value):
-        return text
-    return f"{text} ({json_type(value)})"
-
-
-def _shared(left: str, right: str) -> int:
-    """How many characters two texts begin with alike, found by halving: a loop over them would be slow."""
-    size = min(len(left), len(right))
-    return bisect_left(range(1, size + 1), True, key=lambda length: left[:length] != right[:length])
 
 
 def _cut(text: str, more: bool, limit: int = LONGEST) -> str:

@@ -4,6 +4,7 @@ CTRF knows passed, failed, skipped, pending and other. What could not be replaye
 it is `other` there, and the raw status keeps all five apart. Where a baseline that was weakened fails the run
 it is a test as well: a page of tests that are all green would not be true."""
 
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from baselinekit.escape import visible
@@ -24,10 +25,13 @@ def render(report: Report) -> str:
 
 
 def document(report: Report) -> dict[str, Json]:
-    """The run as CTRF states it; times are milliseconds since 1970."""
+    """The run as CTRF states it; times are milliseconds since 1970, of a time without a zone as UTC."""
     summary, weakened = report.summary, beside.select_failing(report)
     verdicts = beside.verdicts_by_id(report)
-    start = _milliseconds(report.started)
+    start = 0
+    with suppress(ValueError):
+        moment = datetime.fromisoformat(report.started)
+        start = round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
     name, _, version = report.tool.partition(" ")
     counted: dict[str, Json] = {
         "tests": summary.total + len(weakened),
@@ -66,7 +70,7 @@ def document(report: Report) -> dict[str, Json]:
 
 def _weakened(report: Report, revised: Revised) -> dict[str, Json]:
     """A baseline that lets more pass than before, where that fails the run: it is a test that failed."""
-    what = f"{revised.change} since {report.against.ref if report.against else ''}"
+    what = beside.describe_revised(report, revised)
     test: dict[str, Json] = {
         "name": f"{revised.id} ({what})",
         "status": "failed",
@@ -81,7 +85,23 @@ def _weakened(report: Report, revised: Revised) -> dict[str, Json]:
 
 
 def _test(folder: str, result: Result, since: str | None) -> dict[str, Json]:
-    test: dict[str, Json] = {
+    number = count_differences(result)
+    is_counted = result.outcome == "failed" and number
+    message = many(number, "difference") if is_counted else describe_reason(result)
+    extra = {
+        "code": result.code,
+        "verdict": result.verdict,
+        "criticality": result.criticality,
+        "since": since,
+    }
+    stated = {
+        "message": visible(message),
+        "trace": "\n".join(map(visible, describe_differences(result))),
+        "flaky": result.verdict == "flaky",
+        "tags": list(result.case.tags) if result.case else [],
+        "extra": {key: value for key, value in extra.items() if value},
+    }
+    return {
         "name": result.id,
         "status": _STATUSES.get(result.outcome, "other"),
         "duration": round(result.seconds * 1000),
@@ -89,36 +109,7 @@ def _test(folder: str, result: Result, since: str | None) -> dict[str, Json]:
         "suite": [result.file],
         "filePath": in_repository(folder, result.file),
         "type": result.kind,
+        **({"line": result.line} if result.line is not None else {}),
+        **({"retries": result.attempts - 1} if result.attempts > 1 else {}),
+        **{key: value for key, value in stated.items() if value},
     }
-    if result.line is not None:
-        test["line"] = result.line
-    if result.attempts > 1:
-        test["retries"] = result.attempts - 1
-    if message := _message(result):
-        test["message"] = visible(message)
-    if trace := "\n".join(map(visible, describe_differences(result))):
-        test["trace"] = trace
-    if result.verdict == "flaky":
-        test["flaky"] = True
-    if result.case is not None and result.case.tags:
-        test["tags"] = list(result.case.tags)
-    said = {"code": result.code, "verdict": result.verdict, "criticality": result.criticality, "since": since}
-    if further := {key: value for key, value in said.items() if value}:
-        test["extra"] = further
-    return test
-
-
-def _message(result: Result) -> str:
-    number = count_differences(result)
-    if result.outcome == "failed" and number:
-        return many(number, "difference")
-    return describe_reason(result)
-
-
-def _milliseconds(started: str) -> int:
-    """Since 1970; a time without a zone counts as UTC."""
-    try:
-        moment = datetime.fromisoformat(started)
-    except ValueError:
-        return 0
-    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)

@@ -4,6 +4,7 @@ JUnit knows three ways not to pass. An unscored result is `skipped` with its own
 fail; the properties of the suite keep all five counts apart. Where a baseline that was weakened fails the run
 it is a testcase as well: a page of tests that are all green would not be true."""
 
+from collections.abc import Mapping
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
@@ -25,104 +26,80 @@ _ELEMENTS = {"failed": "failure", "error": "error", "unscored": "skipped", "skip
 
 def render(report: Report) -> str:
     suites = Element("testsuites")
-    suite = SubElement(suites, "testsuite", _counts(report))
-    _properties(suite, report)
+    summary, weakened = report.summary, beside.select_failing(report)
+    attributes = {
+        "name": "baselinekit",
+        "tests": summary.total + len(weakened),
+        "failures": summary.failed + len(weakened),
+        "errors": summary.error,
+        "skipped": summary.skipped + summary.unscored,
+        "time": f"{report.seconds:.3f}",
+        "timestamp": report.started,
+    }
+    suite = _add(suites, "testsuite", attributes)
+    counts = {outcome: getattr(summary, outcome) for outcome in OUTCOMES}
+    complete = str(summary.complete).lower()
+    _add_properties(suite, counts | {"complete": complete} | dict(beside.list_figures(report)))
     verdicts = beside.verdicts_by_id(report)
     for result in report.results:
-        _testcase(suite, report.folder, result, verdicts.get(result.id))
-    for revised in beside.select_failing(report):
-        _weakened(suite, report, revised)
-    if told := list(beside.describe_beside(report)):
-        SubElement(suite, "system-out").text = _clean("\n".join(told))
-    if said := collect_warnings(report):
-        SubElement(suite, "system-err").text = _clean("\n".join(said))
+        _add_result(suite, report.folder, result, verdicts.get(result.id))
+    for revised in weakened:
+        what = beside.describe_revised(report, revised)
+        case = _add_case(suite, report.folder, revised, f"{revised.id} ({what})", 0)
+        said = {"type": "weakened", "message": f"{what}: --fail-on-weakened"}
+        _add(case, "failure", said, "\n".join(revised.how) or what)
+    if lines := beside.describe_beside(report):
+        _add(suite, "system-out", {}, "\n".join(lines))
+    if warnings := collect_warnings(report):
+        _add(suite, "system-err", {}, "\n".join(warnings))
     ElementTree.indent(suites)
-    return (
-        '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
-    )
+    text = ElementTree.tostring(suites, encoding="unicode")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'
 
 
-def _properties(suite: Element, report: Report) -> None:
-    properties = SubElement(suite, "properties")
-    named: list[tuple[str, str]] = [(outcome, str(getattr(report.summary, outcome))) for outcome in OUTCOMES]
-    named += [("complete", str(report.summary.complete).lower()), *beside.list_figures(report)]
-    for name, value in named:
-        SubElement(properties, "property", {"name": _clean(name), "value": _clean(value)})
-
-
-def _weakened(suite: Element, report: Report, revised: Revised) -> None:
-    """A baseline that lets more pass than before, where that fails the run."""
-    what = f"{revised.change} since {report.against.ref if report.against else ''}"
-    attributes = {
-        "classname": _clean(_classname(revised.file)),
-        "name": _clean(f"{revised.id} ({what})"),
-        "time": "0.000",
-        "file": _clean(in_repository(report.folder, revised.file)),
-    }
-    if revised.line is not None:
-        attributes["line"] = str(revised.line)
-    said = {"type": "weakened", "message": _clean(f"{what}: --fail-on-weakened")}
-    SubElement(SubElement(suite, "testcase", attributes), "failure", said).text = _clean(
-        "\n".join(revised.how) or what
-    )
-
-
-def _counts(report: Report) -> dict[str, str]:
-    summary, weakened = report.summary, len(beside.select_failing(report))
-    return {
-        "name": "baselinekit",
-        "tests": str(summary.total + weakened),
-        "failures": str(summary.failed + weakened),
-        "errors": str(summary.error),
-        "skipped": str(summary.skipped + summary.unscored),
-        "time": f"{report.seconds:.3f}",
-        "timestamp": _clean(report.started),
-    }
-
-
-def _testcase(suite: Element, folder: str, result: Result, since: str | None) -> None:
-    """`since`: what became of it since an earlier run."""
-    attributes = {
-        "classname": _clean(_classname(result.file)),
-        "name": _clean(result.id),
-        "time": f"{result.seconds:.3f}",
-        "file": _clean(in_repository(folder, result.file)),
-    }
-    if result.line is not None:
-        attributes["line"] = str(result.line)
-    case = SubElement(suite, "testcase", attributes)
-    if known := {name: value for name, value in (("verdict", result.verdict), ("since", since)) if value}:
-        properties = SubElement(case, "properties")
-        for name, value in known.items():
-            SubElement(properties, "property", {"name": name, "value": _clean(value)})
-    if result.outcome in _ELEMENTS:
-        said = {"type": result.code or result.outcome, "message": _clean(_message(result))}
-        SubElement(case, _ELEMENTS[result.outcome], said).text = _clean(_text(result))
-    if result.notes:
-        SubElement(case, "system-out").text = _clean("\n".join(result.notes))
-
-
-def _classname(file: str) -> str:
-    stem = file.rpartition(".")[0] if "." in file.rsplit("/", 1)[-1] else file
-    return stem.strip("./").replace("/", ".")
-
-
-def _message(result: Result) -> str:
-    if result.outcome != "failed" or not result.differences:
-        return describe_reason(result).partition("\n")[0] or result.outcome
-    first = blocks(result)[0][0].path
-    return (
-        f"{count_differences(result):,} differences, the first at {first}"
-        if count_differences(result) > 1
-        else f"differs at {first}"
-    )
-
-
-def _text(result: Result) -> str:
-    lines = [one_line(f"{format_place(result)}  {result.target}".rstrip()), describe_reason(result)]
-    lines += describe_differences(result)
-    return "\n".join(line for line in lines if line)
+def _add(parent: Element, tag: str, attributes: Mapping[str, object], text: str | None = None) -> Element:
+    """An element with nothing in it that XML or a log would stumble over."""
+    element = SubElement(parent, tag, {name: _clean(str(value)) for name, value in attributes.items()})
+    element.text = None if text is None else _clean(text)
+    return element
 
 
 def _clean(text: str) -> str:
     return xml(log(visible(text)))
+
+
+def _add_properties(parent: Element, named: Mapping[str, object]) -> None:
+    properties = _add(parent, "properties", {})
+    for name, value in named.items():
+        _add(properties, "property", {"name": name, "value": value})
+
+
+def _add_case(suite: Element, folder: str, about: Result | Revised, name: str, seconds: float) -> Element:
+    file = about.file
+    stem = file.rpartition(".")[0] if "." in file.rsplit("/", 1)[-1] else file
+    attributes = {
+        "classname": stem.strip("./").replace("/", "."),
+        "name": name,
+        "time": f"{seconds:.3f}",
+        "file": in_repository(folder, file),
+    }
+    return _add(suite, "testcase", attributes | ({} if about.line is None else {"line": str(about.line)}))
+
+
+def _add_result(suite: Element, folder: str, result: Result, since: str | None) -> None:
+    """`since`: what became of it since an earlier run."""
+    case = _add_case(suite, folder, result, result.id, result.seconds)
+    if known := {name: value for name, value in (("verdict", result.verdict), ("since", since)) if value}:
+        _add_properties(case, known)
+    if result.outcome in _ELEMENTS:
+        reason = describe_reason(result)
+        message = reason.partition("\n")[0] or result.outcome
+        if result.outcome == "failed" and result.differences:
+            first, number = blocks(result)[0][0].path, count_differences(result)
+            message = f"{number:,} differences, the first at {first}" if number > 1 else f"differs at {first}"
+        head = one_line(f"{format_place(result)}  {result.target}".rstrip())
+        lines = [line for line in (head, reason, *describe_differences(result)) if line]
+        said = {"type": result.code or result.outcome, "message": message}
+        _add(case, _ELEMENTS[result.outcome], said, "\n".join(lines))
+    if result.notes:
+        _add(case, "system-out", {}, "\n".join(result.notes))

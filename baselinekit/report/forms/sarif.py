@@ -49,40 +49,38 @@ def render(report: Report) -> str:
 
 def document(report: Report) -> dict[str, Json]:
     """One run of the tool, as SARIF states it."""
-    found: list[Json] = []
+    documents: list[Json] = []
     rules: dict[str, Json] = {}
     whole = 0
     for result in report.results:
         if result.outcome not in _LEVELS:
             continue
         whole += max(1, count_differences(result))
-        for rule, stated in _stated(report.folder, result):
-            if len(found) == MOST:
-                break
-            rules.setdefault(rule, _rule(rule))
-            found.append(stated)
-    for rule, stated in _weakened(report):
-        whole += 1
-        if len(found) < MOST:
-            rules.setdefault(rule, _rule(rule))
-            found.append(stated)
+        if len(documents) < MOST:
+            documents += _result_documents(report.folder, result)
+    documents += _weakened_documents(report)
+    whole += len(report.against.weakened) if report.against else 0
+    del documents[MOST:]
+    for result_document in documents:
+        rule = result_document["ruleId"]
+        rules.setdefault(rule, _rule(rule))
     name, _, version = report.tool.partition(" ")
     driver = {"name": name, "version": version, "semanticVersion": version, "rules": list(rules.values())}
     run: dict[str, Json] = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {"%SRCROOT%": {"description": {"text": "The root of the repository."}}},
-        "invocations": [_invocation(report, whole - len(found))],
-        "results": found,
+        "invocations": [_invocation(report, whole - len(documents))],
+        "results": documents,
     }
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
 def _invocation(report: Report, left_out: int) -> dict[str, Json]:
-    told = [*report.warnings, *report.not_recorded]
+    texts = [*report.warnings, *report.not_recorded]
     if left_out:
-        told.append(f"{left_out:,} more differences are not in this file; the result file counts them all")
-    notes = [{"level": "warning", "message": _text(text)} for text in told]
+        texts.append(f"{left_out:,} more differences are not in this file; the result file counts them all")
+    notes = [{"level": "warning", "message": _text(text)} for text in texts]
     headlines = [line for line in beside.describe_beside(report) if not line.startswith(" ")]
     notes += [{"level": "note", "message": _text(line)} for line in headlines]
     return {
@@ -95,72 +93,65 @@ def _invocation(report: Report, left_out: int) -> dict[str, Json]:
     }
 
 
-def _stated(folder: str, result: Result) -> Iterator[tuple[str, Json]]:
+def _result_documents(folder: str, result: Result) -> Iterator[dict[str, Json]]:
     """Each difference of a result; or the result as a whole, when it has none."""
-    for spot in result.differences:
-        rule = f"difference/{spot.kind}"
-        yield (
-            rule,
-            _result(result, rule, _sentence(result, spot), _location(folder, spot.file, spot.line), spot),
-        )
-    if not result.differences:
-        rule = result.code or result.outcome
-        text = f"{result.id}: {describe_reason(result) or result.outcome}"
-        yield rule, _result(result, rule, text, _location(folder, result.file, result.line), None)
-
-
-def _weakened(report: Report) -> Iterator[tuple[str, Json]]:
-    """Each baseline that lets more pass than before, where it stands, or stood."""
-    against = report.against
-    for one in against.weakened if against else ():
-        rule = f"weakened/{one.change}"
-        said = "; ".join(cut_line(way) for way in one.how)
-        text = f"{one.id}: {one.change} since {against.ref if against else ''}" + (
-            f": {said}" if said else ""
-        )
-        known = sha256(encode([one.file, one.id, rule]).encode("utf-8")).hexdigest()
-        yield (
-            rule,
-            {
-                "ruleId": rule,
-                "level": "error" if against and against.strict else "warning",
-                "message": _text(text),
-                "locations": [_location(report.folder, one.file, one.line)],
-                "partialFingerprints": {"baselinekit/v1": known[:32]},
-                "properties": {"id": one.id, "change": one.change},
-            },
-        )
-
-
-def _result(result: Result, rule: str, text: str, location: Json, spot: Spot | None) -> Json:
-    path = render_path(spot.path) if spot else ""
-    known = sha256(encode([result.file, result.id, rule, path]).encode("utf-8")).hexdigest()
-    stated: dict[str, Json] = {
-        "ruleId": rule,
-        "level": _LEVELS[result.outcome],
-        "message": _text(text),
-        "locations": [location],
-        "partialFingerprints": {"baselinekit/v1": known[:32]},
-    }
-    said = {
+    facts = {
         "id": result.id,
         "outcome": result.outcome,
         "recipe": format_place(result),
         "target": result.target,
     }
-    stated["properties"] = said | ({"path": path, "rule": spot.rule} if spot else {})
-    return stated
+    level = _LEVELS[result.outcome]
+    for spot in result.differences:
+        rule, path = f"difference/{spot.kind}", render_path(spot.path)
+        known = [result.file, result.id, rule, path]
+        place = _location(folder, spot.file, spot.line)
+        properties = facts | {"path": path, "rule": spot.rule}
+        yield _document(rule, level, _sentence(result, spot), place, known, properties)
+    if not result.differences:
+        rule = result.code or result.outcome
+        text = f"{result.id}: {describe_reason(result) or result.outcome}"
+        known = [result.file, result.id, rule, ""]
+        yield _document(rule, level, text, _location(folder, result.file, result.line), known, facts)
+
+
+def _weakened_documents(report: Report) -> Iterator[dict[str, Json]]:
+    """Each baseline that lets more pass than before, where it stands, or stood."""
+    against = report.against
+    for revised in against.weakened if against else ():
+        rule = f"weakened/{revised.change}"
+        how = "; ".join(cut_line(way) for way in revised.how)
+        text = f"{revised.id}: {beside.describe_revised(report, revised)}" + (f": {how}" if how else "")
+        level = "error" if against and against.strict else "warning"
+        place = _location(report.folder, revised.file, revised.line)
+        properties = {"id": revised.id, "change": revised.change}
+        yield _document(rule, level, text, place, [revised.file, revised.id, rule], properties)
+
+
+def _document(
+    rule: str, level: str, text: str, location: Json, known: list[Json], properties: dict[str, Json]
+) -> dict[str, Json]:
+    """`known`: what the fingerprint is made of."""
+    fingerprint = sha256(encode(known).encode("utf-8")).hexdigest()[:32]
+    return {
+        "ruleId": rule,
+        "level": level,
+        "message": _text(text),
+        "locations": [location],
+        "partialFingerprints": {"baselinekit/v1": fingerprint},
+        "properties": properties,
+    }
 
 
 def _sentence(result: Result, spot: Spot) -> str:
     expected, actual = pair(spot.expected, spot.actual, with_types=spot.kind == "type")
     path = visible(render_path(spot.path))
-    said = {
+    sentence = {
         "missing": f"{path} is missing, expected {expected}",
         "extra": f"{path} is not in the baseline: {actual}",
     }.get(spot.kind, f"{path} is {actual}, expected {expected}")
     note = f" ({cut_line(spot.note)})" if spot.note else ""
-    return f"{result.id}: {said}{note}"
+    return f"{result.id}: {sentence}{note}"
 
 
 def _location(folder: str, file: str, line: int | None) -> dict[str, Json]:

@@ -8,7 +8,6 @@ from baselinekit.metrics import wilson
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import (
     Against,
-    CaseChange,
     Earlier,
     History,
     Metric,
@@ -17,11 +16,10 @@ from baselinekit.model.results import (
     Result,
     Trend,
 )
-from baselinekit.model.values import Json
 from baselinekit.report import beside
 from baselinekit.report.evals import evalreport
 from baselinekit.report.evals.evalreport import format_share
-from baselinekit.report.history import worst_first
+from baselinekit.report.history import format_rate, worst_first
 from baselinekit.report.html import markup, results
 from baselinekit.report.html.markup import Child, Markup, element, figure, joined, page, read_asset, table
 from baselinekit.report.values import cut_line, short
@@ -63,17 +61,8 @@ th, td { padding: .35rem .7rem .35rem 0; border-bottom: 1px solid var(--edge); v
 td.number, th.number { text-align: right; }
 main { overflow-x: auto; }
 """
-_HEADS = (
-    "Baseline",
-    "Passed",
-    "Flips",
-    "Runs",
-    "Median",
-    "95 % within",
-    "Latency",
-    "Last regression",
-)
-_NUMBERS = {"Passed", "Flips", "Runs", "Median", "95 % within"}
+_NUMBERS = ("Passed", "Flips", "Runs", "Median", "95 % within")
+_HEADS = ("Baseline", *_NUMBERS, "Latency", "Last regression")
 
 
 def render(report: Report) -> str:
@@ -126,18 +115,16 @@ def _header(report: Report) -> Markup:
         element("ul", outcomes or element("li", "nothing ran"), class_="tally"),
         element("p", cut_line(stated, 300), class_="dim"),
     )
-    return element("header", about, _pictures(report))
-
-
-def _pictures(report: Report) -> Iterator[Markup]:
-    past = [run.summary for run in report.trends.runs]
-    if past:
+    pictures = []
+    if past := [run.summary for run in report.trends.runs]:
         label = f"The last {len(past[-markup.MOST_POINTS :]) + 1:,} runs"
-        yield figure(markup.outcome_picture([*past[1 - markup.MOST_POINTS :], report.summary], label), label)
+        shown = [*past[1 - markup.MOST_POINTS :], report.summary]
+        pictures.append(figure(markup.outcome_picture(shown, label), label))
     times = [result.seconds for result in report.results if result.seconds]
     span = f"{format_brief(min(times))} to {format_brief(max(times))}" if times else ""
     if picture := markup.spread_picture(times, f"How long each took: {span}"):
-        yield figure(picture, f"{span} each")
+        pictures.append(figure(picture, f"{span} each"))
+    return element("header", about, pictures)
 
 
 def _weakened(against: Against) -> Iterator[Markup]:
@@ -239,7 +226,9 @@ def eval_sections(report: Report) -> Iterator[Markup]:
     advice = evalreport.recommendations(report) if cases else []
     if advice:
         yield element("h2", "Recommendations")
-        yield from _folded([element("li", cut_line(one)) for one in advice], lambda few: element("ol", few))
+        yield from _folded(
+            [element("li", cut_line(text)) for text in advice], lambda items: element("ol", items)
+        )
 
 
 def suite_title(report: Report) -> str:
@@ -263,16 +252,14 @@ def _metrics(metrics: Sequence[Metric]) -> Iterator[Markup]:
 
 def _metric(metric: Metric) -> list[Child]:
     least = "" if metric.threshold is None else f"{metric.threshold:g}"
-    met: Child = ""
-    if metric.met is not None:
-        word, tone = ("PASS", "passed") if metric.met else ("FAIL", "failed")
-        met = element("span", word, class_=f"outcome {tone}")
+    tone = "passed" if metric.met else "failed"
+    status = evalreport.format_status(metric)
+    met: Child = element("span", status, class_=f"outcome {tone}") if status else ""
     if metric.value is None:
         none = element("span", "none", class_="dim")
         return [metric.name, metric.view, none, "", "", "", least, met]
-    between, picture = "", Markup("")
+    between, picture = beside.format_interval(metric), Markup("")
     if metric.low is not None and metric.high is not None:
-        between = f"{format_share(metric.low)} to {format_share(metric.high)}"
         label = f"{metric.name} {format_share(metric.value)}, {between}"
         picture = markup.interval_picture(metric.value, metric.low, metric.high, metric.threshold, label)
     count = f"{metric.count:,}" if metric.count else ""
@@ -281,39 +268,36 @@ def _metric(metric: Metric) -> list[Child]:
 
 
 def _groups(report: Report) -> Iterator[Markup]:
-    found = evalreport.summary(report)
+    """By kind of case, by the categories that the cases themselves name, and by grader."""
+    summary = evalreport.summary(report)
     yield element("h2", "Results by group")
-    heads = ("", "cases", *(_WORDS.get(word, word) for word in _OUTCOMES), "pass rate")
+    named: dict[str, list[Result]] = {}
+    for result in report.results:
+        if result.case and result.case.category and result.case.category != result.case.eval_type:
+            named.setdefault(result.case.category, []).append(result)
+    groups = [
+        *summary["by_category"].items(),
+        *(
+            (cut_line(name, 80), evalreport.count_results(of))
+            for name, of in sorted(named.items())[:_MOST_NAMED]
+        ),
+        ("all", {**summary, "total": summary["total_evals"]}),
+    ]
     rows: list[list[Child]] = []
-    whole = {**found, "total": found["total_evals"]}
-    for name, counts in [*found["by_category"].items(), *_categories(report), ("all", whole)]:
+    for name, counts in groups:
         rate = counts["pass_rate_of_decided"]
         figures = [
             element("span", f"{counts[word]:,}", class_=word) if counts[word] else "0" for word in _OUTCOMES
         ]
         rows.append([name, f"{counts['total']:,}", *figures, "none" if rate is None else format_share(rate)])
+    heads = ("", "cases", *(_WORDS.get(word, word) for word in _OUTCOMES), "pass rate")
     by_category = table("By category", heads, rows, "figures")
-    graders: list[list[Child]] = [
-        [
-            name,
-            f"{counts['total']:,}",
-            f"{counts['passed']:,}",
-            format_share(counts["passed"] / counts["total"]),
-        ]
-        for name, counts in found["by_grader"].items()
-    ]
+    graders: list[list[Child]] = []
+    for name, counts in summary["by_grader"].items():
+        total, passed = counts["total"], counts["passed"]
+        graders.append([name, f"{total:,}", f"{passed:,}", format_share(passed / total)])
     by_grader = table("By grader", ("", "cases", "passed", "share that passed"), graders, "figures")
     yield element("div", by_category, by_grader if graders else None, class_="beside")
-
-
-def _categories(report: Report) -> Iterator[tuple[str, dict[str, Json]]]:
-    """Those that the cases themselves name, beside capability and regression."""
-    of: dict[str, list[Result]] = {}
-    for result in report.results:
-        if result.case and result.case.category and result.case.category != result.case.eval_type:
-            of.setdefault(result.case.category, []).append(result)
-    for name, cases in sorted(of.items())[:_MOST_NAMED]:
-        yield cut_line(name, 80), evalreport.count_results(cases)
 
 
 def _judges(report: Report) -> Iterator[Markup]:
@@ -346,28 +330,26 @@ def _judges(report: Report) -> Iterator[Markup]:
 def _earlier(earlier: Earlier) -> Iterator[Markup]:
     head = beside.earlier_headline(earlier)
     yield element("h2", head[0].upper() + head[1:])
-    if earlier.metrics:
-        rows: list[list[Child]] = [
-            [
-                one.name,
-                format_share(one.before),
-                format_share(one.now),
-                f"{one.lost:,}",
-                f"{one.won:,}",
-                f"{one.pairs:,}",
-                f"{one.chance:.3g}",
-                f"{one.adjusted:.3g}",
-                _verdict(one.verdict),
-            ]
-            for one in earlier.metrics
-        ]
+    rows: list[list[Child]] = []
+    for metric in earlier.metrics:
+        shares = (format_share(metric.before), format_share(metric.now))
+        counts = (f"{number:,}" for number in (metric.lost, metric.won, metric.pairs))
+        chances = (f"{chance:.3g}" for chance in (metric.chance, metric.adjusted))
+        rows.append([metric.name, *shares, *counts, *chances, _verdict(metric.verdict)])
+    if rows:
         tested = ("metric", "before", "now", "lost", "won", "pairs", "p", "p after Holm", "")
         yield table("Over the cases that can be compared: exact McNemar", tested, rows, "figures")
-    shown = beside.select_notable(earlier)
-    if shown:
+    cases: list[list[Child]] = []
+    for case in beside.select_notable(earlier):
+        before, now = (f"{passed:,}/{attempts:,}" for passed, attempts in (case.before, case.now))
+        chance = "" if case.chance is None else f"{case.chance:.3g}"
+        why = element("span", cut_line(case.why), class_="dim") if case.why else ""
+        id = element("code", cut_line(case.id, 200))
+        cases.append([id, before, now, chance, _verdict(case.verdict), why])
+    if cases:
         heads = ("case", "before", "now", "p", "", "")
         caption = "Attempts that passed, of those decided: exact Fisher"
-        yield from _folded([_case(case) for case in shown], lambda few: table(caption, heads, few, "figures"))
+        yield from _folded(cases, lambda shown: table(caption, heads, shown, "figures"))
     for why, number in beside.count_incomparable(earlier).items():
         yield element("p", f"{number:,} not comparable: {cut_line(why)}")
     for ids, word in ((earlier.added, "New"), (earlier.gone, "Gone")):
@@ -387,13 +369,6 @@ def _folded(rows: Sequence[_Row], made: Callable[[Sequence[_Row]], Markup]) -> I
         left = len(rows) - _MOST_KEPT
         last = element("p", f"… and {left:,} that are not in this page", class_="dim") if left > 0 else None
         yield element("details", more, made(rest), last)
-
-
-def _case(case: CaseChange) -> list[Child]:
-    before, now = (f"{passed:,}/{attempts:,}" for passed, attempts in (case.before, case.now))
-    chance = "" if case.chance is None else f"{case.chance:.3g}"
-    why = element("span", cut_line(case.why), class_="dim") if case.why else ""
-    return [element("code", cut_line(case.id, 200)), before, now, chance, _verdict(case.verdict), why]
 
 
 def _verdict(word: str) -> Markup:
@@ -444,7 +419,7 @@ def _history_row(trend: Trend) -> Markup:
     since = " at ".join(part for part in (where.run.started, where.run.commit or "") if part) if where else ""
     moments = [Moment(one.run.started, one.outcome, one.seconds) for one in trend.seen]
     numbers = (
-        "–" if trend.pass_rate is None else f"{int(trend.pass_rate * 100)} %",
+        format_rate(trend, "–"),
         f"{trend.flips}",
         f"{len(trend.seen):,}",
         format_seconds(trend.median),

@@ -7,7 +7,7 @@ from itertools import groupby
 from baselinekit.codes import explain
 from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Moment, Result
-from baselinekit.report.differences import Block, Bounds, DiffLine, Tone, blocks, describe_rest, unified
+from baselinekit.report.differences import Bounds, DiffLine, Tone, blocks, diff_lines, unified
 from baselinekit.report.evals.evalreport import evidence, format_share, grades_of, telling
 from baselinekit.report.html.markup import Markup, element, joined, spark_picture, table
 from baselinekit.report.next_commands import refresh_command, select_renewable
@@ -29,7 +29,6 @@ _MOST_EXPLAINED = 40
 _MOST_DRIFTS = 50
 _MOST_NOTES = 20
 _MOST_REASONS = 20
-_TONES: dict[str, Tone] = {"-": "gone", "+": "came"}
 _MOST_GRADES = 50
 _MOST_ATTEMPTS = 100
 _MOST_DETAILS = 12
@@ -86,7 +85,20 @@ def inside(result: Result) -> Markup | None:
         ),
         [element("p", cut_line(line)) for line in reason.splitlines()[:_MOST_REASONS]],
         element("p", f"{result.code}: {code.title}. More: ", more, class_="dim") if code else None,
-        [_block_section(block) for block in shown],
+        [
+            element(
+                "section",
+                element(
+                    "h3",
+                    element("code", block.path),
+                    element("span", block.remark, class_="dim") if block.remark else None,
+                    element("span", block.place, class_="place") if block.place else None,
+                ),
+                difference_lines(block.lines),
+                class_="diff",
+            )
+            for block in shown
+        ],
         element("p", describe_unshown(left_out), class_="dim") if left_out else None,
         behind(result),
         _drift(result),
@@ -96,16 +108,6 @@ def inside(result: Result) -> Markup | None:
         if refresh
         else None,
     )
-
-
-def _block_section(block: Block) -> Markup:
-    head = element(
-        "h3",
-        element("code", block.path),
-        element("span", block.remark, class_="dim") if block.remark else None,
-        element("span", block.place, class_="place") if block.place else None,
-    )
-    return element("section", head, difference_lines(block.lines), class_="diff")
 
 
 def _drift(result: Result) -> Markup | None:
@@ -153,7 +155,15 @@ def difference_lines(shown: Sequence[DiffLine]) -> Markup:
             rows.append(_pair_of_lines(gone, texts))
         else:
             rows += [_pair_of_lines(gone, [])] if gone else []
-            rows += [_between(text) for text in texts]
+            for text in texts:
+                line = element("div", text)
+                again = element("div", text, class_="again", aria_hidden="true")
+                is_both, kind = text.startswith("| "), "at" if text.startswith("@@") else "said"
+                rows.append(
+                    element("div", line, again, class_="pair both")
+                    if is_both
+                    else element("div", text, class_=kind)
+                )
         gone = []
     rows += [_pair_of_lines(gone, [])] if gone else []
     return element("div", rows, class_="lines")
@@ -170,13 +180,6 @@ def _pair_of_lines(gone: list[str], came: list[str]) -> Markup:
         for tone, texts in (("gone", left), ("came", right))
     ]
     return element("div", sides, class_="pair")
-
-
-def _between(text: str) -> Markup:
-    if text.startswith("| "):
-        again = element("div", text, class_="again", aria_hidden="true")
-        return element("div", element("div", text), again, class_="pair both")
-    return element("div", text, class_="at" if text.startswith("@@") else "said")
 
 
 def _marked(old: str, new: str) -> tuple[Markup, Markup]:
@@ -267,10 +270,7 @@ def _side_lines(expected: str, actual: str) -> Iterator[DiffLine]:
     if "\n" in expected.strip() and "\n" in actual.strip():
         changed = unified(expected, actual)
         if changed and any(line.startswith("| ") for line in changed):
-            yield from (
-                DiffLine(_TONES.get(line[0], "dim"), cut_line(line)) for line in changed[:_MOST_LINES]
-            )
-            yield from (DiffLine("dim", more) for more in describe_rest(changed, _MOST_LINES))
+            yield from diff_lines(changed, _MOST_LINES)
             return
     sides: tuple[tuple[Tone, str, str], ...] = (("gone", "-", expected), ("came", "+", actual))
     for tone, sign, text in sides:
