@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import NoReturn
 
 from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, NeverSent, Problem, nearest
@@ -95,7 +96,7 @@ def filled(ask: Ask, model: Model) -> Ask:
 
 def problems_of(name: str, model: Model, form: Form, limits: Limits, world: World) -> Iterator[Problem]:
     """Everything that can be known to be wrong before anybody is asked."""
-    found = [*_useless(model, form), *_numbers(model), *form.check(model, world)]
+    found = [*_faults_of_entry(model, form), *form.check(model, world)]
     if limits.usd is not None and model.prices is None and not form.tells_cost(model):
         hint = (
             "state `prices: {input: 0.5, output: 1.5}` in dollars per million tokens; 0 if it costs nothing"
@@ -106,15 +107,13 @@ def problems_of(name: str, model: Model, form: Form, limits: Limits, world: Worl
         yield replace(problem, message=f"the model {name!r}: {problem.message}", at=at)
 
 
-def _useless(model: Model, form: Form) -> Iterator[Problem]:
+def _faults_of_entry(model: Model, form: Form) -> Iterator[Problem]:
+    """Keys without effect, and numbers that cannot be meant."""
     blank = Model()
     for field in fields(Model):
         if field.name not in _ALWAYS | form.uses and getattr(model, field.name) != getattr(blank, field.name):
             what = f"`{field.name}` has no effect on a model of the form `{kind_of(model)}`"
             yield Problem("BK602", what, "remove it", at=(field.name,))
-
-
-def _numbers(model: Model) -> Iterator[Problem]:
     least = {"concurrency": 1, "per_minute": 1, "max_tokens": 1, "retries": 0, "timeout": 0.001}
     for name, low in least.items():
         value = getattr(model, name)
@@ -171,7 +170,14 @@ class Models:
         InvalidInput or Refused when the entry is not in order."""
         ready = self._prepared(ask.model)
         try:
-            return self._answer(filled(ask, ready.model), ready)
+            asked = filled(ask, ready.model)
+            retries = DEFAULT_RETRIES if ready.model.retries is None else ready.model.retries
+            attempt = partial(self._attempt, asked, ready.model, ready.form)
+            with ready.lane.place():
+                reply, tries = persist(attempt, retries, asked.timeout or 0.0, ready.lane, self._world)
+            if reply.fault is not None:
+                raise CannotReplay(reply.fault)
+            return replace(reply.answer, attempts=tries)
         except BaselinekitError as error:
             self._raise(error, ready.own)
 
@@ -215,19 +221,6 @@ class Models:
             lane = Lane(model.concurrency or form.at_once, model.per_minute, world.clock, world.sleep)
             ready = self._ready[name] = _Ready(model, form, lane, own)
             return ready
-
-    def _answer(self, ask: Ask, ready: _Ready) -> Answer:
-        model, form = ready.model, ready.form
-        retries = DEFAULT_RETRIES if model.retries is None else model.retries
-
-        def attempt(left: Callable[[], float]) -> Reply:
-            return self._attempt(ask, model, form, left)
-
-        with ready.lane.place():
-            reply, tries = persist(attempt, retries, ask.timeout or 0.0, ready.lane, self._world)
-        if reply.fault is not None:
-            raise CannotReplay(reply.fault)
-        return replace(reply.answer, attempts=tries)
 
     def _attempt(self, ask: Ask, model: Model, form: Form, left: Callable[[], float]) -> Reply:
         tokens_in, tokens_out = estimate(ask, model)

@@ -195,16 +195,14 @@ class Network:
                 rows = self._run(ids, places, ends)
                 sums += (rows[start:end].sum(axis=0) for start, end in pairwise(ends))
             totals = iter(sums)
-            return [self._at_length_1([next(totals) for _ in parts]) for parts in texts]
-
-    def _at_length_1(self, totals: list[Figures]) -> array[float]:
-        import numpy as np
-
-        total = np.sum(totals, axis=0, dtype=np.float32)
-        length = float(np.linalg.norm(total))
-        if not math.isfinite(length):
-            raise unusable(self._folder, "its weights give values that are not finite")
-        return array("f", (total / np.float32(max(length, 1e-12))).tobytes())
+            vectors = []
+            for parts in texts:
+                total = np.sum([next(totals) for _ in parts], axis=0, dtype=np.float32)
+                length = float(np.linalg.norm(total))
+                if not math.isfinite(length):
+                    raise unusable(self._folder, "its weights give values that are not finite")
+                vectors.append(array("f", (total / np.float32(max(length, 1e-12))).tobytes()))
+            return vectors
 
     def _run(self, ids: Any, places: Any, ends: list[int]) -> Figures:
         import numpy as np

@@ -78,8 +78,13 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
     served = body.get("model")
     alone = message.get("function_call")  # what older servers say of one call, without a list
     calls = [call["function"] for call in message.get("tool_calls") or ()] or ([alone] if alone else [])
+    content = "" if message.get("content") is None else message["content"]
+    if isinstance(content, list):  # several parts, of which some are texts
+        content = "".join(part["text"] for part in content if part.get("type") == "text")
+    if not isinstance(content, str):
+        raise TypeError
     answer = Answer(
-        text=_text(message.get("content")),
+        text=content,
         tool_calls=tuple(map(_call, calls)),
         usage=Usage(count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))),
         served=served if isinstance(served, str) else None,
@@ -97,15 +102,6 @@ def _reply(question: Question, body: Any, seconds: float) -> Reply:
     else:
         return Reply(answer)
     return Reply(answer, fault)
-
-
-def _text(content: Json) -> str:
-    """A text, or several parts of which some are."""
-    if isinstance(content, list):
-        return "".join(part["text"] for part in content if part.get("type") == "text")
-    if content is None or isinstance(content, str):
-        return content or ""
-    raise TypeError
 
 
 def _call(function: Any) -> ToolCall:

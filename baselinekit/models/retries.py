@@ -115,7 +115,22 @@ class Lane:
     def place(self) -> Iterator[None]:
         """Around everything that one question takes, its waits included: a model that turns questions away
         gets fewer of them."""
-        self._enter()
+        turn = threading.Event()
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                turn.set()
+            else:
+                self._waiting.append(turn)
+        try:
+            turn.wait()  # those before it end in time: every client has a limit, and can be cancelled
+        except BaseException:
+            with self._lock:
+                if not turn.is_set():
+                    self._waiting.remove(turn)
+                    raise
+            self._leave()
+            raise
         try:
             yield
         finally:
@@ -134,23 +149,6 @@ class Lane:
         """The server asked to be left alone: by everybody."""
         with self._lock:
             self._rested = max(self._rested, self._clock() + seconds)
-
-    def _enter(self) -> None:
-        with self._lock:
-            if self._free:
-                self._free -= 1
-                return
-            turn = threading.Event()
-            self._waiting.append(turn)
-        try:
-            turn.wait()  # those before it end in time: every client has a limit, and can be cancelled
-        except BaseException:
-            with self._lock:
-                if not turn.is_set():
-                    self._waiting.remove(turn)
-                    raise
-            self._leave()
-            raise
 
     def _leave(self) -> None:
         with self._lock:

@@ -119,7 +119,14 @@ def _called(job: Any, call: Any) -> Any:
             raise ValueError("neither a value nor a reason")
         return {**{name: said[name] for name in ("value", "error", "inexact") if name in said}, **found}
     except (ValueError, TypeError, AttributeError, RecursionError):
-        return {"error": _how_it_ended(status, answer), **found}
+        error = f"ended the process (exit code {os.waitstatus_to_exitcode(status)}) instead of returning"
+        if len(answer) > _ANSWER:
+            error = "returned more than a megabyte"
+        elif answer.endswith(b"\n"):
+            error = "returned nothing that can be read as a value"
+        elif os.WIFSIGNALED(status):
+            error = f"was ended by {signal.Signals(os.WTERMSIG(status)).name}"
+        return {"error": error, **found}
 
 
 def _heard(answer_from: int, printed_from: int, deadline: float, child: int, job: Any) -> Any:
@@ -198,16 +205,6 @@ def _end(child: int, alone: bool) -> int:
         if not ended:
             time.sleep(0.0005)
     return status
-
-
-def _how_it_ended(status: int, answer: bytes) -> str:
-    if len(answer) > _ANSWER:
-        return "returned more than a megabyte"
-    if answer.endswith(b"\n"):
-        return "returned nothing that can be read as a value"
-    if os.WIFSIGNALED(status):
-        return f"was ended by {signal.Signals(os.WTERMSIG(status)).name}"
-    return f"ended the process (exit code {os.waitstatus_to_exitcode(status)}) instead of returning"
 
 
 def _run(job: Any, call: Any, answer_to: int, printed_to: int) -> None:

@@ -91,7 +91,17 @@ class Git:
         found = finished.stdout.decode("ascii", "replace").strip()
         if finished.exit_code or not found:
             self.ask("rev-parse", "--git-dir")  # without a repository this is what there is to say
-            raise InvalidInput(Problem("BK541", f"{option} {rev}: git knows no such commit", self._near(rev)))
+            refs = ("refs/heads", "refs/remotes", "refs/tags")
+            listed = self.run("for-each-ref", "--format=%(refname:short)", *refs)
+            names = listed.stdout.decode("utf-8", "replace").split()
+            hint = (
+                nearest(rev, names) or "name a branch, a tag or a commit of this clone, or git fetch it first"
+            )
+            if self.run("rev-parse", "--is-shallow-repository").stdout.strip() == b"true":
+                hint = (
+                    "this clone is shallow: fetch it first (git fetch --unshallow, or fetch-depth: 0 in CI)"
+                )
+            raise InvalidInput(Problem("BK541", f"{option} {rev}: git knows no such commit", hint))
         return found
 
     def fork(self, commit: str) -> str | None:
@@ -156,16 +166,6 @@ class Git:
             return False
         hashing = hashlib.sha256 if len(entry.id) == 64 else hashlib.sha1  # as the repository names files
         return hashing(b"blob %d\0" % len(data) + data).hexdigest() == entry.id
-
-    def _near(self, rev: str) -> str:
-        """What may have been meant, or how to get it."""
-        listed = self.run(
-            "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/remotes", "refs/tags"
-        )
-        names = listed.stdout.decode("utf-8", "replace").split()
-        if self.run("rev-parse", "--is-shallow-repository").stdout.strip() == b"true":
-            return "this clone is shallow: fetch it first (git fetch --unshallow, or fetch-depth: 0 in CI)"
-        return nearest(rev, names) or "name a branch, a tag or a commit of this clone, or git fetch it first"
 
     def _problem(self, words: tuple[str, ...], finished: ProcessResult) -> Problem:
         said = finished.stderr.decode("utf-8", "replace").strip()

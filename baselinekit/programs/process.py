@@ -262,25 +262,22 @@ class Processes:
             raise NeverSent(Problem("BK330", f"{run.argv[0]}: interrupted"))
         close()
         with self._orphans.ended_with_it():
-            return self._execute(run)
-
-    def _execute(self, run: ProcessSpec) -> ProcessResult:
-        started = time.monotonic()
-        process = _start(run)
-        watchdog().keep(process.pid)
-        with self._changed:
-            self._running.add(process.pid)
-        try:
-            with _Talk(process, run, started + run.timeout, self._cancelled) as talk:
-                talk.to_the_end(lambda: self._orphans.tell(watchdog()))
-                exit_code = _end(process)
-                return ProcessResult(exit_code, bytes(talk.out), talk.tail(), time.monotonic() - started)
-        finally:
-            _end(process)
-            watchdog().forget(process.pid)
+            started = time.monotonic()
+            process = _start(run)
+            watchdog().keep(process.pid)
             with self._changed:
-                self._running.discard(process.pid)
-                self._changed.notify_all()
+                self._running.add(process.pid)
+            try:
+                with _Talk(process, run, started + run.timeout, self._cancelled) as talk:
+                    talk.to_the_end(lambda: self._orphans.tell(watchdog()))
+                    exit_code = _end(process)
+                    return ProcessResult(exit_code, bytes(talk.out), talk.tail(), time.monotonic() - started)
+            finally:
+                _end(process)
+                watchdog().forget(process.pid)
+                with self._changed:
+                    self._running.discard(process.pid)
+                    self._changed.notify_all()
 
     def cancel(self) -> None:
         """End every program that runs, from another thread; from now on each one fails."""

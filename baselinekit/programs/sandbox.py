@@ -10,8 +10,8 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
 
@@ -148,7 +148,11 @@ class Sandbox:
         bubblewrap = self._walls()
         if bubblewrap is None:
             self._check(method)
-        with _scratch(bubblewrap) as scratch:
+        # Behind walls the code starts in a folder that is only there; else in one of which nothing is left.
+        folder: AbstractContextManager[str] = nullcontext("/")
+        if bubblewrap is None:
+            folder = tempfile.TemporaryDirectory(prefix="baselinekit-", ignore_cleanup_errors=True)
+        with folder as scratch:
             argv = [*(_walls(bubblewrap) if bubblewrap else ()), *_python()]
             job = {
                 "code": code,
@@ -235,16 +239,6 @@ def _python() -> tuple[str, ...]:
     program = os.path.realpath(sys.executable)
     source = Path(__file__).with_name("confined.py").read_text("utf-8")
     return program, "-I", "-S", "-B", "-c", source
-
-
-@contextmanager
-def _scratch(bubblewrap: str | None) -> Iterator[str]:
-    """Where the code starts: behind walls in a folder that is only there, and of which nothing is left."""
-    if bubblewrap is not None:
-        yield "/"
-        return
-    with tempfile.TemporaryDirectory(prefix="baselinekit-", ignore_cleanup_errors=True) as folder:
-        yield folder
 
 
 def _lines(stdout: bytes) -> list[dict[str, Json]]:

@@ -390,7 +390,13 @@ def _ask(
     deadline = time.monotonic() + request.timeout
     seconds, retried = 0.0, 0
     for hop in range(max(0, redirects) + 1):
-        out = _with_cookies(request, cookies)
+        out = request
+        if received := cookies.header_for(request.url):  # what the recipe says itself goes first
+            own = [value for name, value in request.headers if name.lower() == "cookie"][:1]
+            names = {pair.partition("=")[0].strip() for pair in "".join(own).split(";")}
+            pairs = [pair for pair in received.split("; ") if pair.partition("=")[0] not in names]
+            rest = (pair for pair in request.headers if pair[0].lower() != "cookie")
+            out = replace(request, headers=(*rest, ("Cookie", "; ".join([*filter(None, own), *pairs]))))
         if hop:
             out = replace(out, timeout=max(0.001, deadline - time.monotonic()))
         response, tries = _ask_with_retries(_admitted(out, setting), retries, setting)
@@ -418,18 +424,6 @@ def _admitted(request: Request, setting: Setting) -> Request:
     if isinstance(request.verify, str) and request.url[:6].lower() == "https:":
         check_authorities(request.url, request.verify, setting)
     return replace(request, admit=partial(setting.trust.check_address, request.url))
-
-
-def _with_cookies(request: Request, cookies: Cookies) -> Request:
-    """What the recipe says itself goes before what an answer has set."""
-    received = cookies.header_for(request.url)
-    if not received:
-        return request
-    own = next((value for name, value in request.headers if name.lower() == "cookie"), "")
-    names = {pair.partition("=")[0].strip() for pair in own.split(";")}
-    pairs = [pair for pair in received.split("; ") if pair.partition("=")[0] not in names]
-    others = tuple(pair for pair in request.headers if pair[0].lower() != "cookie")
-    return replace(request, headers=(*others, ("Cookie", "; ".join([*([own] if own else []), *pairs]))))
 
 
 def _redirected(request: Request, response: Response) -> Request:

@@ -22,7 +22,6 @@ from baselinekit.model.recipes import (
     Ask,
     Message,
     Observation,
-    ProcessResult,
     ProcessSpec,
     Recipe,
     Skill,
@@ -225,7 +224,14 @@ def _run(skill: Skill, asked: Json, execution: SkillExecution, setting: Setting)
     if finished.exit_code:
         raise cannot("BK323", f"the skill {name} ended with exit code {finished.exit_code}{last_words}")
     if skill.python:
-        return Observation(_returned(finished, name, last_words), finished.seconds)
+        try:  # what a callable has returned, as programs/call.py writes it
+            answer = decode(finished.stdout.decode())
+            if "error" in answer:
+                where = f" at {answer['at']}" if isinstance(answer.get("at"), str) else ""
+                raise cannot("BK323", f"the skill {name} raised {answer['error']}{where}")
+            return Observation(answer["result"], finished.seconds)
+        except (NotJson, UnicodeDecodeError, KeyError, TypeError):
+            raise cannot("BK323", f"the skill {name} gave no result{last_words}") from None
     output = text_or_hash(finished.stdout)
     if isinstance(output, str):
         try:
@@ -233,18 +239,6 @@ def _run(skill: Skill, asked: Json, execution: SkillExecution, setting: Setting)
         except NotJson:
             output = output.removesuffix("\n").removesuffix("\r")
     return Observation(output, finished.seconds)
-
-
-def _returned(finished: ProcessResult, name: str, last_words: str) -> Json:
-    """What a callable has returned, as programs/call.py writes it."""
-    try:
-        answer = decode(finished.stdout.decode())
-        if "error" in answer:
-            where = f" at {answer['at']}" if isinstance(answer.get("at"), str) else ""
-            raise cannot("BK323", f"the skill {name} raised {answer['error']}{where}")
-        return answer["result"]
-    except (NotJson, UnicodeDecodeError, KeyError, TypeError):
-        raise cannot("BK323", f"the skill {name} gave no result{last_words}") from None
 
 
 def _argv(skill: Skill, name: str, setting: Setting) -> list[str]:

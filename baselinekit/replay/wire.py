@@ -335,7 +335,14 @@ class Wire:
             received = head.headers.raw_items()
             answer.check_head(head.reason, received)
             body = answer.whole_body(request, head.status_code, received, self._chunks())
-            self._finish(answer.has_no_body(request, head.status_code))
+            surplus, _ = self._state.trailing_data
+            if surplus and not answer.has_no_body(request, head.status_code):
+                raise answer.more_than_announced()
+            if surplus or (self._state.our_state, self._state.their_state) != (h11.DONE, h11.DONE):
+                self.close()
+            else:
+                self._state.start_next_cycle()
+                self._used = time.monotonic()
         except h11.RemoteProtocolError as error:
             self.close()
             # in the words of who reads answers, and without the bytes that h11 quotes
@@ -394,16 +401,6 @@ class Wire:
     def _chunks(self) -> Iterator[bytes]:
         while isinstance(event := self._next(), h11.Data):
             yield event.data
-
-    def _finish(self, without_body: bool) -> None:
-        surplus, _ = self._state.trailing_data
-        if surplus and not without_body:
-            raise answer.more_than_announced()
-        if surplus or (self._state.our_state, self._state.their_state) != (h11.DONE, h11.DONE):
-            self.close()
-            return
-        self._state.start_next_cycle()
-        self._used = time.monotonic()
 
     def _next(self) -> object:
         while True:

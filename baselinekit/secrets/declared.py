@@ -339,16 +339,12 @@ class Declared:
             yield from self._decoded(text, depth, runs)
         kinds = _as_ascii(text).translate(_HEX_AS_H)
         if any(four in kinds for four in _FOUR_PAIRS + (_FOUR_WITH_X if "0x" in text else ())):
-            yield from self._in_pairs(text)
-
-    def _in_pairs(self, text: str) -> Iterator[Found]:
-        """In hex with something between the bytes."""
-        for match in _PAIRS.finditer(text):
-            pieces = ((one.start(), one.end(), "") for one in _BETWEEN_PAIRS.finditer(match[0]))
-            whole = Moved(match[0], pieces)
-            for start, end, name in _stand(whole.text, self._needles, self._index):
-                first, last = whole.origin(start, end)
-                yield match.start() + first, match.start() + last, name
+            for match in _PAIRS.finditer(text):  # in hex with something between the bytes
+                between = ((gap.start(), gap.end(), "") for gap in _BETWEEN_PAIRS.finditer(match[0]))
+                whole = Moved(match[0], between)
+                for start, end, name in _stand(whole.text, self._needles, self._index):
+                    first, last = whole.origin(start, end)
+                    yield match.start() + first, match.start() + last, name
 
     def _decoded(self, text: str, depth: int, runs: Iterable[str] | None = None) -> Iterator[Found]:
         """In runs that are the encoding of a text, however deep."""

@@ -38,7 +38,15 @@ class TextScan:
 
     def words(self, words: Iterable[bytes], folded: bool) -> list[int]:
         """Where any of some words stands; `folded`: in small letters or capitals."""
-        data, found = self._folded() if folded else self.data, []
+        data, found = self.data, []
+        if folded:
+            if not self._low:
+                text = self.text
+                if not text.isascii():
+                    for odd, letter in _FOLDED.items():
+                        text = text.replace(odd, letter)
+                self._low = text.encode("ascii", "replace").lower()
+            data = self._low
         for word in words:
             place = data.find(word)
             while place >= 0:
@@ -81,16 +89,6 @@ class TextScan:
             start, end = _around(words, place, place + 1)
             yield start, end
             place = self.data.find(b"%", end)
-
-    def _folded(self) -> bytes:
-        if not self._low and self.text.isascii():
-            self._low = self.data.lower()
-        elif not self._low:
-            text = self.text
-            for odd, letter in _FOLDED.items():
-                text = text.replace(odd, letter)
-            self._low = text.encode("ascii", "replace").lower()
-        return self._low
 
 
 def _around(data: bytes, start: int, end: int) -> tuple[int, int]:
@@ -243,21 +241,13 @@ def _meant(match: re.Match[str]) -> str | None:
     if kind == "named":
         return _ENTITIES.get(written)
     if kind in ("percent", "x", "octal"):
-        return _decoded(kind, written)
+        pattern, base = {"percent": (_ONE_PERCENT, 16), "x": (_ONE_X, 16), "octal": (_ONE_OCTAL, 8)}[kind]
+        try:
+            codes = bytes(int(digits, base) for digits in pattern.findall(written))
+            return codes.decode("utf-8", "surrogatepass")
+        except ValueError:
+            return None
     if kind == "low":
         return chr(0x10000 + (int(match["high"], 16) - 0xD800 << 10) + int(written, 16) - 0xDC00)
     code = int(written, 10 if kind == "decimal" else 16)
     return chr(code) if code <= _LAST_CHARACTER else None
-
-
-def _decoded(kind: str, written: str) -> str | None:
-    if kind == "percent":
-        codes = [int(pair, 16) for pair in _ONE_PERCENT.findall(written)]
-    elif kind == "x":
-        codes = [int(pair, 16) for pair in _ONE_X.findall(written)]
-    else:
-        codes = [int(digits, 8) for digits in _ONE_OCTAL.findall(written)]
-    try:
-        return bytes(codes).decode("utf-8", "surrogatepass")
-    except ValueError:
-        return None
