@@ -263,7 +263,6 @@ STANDS_ALONE = {
     "model.values": "everything stands on it",
     "programs.call": "a program of its own, run by path",
     "programs.children": "how a child is started, for adapters that may not import the client",
-    "suites.scaffold": "imported by `init` alone",
 }
 
 Package = Mapping[str, str]

@@ -29,7 +29,7 @@ from baselinekit.programs.git import Git
 from baselinekit.programs.sandbox import Sandbox
 from baselinekit.report.beside import describe_agreement
 from baselinekit.report.next_commands import explain_commands
-from baselinekit.suites.ratingfile import measured_file
+from baselinekit.suites.ratings import measured_file
 from baselinekit.texts import Mask, clipped, many
 from baselinekit.trust import full_grants, host_of, imports_from_its_folder, in_ci, parts_of_checkout
 from baselinekit.workflow import gitsetup

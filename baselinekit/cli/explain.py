@@ -67,7 +67,7 @@ class SchemaOptions:
 
 def schema(options: SchemaOptions) -> None:
     if options.of == "evals":
-        from baselinekit.suites.schema import json_schema
+        from baselinekit.suites.authoring import json_schema
     else:
         from baselinekit.store.dialects.native import json_schema
 

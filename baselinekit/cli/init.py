@@ -17,7 +17,7 @@ from baselinekit.programs.process import Processes
 from baselinekit.store import recordmerge
 from baselinekit.store.project import CONFIG_NAME, load_config, nearest_config
 from baselinekit.store.results import write_text
-from baselinekit.suites.scaffold import SKILL, SKILLS, scaffold
+from baselinekit.suites.authoring import SKILL, SKILLS, scaffold
 from baselinekit.workflow import gitsetup
 
 # `baselinekit init`.

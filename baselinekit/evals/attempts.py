@@ -239,9 +239,20 @@ class Examiner:
             return bench.ask(replace(asked, turn=turn, asker=bench.setting.asker))
 
         def compare(case: Case, grader: Grader, observation: Observation) -> tuple[Comparison, int]:
-            comparison, alternative = _nearest(prepared, position, observation, bench.judged)
-            found.append(comparison)
-            return comparison, alternative
+            """Of all that would be right, what comes nearest, and which of them that is."""
+            compared = []
+            for matcher in prepared.matchers[position]:
+                seen, wanted = observation, matcher.known.output
+                if graders.row_of(grader).compares == "expected" and case.expected is not None:
+                    part = graders.task_of(grader, case).look(seen.output, keys_of(wanted))
+                    seen = seen.with_output(part)
+                if isinstance(seen.output, str) and not isinstance(wanted, str):
+                    value = parsed(seen.output)
+                    seen = seen if value is ABSENT else seen.with_output(value)
+                compared.append(compare_settled(matcher, seen, bench.judged))
+            nearest = min(range(len(compared)), key=lambda number: compared[number].count)
+            found.append(compared[nearest])
+            return compared[nearest], nearest
 
         return GradeClients(
             ask=ask,
@@ -274,24 +285,6 @@ class _Bench:
         told = dict(observation.environment)
         judges = sorted({*self._judges, *([str(told["judge"])] if "judge" in told else [])})
         return {**told, "judge": ", ".join(judges)} if judges else told
-
-
-def _nearest(
-    prepared: Prepared, position: int, observation: Observation, setting: Setting
-) -> tuple[Comparison, int]:
-    """Of all that would be right, what comes nearest, and which of them that is."""
-    found = []
-    case, grader = prepared.case, prepared.case.graders[position]
-    for matcher in prepared.matchers[position]:
-        seen, wanted = observation, matcher.known.output
-        if graders.row_of(grader).compares == "expected" and case.expected is not None:
-            seen = seen.with_output(graders.task_of(grader, case).look(seen.output, keys_of(wanted)))
-        if isinstance(seen.output, str) and not isinstance(wanted, str):
-            value = parsed(seen.output)
-            seen = seen if value is ABSENT else seen.with_output(value)
-        found.append(compare_settled(matcher, seen, setting))
-    nearest = min(range(len(found)), key=lambda number: found[number].count)
-    return found[nearest], nearest
 
 
 def _without_output(

@@ -178,7 +178,7 @@ def _of_grader(
     if (asked := row.asks(method)) is not None:
         here.clients.models.check(asked[0])
     if (path := row.document(method)) is not None:
-        schema = _schema(prepared.case, path, here.project.root)
+        schema = load_schema(prepared.case, path, here.project.root)
         stated = replace(grader, method=row.with_document(method, schema))
         yield from graders.problems_of(stated, prepared.case)
         prepared.schemas[number] = schema
@@ -211,7 +211,7 @@ def _compared(prepared: Prepared, grader: Grader) -> Iterator[Baseline]:
             yield Baseline(case.id, recipe, baseline=Known(value), comparison=rules, source=case.source)
 
 
-def _schema(case: Case, path: str, root: str) -> Json:
+def load_schema(case: Case, path: str, root: str) -> Json:
     name = resolve_named(root, case.source.file, path)
     try:
         documents = language(name).load(decode(read(root, name), name).body, name)

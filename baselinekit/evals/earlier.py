@@ -113,7 +113,20 @@ def _case(pair: Pair, across: Collection[str]) -> CaseChange:
     for result, when in ((before, "then"), (now, "now")):
         if not _decided(result):
             return CaseChange(now.id, "insufficient evidence", *counts, why=f"{result.outcome} {when}")
-    return _judged(pair, counts)
+    (was, of), (is_now, of_now) = counts
+    worse, better = is_now * of < was * of_now, is_now * of > was * of_now
+    direction: Verdict = "regressed" if worse else "improved"
+    if not (worse or better):
+        return CaseChange(now.id, "unchanged", *counts)
+    if not hangs_on_chance(pair):
+        return CaseChange(now.id, direction, *counts, why="no model takes part: one attempt is enough")
+    if worse and now.criticality == "critical" and not is_now:
+        return CaseChange(now.id, direction, *counts, why="it is critical, and no longer passes at all")
+    chance = fisher_exact(was, of, is_now, of_now)
+    if chance <= _SURE:
+        return CaseChange(now.id, direction, *counts, chance)
+    why = f"{'worse' if worse else 'better'}, but with too few attempts to distinguish it from chance"
+    return CaseChange(now.id, "insufficient evidence", *counts, chance, why)
 
 
 def differences(before: Result, now: Result) -> list[str]:
@@ -121,23 +134,6 @@ def differences(before: Result, now: Result) -> list[str]:
     the other did not come so far, is no difference."""
     there, here = (one.case.fingerprint if one.case else {} for one in (before, now))
     return [part for part in PARTS if part in here and part in there and here[part] != there[part]]
-
-
-def _judged(pair: Pair, counts: tuple[Share, Share]) -> CaseChange:
-    (was, of), (is_now, of_now) = counts
-    worse, better = is_now * of < was * of_now, is_now * of > was * of_now
-    direction: Verdict = "regressed" if worse else "improved"
-    if not (worse or better):
-        return CaseChange(pair[1].id, "unchanged", *counts)
-    if not hangs_on_chance(pair):
-        return CaseChange(pair[1].id, direction, *counts, why="no model takes part: one attempt is enough")
-    if worse and pair[1].criticality == "critical" and not is_now:
-        return CaseChange(pair[1].id, direction, *counts, why="it is critical, and no longer passes at all")
-    chance = fisher_exact(was, of, is_now, of_now)
-    if chance <= _SURE:
-        return CaseChange(pair[1].id, direction, *counts, chance)
-    why = f"{'worse' if worse else 'better'}, but with too few attempts to distinguish it from chance"
-    return CaseChange(pair[1].id, "insufficient evidence", *counts, chance, why)
 
 
 def hangs_on_chance(pair: Pair) -> bool:

@@ -190,13 +190,26 @@ def judge(gate: Gate, report: Report, partly: bool = False) -> Judged:
         ):
             results.append(result)
     if not results:
-        raise NothingSelected(Problem("BK509", *_none_of(gate, report)))
-    metrics = _gate_metrics(gate, results)
-    facts = report.suite or SuiteFacts(gate.name)
+        facts = [result.case or CaseFacts("regression") for result in report.results]
+        known = {word for one in facts for word in (one.eval_type, one.category, *one.tags) if word}
+        wanted = [*gate.categories, *gate.tags]
+        what = f"there are no results to judge {gate.name}"
+        hint = "an empty run is not a pass: baselinekit run"
+        if report.results:
+            what = f"none of the {len(facts):,} cases is one of {', '.join(wanted)}"
+            hint = nearest(wanted[0], known) or f"there are {', '.join(sorted(known)[:10])}"
+        raise NothingSelected(Problem("BK509", what, hint))
+    least = {canonical(name): value for name, value in gate.least.items()}
+    shown = dict.fromkeys(map(canonical, gate.shown), 0.0)
+    found = [one for one in measure(results, {**shown, **least}) if one.threshold is not None]
+    found.sort(key=lambda metric: [*least, *shown].index(metric.name))
+    metrics = tuple(one if one.name in least else replace(one, threshold=None) for one in found)
     left = "" if partly else left_out(gate, report)
     why = (*([left] if left else []), *_undecided(report, results))
     judged = Judged(gate, replace(report, results=tuple(results)), metrics, why)
-    suite = replace(facts, metrics=metrics, gate=f"{gate.name}: {judged.state}")
+    suite = replace(
+        report.suite or SuiteFacts(gate.name), metrics=metrics, gate=f"{gate.name}: {judged.state}"
+    )
     return replace(judged, report=replace(judged.report, suite=suite))
 
 
@@ -236,26 +249,6 @@ def report_path(gate: Gate, phase: str | None, report: Report, root: str) -> str
         return None
     name = _UNSAFE.sub("-", phase or report.id.removeprefix("eval-")).strip("-") or "unnamed"
     return os.path.normpath(os.path.join(root, gate.report.replace(SLOT, name)))
-
-
-def _gate_metrics(gate: Gate, results: Sequence[Result]) -> tuple[Metric, ...]:
-    """Those that are asked for, and those that are only to be told."""
-    least = {canonical(name): value for name, value in gate.least.items()}
-    shown = dict.fromkeys(map(canonical, gate.shown), 0.0)
-    found = [one for one in measure(results, {**shown, **least}) if one.threshold is not None]
-    order = [*least, *(name for name in shown if name not in least)]
-    found.sort(key=lambda metric: order.index(metric.name))
-    return tuple(one if one.name in least else replace(one, threshold=None) for one in found)
-
-
-def _none_of(gate: Gate, report: Report) -> tuple[str, str]:
-    if not report.results:
-        return f"there are no results to judge {gate.name}", "an empty run is not a pass: baselinekit run"
-    facts = [result.case or CaseFacts("regression") for result in report.results]
-    known = {word for one in facts for word in (one.eval_type, one.category, *one.tags) if word}
-    wanted = [*gate.categories, *gate.tags]
-    hint = nearest(wanted[0], known) or f"there are {', '.join(sorted(known)[:10])}"
-    return f"none of the {len(facts):,} cases is one of {', '.join(wanted)}", hint
 
 
 def _undecided(report: Report, results: Sequence[Result]) -> tuple[str, ...]:

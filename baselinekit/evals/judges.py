@@ -15,7 +15,7 @@ from baselinekit.metrics import cohen_kappa
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import Agreement, Grade, Grader, JudgeFacts, Label, State
 from baselinekit.model.recipes import Answer, Ask, Observation, Recipe
-from baselinekit.suites import ratingfile
+from baselinekit.suites import ratings
 from baselinekit.suites.settings import resolve_named
 from baselinekit.workflow.project import Project
 
@@ -203,7 +203,7 @@ def calibrate(
     if not judges:
         hint = "name its file in the grader: `config: {calibration: labels.yaml}`"
         raise NothingSelected(Problem("BK509", "no judge here has a calibration file", hint))
-    labelled = [(judge, ratingfile.load_labels(root, judge.file)) for judge in judges]
+    labelled = [(judge, ratings.load_labels(root, judge.file)) for judge in judges]
     wrong = [
         replace(problem, message=f"{judge.file}: label {number}: {problem.message}", at=None)
         for judge, labels in labelled
@@ -221,7 +221,7 @@ def calibrate(
             verdicts.append({"passed": True, "failed": False}.get(grade.outcome))
         found.append((judge, agreement(judge.how, labels, verdicts)))
     for file in dict.fromkeys(judge.file for judge, _ in found):
-        ratingfile.keep_measured(root, file, [one for judge, one in found if judge.file == file])
+        ratings.keep_measured(root, file, [one for judge, one in found if judge.file == file])
     return found
 
 
@@ -231,8 +231,8 @@ def facts_of(root: str, cases: Sequence[Case]) -> tuple[JudgeFacts, ...]:
 
 
 def facts_of_judge(root: str, judge: LabelledJudge) -> JudgeFacts:
-    labels = labels_hash(ratingfile.load_labels(root, judge.file))
-    known = ratingfile.load_measured(root, judge.file)
+    labels = labels_hash(ratings.load_labels(root, judge.file))
+    known = ratings.load_measured(root, judge.file)
     rubric = rubric_hash(judge.how)
     fitting = [one for one in known if (one.model, one.rubric) == (judge.how.model, rubric)]
     for one in fitting:

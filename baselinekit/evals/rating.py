@@ -28,9 +28,8 @@ from baselinekit.model.grades import (
 )
 from baselinekit.model.recipes import Observation
 from baselinekit.model.values import Json, Path
-from baselinekit.suites import ratingfile
-from baselinekit.suites.ratingfile import StatedItem, StatedRating
-from baselinekit.suites.ratings import Ratings
+from baselinekit.suites import ratings
+from baselinekit.suites.ratings import Ratings, StatedItem, StatedRating
 from baselinekit.texts import already_masked, clipped
 from baselinekit.variables import Redactor
 from baselinekit.workflow.project import Project
@@ -261,7 +260,7 @@ class Imported:
 
 def export_ratings(standings: Sequence[Standing], name: str) -> str:
     """Everything that is known of these."""
-    return ratingfile.dump([one.queued for one in standings], name)
+    return ratings.dump_ratings([one.queued for one in standings], name)
 
 
 def form_for(standings: Sequence[Standing], rater: str, name: str) -> str:
@@ -271,20 +270,20 @@ def form_for(standings: Sequence[Standing], rater: str, name: str) -> str:
         one.item.key: by_human.describe_choices(one.item.method.rating_scale, len(one.item.shown.items))
         for one in queued
     }
-    return ratingfile.form(queued, rater, wanted, name)
+    return ratings.rating_form(queued, rater, wanted, name)
 
 
 def import_ratings(queue: Queue, text: str, name: str) -> Imported:
     """Take in all ratings of a file, or, where anything is wrong, none; every fault has its line."""
-    stated = ratingfile.load(text, name)
+    stated = ratings.load_ratings(text, name)
     reading = _RatingReader(queue)
     items = [reading.item(number, item) for number, item in enumerate(stated.items)]
     if reading.problems:
-        raise ratingfile.refused(text, name, reading.problems)
+        raise ratings.refused_ratings(text, name, reading.problems)
     try:
         new_items, new_ratings = queue.ratings.merge([one for one in items if one is not None])
     except InvalidInput as error:
-        raise ratingfile.refused(
+        raise ratings.refused_ratings(
             text, name, [reading.placed(problem) for problem in error.problems]
         ) from None
     return Imported(new_items, new_ratings, reading.filled - new_ratings, reading.empty)

@@ -69,6 +69,14 @@ class _Plan:
     attempts: int
     jobs: int
 
+    @classmethod
+    def of(cls, cases: Sequence[Prepared], attempts: int, jobs: int) -> "_Plan":
+        often = [1 if prepared.case.skip is not None else attempts for prepared in cases]
+        items = [
+            (one, number) for one, most in zip(cases, often, strict=True) for number in range(1, most + 1)
+        ]
+        return cls(items, attempts, jobs)
+
 
 def run(
     project: Project,
@@ -89,7 +97,9 @@ def run(
     here = CaptureEnvironment(project, at_once.clients)
     chosen = choose(suite.cases, wanted)
     judges = facts_of(project.root, chosen)
-    plan = _plan(prepare_cases(here, chosen, outside.check), suite, policy, jobs)
+    plan = _Plan.of(
+        prepare_cases(here, chosen, outside.check), policy.attempts or suite.config.attempts, jobs
+    )
     memory, notes = _memory(project, suite, plan, policy)
     examiner = Examiner(here, outside, context.stop.is_set, context.clock.seconds)
     examining = CaseWorker(here, examiner, context, memory, _retries(suite, plan.attempts))
@@ -122,16 +132,6 @@ def run(
         coverage=wanted.coverage([suite.file] if suite.file else [], len(suite.cases) - len(chosen)),
         suite=SuiteFacts(suite.name, suite.version, measure(results, thresholds), judges=judges),
     )
-
-
-def _plan(prepared: Sequence[Prepared], suite: Suite, policy: RunPolicy, jobs: int) -> _Plan:
-    attempts = policy.attempts or suite.config.attempts
-    items = [
-        (one, number)
-        for one in prepared
-        for number in range(1, 2 if one.case.skip is not None else attempts + 1)
-    ]
-    return _Plan(items, attempts, jobs)
 
 
 def _retries(suite: Suite, attempts: int) -> Callable[[Case], int]:

@@ -48,7 +48,15 @@ class Choice:
 def choose(cases: Sequence[Case], wanted: Choice) -> list[Case]:
     """The chosen ones, in their order, with the graders that are to be asked. None at all is an error: what
     cannot fail is no pass."""
-    chosen = [case for case in cases if _fits(case, wanted)]
+    chosen = [
+        case
+        for case in cases
+        if (not wanted.categories or {*wanted.categories} & {case.kind, case.category})
+        and (not wanted.ids or any(fnmatchcase(case.id, glob) for glob in wanted.ids))
+        and not {*wanted.exclude_tags} & {*case.tags}
+        and (wanted.among is None or case.id in wanted.among)
+        and (not wanted.tags or {*wanted.tags} & {*case.tags})
+    ]
     if wanted.expression:
         mentions = expression(wanted.expression)
         named = [  # as the grammar of -k looks at what it chooses from
@@ -59,16 +67,6 @@ def choose(cases: Sequence[Case], wanted: Choice) -> list[Case]:
     if not chosen:
         raise NothingSelected(Problem("BK509", *_nothing(cases, wanted)))
     return chosen if wanted.grader is None else _graded_by(chosen, wanted.grader)
-
-
-def _fits(case: Case, wanted: Choice) -> bool:
-    if wanted.categories and not {*wanted.categories} & {case.kind, case.category}:
-        return False
-    if wanted.ids and not any(fnmatchcase(case.id, glob) for glob in wanted.ids):
-        return False
-    if {*wanted.exclude_tags} & {*case.tags} or (wanted.among is not None and case.id not in wanted.among):
-        return False
-    return not wanted.tags or bool({*wanted.tags} & {*case.tags})
 
 
 def _nothing(cases: Sequence[Case], wanted: Choice) -> tuple[str, str]:

@@ -214,7 +214,7 @@ def equal(call: Call, returned: Returned, regex_budget: RegexBudget) -> bool:
     if value is ABSENT:
         return False
     if call.comparator in ("unordered", "set") and isinstance(wanted, list) and isinstance(value, list):
-        return _same_elements(wanted, value, once=call.comparator == "unordered")
+        return same_elements(wanted, value, once=call.comparator == "unordered")
     if returned.inexact:
         return False
     if call.comparator == "approx":
@@ -239,7 +239,7 @@ def near(wanted: Json, value: Json, tolerance: Decimal) -> bool:
     return same_json(wanted, value)
 
 
-def _same_elements(wanted: list[Json], value: list[Json], once: bool) -> bool:
+def same_elements(wanted: list[Json], value: list[Json], once: bool) -> bool:
     """The same elements; `once`: each as often as in the other. Equality has no ties to choose between, so
     the first one that fits will do."""
     if not once:

@@ -70,7 +70,9 @@ def value_of(text: str, scale: RatingScale, items: int = 0) -> Json:
                 names += _ALSO[value]
             if text and text.casefold() in (name.casefold() for name in names):
                 return value
-        raise _refused(repr(text), scale, 0, nearest(text, [option.label for option in options_of(scale)]))
+        raise not_a_rating(
+            repr(text), scale, 0, nearest(text, [option.label for option in options_of(scale)])
+        )
     try:
         if scale.type == "likert":
             numbers: list[Json] = [int(word) for word in _GAPS.split(text)]
@@ -81,7 +83,7 @@ def value_of(text: str, scale: RatingScale, items: int = 0) -> Json:
             [int(word) for word in part.split("=")] for part in _GAPS.split(re.sub(r"\s*=\s*", "=", text))
         ]
     except ValueError:
-        raise _refused(repr(text), scale, items) from None
+        raise not_a_rating(repr(text), scale, items) from None
     return checked_rating([place[0] if len(place) == 1 else place for place in places], scale, items)
 
 
@@ -101,7 +103,7 @@ def checked_rating(value: Json, scale: RatingScale, items: int = 0) -> Json:
             and all(is_whole(number) and scale.range[0] <= number <= scale.range[1] for number in numbers)
         )
     if not fits:
-        raise _refused(json.dumps(value, default=str), scale, items)
+        raise not_a_rating(json.dumps(value, default=str), scale, items)
     return value
 
 
@@ -116,7 +118,7 @@ def _is_ranking(value: Json, scale: RatingScale, items: int) -> bool:
     return sorted(numbers) == list(range(1, items + 1)) and (scale.tie_allowed or not tied) and all(places)
 
 
-def _refused(typed: str, scale: RatingScale, items: int, hint: str = "") -> InvalidInput:
+def not_a_rating(typed: str, scale: RatingScale, items: int, hint: str = "") -> InvalidInput:
     return InvalidInput(
         Problem("BK741", f"{typed} is not a rating here", hint or describe_choices(scale, items))
     )

@@ -106,6 +106,9 @@ class _Block:
         kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
         return self.tree is not None and not any(isinstance(node, kinds) for node in self.tree.body)
 
+    def is_example(self, is_after: bool, function: str) -> bool:
+        return self.only_shows and (is_after or function in self.loads)
+
     def defines(self, function: str) -> bool:
         if self.tree is not None:
             return function in self.binds
@@ -166,13 +169,13 @@ def _meant(blocks: Sequence[_Block], function: str) -> list[_Block]:
     needed = {
         name
         for block in wanted
-        if not _is_example(block, blocks.index(block) > after, function)
+        if not block.is_example(blocks.index(block) > after, function)
         for name in block.loads
     }
     kept = [
         block
         for block in wanted
-        if not _is_example(block, blocks.index(block) > after, function) or block.binds & needed
+        if not block.is_example(blocks.index(block) > after, function) or block.binds & needed
     ]
     there = {name for block in kept for name in block.binds}
     missing = {name for block in kept for name in block.loads} - there
@@ -181,10 +184,6 @@ def _meant(blocks: Sequence[_Block], function: str) -> list[_Block]:
             kept.append(earlier)
             missing -= earlier.binds
     return sorted(kept, key=blocks.index)
-
-
-def _is_example(block: _Block, is_after: bool, function: str) -> bool:
-    return block.only_shows and (is_after or function in block.loads)
 
 
 def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:

@@ -67,17 +67,17 @@ class Task:
     def at_expected(self) -> tuple[str, ...]:
         """Where a problem of the expected value stands, below the grader: there, if the expectation is all
         that asks for this grader."""
-        return ("value",) if self._is_derived else ()
+        return ("value",) if self.is_derived else ()
 
     @property
-    def _is_derived(self) -> bool:
+    def is_derived(self) -> bool:
         return self.grader.at[-1:] in (("expected",), ("expected_output",))
 
     def look(self, output: Json, keys: Collection[str] = ()) -> Json:
         """What the grader looks at of this output; ABSENT where there is no such part. `keys`: those that it
         asks for, which may be those of the whole."""
         if self.of is not None:
-            return _pick(_pattern(self.of), output, kind_of(self.case.recipe))
+            return pick(_pattern(self.of), output, kind_of(self.case.recipe))
         part = self.part(output, keys)
         return output.get(part, "") if part else output
 
@@ -110,7 +110,7 @@ class Task:
         if self.of is None:
             return
         own = getattr(self.method, "of", None) is not None
-        at = ("config", "of") if own else ("of",) if self._is_derived else ()
+        at = ("config", "of") if own else ("of",) if self.is_derived else ()
         try:
             first = _pattern(self.of).segments[:1]
         except InvalidInput as error:
@@ -225,7 +225,7 @@ def _pattern(of: str) -> Pattern:
     return Pattern("$", (), True) if of == "$" else parse(of)
 
 
-def _pick(pattern: Pattern, output: Json, kind: RecipeKind) -> Json:
+def pick(pattern: Pattern, output: Json, kind: RecipeKind) -> Json:
     """What is there: the one value, or the list of those that a wildcard leads to."""
     if not pattern.segments:
         return output

@@ -39,7 +39,7 @@ def check_days(folder: str, root: str) -> None:
     with contextlib.suppress(OSError), os.scandir(folder) as scan:
         for entry in scan:
             if entry.is_symlink() and _DAY.fullmatch(entry.name):
-                _check_day(entry.path, root)
+                check_link(entry.path, root)
 
 
 def keep_run(folder: str, started: str, texts: dict[str, str], root: str) -> tuple[list[str], str]:
@@ -49,7 +49,7 @@ def keep_run(folder: str, started: str, texts: dict[str, str], root: str) -> tup
     if not texts:
         return [], ""
     day, time = started[:10], started[11:19].replace(":", "")
-    _check_day(os.path.join(folder, day), root)
+    check_link(os.path.join(folder, day), root)
     for number in range(1, 1000):
         name = f"run-{time}" + (f"-{number}" if number > 1 else "")
         path = os.path.join(folder, day, name)
@@ -66,7 +66,7 @@ def keep_run(folder: str, started: str, texts: dict[str, str], root: str) -> tup
     return written, ""
 
 
-def _check_day(path: str, root: str) -> None:
+def check_link(path: str, root: str) -> None:
     check_inside(os.path.realpath(root), os.path.realpath(path), os.path.relpath(path, root))
 
 
@@ -129,22 +129,19 @@ class Settings:
         if path is None:
             return before
         if path not in self.read_graders:
-            self.read_graders[path] = self._graders(root, path)
+            body, stated = self._stated(root, path, "graders")
+            named: dict[str, Grader] = {}
+            problems: list[Problem] = []
+            for at, name, raw in stated:
+                grader, wrong = graders.read(raw, (), Given())
+                problems += below(wrong, (*at, name))
+                # one that is wrong is told here; whoever names it has nothing to be told
+                row = next(iter(Given().graders.values()))
+                named[name] = grader or Grader(name, row.kind, row.config())
+            if problems:
+                self.problems += place_problems(body, path, {0: problems})
+            self.read_graders[path] = named
         return {**before, **self.read_graders[path]}
-
-    def _graders(self, root: str, path: str) -> dict[str, Grader]:
-        body, stated = self._stated(root, path, "graders")
-        named: dict[str, Grader] = {}
-        problems: list[Problem] = []
-        for at, name, raw in stated:
-            grader, wrong = graders.read(raw, (), Given())
-            problems += below(wrong, (*at, name))
-            # one that is wrong is told here; whoever names it has nothing to be told
-            row = next(iter(Given().graders.values()))
-            named[name] = grader or Grader(name, row.kind, row.config())
-        if problems:
-            self.problems += place_problems(body, path, {0: problems})
-        return named
 
     def thresholds(self, root: str, file: str, own: Json) -> tuple[dict[str, float], list[Problem]]:
         """The least values of metrics: those of config/thresholds.yaml, and over them the suite's own."""

@@ -14,8 +14,8 @@ from baselinekit.kinds.http import HttpExecution
 from baselinekit.model.evals import Case, Expected
 from baselinekit.model.grades import Grade, Grader
 from baselinekit.model.recipes import HttpRequest, Observation, Recipe
+from baselinekit.suites.authoring import schema_with
 from baselinekit.suites.dialects.graders import Given, read
-from baselinekit.suites.schema import schema_with
 
 # The file.
 

@@ -16,11 +16,11 @@ from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
 from baselinekit.schema.complaints import Parts, Schema, add_part, ref
 from baselinekit.schema.validate import below, check
+from baselinekit.suites.authoring import schema_with
 from baselinekit.suites.dialects import capability
 from baselinekit.suites.dialects.dialect import Defaults, Dialect, EvalDocument, EvalItem
 from baselinekit.suites.dialects.table import DIALECTS
 from baselinekit.suites.loading import load_cases, load_evals
-from baselinekit.suites.schema import schema_with
 
 # The file.
 

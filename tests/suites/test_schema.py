@@ -17,9 +17,8 @@ from baselinekit.grade.by_model import ModelJudge
 from baselinekit.grade.by_text import ExactMatch
 from baselinekit.model.evals import Expected, Reporting
 from baselinekit.model.grades import FunctionOutput, HumanRating
+from baselinekit.suites.authoring import example_files, json_schema
 from baselinekit.suites.dialects import capability, suite, testcases
-from baselinekit.suites.scaffold import example_files
-from baselinekit.suites.schema import json_schema
 from baselinekit.suites.settings import NUMBERED
 
 SCHEMA = json_schema()

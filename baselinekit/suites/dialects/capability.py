@@ -128,16 +128,13 @@ def read(raw: dict[str, Json], source: Source, defaults: Defaults) -> tuple[Case
         problems += native.check_id(record.id)
     if record is None or recipe is None or metadata is None or problems:
         return None, problems
-    return _case(
-        record, metadata, Case(record.id, recipe, chosen, expected=expected, source=source), defaults
-    ), []
-
-
-def _case(record: CapabilityRecord, metadata: CaseMetadata, case: Case, defaults: Defaults) -> Case:
     asked = record.input
-    return replace(
-        case,
-        id=defaults.before + record.id,
+    case = Case(
+        defaults.before + record.id,
+        recipe,
+        chosen,
+        expected=expected,
+        source=source,
         kind=defaults.kind,
         name=record.name,
         description=record.description,
@@ -152,6 +149,7 @@ def _case(record: CapabilityRecord, metadata: CaseMetadata, case: Case, defaults
         weight=float(metadata.weight),
         skip=record.skip or metadata.skip or defaults.skip,
     )
+    return case, []
 
 
 def _expected(raw: dict[str, Json]) -> tuple[Expected | None, Path, list[Problem]]:

@@ -95,6 +95,10 @@ class EvalItem:
     raw: Json
     problem: Problem | None = None
 
+    @classmethod
+    def nothing(cls, problem: Problem) -> EvalItem:
+        return cls("nothing", problem.at or (), None, problem)
+
 
 def items(document: Json, dialects: Sequence[Dialect]) -> Iterator[EvalItem]:
     """What a document holds, in its order."""
@@ -111,7 +115,7 @@ def items(document: Json, dialects: Sequence[Dialect]) -> Iterator[EvalItem]:
     for key in document:
         if key not in wrappers:
             what = f"unknown key {key!r} beside {wrappers[0]}"
-            yield _nothing(Problem("BK103", what, f"move it below {wrappers[0]}", at=(key,)))
+            yield EvalItem.nothing(Problem("BK103", what, f"move it below {wrappers[0]}", at=(key,)))
     for key in wrappers:
         dialect = wrapped[key]
         if dialect.in_lists:
@@ -124,12 +128,12 @@ def _listed(
     value: Json, at: Path, dialects: Sequence[Dialect], form: str | None = None
 ) -> Iterator[EvalItem]:
     if isinstance(value, list) and not value:
-        yield _nothing(Problem("BK710", "an empty list", "add a case", at=at))
+        yield EvalItem.nothing(Problem("BK710", "an empty list", "add a case", at=at))
     for number, raw in enumerate(value if isinstance(value, list) else [value]):
         here = (*at, number) if isinstance(value, list) else at
         if not isinstance(raw, dict):
             hint = "a case is a mapping with id, input, expected and grader"
-            yield _nothing(Problem("BK710", f"not a case but a JSON {json_type(raw)}", hint, at=here))
+            yield EvalItem.nothing(Problem("BK710", f"not a case but a JSON {json_type(raw)}", hint, at=here))
         else:
             yield EvalItem(form, here, raw) if form else _item(raw, here, dialects)
 
@@ -156,10 +160,6 @@ def _item(raw: dict[str, Json], at: Path, dialects: Sequence[Dialect]) -> EvalIt
         hint = next((near for key in raw if (near := nearest(key, keys))), "")
         hint = hint or "a case has id, input, expected and grader"
     return EvalItem(form, at, None, Problem("BK710", f"not a case: {what}", hint, at=at))
-
-
-def _nothing(problem: Problem) -> EvalItem:
-    return EvalItem("nothing", problem.at or (), None, problem)
 
 
 # One load of eval files: what they gave so far, where they lead, and everything that is wrong with them.

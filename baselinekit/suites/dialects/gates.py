@@ -130,7 +130,17 @@ def _phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Problem]]:
             continue
         stated, more = check(Step, step)
         if stated is not None and not more:
-            more = below(_wrong_step(stated.config), ("config",))
+            config = stated.config
+            more = _wrong_least(config.thresholds)
+            more += _wrong_share(config.required_pass_rate, "required_pass_rate", ("required_pass_rate",))
+            for place, metric in enumerate(config.metrics):
+                if metric != RATE and metric_name(metric) is None:
+                    more.append(unknown_metric(metric, ("metrics", place)))
+            if not config.thresholds and config.required_pass_rate is None:
+                hint = "state `required_pass_rate: 0.9`, or `thresholds: {pass@1: 0.9}`"
+                what = "a gate without requirements lets everything through"
+                more.append(Problem("BK731", what, hint, at=()))
+            more = below(more, ("config",))
         problems += below(more, ("steps", number))
         if stated is None or more:
             continue
@@ -153,18 +163,6 @@ def _phase(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Problem]]:
     if not gates and not problems:
         problems.append(Problem("BK730", "the phase has no step of type eval", "add one", at=("steps",)))
     return gates, problems
-
-
-def _wrong_step(config: StepConfig) -> list[Problem]:
-    problems = _wrong_least(config.thresholds)
-    problems += _wrong_share(config.required_pass_rate, "required_pass_rate", ("required_pass_rate",))
-    for number, name in enumerate(config.metrics):
-        if name != RATE and metric_name(name) is None:
-            problems.append(unknown_metric(name, ("metrics", number)))
-    if not config.thresholds and config.required_pass_rate is None:
-        hint = "state `required_pass_rate: 0.9`, or `thresholds: {pass@1: 0.9}`"
-        problems.append(Problem("BK731", "a gate without requirements lets everything through", hint, at=()))
-    return problems
 
 
 def _trigger(raw: Json, file: str, root: str) -> tuple[list[Gate], list[Problem]]:

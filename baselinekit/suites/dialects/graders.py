@@ -166,12 +166,12 @@ def weight_problems(weight: Number | None) -> list[Problem]:
 
 def _config(kind: str, config: dict[str, Json], given: Given) -> tuple[Method | None, list[Problem]]:
     if kind == "code":
-        return _by_method(config, given)
+        return read_by_method(config, given)
     row = next(row for row in given.graders.values() if row.kind == kind)
     return row.read_config(config, given.expected)
 
 
-def _by_method(config: dict[str, Json], given: Given) -> tuple[Method | None, list[Problem]]:
+def read_by_method(config: dict[str, Json], given: Given) -> tuple[Method | None, list[Problem]]:
     """By the method that is stated, else by what the config or the expectation speaks of."""
     config, methods, row = dict(config), given.methods, given.row_expected
     method = config.pop("method", None)

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from baselinekit.errors import Problem
 from baselinekit.grade.by_matcher import BaselineMatch
-from baselinekit.model.baselines import Baseline
 from baselinekit.model.evals import Case
 from baselinekit.model.grades import Grader
 from baselinekit.model.values import Json
@@ -41,25 +40,22 @@ def read_item(item: EvalItem, document: EvalDocument, defaults: Defaults) -> lis
     if not problems:
         about = item.raw.get("metadata")
         category = about.get("category") if isinstance(about, dict) else None
-        case = _case(replace(baseline, baseline=known), defaults)
-        document.cases.append(replace(case, category=category))
+        metadata = baseline.metadata
+        case = Case(
+            baseline.id,
+            baseline.current,
+            (_BASELINE,),
+            kind="regression",
+            name=baseline.name,
+            description=baseline.description,
+            category=category,
+            tags=tuple(metadata.tags),
+            criticality=metadata.criticality,
+            timeout=defaults.timeout,
+            retries=defaults.retries,
+            skip=metadata.skip,
+            baseline=replace(baseline, baseline=known),
+            source=baseline.source,
+        )
+        document.cases.append(case)
     return below(problems, item.at)
-
-
-def _case(baseline: Baseline, defaults: Defaults) -> Case:
-    about = baseline.metadata
-    return Case(
-        baseline.id,
-        baseline.current,
-        (_BASELINE,),
-        kind="regression",
-        name=baseline.name,
-        description=baseline.description,
-        tags=tuple(about.tags),
-        criticality=about.criticality,
-        timeout=defaults.timeout,
-        retries=defaults.retries,
-        skip=about.skip,
-        baseline=baseline,
-        source=baseline.source,
-    )

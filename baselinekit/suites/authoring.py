@@ -1,18 +1,25 @@
-"""The JSON Schema of eval files and suites, for editors: every form that such a file may have, put together
-from the classes that read them."""
+"""For authors of eval files: the JSON Schema that editors use, and the example that `init` writes."""
 
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from baselinekit.grade.by_function import Program
 from baselinekit.grade.by_text import Lists
 from baselinekit.grade.graders import GRADERS, Graders
 from baselinekit.model.evals import Expected
 from baselinekit.schema.complaints import Parts, Schema, add_part, closed, one_or_several, ref
+from baselinekit.store import writing
 from baselinekit.store.dialects.native import json_schema as baseline_schema
+from baselinekit.store.results import write_text
 from baselinekit.suites.dialects import asking
 from baselinekit.suites.dialects.dialect import Dialect
 from baselinekit.suites.dialects.graders import InlineGrader, NamedGrader
 from baselinekit.suites.dialects.table import DIALECTS
+
+# The JSON Schema of eval files and suites, for editors: every form that such a file may have, put
+# together from the classes that read them.
+
 
 _ANYTHING: Schema = {}
 
@@ -24,9 +31,9 @@ def json_schema() -> Schema:
 
 def schema_with(graders: Graders, dialects: Sequence[Dialect] = DIALECTS) -> Schema:
     parts: Parts = dict(baseline_schema()["$defs"])
-    _recipes(parts)
-    _graders(parts, graders)
-    _expected(parts)
+    add_recipes(parts)
+    add_graders(parts, graders)
+    add_expectations(parts)
     alone: list[Schema] = []
     wrapped: dict[str, Schema] = {}
     whole: list[Schema] = []
@@ -48,7 +55,7 @@ def schema_with(graders: Graders, dialects: Sequence[Dialect] = DIALECTS) -> Sch
     }
 
 
-def _recipes(parts: Parts) -> None:
+def add_recipes(parts: Parts) -> None:
     for name, kind in asking.EXECUTIONS.items():
         add_part(parts, f"{name.title()}Target", kind)
     parts["Execution"] = {"oneOf": [ref(f"{name.title()}Target") for name in asking.EXECUTIONS]}
@@ -67,7 +74,7 @@ def _recipes(parts: Parts) -> None:
     parts["Input"] = {"oneOf": kinds}
 
 
-def _graders(parts: Parts, graders: Graders) -> None:
+def add_graders(parts: Parts, graders: Graders) -> None:
     """By its name, or with a config by its type and method. Who leaves the method out is understood by what
     else is said."""
     methods = []
@@ -96,7 +103,7 @@ def _graders(parts: Parts, graders: Graders) -> None:
     parts["AnyGrader"] = {"anyOf": [by_name, ref("NamedGrader"), *kinds]}
 
 
-def _expected(parts: Parts) -> None:
+def add_expectations(parts: Parts) -> None:
     """By its type; without one it is `exact`."""
     add_part(parts, "Lists", Lists)
     calls = dict(parts["Call"]["properties"])
@@ -113,3 +120,51 @@ def _expected(parts: Parts) -> None:
         add_part(parts, f"Expected_{name}", Expected, type={"const": name}, value=value, alternatives=several)
         parts[f"Expected_{name}"]["required"] = [] if name == "exact" else ["type"]
     parts["Expected"] = {"anyOf": [ref(f"Expected_{name}") for name in values]}
+
+
+# The folders and files that evals begin with: a small suite that runs as it is.
+
+
+SKILL = "reverse"
+"""Whom the example asks, by the name that the configuration gives it."""
+
+SKILLS = f"""\
+skills:
+  {SKILL}: {{python: "baselinekit.demo.skills:reverse"}}  # the example in evals/: put your own here
+"""
+
+_NAMES = (
+    "eval-suite.yaml",
+    "config/graders.yaml",
+    "config/thresholds.yaml",
+    "capability/strings.yaml",
+    "regression/sentence.yaml",
+    "baselines/sentence.txt",
+    ".gitignore",
+)
+_FOR_EDITORS = ("eval-suite.yaml", "capability/strings.yaml", "regression/sentence.yaml")
+
+
+def example_files() -> dict[str, str]:
+    """The text of each file of the example, which lies beside this module."""
+    folder = Path(__file__).with_name("example")
+    return {name: (folder / name.removeprefix(".")).read_text("utf-8") for name in _NAMES}
+
+
+def scaffold(folder: str, root: str) -> tuple[list[str], list[str]]:
+    """Write what is not there yet below a folder: what was written, and what is left as it was. What editors
+    check begins with the line by which they find the schema."""
+    written, left = [], []
+    for name, text in example_files().items():
+        path = os.path.join(root, folder, name)
+        if os.path.lexists(path):
+            left.append(os.path.join(folder, name))
+            continue
+        if name in _FOR_EDITORS:
+            schema = writing.reference(
+                root, os.path.dirname(os.path.join(folder, name)), "evals", json_schema
+            )
+            text = f"# yaml-language-server: $schema={schema}\n{text}"
+        write_text(path, text, root)
+        written.append(os.path.join(folder, name))
+    return written, left
