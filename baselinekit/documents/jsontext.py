@@ -23,9 +23,6 @@ from baselinekit.documents.text import (
 from baselinekit.errors import FirstOfEach, InvalidInput, Problem
 from baselinekit.model.values import ABSENT, Json
 
-# JSON texts, read strictly and exactly: big integers stay whole, long decimals stay Decimal.
-
-
 # Numbers as they are written: whole ones exact, and a literal that a float cannot hold stays a Decimal.
 
 MAX_DIGITS = 1_000

@@ -310,9 +310,6 @@ class _YamlWriter:
         self.lines.extend(indent + line if line else "" for line in text.removesuffix("\n").split("\n"))
 
 
-# The languages of a file (YAML, JSON, JSON Lines), told by its name: read, marked and written alike.
-
-
 SUFFIXES = (".yaml", ".yml", ".json")
 """Of the files that are found in folders."""
 

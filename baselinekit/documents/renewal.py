@@ -9,9 +9,9 @@ from typing import NamedTuple
 from baselinekit.documents.jsontext import plain_scalar
 from baselinekit.documents.languages import Language, yaml_block, yaml_flow, yaml_quoted, yaml_scalar
 from baselinekit.documents.layout import LONGEST_FLOW, Layout, Splice, Unplannable, above_comments
-from baselinekit.documents.splice import Shared, apply, parted, shared, spliced
+from baselinekit.documents.splice import Shared, apply, impossible, parted, shared, spliced
 from baselinekit.documents.text import MAPPING, SCALAR, SEQUENCE, MarkedNode, line_end, line_start, mark
-from baselinekit.errors import BaselinekitError, NotRecorded, Problem
+from baselinekit.errors import BaselinekitError
 from baselinekit.model.baselines import Edit
 from baselinekit.model.values import Json, Path
 from baselinekit.tree.changes import (
@@ -232,9 +232,6 @@ def _usual_lead(row: FlowEntries, newline: str, tight: bool) -> str:
     return newline + lead.rpartition("\n")[2] if "#" in lead else lead
 
 
-# A value in a file replaced by another: what is equal keeps its bytes, its comments and its style.
-
-
 _FIRST_LINE_END = re.compile(r"\r\n?|\n")
 
 Chain = list[MarkedNode]
@@ -389,7 +386,7 @@ def renewed(
     except (KeyError, TypeError):
         return apply(body, [Edit(path, new)], document, language, hints.siblings)
     except IndexError:
-        raise _impossible(path) from None
+        raise impossible(".".join(map(str, path)) or "the file") from None
     inner = change(old, new, hints)
     if inner is None:
         return body
@@ -398,14 +395,7 @@ def renewed(
         text = work.attempt(plan)
         if text is not None:
             return text
-    raise _impossible(path)
-
-
-def _impossible(path: Path) -> NotRecorded:
-    what = f"{'.'.join(map(str, path)) or 'the file'} cannot be changed without touching something else"
-    return NotRecorded(
-        Problem("BK122", what, "write that part of the file without anchors, tags or `?` keys")
-    )
+    raise impossible(".".join(map(str, path)) or "the file")
 
 
 class _RenewalJob:

@@ -53,14 +53,13 @@ def apply(
         text = _attempt(edits, documents, document, marks, layout)
         if text is not None:
             return text
-    paths = ", ".join(".".join(map(str, edit.path)) for edit in edits)
-    raise NotRecorded(
-        Problem(
-            "BK122",
-            f"{paths} cannot be changed without touching something else",
-            "write that part of the file without anchors, tags or `?` keys",
-        )
-    )
+    raise impossible(", ".join(".".join(map(str, edit.path)) for edit in edits))
+
+
+def impossible(paths: str) -> NotRecorded:
+    what = f"{paths} cannot be changed without touching something else"
+    hint = "write that part of the file without anchors, tags or `?` keys"
+    return NotRecorded(Problem("BK122", what, hint))
 
 
 def _is_simple(body: str, chain: list[MarkedNode], edit: Edit) -> bool:

@@ -9,9 +9,6 @@ from typing import Any, NamedTuple
 from baselinekit.errors import InvalidInput, Place, Problem
 from baselinekit.model.values import Json, Path
 
-# The text of a file: decoded and encoded without losing a byte, its places and its line ends.
-
-
 BOM = "\ufeff"
 
 _LINE_END = re.compile(r"\r\n?|\n|\Z")

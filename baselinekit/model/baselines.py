@@ -10,9 +10,6 @@ from baselinekit.errors import Problem
 from baselinekit.model.recipes import Recipe, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
 
-# Baseline: a known-good output with its recipe, its rules, where it was captured, and its record. These
-# classes are also the schema of the file (store/validate.py reads it off them).
-
 Number = int | float
 Span = tuple[int, int]
 Type = Literal["exact", "structural", "numeric", "semantic"]
@@ -212,9 +209,6 @@ class Baseline(BaselineRecord):
 def known_path(variant: int | None) -> Path:
     """Where a known-good output, and what is said of it, stand in the record: its own, or a variant."""
     return ("baseline",) if variant is None else ("baseline", "variants", variant)
-
-
-# What a comparison finds, by which methods texts are compared, and what an edit to a file is.
 
 
 # What a comparison finds.

@@ -8,8 +8,6 @@ from baselinekit.errors import Problem
 from baselinekit.model.baselines import Baseline
 from baselinekit.model.values import ABSENT, Json, Path
 
-# What a refresh would change: made by the rules, shown to whoever approves, applied by the store.
-
 Risk = Literal["low", "medium", "high"]
 RISKS: tuple[Risk, ...] = ("low", "medium", "high")
 ChangeKind = Literal["added", "removed", "retyped", "value", "order"]

@@ -152,9 +152,6 @@ class Grader:
         return Grade(self.name, self.kind, outcome, score, reason, weight=weight, required=required, **more)
 
 
-# Ratings: what people said of an output, and how far a judge agrees with them.
-
-
 # Ratings: what people said of an output, and what they are shown before they say it.
 
 

@@ -11,9 +11,6 @@ from baselinekit.model.grades import OUTCOMES, Attempt, JudgeFacts, Outcome
 from baselinekit.model.recipes import Spent, Usage
 from baselinekit.model.values import Json, Path
 
-# Results: the five outcomes, kept apart everywhere, and what every report is rendered from.
-
-
 # How a run of eval cases did beside an earlier one of the same.
 
 Verdict = Literal["regressed", "improved", "unchanged", "insufficient evidence", "not comparable"]
@@ -115,9 +112,6 @@ class Against:
     def weakened(self) -> tuple[Revised, ...]:
         """What lets pass now what failed then."""
         return tuple(change for change in self.changes if change.change != "added")
-
-
-# Results: the five outcomes, kept apart everywhere, and what every report is rendered from.
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,6 @@ from baselinekit.secrets.finding import is_secret_header
 from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.paths import value_at
 
-# What pydantic complains of, in our own words.
-
-
 # Which keys a mapping may have is looked up in the JSON Schema of its class.
 
 

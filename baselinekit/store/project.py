@@ -21,10 +21,6 @@ from baselinekit.schema.validate import check, place_problems
 from baselinekit.trust import check_inside, followed
 from baselinekit.variables import NAME as VARIABLE_NAME
 
-# Reading what a project holds: regular files inside it, within a size, links followed only as far as
-# they stay inside.
-
-
 MAX_BYTES = 2_000_000
 MAX_OUTPUT_BYTES = 64_000_000
 
@@ -215,11 +211,6 @@ def _text_of(path: str) -> str:
     except OSError:
         return ""
 
-
-# The configuration: the nearest baselinekit.yaml upward, no other place, nothing merged.
-
-
-# The configuration: the nearest baselinekit.yaml upward, no other place, nothing merged.
 
 CONFIG_NAME = "baselinekit.yaml"
 

@@ -115,14 +115,6 @@ def _in_output(source: Source, name: str, paths: Sequence[Path], root: str) -> l
     return [place(file, body, position(marks.reach(path)[0][-1])) for path in paths]
 
 
-# Files to baselines: all of them, or everything that is wrong in any of them, with file, line and
-# column.
-
-
-# Files to baselines: all of them, or everything that is wrong in any of them, with file, line and
-# column.
-
-
 def load(files: Sequence[str], root: str) -> list[Baseline]:
     """The baselines of these files, in their order."""
     baselines, error = load_partly(files, root)

@@ -28,9 +28,6 @@ from baselinekit.store.atomic import cannot_write
 from baselinekit.store.dialects.native import check_id
 from baselinekit.store.project import MAX_OUTPUT_BYTES, name_in_project, read
 
-# What runs leave: reports where the operator wants them, earlier results, and what `--lf` asks for.
-
-
 # Reports to where the operator wants them: whole, or not at all.
 
 

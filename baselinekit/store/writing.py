@@ -392,16 +392,10 @@ def _in_list(body: str, file: str, hosts: list[Json], host: str) -> str:
             tried = f"{body[:at]}{before}{lead[0]}{text}{newline(body)}{body[at:]}"
         else:
             tried = f"{body[: node.end]}, {text}{body[node.end :]}"
-        if _reads(tried, file, wanted):
-            return tried
+        with contextlib.suppress(BaselinekitError, LookupError, TypeError):
+            if canonical(YAML.load(tried, file)[0]["allow_hosts"]) == canonical(wanted):
+                return tried
     return apply(body, [Edit(("allow_hosts",), wanted)], 0, YAML, _SIBLINGS)
-
-
-def _reads(body: str, file: str, hosts: list[Json]) -> bool:
-    try:
-        return canonical(YAML.load(body, file)[0]["allow_hosts"]) == canonical(hosts)
-    except (BaselinekitError, LookupError, TypeError):
-        return False
 
 
 def _appended(body: str, line: str) -> str:

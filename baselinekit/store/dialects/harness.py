@@ -91,6 +91,10 @@ def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Pr
     if record is None:
         return None, problems
     about, known = record.metadata, record.baseline
+    rules, strict = native.settled(record.test_case.comparison), record.grader.config.strict
+    options = rules.options or Options()
+    if strict is not None and options.allow_additional_fields is None:
+        options = replace(options, allow_additional_fields=not strict)
     baseline = Baseline(
         id=about.id,
         current=native.recipe(record.test_case.input, HttpExecution(type="http")),
@@ -108,7 +112,7 @@ def read(raw: dict[str, Json], source: Source) -> tuple[Baseline | None, list[Pr
         )
         if known
         else None,
-        comparison=_graded(native.settled(record.test_case.comparison), record.grader.config),
+        comparison=replace(rules, type=rules.type or "structural", options=options),
         metadata=Metadata(about.criticality, about.tags, about.skip, about.last_passed, about.failure_count),
         source=source,
     )
@@ -139,11 +143,3 @@ _PLACES: tuple[tuple[Path, Path], ...] = (
     (("name",), ("metadata", "name")),
     (("description",), ("metadata", "description")),
 )
-
-
-def _graded(rules: Rules, config: GraderConfig) -> Rules:
-    """`strict: false` allows additional fields, unless the options say otherwise."""
-    options = rules.options or Options()
-    if config.strict is not None and options.allow_additional_fields is None:
-        options = replace(options, allow_additional_fields=not config.strict)
-    return replace(rules, type=rules.type or "structural", options=options)
