@@ -40,26 +40,34 @@ def plan_of(project: Project, baseline: Baseline, seen: Seen) -> RefreshPlan:
         if known is None or seen.variant >= len(known.variants):
             raise InvalidInput(_stale(project, baseline, "its variants"))
         baseline = as_variant(baseline, seen.variant)
-    _refuse_unfit(project, baseline, seen)
+    if seen.recipe_hash != recipe_hash(baseline.current):
+        raise InvalidInput(_stale(project, baseline, "its recipe"))
+    if seen.compared_with is not None and seen.compared_with != compared_with(baseline):
+        raise InvalidInput(_stale(project, baseline, "its stored output, or what it is compared by,"))
+    if seen.flaw is not None:
+        raise InvalidInput(Problem("BK526", f"{baseline.id}: {seen.flaw}: it is not stored as known-good"))
     words = project.words_of(baseline)
     before = compile_baseline(baseline, words)
     outcomes = kind_of(baseline.current).outcomes(baseline.current)
     ways = Ways(before.arrays, _accepting(words), _fresh(words), outcomes)
     old = baseline.baseline.output if baseline.baseline else ABSENT
     shape, changes = changes_of(old, seen.resolved, ways)
-    changes = tuple(_checked(change, project, seen) for change in changes)
-    changes += tuple(_noted(baseline, seen, len(changes)))
+    changes = tuple(block_secrets(change, project, seen) for change in changes)
+    changes += tuple(observed_changes(baseline, seen, len(changes)))
     if not changes:
         what = f"{baseline.id} fails for a reason outside its output: {'; '.join(seen.unsettled)}"
         raise InvalidInput(Problem("BK537", what, "change the rule, or fix the target"))
     keys = {at: how.removeprefix("by ") for at, how in before.arrays.items() if how.startswith("by ")}
-    wrong = tuple(_new_troubles(baseline, old, seen))
+    wrong = tuple(new_troubles(baseline, old, seen))
     if wrong:
         changes = tuple(replace(change, risk="high") for change in changes)
     plan = RefreshPlan(baseline, seen, changes, shape, keys=keys, troubles=wrong)
-    notes = (*(f"it went wrong: {what}" for what in wrong), *_still_failing(seen))
+    notes = (
+        *(f"it went wrong: {what}" for what in wrong),
+        *(f"it will still fail: {what}" for what in seen.unsettled),
+    )
     if before.hits or before.arrays:  # else no rule has met anything that it could lose
-        notes = (*_about_the_rules(before, with_output(plan, range(len(changes))), words), *notes)
+        notes = (*describe_rule_changes(before, with_output(plan, range(len(changes))), words), *notes)
     return replace(plan, notes=notes)
 
 
@@ -103,16 +111,7 @@ def _leads_on(pattern: Pattern, path: tuple[str | int, ...], value: Json) -> boo
     return pattern.done(positions)
 
 
-def _refuse_unfit(project: Project, baseline: Baseline, seen: Seen) -> None:
-    if seen.recipe_hash != recipe_hash(baseline.current):
-        raise InvalidInput(_stale(project, baseline, "its recipe"))
-    if seen.compared_with is not None and seen.compared_with != compared_with(baseline):
-        raise InvalidInput(_stale(project, baseline, "its stored output, or what it is compared by,"))
-    if seen.flaw is not None:
-        raise InvalidInput(Problem("BK526", f"{baseline.id}: {seen.flaw}: it is not stored as known-good"))
-
-
-def _new_troubles(baseline: Baseline, old: Json, seen: Seen) -> Iterator[str]:
+def new_troubles(baseline: Baseline, old: Json, seen: Seen) -> Iterator[str]:
     """What says that the answer went wrong, unless the one on file says the same."""
     recipe, kind = baseline.current, kind_of(baseline.current)
     known = {trouble.message for trouble in kind.visible_troubles(recipe, old)}
@@ -173,7 +172,7 @@ def _fresh(words: Words) -> Callable[[Json], Json]:
     return fresh
 
 
-def _checked(change: Change, project: Project, seen: Seen) -> Change:
+def block_secrets(change: Change, project: Project, seen: Seen) -> Change:
     """A change that would bring a secret into the file, or a mask in the place of one, cannot be approved."""
     if change.kind in ("removed", "order"):
         return change
@@ -207,7 +206,7 @@ def _is_masked(value: Json) -> bool:
     return any(map(_is_masked, value)) if isinstance(value, list) else False
 
 
-def _noted(baseline: Baseline, seen: Seen, number: int) -> Iterator[Change]:
+def observed_changes(baseline: Baseline, seen: Seen, number: int) -> Iterator[Change]:
     """What is noted of the capture, where a rule has found fault with it."""
     known = baseline.baseline
     observed = known.observed if known else None
@@ -220,7 +219,7 @@ def _noted(baseline: Baseline, seen: Seen, number: int) -> Iterator[Change]:
         yield Change(n, "value", where, where, old, new, risk, note=text, part="observed")
 
 
-def _about_the_rules(before: Matcher, after: Baseline, words: Words) -> Iterator[str]:
+def describe_rule_changes(before: Matcher, after: Baseline, words: Words) -> Iterator[str]:
     """What becomes of the rules with what came back in the file. Where they cannot be held against that, the
     file is not to blame; where they would leave nothing of it, accepting only a part may still be right."""
     try:
@@ -233,20 +232,10 @@ def _about_the_rules(before: Matcher, after: Baseline, words: Words) -> Iterator
             ) from None
         yield from (f"not all of it can be accepted: {problem.message}" for problem in error.problems)
         return
-    yield from _useless(before, matcher)
-
-
-def _useless(before: Matcher, after: Matcher) -> Iterator[str]:
-    """The rules that met something in the old output, and meet nothing in the new one."""
-    met = {rule.at for rule in after.hits}
+    met = {rule.at for rule in matcher.hits}
     lost = {rule.at: rule for rule in before.hits if rule.at not in met}
     for rule in sorted(lost.values(), key=lambda rule: str(rule.at)):
         yield f"{rule.kind}: {rule.text} matches nothing any more"
-
-
-def _still_failing(seen: Seen) -> Iterator[str]:
-    for what in seen.unsettled:
-        yield f"it will still fail: {what}"
 
 
 # What somebody approved, written into the files: as much as was accepted, and with it where it came
@@ -276,13 +265,10 @@ def forbidden(plan: RefreshPlan, accepted: Collection[int], permit: Permit) -> P
     risky = [change for change in chosen if change.risk == "high"]
     if risky and not permit.high_risk:
         more = f", and {len(risky) - 1} more" if len(risky) > 1 else ""
-        what = f"{render(risky[0].path)} is a high-risk change ({_in_a_word(risky[0])}){more}"
+        kind = "another value" if risky[0].kind == "value" else risky[0].kind
+        what = f"{render(risky[0].path)} is a high-risk change ({kind}){more}"
         return Problem("BK532", what, "if it is meant, pass --allow-high-risk")
     return None
-
-
-def _in_a_word(change: Change) -> str:
-    return "another value" if change.kind == "value" else change.kind
 
 
 def version_of(project: Project, clients: Clients) -> str | None:
@@ -306,8 +292,14 @@ def apply(project: Project, approvals: Sequence[Approval], stamp: Stamp) -> Appl
     applied = renew([renewal for renewal, _ in fit], project.root)
     done = set(applied.ids)
     for renewal, approval in fit:
-        if renewal.id in done:
-            _settle(project, approval)
+        plan = approval.plan
+        if renewal.id not in done:
+            continue
+        if approval.is_whole:
+            drop_pending(project.root, plan.baseline.id)
+        else:  # the rest stays, now set against the new output
+            after = with_output(plan, approval.accepted, approval.ignored)
+            save_pending(project.root, replace(plan.seen, compared_with=compared_with(after)))
     return replace(applied, failures=(*failures, *applied.failures))
 
 
@@ -356,13 +348,3 @@ def _renewal(approval: Approval, after: Baseline, stamp: Stamp) -> Renewal:
     output = known.output if changed else ABSENT
     hints = Hints(plan.keys, ordered=any(change.kind == "order" for change in accepted))
     return Renewal(plan.baseline.id, plan.baseline.source, output, plan.baseline.variant, values, hints)
-
-
-def _settle(project: Project, approval: Approval) -> None:
-    """Of what was kept the rest stays, now set against the new output."""
-    plan = approval.plan
-    if approval.is_whole:
-        drop_pending(project.root, plan.baseline.id)
-        return
-    after = with_output(plan, approval.accepted, approval.ignored)
-    save_pending(project.root, replace(plan.seen, compared_with=compared_with(after)))

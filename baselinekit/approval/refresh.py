@@ -126,7 +126,7 @@ def replayed_answers(
 
     def work(baseline: Baseline) -> Baseline | Seen | BaselinekitError:
         try:
-            return _asked(here, baseline, context) or baseline
+            return replay_baseline(here, baseline, context) or baseline
         except BaselinekitError as error:
             return error
 
@@ -150,7 +150,7 @@ def replayed_answers(
     return found, passing
 
 
-def _asked(here: CaptureEnvironment, baseline: Baseline, context: RunContext) -> Seen | None:
+def replay_baseline(here: CaptureEnvironment, baseline: Baseline, context: RunContext) -> Seen | None:
     """What is seen of a baseline; None if it is as it should be. A skipped one is asked as well: somebody has
     named it."""
     if baseline.baseline is None:
@@ -207,7 +207,7 @@ def propose(project: Project, wanted: Wanted, context: RunContext) -> RefreshPro
         what = f"refresh which baselines? {number} kept from failed compares{which}"
         raise InvalidInput(Problem("BK508", what, "name ids or paths, or pass --all-failed"))
     with without_collector():
-        chosen = select(_found(project, wanted.words), wanted.selection)
+        chosen = select(find_baselines(project, wanted.words), wanted.selection)
         refusals: list[RefreshRefusal] = []
         passing: list[str] = []
         if wanted.replay:
@@ -220,7 +220,14 @@ def propose(project: Project, wanted: Wanted, context: RunContext) -> RefreshPro
         else:
             named = {word for word in wanted.words if not set(_ANY) & set(word)}
             pairs = pending_answers(project, chosen, named, refusals)
-        plans = _plans(project, pairs, refusals)
+        planned = []
+        for baseline, seen in pairs:
+            try:
+                planned.append(plan_of(project, baseline, seen))
+            except BaselinekitError as error:
+                placed = locate_problems(baseline, error.problems, project.root)
+                refusals += refusals_of(baseline, type(error)(*placed))
+        plans = tuple(locate_lost(planned, project.root))
     if not (plans or refusals or passing):
         raise NothingSelected(Problem("BK530", *_nothing(project, chosen, wanted)))
     return RefreshProposal(plans, group_changes(plans), tuple(refusals), tuple(passing))
@@ -245,7 +252,7 @@ def accepted_by(plans: Sequence[RefreshPlan], paths: Sequence[str]) -> list[froz
     return taken
 
 
-def _found(project: Project, words: Sequence[str]) -> list[Baseline]:
+def find_baselines(project: Project, words: Sequence[str]) -> list[Baseline]:
     """The baselines below the paths among the words, and those whose ids the other words name."""
     paths = [word for word in words if os.path.lexists(os.path.join(project.cwd, word))]
     globs = [word for word in words if word not in paths]
@@ -263,18 +270,7 @@ def _found(project: Project, words: Sequence[str]) -> list[Baseline]:
     return [*below, *(one for one in named if one.id not in known)]
 
 
-def _plans(project: Project, pairs: Pairs, refusals: list[RefreshRefusal]) -> tuple[RefreshPlan, ...]:
-    plans = []
-    for baseline, seen in pairs:
-        try:
-            plans.append(plan_of(project, baseline, seen))
-        except BaselinekitError as error:
-            placed = locate_problems(baseline, error.problems, project.root)
-            refusals += refusals_of(baseline, type(error)(*placed))
-    return tuple(_with_lines(plans, project.root))
-
-
-def _with_lines(plans: Sequence[RefreshPlan], root: str) -> list[RefreshPlan]:
+def locate_lost(plans: Sequence[RefreshPlan], root: str) -> list[RefreshPlan]:
     """The plans with the lines of the placeholders that would be lost."""
     losing = [plan for plan in plans if any(change.lost for change in plan.changes)]
     wanted = [

@@ -152,11 +152,6 @@ def _facts(plan: RefreshPlan, now: Mapping[str, Json]) -> Iterator[tuple[str, st
         yield name, as_text(value)
 
 
-def shown(project: Project, proposal: RefreshProposal) -> RefreshProposal:
-    """What may be looked at."""
-    return mask_proposal(proposal, project.redactor)
-
-
 def as_json(project: Project, proposal: RefreshProposal) -> str:
     """All that is pending, with what could be chosen for each change."""
     knows = Knows(project)
@@ -165,7 +160,7 @@ def as_json(project: Project, proposal: RefreshProposal) -> str:
         (n, number): _offers(knows, proposal.plans[n], proposal.plans[n].changes[number])
         for n, number in asked
     }
-    return format_pending_json(shown(project, proposal), offers)
+    return format_pending_json(mask_proposal(proposal, project.redactor), offers)
 
 
 def _offers(knows: Knows, plan: RefreshPlan, change: Change) -> Offers:

@@ -305,7 +305,7 @@ class _Session:
         if self.options.as_json:
             screen.show_json(reviewing.as_json(self.project, self.proposal))
         elif not self.proposal.groups or not screen.can_ask():
-            screen.show(format_pending(reviewing.shown(self.project, self.proposal), self.style))
+            screen.show(format_pending(mask_proposal(self.proposal, self.project.redactor), self.style))
             self._tell_refused()
         else:
             self._tell_refused()
@@ -377,7 +377,8 @@ class _Session:
             text, "standard input" if name == "-" else name, self.proposal.plans, knows, permit
         )
         if self.options.dry_run:
-            reviewing.shown(self.project, self.proposal)  # what is no secret where it stands stays in sight
+            # What is no secret where it stands stays in sight.
+            mask_proposal(self.proposal, self.project.redactor)
             for one in reviewing.preview_decisions(
                 self.project, self.proposal.plans, decided, self.options.approved.stamp(None)
             ):

@@ -26,9 +26,6 @@ from baselinekit.refresh.rows import Accepts, Unlike, align_rows, fold
 from baselinekit.tree.equality import identical
 from baselinekit.tree.paths import render
 
-# How much a change puts at risk, which changes are the same, and whether a pending response is stale.
-
-
 # Who reads the output may rely on a key and its type, hardly on its value, and never on what was not there.
 
 
@@ -95,10 +92,6 @@ def _type(value: Json) -> str:
     if value is ABSENT:
         return "absent"
     return f"object {sorted(value)}" if isinstance(value, dict) else json_type(value)
-
-
-# The changes from the output on file to the one that came back, and the output with some of them
-# applied.
 
 
 # The output that came back is the one on file as far as it still matches, so parts without a change are

@@ -161,9 +161,6 @@ class Recorder:
         self.failures += done.failures
 
 
-# compare: replay what is on file, set it against what comes back, write down how it went.
-
-
 _VERDICTS = {"passed": True, "failed": False}
 
 

@@ -13,9 +13,6 @@ from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Answer, Ask
 from baselinekit.replay.settings import Clients
 
-# Work in threads, results in order, and the questions of an answer asked at the same time.
-
-
 # Work in threads, results in order: output never depends on which finished first. And how a run is
 # stopped.
 

@@ -52,17 +52,20 @@ def check_baselines(project: Project, paths: Sequence[str], clients: Clients) ->
     problems: list[Problem] = list(broken.problems if broken else ())
     notes: list[Problem] = []
     firsts = FirstOfEach(), FirstOfEach("note")
-    told = []
-    for baseline in baselines:
-        few = [
-            each
-            for each in _told(project, baseline, clients)
-            if firsts[each[1]].takes(baseline.source.file, each[0])
-        ]
-        told += [(baseline, few)] if few else []
-    placed = locate_each_problem([(baseline, [p for p, _ in few]) for baseline, few in told], project.root)
-    for (_, few), here in zip(told, placed, strict=True):
-        for (_, is_note), problem in zip(few, here, strict=True):
+    kept = [
+        (
+            baseline,
+            [
+                (problem, is_note)
+                for problem, is_note in find_problems(project, baseline, clients)
+                if firsts[is_note].takes(baseline.source.file, problem)
+            ],
+        )
+        for baseline in baselines
+    ]
+    wanted = [(baseline, [problem for problem, _ in pairs]) for baseline, pairs in kept]
+    for (_, pairs), placed in zip(kept, locate_each_problem(wanted, project.root), strict=True):
+        for (_, is_note), problem in zip(pairs, placed, strict=True):
             (notes if is_note else problems).append(problem)
     problems += firsts[False].rest()
     notes += firsts[True].rest()
@@ -70,7 +73,7 @@ def check_baselines(project: Project, paths: Sequence[str], clients: Clients) ->
     return Findings(len(baselines), tuple(problems), tuple(notes), drafts)
 
 
-def _told(project: Project, baseline: Baseline, clients: Clients) -> Iterator[tuple[Problem, bool]]:
+def find_problems(project: Project, baseline: Baseline, clients: Clients) -> Iterator[tuple[Problem, bool]]:
     """What there is to say about one baseline, and whether it is a note."""
     for at, what in renamed(baseline.comparison):
         yield Problem("BK207", what, "write the new name", at=at), True
@@ -78,9 +81,11 @@ def _told(project: Project, baseline: Baseline, clients: Clients) -> Iterator[tu
         hint = f"baselinekit capture from {baseline.source.file}"
         yield Problem("BK223", "no stored output yet", hint), True
     else:
-        for one in _every_output(baseline):
+        known = baseline.baseline  # a run elsewhere uses the output of another variant
+        outputs = [baseline] if known.output is not ABSENT else []
+        for variant in (*outputs, *(as_variant(baseline, n) for n in range(len(known.variants)))):
             try:
-                compile_baseline(one, project.words_of(baseline))
+                compile_baseline(variant, project.words_of(baseline))
             except BaselinekitError as error:
                 yield from ((p, False) for p in error.problems if p.code not in ASKED_OF_OPERATOR)
             except Exception as error:  # what nobody expected is said of this one
@@ -92,16 +97,7 @@ def _told(project: Project, baseline: Baseline, clients: Clients) -> Iterator[tu
             yield problem, isinstance(error, Refused) or problem.code in ASKED_OF_OPERATOR
 
 
-def _every_output(baseline: Baseline) -> Iterator[Baseline]:
-    """The baseline with its own output and with that of each variant: a run elsewhere uses another one."""
-    known = baseline.baseline
-    if known is not None and known.output is not ABSENT:
-        yield baseline
-    for number in range(len(known.variants) if known else 0):
-        yield as_variant(baseline, number)
-
-
-def _asked(recipe: Recipe, mask: Mask) -> Iterator[str]:
+def describe_inputs(recipe: Recipe, mask: Mask) -> Iterator[str]:
     """What a prompt or a skill is given, and by what it is graded."""
     given, file = kind_of(recipe).inputs(recipe)
     for name, value in given.items():
@@ -115,20 +111,15 @@ def _asked(recipe: Recipe, mask: Mask) -> Iterator[str]:
         yield f"  scores    {by} (from {scores.scale[0]} to {scores.scale[-1]}, by {scores.model})"
 
 
-def _similar(rules: Rules) -> Iterator[tuple[str, str]]:
-    """Where texts may be worded otherwise, and who says how alike they are."""
+def describe_similarity(rules: Rules) -> Iterator[tuple[str, str]]:
+    """Where texts may be worded otherwise, and who says how alike they are: the method and what it is for."""
     stated: list[tuple[str, Rules | FieldRule]] = [("**", rules), *rules.fields.items()]
     for text, rule in stated:
         if rule.type == "semantic" or rule.method:
-            wanted = rule.min_similarity
-            least = least_similarity(rule.method or rules.method or "") if wanted is None else wanted
-            yield text, f"{least:g} at least, {_method(rule.method or rules.method)}"
-
-
-def _method(name: str | None) -> str:
-    """The method and what it is for."""
-    name = OLD_NAMES.get(name or "words", name or "words")
-    return f"{name} ({PURPOSE[name]})"
+            method = rule.method or rules.method or ""
+            least = least_similarity(method) if rule.min_similarity is None else rule.min_similarity
+            name = OLD_NAMES.get(method or "words", method or "words")
+            yield text, f"{least:g} at least, {name} ({PURPOSE[name]})"
 
 
 def describe_baseline(project: Project, baseline: Baseline, clients: Clients) -> Iterator[str]:
@@ -149,9 +140,9 @@ def describe_baseline(project: Project, baseline: Baseline, clients: Clients) ->
         yield f"  variant   {', '.join(f'{name}: {as_text(value)}' for name, value in fits.items())}"
     if known is not None and known.captured_at:
         yield f"  captured  {known.captured_at}"
-    yield from _asked(baseline.current, project.redactor.mask)
+    yield from describe_inputs(baseline.current, project.redactor.mask)
     yield f"  type      {matcher.type}"
-    for text, how in _similar(baseline.comparison):
+    for text, how in describe_similarity(baseline.comparison):
         yield f"  similar   {text}: {how}"
     for path, how in matcher.arrays.items():
         yield f"  array     {render(path)}: {_ARRAYS.get(how, how)}"

@@ -66,7 +66,9 @@ class CaptureEnvironment:
         known = baseline.baseline
         names = {name: None for variant in (known.variants if known else ()) for name in variant.when}
         facts = self._facts()
-        return ", ".join(f"{name}: {_shown(facts.get(name))}" for name in names)
+        return ", ".join(
+            f"{name}: {'none' if facts.get(name) is None else as_text(facts[name])}" for name in names
+        )
 
     def _facts(self) -> dict[str, Json]:
         return {**self.environment(), _CHOSEN: self.project.environment}
@@ -116,10 +118,6 @@ def _fits(variant: Variant, facts: Mapping[str, Json]) -> bool:
         else False
         for name, wanted in variant.when.items()
     )
-
-
-def _shown(fact: Json) -> str:
-    return "none" if fact is None else as_text(fact)
 
 
 def _listed(wanted: Json) -> list[Json]:

@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Any
 from baselinekit.errors import BaselinekitError, NothingSelected, Problem, nearest
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import (
-    Against,
     Appearance,
-    Earlier,
     History,
     KeptRun,
     Moment,
     PastRun,
     Report,
     Result,
-    Spot,
     Summary,
     Trend,
     Trends,
@@ -29,7 +26,6 @@ from baselinekit.report.resultfile import compact
 from baselinekit.store.reading import without_collector
 from baselinekit.store.results import keep_results, load_results
 from baselinekit.variables import Redactor
-from baselinekit.workflow import history
 from baselinekit.workflow.selection import list_names
 
 # A report without secrets, wherever in it a text of the world outside has come to stand.
@@ -42,74 +38,58 @@ if TYPE_CHECKING:
 def mask_report(report: Report, redactor: Redactor) -> Report:
     """Ids and file names stay: by them everything is found. What came back is masked where it is judged."""
     mask = redactor.mask_value
+    against, earlier = report.against, report.earlier
+    if against is not None:
+        revised = [replace(change, how=mask(change.how)) for change in against.changes]
+        against = replace(against, changes=tuple(revised))
+    if earlier is not None:  # it may come from a file of anybody's
+        cases = [replace(case, why=mask(case.why)) for case in earlier.cases]
+        earlier = replace(earlier, run=mask(earlier.run), cases=tuple(cases))
     return replace(
         report,
-        results=tuple(_result(result, redactor) for result in report.results),
+        results=tuple(mask_result(result, redactor) for result in report.results),
         command=mask(report.command),
         environment=mask(report.environment),
         warnings=mask(report.warnings),
         not_recorded=mask(report.not_recorded),
         coverage=replace(report.coverage, chosen=mask(report.coverage.chosen)),
-        against=_against(report.against, redactor),
-        earlier=_earlier(report.earlier, redactor),
+        against=against,
+        earlier=earlier,
     )
 
 
-def _earlier(earlier: Earlier | None, redactor: Redactor) -> Earlier | None:
-    """An earlier run may come from a file of anybody's."""
-    if earlier is None:
-        return None
-    mask = redactor.mask_value
-    cases = tuple(replace(case, why=mask(case.why)) for case in earlier.cases)
-    return replace(earlier, run=mask(earlier.run), cases=cases)
-
-
-def _against(against: Against | None, redactor: Redactor) -> Against | None:
-    if against is None:
-        return None
-    changes = (replace(one, how=redactor.mask_value(one.how)) for one in against.changes)
-    return replace(against, changes=tuple(changes))
-
-
-_MASKED_FIELDS = ("name", "reason", "target", "notes", "environment_drift")
-
-
-def _result(result: Result, redactor: Redactor) -> Result:
+def mask_result(result: Result, redactor: Redactor) -> Result:
     """Of nearly all nothing is to be masked, and to copy them for that would take as long as to look."""
-    said: dict[str, Any] = {key: value for key in _MASKED_FIELDS if (value := getattr(result, key))}
-    changed = {key: one for key, value in said.items() if (one := redactor.mask_value(value)) is not value}
-    if result.differences:
-        changed["differences"] = tuple(_spot(spot, redactor) for spot in result.differences)
-    return replace(result, **changed) if changed else result
-
-
-def _spot(spot: Spot, redactor: Redactor) -> Spot:
     mask = redactor.mask_value
-    return replace(
-        spot,
-        path=tuple(mask(key) if isinstance(key, str) else key for key in spot.path),
-        rule=mask(spot.rule),
-    )
+    changed: dict[str, Any] = {}
+    for key in ("name", "reason", "target", "notes", "environment_drift"):
+        value = getattr(result, key)
+        if value and (masked := mask(value)) is not value:
+            changed[key] = masked
+    if result.differences:
+        changed["differences"] = tuple(
+            replace(
+                spot,
+                path=tuple(mask(key) if isinstance(key, str) else key for key in spot.path),
+                rule=mask(spot.rule),
+            )
+            for spot in result.differences
+        )
+    return replace(result, **changed) if changed else result
 
 
 def mask_proposal(proposal: RefreshProposal, redactor: Redactor) -> RefreshProposal:
     """What a refresh would change, to be looked at: what stands in a file may be a secret as well."""
-    plans = tuple(
-        replace(plan, changes=tuple(_change(change, redactor) for change in plan.changes))
-        for plan in proposal.plans
-    )
-    return replace(proposal, plans=plans)
 
+    def mask_change(change: Change) -> Change:
+        before = redactor.mask_value(change.before, change.at)
+        after = redactor.mask_value(change.after, change.path)
+        if before is change.before and after is change.after:
+            return change
+        return replace(change, before=before, after=after)
 
-def _change(change: Change, redactor: Redactor) -> Change:
-    before = redactor.mask_value(change.before, change.at)
-    after = redactor.mask_value(change.after, change.path)
-    if before is change.before and after is change.after:
-        return change
-    return replace(change, before=before, after=after)
-
-
-# history: every run leaves its results for later; what they say together.
+    plans = [replace(plan, changes=tuple(map(mask_change, plan.changes))) for plan in proposal.plans]
+    return replace(proposal, plans=tuple(plans))
 
 
 # history: every run leaves its results for later; what they say together.
@@ -133,21 +113,20 @@ def add(root: str, parts: Sequence[tuple[str, Report]]) -> int:
 
 def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History:
     """What is known of the baselines with these ids (globs; none: of all), over the last so many runs."""
-    found: list[KeptRun] = []
+    runs: list[KeptRun] = []
     unreadable: list[str] = []
     seen: dict[str, list[Appearance]] = {}
     with without_collector():
         for file, raw in load_results(root, last):
             try:
-                run = _run(raw, file)
-                told = [(one["id"], _seen(one, run)) for one in raw["results"]]
+                run, appearances = read_run(raw, file)
             except (AttributeError, KeyError, TypeError, ValueError):
                 unreadable.append(file)
                 continue
-            found.append(run)
-            for id, one in told:
-                seen.setdefault(id, []).append(one)
-    if not found:
+            runs.append(run)
+            for id, appearance in appearances:
+                seen.setdefault(id, []).append(appearance)
+    if not runs:
         raise NothingSelected(Problem("BK509", "no run is kept here yet", "baselinekit compare"))
     chosen = [id for id in sorted(seen) if not ids or any(fnmatchcase(id, glob) for glob in ids)]
     if not chosen:
@@ -156,14 +135,14 @@ def load(root: str, ids: Sequence[str] = (), last: int | None = None) -> History
             Problem("BK509", what, nearest(ids[0], seen) or f"they have {list_names(sorted(seen))}")
         )
     trends = tuple(Trend(id, tuple(seen[id])) for id in chosen)
-    return History(tuple(found), trends, tuple(unreadable))
+    return History(tuple(runs), trends, tuple(unreadable))
 
 
-def _run(raw: Json, file: str) -> KeptRun:
-    about, counts = raw["run"], raw["summary"]
+def read_run(raw: Json, file: str) -> tuple[KeptRun, list[tuple[str, Appearance]]]:
+    """One run of a result file, and what became of each baseline in it."""
+    about, counts, commit = raw["run"], raw["summary"], raw["run"].get("commit")
     summary = Summary(**{word: int(counts[word]) for word in OUTCOMES}, complete=bool(counts["complete"]))
-    commit = about.get("commit")
-    return KeptRun(
+    run = KeptRun(
         str(about["id"]),
         str(about["started"]),
         float(about["seconds"]),
@@ -171,16 +150,14 @@ def _run(raw: Json, file: str) -> KeptRun:
         None if commit is None else str(commit),
         file,
     )
-
-
-def _seen(raw: Json, run: KeptRun) -> Appearance:
-    observed, outcome = raw["observed"], raw["outcome"]
-    if outcome not in OUTCOMES or not isinstance(raw["id"], str):
-        raise ValueError(outcome)
-    if "scores" not in observed:
-        return Appearance(run, outcome, float(observed["seconds"]))
-    scores = {str(name): float(value) for name, value in observed["scores"].items()}
-    return Appearance(run, outcome, float(observed["seconds"]), scores)
+    appearances = []
+    for result in raw["results"]:
+        id, outcome, observed = result["id"], result["outcome"], result["observed"]
+        if outcome not in OUTCOMES or not isinstance(id, str):
+            raise ValueError(outcome)
+        scores = {str(name): float(value) for name, value in observed.get("scores", {}).items()}
+        appearances.append((id, Appearance(run, outcome, float(observed["seconds"]), scores)))
+    return run, appearances
 
 
 # What a report shows of earlier runs: the little that its pictures need of the history.
@@ -193,7 +170,7 @@ _MOST = 60
 def with_trends(report: Report, root: str) -> Report:
     """The report with what came before it. No history, or one that cannot be read, fails no report."""
     try:
-        known = history.load(root, last=_MOST + 1)
+        known = load(root, last=_MOST + 1)
     except BaselinekitError:
         return report
     ids = {result.id for result in report.results}

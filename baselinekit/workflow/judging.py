@@ -24,7 +24,7 @@ from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Answers, Baseline, Comparison, Difference, SimilarityQuestion
 from baselinekit.model.recipes import Observation, Recipe, Scores
 from baselinekit.model.results import Result, Spot
-from baselinekit.model.values import ABSENT, Json, Path
+from baselinekit.model.values import ABSENT, Json
 from baselinekit.replay import dispatch as replaying
 from baselinekit.replay.dispatch import recipe_hash
 from baselinekit.replay.files import rubric_of
@@ -62,7 +62,8 @@ def _graded(observation: Observation, scores: Scores, setting: Setting) -> Obser
     from baselinekit.grade.judging import read_scores, rubric_question
 
     output = observation.output
-    text = _text_of(output)
+    answered = output.get("text", output) if isinstance(output, dict) else output
+    text = answered if isinstance(answered, str) else pretty(answered, "  ")
     rubric = rubric_of(scores, setting)
     question = replace(rubric_question(text, rubric, scores), turn=setting.turn, asker=setting.asker)
     answer = setting.clients.models.ask(question)
@@ -70,11 +71,6 @@ def _graded(observation: Observation, scores: Scores, setting: Setting) -> Obser
     parts: dict[str, Json] = dict(output) if isinstance(output, dict) else {"text": output}
     environment = {**observation.environment, **({"judge": answer.served} if answer.served else {})}
     return replace(observation, output={**parts, "quality_scores": graded}, environment=environment)
-
-
-def _text_of(output: Json) -> str:
-    text = output.get("text", output) if isinstance(output, dict) else output
-    return text if isinstance(text, str) else pretty(text, "  ")
 
 
 def scores_of(observation: Observation) -> dict[str, int | float]:
@@ -293,6 +289,11 @@ class BaselineRunner:
         mask = redactor.mask_value
         scope = self._project.words_of(baseline).scope
         for difference in differences:
+            at = (*baseline.output_path, *difference.at)
+            if difference.rule and difference.rule.startswith("require_keys"):
+                at = difference.at
+            elif difference.rule and is_limit(difference):
+                at = ("comparison", *difference.rule.split("."))
             yield Spot(
                 path=difference.path,
                 kind=difference.kind,
@@ -302,7 +303,7 @@ class BaselineRunner:
                 line=None,
                 rule=difference.rule,
                 note=redactor.mask_note(difference.note, difference.expected, difference.actual),
-                at=_in_file(difference, baseline.output_path),
+                at=at,
             )
 
     @staticmethod
@@ -337,11 +338,3 @@ def _expanded(project: Project, text: str) -> str:
     with suppress(InvalidInput):  # a variable of a flow is only known while it runs
         text = as_text(project.scope.expand(text))
     return project.redactor.mask(text)
-
-
-def _in_file(difference: Difference, output_path: Path) -> Path:
-    if difference.rule and difference.rule.startswith("require_keys"):
-        return difference.at
-    if difference.rule and is_limit(difference):
-        return ("comparison", *difference.rule.split("."))
-    return (*output_path, *difference.at)

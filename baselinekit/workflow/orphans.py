@@ -59,19 +59,25 @@ def find_orphans(project: Project, clients: Clients, parts: Sequence[Part] = ())
     """Everything of the project that nothing needs any more; with result files, also what is never run."""
     baselines = load(project, ())
     found = [
-        *_sources(project, baselines, clients),
-        *_outputs(project, baselines),
-        *_pending(project, baselines),
+        *missing_sources(project, baselines, clients),
+        *unnamed_outputs(project, baselines),
+        *(
+            Orphan("pending", id, f"{atomic.STATE_FOLDER}/pending/{id}.json", "there is no such baseline")
+            for id in sorted(pending_ids(project.root) - {baseline.id for baseline in baselines})
+        ),
     ]
     notes: list[str] = []
     if parts:
-        unrun, notes = _unrun(baselines, _runs(parts))
+        shards = [part for part in parts if part[1].shard is not None]  # all of them together are one run
+        runs = [report for _, report in parts if report.shard is None] + ([merge(shards)] if shards else [])
+        unrun, notes = find_unrun(baselines, runs)
         known = {orphan.id for orphan in found if orphan.kind == "baseline"}
         found += [orphan for orphan in unrun if orphan.id not in known]
     return Orphans(tuple(found), len(baselines), tuple(notes))
 
 
-def _sources(project: Project, baselines: Sequence[Baseline], clients: Clients) -> Iterator[Orphan]:
+def missing_sources(project: Project, baselines: Sequence[Baseline], clients: Clients) -> Iterator[Orphan]:
+    """Baselines whose recipe leads to what is not there."""
     together = Counter(baseline.source.file for baseline in baselines)
     for baseline in baselines:
         try:
@@ -91,7 +97,7 @@ def _is_gone(problem: Problem, baseline: Baseline) -> bool:
     return family != "commands" or ("/" not in name and which(name) is None)
 
 
-def _outputs(project: Project, baselines: Sequence[Baseline]) -> Iterator[Orphan]:
+def unnamed_outputs(project: Project, baselines: Sequence[Baseline]) -> Iterator[Orphan]:
     """Files beside baselines that are called as outputs are, and that no baseline names."""
     named = set()
     for baseline in baselines:
@@ -110,24 +116,7 @@ def _outputs(project: Project, baselines: Sequence[Baseline]) -> Iterator[Orphan
                     yield Orphan("output", name.split(records.MARK)[0], file, "no baseline refers to it")
 
 
-def _pending(project: Project, baselines: Sequence[Baseline]) -> Iterator[Orphan]:
-    known = {baseline.id for baseline in baselines}
-    for id in sorted(pending_ids(project.root) - known):
-        yield Orphan(
-            "pending",
-            id,
-            os.path.join(atomic.STATE_FOLDER, "pending", f"{id}.json"),
-            "there is no such baseline",
-        )
-
-
-def _runs(parts: Sequence[Part]) -> list[Report]:
-    """The runs: all shards together are one."""
-    shards = [part for part in parts if part[1].shard is not None]
-    return [report for _, report in parts if report.shard is None] + ([merge(shards)] if shards else [])
-
-
-def _unrun(baselines: Sequence[Baseline], runs: Sequence[Report]) -> tuple[list[Orphan], list[str]]:
+def find_unrun(baselines: Sequence[Baseline], runs: Sequence[Report]) -> tuple[list[Orphan], list[str]]:
     """What every run that covered everything has passed over, and what is to be said of the rest."""
     whole = [run for run in runs if not run.coverage.chosen and run.complete and not run.interrupted]
     ran = {result.id for run in runs for result in run.results if result.outcome != "skipped"}

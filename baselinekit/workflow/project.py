@@ -126,7 +126,9 @@ def open_project(operator: Operator) -> Project:
     path, config = _configuration(operator)
     root = os.path.realpath(project_root(path, operator.cwd))
     chosen = _environment(config, operator.environment)
-    _check_folders(config, root)
+    for key, stated in (("baselines", config.baselines), ("evals", config.evals)):  # inside the project only
+        for folder in [stated] if isinstance(stated, str) else stated:
+            check_inside(root, os.path.realpath(os.path.join(root, folder)), f"{key}: {folder}")
     scope = _with_keys(_scope(config, chosen, operator), config)
     models = {name: scope.expand(model, ("models", name)) for name, model in config.models.items()}
     base_url = scope.expand(chosen.base_url or config.base_url, ("base_url",))
@@ -136,8 +138,9 @@ def open_project(operator: Operator) -> Project:
         operator.base_url,
         *(model.base_url for model in models.values()),
     )
+    names_hosts = config.allow_hosts is not None or operator.allow_hosts
     trust = Trust(
-        allow_hosts=_allow_hosts(config, operator),
+        allow_hosts=(*(config.allow_hosts or ()), *operator.allow_hosts) if names_hosts else None,
         named_origins=origins_in(named),
         allow_exec=operator.allow_exec,
         configured_origins=_configured(config, scope),
@@ -153,7 +156,10 @@ def open_project(operator: Operator) -> Project:
         words=Words(config.placeholders, scope, operator.now, RegexBudget(operator.work)),
         base_url=base_url,
         override_base_url=operator.base_url,
-        commands={name: _command(spec) for name, spec in config.commands.items()},
+        commands={
+            name: spec if isinstance(spec, Command) else Command(argv=spec)
+            for name, spec in config.commands.items()
+        },
         models=models,
         cwd=operator.cwd,
         ceilings=ceilings_of(config),
@@ -202,13 +208,6 @@ def _with_keys(scope: Scope, config: Config) -> Scope:
     found = {name: Secret(as_text(scope.values[name])) for name in keys if name is not None}
     values = {name: value for name, value in scope.values.items() if name not in keys}
     return replace(scope, values=values, secrets={**found, **scope.secrets})
-
-
-def _check_folders(config: Config, root: str) -> None:
-    """Baselines and evals are looked for, and written, inside the project only."""
-    for key, stated in (("baselines", config.baselines), ("evals", config.evals)):
-        for folder in [stated] if isinstance(stated, str) else stated:
-            check_inside(root, os.path.realpath(os.path.join(root, folder)), f"{key}: {folder}")
 
 
 def _environment(config: Config, name: str | None) -> Environment:
@@ -274,13 +273,3 @@ def _env_files(paths: Sequence[str]) -> dict[str, Json]:
             what = f"the env file {path} cannot be read: {(error.strerror or str(error)).lower()}"
             raise InvalidInput(Problem("BK502", what, "check the name")) from None
     return values
-
-
-def _allow_hosts(config: Config, operator: Operator) -> tuple[str, ...] | None:
-    if config.allow_hosts is None and not operator.allow_hosts:
-        return None
-    return (*(config.allow_hosts or ()), *operator.allow_hosts)
-
-
-def _command(spec: list[str] | Command) -> Command:
-    return spec if isinstance(spec, Command) else Command(argv=spec)

@@ -175,9 +175,6 @@ def with_lines(
     return placed
 
 
-# Which baselines a run is about: by id, tag or expression, and which shard of them.
-
-
 # Which baselines a run is about: by id, by tag, by an expression (`-k "users and not slow"`).
 
 

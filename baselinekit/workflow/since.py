@@ -295,7 +295,8 @@ def find_weakened(project: Project, git: Git, ref: str, strict: bool) -> Against
     start = fork or commit
     notes = [] if fork else [f"git sees no common ancestor with {ref} here: compared with {ref} itself"]
     before, old = _config_then(project, git, start)
-    folders = list(dict.fromkeys([*project.folders, *_folders(old)]))
+    stated = [old.baselines] if isinstance(old.baselines, str) else old.baselines
+    folders = list(dict.fromkeys([*project.folders, *stated]))
     stood, unread = at_revision.baselines(git, start, folders)
     notes += [f"{name} could not be read as it was at {ref}: what it held counts as added" for name in unread]
     found, _ = load_partly(project, ())
@@ -330,10 +331,6 @@ def _weakened_named(old: object, new: object) -> list[str]:
     if not isinstance(old, dict) or not isinstance(new, dict):
         return []
     return [name for name in {**old, **new} if old.get(name) != new.get(name)]
-
-
-def _folders(config: Config) -> list[str]:
-    return [config.baselines] if isinstance(config.baselines, str) else list(config.baselines)
 
 
 def _revised(

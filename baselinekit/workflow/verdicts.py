@@ -44,20 +44,23 @@ def combine(results: Sequence[Result], rate: float = 1.0) -> Result:
         return _together(passed[0], results, count, None)
     answered = len(passed) + len(failed)
     if passed and not errors and len(passed) >= rate * answered:
-        note = f"flaky: {len(passed)} of {answered} replays passed; {_where(failed, answered)}"
+        spots = [f"{render(spot.path)} differs {spot.note}" for spot in _spots(failed, answered)]
+        more = f" and {len(spots) - 1} more" if len(spots) > 1 else ""
+        where = spots[0] + more if spots else failed[0].reason
+        note = f"flaky: {len(passed)} of {answered} replays passed; {where}"
         whole = _together(passed[0], results, count, "flaky")
         return replace(whole, notes=(*whole.notes, note))
     verdict = _verdict(failed, len(passed), rate)
     whole = _together(failed[0], results, count, verdict)
-    spots = list(_spots(failed, answered))
+    differences = list(_spots(failed, answered))
     if verdict == "noise":  # of what is always new, once is enough
         seen = {(spot.path, spot.kind) for spot in failed[0].differences}
-        spots = [spot for spot in spots if (spot.path, spot.kind) in seen]
+        differences = [spot for spot in differences if (spot.path, spot.kind) in seen]
     notes = [*whole.notes, *(_hints(failed) if verdict == "noise" else ())]
     return replace(
         whole,
-        differences=tuple(spots),
-        difference_count=max(len(spots), failed[0].difference_count),
+        differences=tuple(differences),
+        difference_count=max(len(differences), failed[0].difference_count),
         notes=tuple(dict.fromkeys(notes)),
         resolved=ABSENT if verdict in UNDECIDED else whole.resolved,
     )
@@ -70,15 +73,11 @@ def _verdict(failed: Sequence[Result], passes: int, rate: float) -> str:
     is_rare = chance_of_at_most(passes, answered, rate if rate < 1 else _SOUND) <= _RARE
     if passes and rate == 1:
         return "flaky"
-    if not passes and not _in_common(failed):
+    alike = set.intersection(*({_context(spot) for spot in result.differences} for result in failed))
+    if not passes and not alike:
         varying = all(_may_vary(spot) for result in failed for spot in result.differences)
         return "noise" if varying else "flaky"
     return "regression" if is_rare else "insufficient data"
-
-
-def _in_common(failed: Sequence[Result]) -> set[object]:
-    """What is different in the same way in every one of them."""
-    return set.intersection(*({_context(spot) for spot in result.differences} for result in failed))
 
 
 def _context(spot: Spot) -> object:
@@ -117,12 +116,6 @@ def _spots(failed: Sequence[Result], answered: int) -> Iterator[Spot]:
         often = f"in {len(spots)} of {answered} replays" + (f", {values} values" if values > 1 else "")
         note = spots[0].note
         yield replace(spots[0], note=f"{note}; {often}" if note else often)
-
-
-def _where(failed: Sequence[Result], answered: int) -> str:
-    told = [f"{render(spot.path)} differs {spot.note}" for spot in _spots(failed, answered)]
-    more = f" and {len(told) - 1} more" if len(told) > 1 else ""
-    return told[0] + more if told else failed[0].reason
 
 
 def _hints(failed: Sequence[Result]) -> Iterator[str]:
@@ -168,7 +161,7 @@ def _cost(costs: Sequence[Decimal | None]) -> Decimal | None:
     return sum(stated, Decimal(0)) if stated else None
 
 
-# One baseline replayed several times -> one result, by what the replays say together (verdicts.py).
+# One baseline replayed several times -> one result.
 
 
 @dataclass(frozen=True, slots=True)
