@@ -118,3 +118,25 @@ def test_a_row_is_learnt_as_what_it_accepts(name: str) -> None:
         assert isinstance(compile_text(f"<<{name}>>", Words()), Placeholder)
         types = TABLE[name].types
         assert types is None or learnt.of in types
+
+
+def test_a_row_of_numbers_says_how_their_range_and_their_unit_are_learnt() -> None:
+    numbers = TABLE["any_number"]
+    years = LearningRule(
+        lambda values: f"{len(values)} years",
+        "number",
+        fits=lambda values: all(1900 <= value < 2100 for value in values),
+    )
+    tens = LearningRule(
+        "tens", "number", "type", fits=lambda values: all(value % 10 == 0 for value in values), between=True
+    )
+    rows = (
+        PlaceholderType("any_year", numbers.build, numbers.types, years),
+        PlaceholderType("any_tens", numbers.build, numbers.types, tens),
+    )
+    words = Words(table={**{row.name: row for row in rows}, **TABLE})
+    learnt = [(found.text, found.reason) for found in narrowest([1999, 2024], words=words)]
+    assert learnt == [("<<any_year>>", "2 years"), ("<<any_number>>", "numbers")]
+    learnt = [(found.text, found.reason) for found in narrowest([10, 30, 20], words=words)]
+    assert learnt[0] == ("<<any_tens(0, 50)>>", "tens from 10 to 30, with room on both sides")
+    assert narrowest([10, 35], words=words)[0].text.startswith("<<any_integer(")
