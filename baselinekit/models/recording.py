@@ -148,7 +148,7 @@ class AnswerSource(Protocol):
 
 
 class Recording:
-    """Stands before whoever answers, with the same face."""
+    """Stands before whoever answers, and is asked in the same way."""
 
     def __init__(self, source: AnswerSource, shelf: Shelf, mode: Mode):
         self._source, self._shelf, self._mode = source, shelf, mode

@@ -192,11 +192,11 @@ def _memory_of(pid: int) -> Any:
 
 def _end(child: int, alone: bool) -> int:
     """The call's process and all that it started: behind walls everybody else. How the former ended."""
-    status, regex_budget = 0, time.monotonic() + _PATIENCE
+    status, deadline = 0, time.monotonic() + _PATIENCE
     for pid in (-1,) if alone else (-child, child):
         with suppress(OSError):
             os.kill(pid, signal.SIGKILL)
-    while time.monotonic() < regex_budget:
+    while time.monotonic() < deadline:
         try:
             ended, how = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:

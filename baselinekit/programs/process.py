@@ -25,7 +25,7 @@ from baselinekit.texts import end_of
 # Who runs is a variable each: to forget one of many costs as little as to forget the only one. A process
 # chooses its own name, so what counts of its /proc/PID/stat stands behind the last bracket. All are
 # stopped as they are found, and killed when nobody is left who could start another.
-_KEEPER = """\
+_WATCHDOG = """\
 trap '' HUP INT QUIT TERM PIPE TSTP TTIN TTOU
 cd /
 while read -r sign pid born; do
@@ -109,7 +109,7 @@ def _started() -> int | None:
     nothing = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
     actions = [(os.POSIX_SPAWN_DUP2, theirs, 0), *nothing]
     try:
-        os.posix_spawn("/bin/sh", ["sh", "-c", _KEEPER], {}, file_actions=actions, setpgroup=0)
+        os.posix_spawn("/bin/sh", ["sh", "-c", _WATCHDOG], {}, file_actions=actions, setpgroup=0)
     except OSError:
         os.close(ours)
         return None
@@ -184,8 +184,8 @@ class LeftProcesses:
 
     def _end_them(self) -> None:
         """One that dies may leave others behind, so again until there are none."""
-        regex_budget = time.monotonic() + _PATIENCE
-        while (found := self._orphans()) and time.monotonic() < regex_budget:
+        deadline = time.monotonic() + _PATIENCE
+        while (found := self._orphans()) and time.monotonic() < deadline:
             for pid in found:
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
@@ -402,8 +402,8 @@ class _Talk:
 
     def _stopped(self, code: str, what: str, hint: str) -> CannotReplay:
         _signal_group(self._process, signal.SIGTERM)
-        regex_budget = time.monotonic() + _GRACE
-        while not _has_ended(self._process) and time.monotonic() < regex_budget:
+        deadline = time.monotonic() + _GRACE
+        while not _has_ended(self._process) and time.monotonic() < deadline:
             time.sleep(0.01)
         return cannot(code, f"{self._run.argv[0]} {what}{said_last(self.tail(), self._run.mask)}", hint)
 

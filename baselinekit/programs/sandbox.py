@@ -163,14 +163,14 @@ class Sandbox:
                 "alone": bubblewrap is not None,
                 "filter": refusing(platform.machine(), walled=bubblewrap is not None).hex(),
             }
-            regex_budget = len(method.test_cases) * (float(method.timeout_per_case) + 1) + _SLACK
+            seconds = len(method.test_cases) * (float(method.timeout_per_case) + 1) + _SLACK
             finished = self._execute(
                 ProcessSpec(
                     tuple(argv),
                     stdin=to_bytes(job),
                     env={"PATH": os.defpath, "LANG": "C.UTF-8"},
                     cwd=scratch,
-                    timeout=regex_budget,
+                    timeout=seconds,
                     max_stdout=_MOST_OUTPUT,
                 )
             )

@@ -130,7 +130,7 @@ class Client:
                 status, headers, body = self._exchange(again, own)
         except BaselinekitError:
             raise
-        except Exception as error:  # a server can provoke any of a library's: none leaves this room
+        except Exception as error:  # a server can provoke any error of a library: none is passed on
             raise _why(error, request, own.line) from None
         texts = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
         return Response(status, texts, body, time.monotonic() - started)

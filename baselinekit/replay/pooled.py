@@ -141,7 +141,7 @@ class _Stream(httpcore.NetworkStream):
     ) -> httpcore.NetworkStream:
         try:
             return _Stream(
-                self._inner.start_tls(ssl_context, server_hostname, self._line.regex_budget()),
+                self._inner.start_tls(ssl_context, server_hostname, self._line.connect_timeout()),
                 self._line,
                 self._address,
             )

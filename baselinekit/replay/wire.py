@@ -109,13 +109,13 @@ class Transport:
             raise TimeoutError
         return left
 
-    def regex_budget(self) -> float:
+    def connect_timeout(self) -> float:
         """The seconds that somebody has to take a connection."""
         return min(_CONNECT_TIMEOUT, self.left())
 
     def connect(self, make: Callable[[float], T], discard: Callable[[T], None]) -> T:
         """What `make` gives within the seconds that it is told, or NoConnection."""
-        limit = self.regex_budget()
+        limit = self.connect_timeout()
         try:
             made = InTime(lambda: make(limit), discard).get(limit, self.cancelled)
         except TimeoutError:
@@ -285,7 +285,7 @@ def _encrypted(sock: socket.socket, host: str, tls: ssl.SSLContext, line: Transp
     secure = tls.wrap_socket(sock, server_hostname=host, do_handshake_on_connect=False)
     line.opened(secure)
     try:
-        secure.settimeout(line.regex_budget())
+        secure.settimeout(line.connect_timeout())
         secure.do_handshake()
     except BaseException as error:
         line.closed(secure)

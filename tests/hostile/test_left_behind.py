@@ -49,9 +49,9 @@ def leaving(note: Path, depth: int = 0, seconds: float = 0.0, **options: float) 
 
 
 def pids(note: Path) -> list[int]:
-    regex_budget = time.monotonic() + 10
+    deadline = time.monotonic() + 10
     while not (note.exists() and note.read_text()):
-        assert time.monotonic() < regex_budget
+        assert time.monotonic() < deadline
         time.sleep(0.01)
     return [int(line) for line in note.read_text().split()]
 

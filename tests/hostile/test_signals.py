@@ -172,9 +172,9 @@ def test_who_was_told_not_to_hear_a_hang_up_goes_on(tmp_path: Path, start: Start
 
 
 def until(condition: object) -> None:
-    regex_budget = time.monotonic() + 20
+    deadline = time.monotonic() + 20
     while not condition():  # type: ignore[operator]
-        assert time.monotonic() < regex_budget
+        assert time.monotonic() < deadline
         time.sleep(0.01)
 
 

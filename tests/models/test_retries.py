@@ -137,8 +137,8 @@ def test_a_model_that_asked_to_be_left_alone_is_left_alone_by_all() -> None:
         asked = models(Model(openai="x", base_url=server.url), around)
         first = threading.Thread(target=asked.ask, args=(question(),))
         first.start()
-        lane, regex_budget = asked._prepared("m").lane, time.monotonic() + 20
-        while lane._rested < 0 and time.monotonic() < regex_budget:
+        lane, deadline = asked._prepared("m").lane, time.monotonic() + 20
+        while lane._rested < 0 and time.monotonic() < deadline:
             time.sleep(0.005)
         asked.ask(question())
         first.join(20)

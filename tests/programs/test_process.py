@@ -36,8 +36,8 @@ def code_of(processes: Processes, run: ProcessSpec) -> str:
 
 def is_gone(pid: int) -> bool:
     """Whether a process has ended, or does so in a moment: a signal takes its time."""
-    regex_budget = time.monotonic() + 10
-    while time.monotonic() < regex_budget:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
         try:
             if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
                 return True
@@ -48,8 +48,8 @@ def is_gone(pid: int) -> bool:
 
 
 def pid_in(file: Path) -> int:
-    regex_budget = time.monotonic() + 20
-    while not (file.exists() and file.read_text().strip()) and time.monotonic() < regex_budget:
+    deadline = time.monotonic() + 20
+    while not (file.exists() and file.read_text().strip()) and time.monotonic() < deadline:
         time.sleep(0.01)
     return int(file.read_text())
 

@@ -74,9 +74,9 @@ CONFIG = {"skills": {"sleep": {"python": "skills:sleep"}, "write": {"python": "s
 
 
 def until(condition: Callable[[], object]) -> None:
-    regex_budget = time.monotonic() + 60
+    deadline = time.monotonic() + 60
     while not condition():
-        assert time.monotonic() < regex_budget
+        assert time.monotonic() < deadline
         time.sleep(0.01)
 
 

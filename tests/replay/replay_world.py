@@ -52,9 +52,9 @@ class RawServer:
 
     def until_closed(self, number: int) -> None:
         """Until so many connections have been closed on this side."""
-        regex_budget = time.monotonic() + 20
+        deadline = time.monotonic() + 20
         while self.closed < number:
-            assert time.monotonic() < regex_budget
+            assert time.monotonic() < deadline
             time.sleep(0.002)
 
     def says(self, path: str, raw: bytes, keep: bool = False) -> str:

@@ -34,8 +34,8 @@ def test_what_comes_too_late_is_discarded() -> None:
     assert InTime(late, discarded.append).get(0.2, NEVER) is None
     assert 0.15 < time.monotonic() - started < 4
     go_on.set()
-    regex_budget = time.monotonic() + 5
-    while not discarded and time.monotonic() < regex_budget:
+    deadline = time.monotonic() + 5
+    while not discarded and time.monotonic() < deadline:
         time.sleep(0.01)
     assert discarded == [7]
 
