@@ -16,7 +16,6 @@ from baselinekit.cli.approve import RefreshOptions, ReviewOptions
 from baselinekit.cli.clients import real_context, with_models, with_progress
 from baselinekit.cli.keys import AGAIN, REDRAW, Region, keyboard
 from baselinekit.cli.options import (
-    SelectionOptions,
     path_from_here,
     project_of,
     read_text,
@@ -47,23 +46,17 @@ from baselinekit.workflow.selection import Selection
 _MOST_NAMED = 3
 
 
-def parse_wanted(
-    words: Sequence[str],
-    chosen: SelectionOptions,
-    everything: bool,
-    results: str | None,
-    replay: bool,
-    jobs: int,
-) -> Wanted:
-    """What the words and the options say. `results`: the name of a result file."""
-    if results is not None and replay:
+def parse_wanted(options: RefreshOptions | ReviewOptions, everything: bool) -> Wanted:
+    """What the words and the options say."""
+    chosen, results = options.selection, options.results
+    if results is not None and options.replay:
         what = "--from and --replay cannot be combined"
         raise InvalidInput(Problem("BK508", what, "pass one"))
     selection = Selection(chosen.ids, chosen.tags, chosen.exclude_tags, chosen.expression)
     text = None
     if results is not None:
         text = (results, read_text("--from", results, "what compare -o results.json wrote"))
-    return Wanted(words, selection, everything, text, replay, jobs)
+    return Wanted(options.words, selection, everything, text, options.replay, options.jobs)
 
 
 def suggest_checks(
@@ -82,19 +75,24 @@ def suggest_checks(
     screen.next_commands(check_commands(written, project.folders, project.eval_folders, place=here))
 
 
+def complain(problems: Sequence[Problem], most: int | None = None) -> None:
+    for problem in problems[:most]:
+        screen.line(screen.safe(str(problem)), err=True)
+    if most is not None and len(problems) > most:
+        screen.line(f"… and {len(problems) - most:,} more like these", err=True)
+
+
 # `baselinekit refresh`.
 
 
 _NOTHING_KEPT = "BK530"
-_COULD_NOT = 3
-_REFRESH_MOST_NAMED = 4
+_PENDING = 3
+_MOST_IN_A_COMMAND = 4
 _MOST_TOLD = 20
 
 
 def refresh(options: RefreshOptions) -> int:
-    wanted = parse_wanted(
-        options.words, options.selection, options.all_failed, options.results, options.replay, options.jobs
-    )
+    wanted = parse_wanted(options, options.all_failed)
     project = project_of(options.project)
     with real_context() as context:
         context = with_models(context, project, options.recording) if wanted.replay else context
@@ -102,11 +100,11 @@ def refresh(options: RefreshOptions) -> int:
             proposal = propose(project, wanted, asking)
         accepted = accepted_by(proposal.plans, options.paths)
         style = screen.style_of(options.color, options.verbose)
-        return _Refresh(project, context, options, style, proposal, accepted).run()
+        return RefreshSession(project, context, options, style, proposal, accepted).run()
 
 
 @dataclass(slots=True)
-class _Refresh:
+class RefreshSession:
     """One refresh, as its user sees it: what would change, the question, what was done, what comes next."""
 
     project: Project
@@ -119,32 +117,39 @@ class _Refresh:
 
     def run(self) -> int:
         options = self.options
-        approvals = self._approvals()
+        approvals = self.collect_approvals()
         stamp = options.approved.stamp(version_of(self.project, self.context.clients))
         if options.as_json:
             applied = apply(self.project, approvals, stamp) if options.yes and not options.dry_run else None
-            self._print_json(applied)
-            return self._code(applied)
+            self.print_json(applied)
+            return self.exit_code(applied)
         shown = mask_proposal(self.proposal, self.project.redactor)
         screen.show(format_refresh(shown, self.accepted, self.style))
         if options.dry_run or options.results is not None:
             for rewritten in preview(self.project, approvals, stamp):
                 screen.show(format_file_diff(rewritten, self.style) + "\n")
-        self._tell_held()
+        self.show_held()
         if not approvals:
-            self._tell_nothing()
-            return self._code(None)
+            if self.held:  # all of it needs a word of its own: one by one a review asks for it
+                screen.line("nothing was written")
+                if options.is_of_pending:
+                    screen.next_commands(self.commands_to_apply(()))
+            return self.exit_code(None)
         if options.dry_run:
-            screen.line(f"{self._counted(approvals)}; nothing was written")
-            screen.next_commands(self._after_a_look(approvals))
-            return self._code(None)
-        if not options.yes and not self._may(approvals):
-            return self._code(None)
+            screen.line(f"{self.describe_count(approvals)}; nothing was written")
+            screen.next_commands(self.commands_to_apply(approvals))
+            return self.exit_code(None)
+        if not options.yes and not self.confirm(approvals):
+            return self.exit_code(None)
         applied = apply(self.project, approvals, stamp)
-        self._tell_done(applied)
-        return self._code(applied)
+        complain(applied.failures, _MOST_TOLD)
+        if applied.ids:
+            baselines, files = many(len(applied.ids), "baseline"), many(len(applied.files), "file")
+            screen.line(f"refreshed {baselines} in {files}")
+            suggest_checks(self.project, self.context, applied, self.proposal.plans)
+        return self.exit_code(applied)
 
-    def _approvals(self) -> list[Approval]:
+    def collect_approvals(self) -> list[Approval]:
         """What may be written; what may not is held back, with the reason. Who can be asked is asked about
         the risk, but a placeholder is never lost by a mere yes."""
         options = self.options
@@ -168,10 +173,10 @@ class _Refresh:
     def _can_ask(self) -> bool:
         return screen.can_ask() and not self.options.as_json
 
-    def _may(self, approvals: Sequence[Approval]) -> bool:
+    def confirm(self, approvals: Sequence[Approval]) -> bool:
         if not self._can_ask():
-            what = f"{self._counted(approvals)}; nothing was written: there is no terminal to ask in"
-            raise InvalidInput(Problem("BK508", what, f"{self._again('--yes')} (or --dry-run)"))
+            what = f"{self.describe_count(approvals)}; nothing was written: there is no terminal to ask in"
+            raise InvalidInput(Problem("BK508", what, f"{self.repeat_command('--yes')} (or --dry-run)"))
         risky = sum(
             change.risk == "high" and change.number in one.accepted
             for one in approvals
@@ -187,97 +192,72 @@ class _Refresh:
         screen.line("nothing was written")
         return False
 
-    def _tell_held(self) -> None:
-        self._complain([refusal.problem for refusal in self.proposal.refusals])
+    def show_held(self) -> None:
+        complain([refusal.problem for refusal in self.proposal.refusals], _MOST_TOLD)
         files = {plan.baseline.id: plan.baseline.source.file for plan in self.proposal.plans}
-        self._complain([problem.placed(Place(files[id])) for id, problem in self.held.items()])
+        complain([problem.placed(Place(files[id])) for id, problem in self.held.items()], _MOST_TOLD)
         if self.proposal.passing:
             screen.line(f"{many(len(self.proposal.passing), 'baseline')} already as in the file")
 
-    def _tell_nothing(self) -> None:
-        """All of it needs a word of its own: one by one a review asks for it."""
-        if not self.held:
-            return
-        screen.line("nothing was written")
-        if self.options.is_of_pending:
-            screen.next_commands(self._after_a_look(()))
-
-    def _tell_done(self, applied: Applied) -> None:
-        self._complain(applied.failures)
-        if not applied.ids:
-            return
-        screen.line(f"refreshed {many(len(applied.ids), 'baseline')} in {many(len(applied.files), 'file')}")
-        suggest_checks(self.project, self.context, applied, self.proposal.plans)
-
-    def _counted(self, approvals: Sequence[Approval]) -> str:
+    def describe_count(self, approvals: Sequence[Approval]) -> str:
         return count_changes([one.plan for one in approvals], [one.accepted for one in approvals])
 
-    def _after_a_look(self, approvals: Sequence[Approval]) -> list[str]:
+    def commands_to_apply(self, approvals: Sequence[Approval]) -> list[str]:
         """The same with `--yes` where that does something; what needs more is asked about by a review."""
         commands = []
         if any(one.plan.baseline.id not in self.held for one in approvals):
-            commands.append(self._again("--yes"))
+            commands.append(self.repeat_command("--yes"))
         if self.held and self.options.is_of_pending:
-            named = list(self.held) if len(self.held) <= _REFRESH_MOST_NAMED else []
+            named = list(self.held) if len(self.held) <= _MOST_IN_A_COMMAND else []
             commands.append(screen.safe_line(shlex.join(["baselinekit", "review", *named])))
-        return commands or [self._again()]
+        return commands or [self.repeat_command()]
 
-    def _again(self, *more: str) -> str:
+    def repeat_command(self, *more: str) -> str:
         """The same command, with more words."""
         words = [word for word in sys.argv[1:] if word not in ("--dry-run", "--json")]
         return screen.safe_line(shlex.join(["baselinekit", *words, *more]))
 
-    def _print_json(self, applied: Applied | None) -> None:
+    def print_json(self, applied: Applied | None) -> None:
         why: dict[str, Json] = {id: str(problem) for id, problem in self.held.items()}
         shown = mask_proposal(self.proposal, self.project.redactor)
         done = applied.ids if applied else ()
         screen.show_json(format_refresh_json(shown, self.accepted, done, why))
-        self._complain(applied.failures if applied else ())
+        complain(applied.failures if applied else (), _MOST_TOLD)
 
-    def _complain(self, problems: Sequence[Problem]) -> None:
-        for problem in problems[:_MOST_TOLD]:
-            screen.line(screen.safe(str(problem)), err=True)
-        if len(problems) > _MOST_TOLD:
-            screen.line(f"… and {len(problems) - _MOST_TOLD:,} more like these", err=True)
-
-    def _code(self, applied: Applied | None) -> int:
+    def exit_code(self, applied: Applied | None) -> int:
         refusals = self.proposal.refusals
         if not self.proposal.plans and refusals and all(r.problem.code == _NOTHING_KEPT for r in refusals):
             return 5
         only_looks = self.options.dry_run or (self.options.as_json and not self.options.yes)
         held = {} if only_looks else self.held
         failed = applied is not None and applied.failures
-        return _COULD_NOT if refusals or held or failed else 0
+        return _PENDING if refusals or held or failed else 0
 
 
 # `baselinekit review`.
 
 
-_REVIEW_NOTHING_KEPT = "BK530"
-_PENDING = 3
 _INTERRUPTED = 130
 _MOST_DIFFS = 20
-_REVIEW_MOST_NAMED = 10
+_MOST_FILES = 10
 
 
 def review(options: ReviewOptions) -> int:
-    wanted = parse_wanted(
-        options.words, options.selection, True, options.results, options.replay, options.jobs
-    )
+    wanted = parse_wanted(options, everything=True)
     project = project_of(options.project)
     with real_context() as context:
         context = with_models(context, project, options.recording) if wanted.replay else context
         try:
             proposal = propose(project, wanted, context)
         except NothingSelected as nothing:
-            if options.words or nothing.problems[0].code != _REVIEW_NOTHING_KEPT:
+            if options.words or nothing.problems[0].code != _NOTHING_KEPT:
                 raise
             proposal = RefreshProposal(())
-        proposal = _only_at(proposal, options.paths)
-        return _Session(project, context, options, screen.style_of(options.color), proposal).run()
+        proposal = select_paths(proposal, options.paths)
+        return ReviewSession(project, context, options, screen.style_of(options.color), proposal).run()
 
 
-def _only_at(proposal: RefreshProposal, paths: Sequence[str]) -> RefreshProposal:
+def select_paths(proposal: RefreshProposal, paths: Sequence[str]) -> RefreshProposal:
     """Without the questions about other paths."""
     if not paths:
         return proposal
@@ -290,7 +270,7 @@ def _only_at(proposal: RefreshProposal, paths: Sequence[str]) -> RefreshProposal
 
 
 @dataclass(slots=True)
-class _Session:
+class ReviewSession:
     """One review, as its user sees it."""
 
     project: Project
@@ -301,18 +281,18 @@ class _Session:
 
     def run(self) -> int:
         if self.options.decide is not None:
-            return self._from_file(self.options.decide)
+            return self.decide_from_file(self.options.decide)
         if self.options.as_json:
             screen.show_json(reviewing.as_json(self.project, self.proposal))
         elif not self.proposal.groups or not screen.can_ask():
             screen.show(format_pending(mask_proposal(self.proposal, self.project.redactor), self.style))
-            self._tell_refused()
+            complain([refusal.problem for refusal in self.proposal.refusals])
         else:
-            self._tell_refused()
-            return self._ask()
+            complain([refusal.problem for refusal in self.proposal.refusals])
+            return self.ask()
         return _PENDING if self.proposal.plans or self.proposal.refusals else 0
 
-    def _ask(self) -> int:
+    def ask(self) -> int:
         """Keys in, screens out, until all is decided or somebody leaves."""
         review, region = reviewing.begin(self.project, self.proposal), Region()
         try:
@@ -326,11 +306,11 @@ class _Session:
                     region.draw(format_screen(scene, style, size.lines))
                     key = keys.key()
                     if key == "d" and scene.members and scene.dialog is None:
-                        region.say(self._diff(review, style))
+                        region.say(self.format_diff(review, style))
                     elif key == AGAIN:
                         region.leave()
                     elif key != REDRAW:
-                        self._press(review, key, region, style)
+                        self.press_key(review, key, region, style)
                 region.say()
         except (KeyboardInterrupt, EOFError):
             region.say("\n")
@@ -339,9 +319,9 @@ class _Session:
         if review.ended != "write":
             screen.line("nothing was written, and everything is still pending")
             return _PENDING
-        return self._finish(review.ledger.decided)
+        return self.finish(review.ledger.decided)
 
-    def _press(self, review: Review, key: str, region: Region, style: Style) -> None:
+    def press_key(self, review: Review, key: str, region: Region, style: Style) -> None:
         """What a key decided is said in a line that stays."""
         steps = len(review.ledger.steps)
         review.press(key)
@@ -355,7 +335,7 @@ class _Session:
         elif len(review.ledger.steps) < steps:
             region.say(style.paint("undone", "dim") + "\n")
 
-    def _diff(self, review: Review, style: Style) -> str:
+    def format_diff(self, review: Review, style: Style) -> str:
         """The files as they would be with this change, and with what was decided of them before."""
         members = review.ledger.in_sight[:_MOST_DIFFS]
         plans = {n for n, _ in members}
@@ -369,7 +349,7 @@ class _Session:
         rest = f"… and {more:,} more\n" if more else ""
         return f"\n{shown or 'no file would change'}\n{rest}" if shown else "no file would change\n"
 
-    def _from_file(self, name: str) -> int:
+    def decide_from_file(self, name: str) -> int:
         text = read_text("--decide", name, "a file with decisions in JSON")
         permit = Permit(self.options.allow_high_risk, self.options.drop_placeholders)
         knows = reviewing.Knows(self.project)
@@ -385,9 +365,9 @@ class _Session:
                 screen.show(format_file_diff(one, self.style) + "\n")
             screen.line("nothing was written")
             return 0
-        return self._finish(decided)
+        return self.finish(decided)
 
-    def _finish(self, decided: dict[Member, Decision]) -> int:
+    def finish(self, decided: dict[Member, Decision]) -> int:
         """Write it down, and say what became of everything."""
         version = version_of(self.project, self.context.clients)
         applied = reviewing.finish(
@@ -400,20 +380,13 @@ class _Session:
             screen.show_json(format_decisions_json(self.proposal, applied, counts, left))
         else:
             screen.line(count_decisions(counts, len(left), self.style))
-            for one in applied.files[:_REVIEW_MOST_NAMED]:
+            for one in applied.files[:_MOST_FILES]:
                 screen.line(f"wrote {screen.safe_line(one.file)}")
-            if len(applied.files) > _REVIEW_MOST_NAMED:
-                more = len(applied.files) - _REVIEW_MOST_NAMED
+            if len(applied.files) > _MOST_FILES:
+                more = len(applied.files) - _MOST_FILES
                 screen.line(f"… and {many(more, 'more file')}")
-        self._complain(failures)
-        self._tell_refused()
+        complain(failures)
+        complain([refusal.problem for refusal in self.proposal.refusals])
         if not self.options.as_json:
             suggest_checks(self.project, self.context, applied, self.proposal.plans)
         return _PENDING if left or failures or self.proposal.refusals else 0
-
-    def _tell_refused(self) -> None:
-        self._complain([refusal.problem for refusal in self.proposal.refusals])
-
-    def _complain(self, problems: Sequence[Problem]) -> None:
-        for problem in problems:
-            screen.line(screen.safe(str(problem)), err=True)

@@ -159,7 +159,7 @@ def capture_http(options: HttpOptions) -> int:
         typed = typed.allowing(url)
     rules = parse_rules(options.new.rules)
     record = options.new.record(recipes.http_id(with_names(current, project.scope)), current, rules)
-    code = _capture_new(typed, record, options.new.group, options)
+    code = capture_and_print(typed, record, options.new.group, options)
     offer(project, asked, options.allow, options.storing)
     return code
 
@@ -171,7 +171,7 @@ def capture_skill(options: SkillOptions) -> int:
     current = recipes.skill(options, group, project)
     rules = parse_rules(options.new.rules, options.cost, bool(options.grading.scores))
     record = options.new.record(recipes.slug(name), current, rules)
-    return _capture_new(project, record, group, options, options.recording)
+    return capture_and_print(project, record, group, options, options.recording)
 
 
 def capture_prompt(options: PromptOptions) -> int:
@@ -180,7 +180,9 @@ def capture_prompt(options: PromptOptions) -> int:
     group = options.new.group or name
     current = recipes.prompt(options, group, project)
     rules = parse_rules(options.new.rules, options.cost, bool(options.grading.scores))
-    return _capture_new(project, options.new.record(name, current, rules), group, options, options.recording)
+    return capture_and_print(
+        project, options.new.record(name, current, rules), group, options, options.recording
+    )
 
 
 def capture_command(options: CommandOptions) -> int:
@@ -191,7 +193,7 @@ def capture_command(options: CommandOptions) -> int:
     note = recipes.how_to_allow(argv[0], project.commands.get(argv[0]), current["input"].get("env", ()))
     id = recipes.slug(" ".join(with_names(list(argv), project.scope)))
     record = options.new.record(id, current, parse_rules(options.new.rules))
-    return _capture_new(project, record, group, options, notes=[note] if note else [])
+    return capture_and_print(project, record, group, options, notes=[note] if note else [])
 
 
 def capture_from(options: DraftOptions) -> int:
@@ -218,7 +220,7 @@ def capture_from(options: DraftOptions) -> int:
         done = {one.id for one in captured}
         asked = [draft.current for draft in drafts if draft.id in done]
         bases = [recipe.execution.base_url for recipe in asked if kind_of(recipe).asks_address]
-        _print(project, captured, options.storing, _words_needed(project, asked, bases))
+        _print(project, captured, options.storing, compare_words(project, asked, bases))
         offer(named, asked, options.allow, options.storing)
     errors += refusals(captured)
     if errors:
@@ -239,7 +241,7 @@ def capture_options(storing: StoringOptions, group: str | None = None) -> Captur
     )
 
 
-def _capture_new(
+def capture_and_print(
     project: Project,
     record: dict[str, Any],
     group: str | None,
@@ -259,13 +261,13 @@ def _capture_new(
     execution = record["current"]["execution"]
     bases = [execution.get("base_url")] if KINDS[execution["type"]].asks_address else []
     captured = replace(captured, notes=(*captured.notes, *notes))
-    _print(project, [captured], options.storing, _words_needed(project, record["current"], bases))
+    _print(project, [captured], options.storing, compare_words(project, record["current"], bases))
     for error in refusals([captured]):
         raise error
     return 0
 
 
-def _words_needed(project: Project, asked: Any, bases: Sequence[str | None]) -> list[str]:
+def compare_words(project: Project, asked: Any, bases: Sequence[str | None]) -> list[str]:
     """What a compare has to be told as well, because no configuration says it. `bases`: of each request the
     address that its file states."""
     scope, words = project.scope, []

@@ -39,7 +39,7 @@ _AT_ONCE = 3.0
 def real_context() -> Iterator[RunContext]:
     """The real clients, open until the run is over."""
     client = Client(proxies_of_environment())
-    interrupt = _Interrupt()
+    interrupt = Interrupt()
     heard = [number for number in _ENDING if signal.getsignal(number) != signal.SIG_IGN]  # else: nohup
     before = {number: signal.signal(number, interrupt) for number in heard}
     sys.unraisablehook = interrupt.lost
@@ -76,7 +76,7 @@ def with_progress(context: RunContext, doing: str, color: str = "auto") -> Itera
         yield replace(context, advance=begin) if doing else context
 
 
-class _Interrupt:
+class Interrupt:
     """A closed terminal, or whoever ends a job, gets what a Ctrl-C gets: what is done is kept. That takes a
     moment, with the report, in which a second one (the same key again, or a signal to the whole group) must
     not undo it."""
@@ -133,20 +133,20 @@ class LazyModels:
 
     def ask(self, ask: Ask) -> Answer:
         with self._lock:
-            self._source = self._source or self._opened(self._made())
+            self._source = self._source or self.wrap_recording(self.make_models())
         answer: Answer = self._source.ask(ask)
         return answer
 
     def check(self, name: str) -> None:
         with self._lock:
-            made = self._made()
+            made = self.make_models()
         made.check(name, self._wanted.offline is None)
 
     def similar(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         if not pairs:
             return []
         with self._lock:
-            self._embedding = self._embedding or self._loaded()
+            self._embedding = self._embedding or self.load_embedding()
         alike: list[float] = self._embedding.similarities(pairs)
         return alike
 
@@ -163,13 +163,13 @@ class LazyModels:
         if self._source is not None:
             self._journal().clear()
 
-    def _loaded(self) -> Any:
+    def load_embedding(self) -> Any:
         from baselinekit.models.dispatch import Embedding, find_folder
 
         named = self._project.config.models.get("embedding")
         return Embedding(find_folder(None if named is None else named.folder, self._project.root))
 
-    def _made(self) -> Any:
+    def make_models(self) -> Any:
         if self._models is None:
             from baselinekit.models.dispatch import Models, World
 
@@ -184,10 +184,12 @@ class LazyModels:
                 project.trust,
                 project.config.http.verify if project.config.http.verify is not None else True,
             )
-            self._models = Models(project.models, _limits(project.config.limits, self._wanted), world)
+            self._models = Models(
+                project.models, effective_limits(project.config.limits, self._wanted), world
+            )
         return self._models
 
-    def _opened(self, source: Any) -> Any:
+    def wrap_recording(self, source: Any) -> Any:
         """The models behind what is kept of their answers."""
         from baselinekit.models.dispatch import Recording
         from baselinekit.store.results import Cassettes
@@ -224,7 +226,7 @@ def _typed(project: Project, folder: str) -> str:
     return os.path.join(project.cwd, os.path.expanduser(folder))
 
 
-def _limits(stated: Limits, wanted: RecordingOptions) -> Limits:
+def effective_limits(stated: Limits, wanted: RecordingOptions) -> Limits:
     """The operator's limits, else the configured ones."""
     return Limits(
         calls=stated.calls if wanted.max_calls is None else wanted.max_calls,

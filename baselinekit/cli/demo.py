@@ -93,15 +93,15 @@ def demo(options: DemoOptions) -> None:
         named = "--upgrade" if port is None else "--port"
         raise InvalidInput(Problem("BK508", f"{named} says how to serve", "add --serve"))
     if options.serve:
-        _serve(style, _PORT if port is None else port, options.upgrade)
+        serve(style, _PORT if port is None else port, options.upgrade)
         return
     folder = options.folder or _FOLDER
     with Service(now=clock()) as service:
-        _make(folder, service.url)
-        _show(style, service, folder, options.color)
+        make_folder(folder, service.url)
+        play(style, service, folder, options.color)
 
 
-def _serve(style: Style, port: int, upgrade: bool) -> None:
+def serve(style: Style, port: int, upgrade: bool) -> None:
     """Both of them, for as long as they are wanted."""
     try:
         service = Service(port, 2 if upgrade else 1, now=clock())
@@ -121,40 +121,42 @@ def _serve(style: Style, port: int, upgrade: bool) -> None:
             service.wait()
 
 
-def _show(style: Style, service: Service, folder: str, color: str) -> None:
+def play(style: Style, service: Service, folder: str, color: str) -> None:
     with chdir(folder):
-        _step(style, 1, f"A small API answers at {service.url}. Record what it answers now:")
+        print_step(style, 1, f"A small API answers at {service.url}. Record what it answers now:")
         for name, endpoint, more in _CAPTURES:
-            _run(style, ["capture", "http", "GET", service.url + endpoint, "--id", name, *more], ["--quiet"])
+            run_shown(
+                style, ["capture", "http", "GET", service.url + endpoint, "--id", name, *more], ["--quiet"]
+            )
         screen.line()
         screen.line(
             "    Ids and times are new at every start, so they get placeholders. Prices may change a little."
         )
-        _step(
+        print_step(
             style,
             2,
             "A model answers there as well. Record a prompt, and a skill (a folder with a SKILL.md):",
         )
         for words in _ASKED:
-            _run(style, words, ["--quiet"])
-        _step(style, 3, "Are the answers still the same?")
-        _run(style, ["compare"], ["--color", color])
-        _step(
+            run_shown(style, words, ["--quiet"])
+        print_step(style, 3, "Are the answers still the same?")
+        run_shown(style, ["compare"], ["--color", color])
+        print_step(
             style,
             4,
             "Both are upgraded: a field is renamed, a number becomes a string, prices change a little,",
         )
         screen.line("   and the newer model says more. Its note is worded differently, which is allowed.")
         service.upgrade()
-        _run(style, ["compare"], ["--color", color])
-    _step(style, 5, "The baselines are files that you can read, edit and commit:")
+        run_shown(style, ["compare"], ["--color", color])
+    print_step(style, 5, "The baselines are files that you can read, edit and commit:")
     _excerpt(style, os.path.join(folder, "baselines"))
-    _step(style, 6, "The demo's API has stopped. With an API of your own:")
+    print_step(style, 6, "The demo's API has stopped. With an API of your own:")
     screen.line("    baselinekit capture http GET http://127.0.0.1:8000/users --id users")
     screen.line("    baselinekit compare")
 
 
-def _make(folder: str, url: str) -> None:
+def make_folder(folder: str, url: str) -> None:
     """A fresh folder; one that an earlier demo made is replaced, any other is left alone."""
     if os.path.exists(folder):
         if not os.path.exists(os.path.join(folder, _MARKER)):
@@ -174,12 +176,12 @@ def _make(folder: str, url: str) -> None:
             file.write(text)
 
 
-def _step(style: Style, number: int, text: str) -> None:
+def print_step(style: Style, number: int, text: str) -> None:
     screen.line()
     screen.line(style.paint(f"{number}. {text}", "bold"))
 
 
-def _run(style: Style, words: list[str], unsaid: list[str]) -> None:
+def run_shown(style: Style, words: list[str], unsaid: list[str]) -> None:
     """A command, shown as it is typed and run as it is: the demo has no way of its own."""
     from baselinekit.cli.main import run
 

@@ -68,7 +68,7 @@ class DoctorOptions:
 def doctor(options: DoctorOptions) -> int:
     project = project_of(options.project)
     if options.probe_judges:
-        return _probe_judges(project, options)
+        return probe_judges(project, options)
     with real_context() as context:
         clients = with_models(context, project, RecordingOptions()).clients
         sandbox = Sandbox(clients.execute, project.trust.allow_exec)
@@ -78,7 +78,7 @@ def doctor(options: DoctorOptions) -> int:
         missing = None if in_ci(os.environ) else gitsetup.missing_driver(git)
     findings = replace(findings, notes=(*findings.notes, *([missing] if missing else ())))
     if options.as_json:
-        allowed = {"allowed": _allowed(project)} if options.ci else {}
+        allowed = {"allowed": describe_permissions(project)} if options.ci else {}
         screen.show_json(json.dumps(_document(findings) | allowed, indent=2, ensure_ascii=False) + "\n")
     else:
         _print(findings, project, options.ci)
@@ -92,7 +92,7 @@ def _print(findings: Findings, project: Project, ci: bool) -> None:
     for note in findings.notes:
         screen.line(f"note: {screen.safe(str(note))}")
     if ci:
-        for line in _allowed(project):
+        for line in describe_permissions(project):
             screen.line(screen.safe_line(line))
     count = count_of(findings.problems)
     if count:
@@ -115,7 +115,7 @@ def _print(findings: Findings, project: Project, ci: bool) -> None:
         screen.next_commands(explain_commands(refused[:1]))
 
 
-def _allowed(project: Project) -> list[str]:
+def describe_permissions(project: Project) -> list[str]:
     """What a run may do, and who said so."""
     by_config = project.config_file or "no configuration"
     by_config += f" as of {project.config_from}" if project.config_from else ""
@@ -158,7 +158,7 @@ def _allowed(project: Project) -> list[str]:
         *([f"code of the checkout, as a pull request may have changed it: {ours}"] if ours else []),
         f"variables that files may set: {listed or 'none'}",
         f"skills named in {by_config}: {skills}",
-        f"models named in {by_config}: {'; '.join(map(_describe_model, models.items())) or 'none'}",
+        f"models named in {by_config}: {'; '.join(map(describe_model, models.items())) or 'none'}",
         f"files are read below {project.root}",
     ]
 
@@ -171,7 +171,7 @@ def _is_of_checkout(root: str, word: str) -> bool:
     )
 
 
-def _describe_model(named: tuple[str, Model]) -> str:
+def describe_model(named: tuple[str, Model]) -> str:
     """Where a question to a model goes: to an address with a key, or to a program of this machine."""
     name, model = named
     key = f" with the secret {model.key}" if model.key else ""
@@ -207,7 +207,7 @@ def _document(findings: Findings) -> dict[str, Json]:
     }
 
 
-def _probe_judges(project: Project, options: DoctorOptions) -> int:
+def probe_judges(project: Project, options: DoctorOptions) -> int:
     """3 where a judge fell for a text, or could not tell a wrong answer from a right one."""
     judges = judges_to_probe(project, options.paths)
     with real_context() as context:
@@ -230,11 +230,11 @@ def _probe_judges(project: Project, options: DoctorOptions) -> int:
         ]
         screen.show_json(json.dumps(documents, indent=2, ensure_ascii=False) + "\n")
     else:
-        _print_probes(probes, judges, project.redactor.mask)
+        print_probes(probes, judges, project.redactor.mask)
     return 0 if all(one.holds for one in probes) else 3
 
 
-def _print_probes(probes: Sequence[Probed], judges: Sequence[str], mask: Mask) -> None:
+def print_probes(probes: Sequence[Probed], judges: Sequence[str], mask: Mask) -> None:
     widest = max(len(one.probe) for one in probes)
     for judge in judges:
         own = [one for one in probes if one.judge == judge]

@@ -48,11 +48,11 @@ def gate(options: GateOptions) -> int:
                 Problem("BK503", f"the ending of {path!r} is not that of a report", "x.md or x.json")
             )
         check_place(path)
-    return _Gating(project_of(options.project), options).run()
+    return Gating(project_of(options.project), options).run()
 
 
 @dataclass(slots=True)
-class _Gating:
+class Gating:
     """`notes`: what became of reports and archives, and which gates were finished before."""
 
     project: Project
@@ -61,27 +61,27 @@ class _Gating:
 
     def run(self) -> int:
         project, options = self.project, self.options
-        gates = self._gates()
+        gates = self.load_gates_of_plans()
         if options.resume and (options.files or not gates):
             raise InvalidInput(Problem("BK508", "only a run can be resumed", _RESUME))
         if options.files:
-            report = mask_report(self._loaded(), project.redactor)
+            report = mask_report(self.load_report(), project.redactor)
             judged = [
-                gating.judge(one, report, options.partial) for one in gates or [self._stated_gate(report)]
+                gating.judge(one, report, options.partial) for one in gates or [self.stated_gate(report)]
             ]
         elif gates:
-            judged = self._run_gates(gates)
+            judged = self.run_gates(gates)
         else:
             raise InvalidInput(Problem("BK508", "there is nothing to judge", _HINT))
-        lost = self._write(judged)
+        lost = self.write_reports(judged)
         try:
             self.notes += [f"written: {path}" for path in options.outputs if path not in lost]
-            self.notes += self._keep(judged)
+            self.notes += self.keep_files(judged)
         except Refused:
             self.notes = []
-            self._print(judged)
+            self.print_gates(judged)
             raise
-        self._print(judged)
+        self.print_gates(judged)
         for text in lost.values():
             screen.line(f"not recorded: {screen.safe_line(text)}", err=True)
         stopped = [
@@ -95,20 +95,20 @@ class _Gating:
             delivery.notify(project, (loud or judged)[0].report, code or int(bool(loud)), judged)
         return code
 
-    def _gates(self) -> list[Gate]:
+    def load_gates_of_plans(self) -> list[Gate]:
         """The gates of the plans, with what the options add."""
-        least = self._least()
+        least = self.stated_thresholds()
         gates: list[Gate] = []
         for path in self.options.plans:
             shown = selection.named_by_operator(self.project, path)
             gates += [gating.with_more(one, least) for one in load_gates(shown, self.project.root)]
-        return [self._narrowed(one) for one in gates]
+        return [self.narrow(one) for one in gates]
 
-    def _least(self) -> dict[str, float]:
+    def stated_thresholds(self) -> dict[str, float]:
         options = self.options
         return gating.stated(options.preset, options.required, options.required_pass_rate)
 
-    def _narrowed(self, one: Gate) -> Gate:
+    def narrow(self, one: Gate) -> Gate:
         return replace(
             one,
             blocking=one.blocking and not self.options.warn,
@@ -116,16 +116,16 @@ class _Gating:
             tags=self.options.tags or one.tags,
         )
 
-    def _stated_gate(self, report: Report) -> Gate:
+    def stated_gate(self, report: Report) -> Gate:
         """The gate that the options state; else that of the suite; else everything has to pass."""
-        least = self._least()
+        least = self.stated_thresholds()
         if not least and report.suite is not None:
             metrics = report.suite.metrics
             least = {metric.name: metric.threshold for metric in metrics if metric.threshold is not None}
         name = self.options.preset or (report.suite.name if report.suite else "all baselines")
-        return self._narrowed(Gate(name, least or {RATE: 1.0}))
+        return self.narrow(Gate(name, least or {RATE: 1.0}))
 
-    def _loaded(self) -> Report:
+    def load_report(self) -> Report:
         """All files as one report, `-` being standard input, with what its reader should know of it."""
         files = self.options.files
         parts = resultfiles.load([path for path in files if path != "-"], os.getcwd(), self.project.root)
@@ -136,14 +136,14 @@ class _Gating:
         narrowed = gating.since(report)
         return replace(report, warnings=(*report.warnings, narrowed)) if narrowed else report
 
-    def _run_gates(self, gates: Sequence[Gate]) -> list[Judged]:
+    def run_gates(self, gates: Sequence[Gate]) -> list[Judged]:
         """Run the suites of the gates, one after the other, until the operator wants no more of it."""
         lasting = PlanJournals() if len(gates) > 1 else None
         if lasting is not None:
-            self._check_suites(gates)
+            self.check_suites(gates)
         judged: list[Judged] = []
         for one in gates:
-            report = self._run_gate(one, lasting)
+            report = self.run_gate(one, lasting)
             judged.append(gating.judge(one, report))
             if report.interrupted:
                 unseen = [left.name for left in gates[len(judged) :]]
@@ -153,12 +153,12 @@ class _Gating:
             lasting.forget()
         return judged
 
-    def _check_suites(self, gates: Sequence[Gate]) -> None:
+    def check_suites(self, gates: Sequence[Gate]) -> None:
         """What is wrong with any of their suites is told before the first of them is paid for."""
         project, errors = self.project, list[BaselinekitError]()
         for one in gates:
             try:
-                suite, asked = self._suite_of(one)
+                suite, asked = self.suite_of(one)
                 check_reachable(suite, one.least, asked.attempts, project.root, one.name)
                 plan_suite(project, suite, asked)
             except (InvalidInput, Refused) as error:
@@ -168,7 +168,7 @@ class _Gating:
             problems = dict.fromkeys(problem for error in errors for problem in error.problems)
             raise (Refused if refused else InvalidInput)(*problems)
 
-    def _suite_of(self, one: Gate) -> tuple[Suite, RunOptions]:
+    def suite_of(self, one: Gate) -> tuple[Suite, RunOptions]:
         """The suite of a gate, and the options of a run of the gate's cases."""
         options = self.options
         suite = selection.load(self.project, [path_from_here(self.project)(one.suite or "")], None)
@@ -183,9 +183,9 @@ class _Gating:
             recording=options.recording,
         )
 
-    def _run_gate(self, one: Gate, lasting: PlanJournals | None) -> Report:
+    def run_gate(self, one: Gate, lasting: PlanJournals | None) -> Report:
         project = self.project
-        suite, asked = self._suite_of(one)
+        suite, asked = self.suite_of(one)
         report = mask_report(run_suite(project, suite, asked, lasting), project.redactor)
         if lasting is not None and lasting.taken:  # its reports are kept already
             number = len(report.results)
@@ -196,7 +196,7 @@ class _Gating:
         self.notes += [f"kept: {delivery.describe_files(kept)}"] if kept else []
         return report
 
-    def _write(self, judged: Sequence[Judged]) -> dict[str, str]:
+    def write_reports(self, judged: Sequence[Judged]) -> dict[str, str]:
         """Write what was asked for; why that could not be done, by the path."""
         page = format_gates_markdown(judged)
         delivery.summarise(lambda room: page if len(page.encode("utf-8", "backslashreplace")) <= room else "")
@@ -205,18 +205,18 @@ class _Gating:
         lost = {path: delivery.write_report(path, text, root) for path, text in texts.items()}
         return {path: why for path, why in lost.items() if why}
 
-    def _keep(self, judged: Sequence[Judged]) -> list[str]:
+    def keep_files(self, judged: Sequence[Judged]) -> list[str]:
         """What plans want to be kept, and a line for each file."""
         notes = []
         for one in judged:
             path = gating.report_path(one.gate, self.options.phase_id, one.report, self.project.root)
             if one.state != "met" and path is not None:
-                notes.append(self._keep_phase_report(path, one))
+                notes.append(self.keep_phase_report(path, one))
             if one.state == "met" and one.gate.archive:
-                notes.append(self._archive(one))
+                notes.append(self.archive(one))
         return notes
 
-    def _keep_phase_report(self, path: str, one: Judged) -> str:
+    def keep_phase_report(self, path: str, one: Judged) -> str:
         """In the form that its ending says."""
         root, shown = self.project.root, os.path.relpath(path, self.project.cwd)
         check_inside(
@@ -230,7 +230,7 @@ class _Gating:
             return f"the phase report could not be written: {error.problems[0].message}"
         return f"report: {shown}"
 
-    def _archive(self, one: Judged) -> str:
+    def archive(self, one: Judged) -> str:
         root, file = self.project.root, one.gate.suite or one.gate.file
         texts = {
             ".gate.json": format_gates_json([one]),
@@ -245,14 +245,14 @@ class _Gating:
         files = [os.path.relpath(path, self.project.cwd) for path in written]
         return f"archived: {delivery.describe_files(files)}" + (f"; {why}" if why else "")
 
-    def _print(self, judged: Sequence[Judged]) -> None:
+    def print_gates(self, judged: Sequence[Judged]) -> None:
         """The gates, what they hang on, and in the last line whether the work goes on."""
         options, style = self.options, screen.style_of(self.options.color, self.options.verbose)
         if options.as_json:
             screen.show_json(format_gates_json(judged))
             return
         if options.quiet:
-            screen.line(_verdict(judged, style))
+            screen.line(describe_verdict(judged, style))
             return
         for one in judged:
             screen.show(format_gate(one, style))
@@ -260,13 +260,13 @@ class _Gating:
                 screen.line(f"{style.paint('warning', 'yellow')} {screen.safe_line(warning)}")
         for note in self.notes:
             screen.line(style.paint(screen.safe_line(note), "dim"))
-        screen.line(_verdict(judged, style))
+        screen.line(describe_verdict(judged, style))
         files = [path for path in options.files if path != "-"]
         here = path_from_here(self.project)
         screen.next_commands(next_commands.after_gate(judged, sys.argv[1:], not options.files, files, here))
 
 
-def _verdict(judged: Sequence[Judged], style: Style) -> str:
+def describe_verdict(judged: Sequence[Judged], style: Style) -> str:
     unmet = [one for one in judged if one.state != "met"]
     blocking = [one for one in unmet if one.gate.blocking]
     states = "; ".join(f"{screen.safe_line(one.gate.name)} is {one.state}" for one in blocking or unmet)

@@ -63,7 +63,7 @@ def grade(options: GradeOptions) -> int:
         raise InvalidInput(
             Problem("BK508", "these options cannot be combined", "run the command once for each")
         )
-    grading = _Grading(Queue(project_of(options.project), clock()), options)
+    grading = Grading(Queue(project_of(options.project), clock()), options)
     if not deeds and not options.as_json and screen.can_ask():
         return grading.ask()
     if options.drop:
@@ -81,11 +81,11 @@ def grade(options: GradeOptions) -> int:
 
 
 @dataclass(slots=True)
-class _Grading:
+class Grading:
     queue: Queue
     options: GradeOptions
 
-    def _rater(self) -> str:
+    def name_rater(self) -> str:
         name = self.options.rater or os.environ.get("BASELINEKIT_RATER")
         try:
             return check_rater(name if name is not None else getpass.getuser())
@@ -121,10 +121,10 @@ class _Grading:
         options = self.options
         if not (options.rater or os.environ.get("BASELINEKIT_RATER")):
             raise InvalidInput(Problem("BK744", "it is not known who rates", "add --as NAME"))
-        rater = self._rater()
+        rater = self.name_rater()
         if len(options.cases) != 1:
             raise InvalidInput(Problem("BK508", "--value is for one case", "name it: baselinekit grade CASE"))
-        item = self._only(rater).queued.item
+        item = self.select_standing(rater).queued.item
         rating = Rating(rater, parse_typed(item, value), self.queue.stamp(), options.note)
         standing = self.queue.rate(item, rating, options.change)
         state = standing.grade.verdict or standing.grade.outcome
@@ -134,7 +134,7 @@ class _Grading:
         screen.line(screen.safe_line(line))
         return 0
 
-    def _only(self, rater: str) -> Standing:
+    def select_standing(self, rater: str) -> Standing:
         """The one that is meant: of several, that which this person can still rate."""
         found = self.queue.standings(self.options.cases)
         if len(found) > 1:
@@ -147,7 +147,7 @@ class _Grading:
         return found[0]
 
     def export(self, name: str) -> int:
-        rater = None if self.options.rater is None else self._rater()
+        rater = None if self.options.rater is None else self.name_rater()
         if rater is None:
             standings = self.queue.standings(self.options.cases)
             text = ratingfiles.export_ratings(standings, name)
@@ -209,7 +209,7 @@ class _Grading:
 
     def ask(self) -> int:
 
-        rater = self._rater()
+        rater = self.name_rater()
         waiting = self.queue.waiting(self.options.cases, rater)
         if not waiting:
             screen.line(screen.safe_line(f"nothing waits for {rater}"))
@@ -225,12 +225,12 @@ _INTERRUPTED = 130
 _ENTER, _ERASE, _ESCAPE = ("\r", "\n"), ("\x7f", "\x08"), "\x1b"
 
 
-class _Left(Exception):
+class RaterLeft(Exception):
     """The rater quits."""
 
 
 @dataclass(slots=True)
-class _Answer:
+class TypedAnswer:
     """What was entered so far of the item in sight."""
 
     typed: str = ""
@@ -255,32 +255,32 @@ class Session:
         try:
             with keyboard() as keys:
                 while number < len(self.waiting):
-                    number = self._one(keys, number)
+                    number = self.rate_next(keys, number)
             self.region.say()
-        except _Left:
+        except RaterLeft:
             self.region.say("\n")
         except (KeyboardInterrupt, EOFError):
             self.region.say("\n")
-            screen.line(f"interrupted: {self._count()}", err=True)
+            screen.line(f"interrupted: {self.describe_kept()}", err=True)
             return _INTERRUPTED
-        screen.line(self._count())
+        screen.line(self.describe_kept())
         return _RATING_PENDING if len({*self.kept}) < len(self.waiting) else 0
 
-    def _count(self) -> str:
+    def describe_kept(self) -> str:
         left = len(self.waiting) - len(self.kept)
         kept = f"{many(len(self.kept), 'rating')} kept"
         return f"{kept}, {left:,} still wait for {screen.safe_line(self.rater)}" if left else kept
 
-    def _one(self, keys: Keyboard, number: int) -> int:
+    def rate_next(self, keys: Keyboard, number: int) -> int:
         """Ask about one item; which is the next to be asked about."""
         standing = self.waiting[number]
         if number in self.kept:
             return number + 1
-        shown, answer = sheet(standing), _Answer()
-        self._view(shown, number)
+        shown, answer = sheet(standing), TypedAnswer()
+        self.show_item(shown, number)
         began = time.monotonic()
         while True:
-            self._draw(shown, answer)
+            self.draw_question(shown, answer)
             key = keys.key()
             answer.said = ""
             if key == AGAIN:
@@ -289,25 +289,25 @@ class Session:
                 self.region.say(f"skipped  {screen.safe_line(standing.queued.item.case)}\n")
                 return number + 1
             elif key == "q":
-                raise _Left
+                raise RaterLeft
             elif key == "v":
-                self._view(shown, number)
+                self.show_item(shown, number)
             elif key == "n":
                 answer.note = self._note(keys, standing.queued.item.case, answer.note)
             elif key == "N":
-                answer.said = self._note_to_the_last(keys)
+                answer.said = self.note_last(keys)
             elif key == "u" and not (answer.values or answer.typed) and self.kept:
-                return self._take_back()
+                return self.withdraw_last()
             elif key != REDRAW:
-                value = _pressed(key, shown, answer)
-                if value is not None and self._keep(number, value, answer, time.monotonic() - began):
+                value = enter_key(key, shown, answer)
+                if value is not None and self.keep_rating(number, value, answer, time.monotonic() - began):
                     return number + 1
 
-    def _view(self, shown: Sheet, number: int) -> None:
+    def show_item(self, shown: Sheet, number: int) -> None:
         place = f"{number + 1} of {len(self.waiting)}"
         self.region.say(format_sheet(shown, place, self._style()))
 
-    def _draw(self, shown: Sheet, answer: _Answer) -> None:
+    def draw_question(self, shown: Sheet, answer: TypedAnswer) -> None:
         number = min(len(answer.values), len(shown.questions) - 1)
         told = " > ".join(map(str, answer.values)) if shown.item.shown.items else ""
         entered = f"{told} > {answer.typed}" if told else answer.typed
@@ -319,7 +319,7 @@ class Session:
     def _style(self) -> Style:
         return replace(self.style, width=shutil.get_terminal_size((80, 24)).columns)
 
-    def _keep(self, number: int, value: Json, answer: _Answer, seconds: float) -> bool:
+    def keep_rating(self, number: int, value: Json, answer: TypedAnswer, seconds: float) -> bool:
         """Write it down. What cannot be kept is said, and the question stays."""
         item = self.waiting[number].queued.item
         rating = Rating(self.rater, value, self.queue.stamp(), answer.note, round(seconds, 3))
@@ -338,14 +338,14 @@ class Session:
         )
         return True
 
-    def _take_back(self) -> int:
+    def withdraw_last(self) -> int:
         number = self.kept.pop()
         item = self.waiting[number].queued.item
         self.queue.ratings.withdraw(item.key, self.rater)
         self.region.say(f"undone      {screen.safe_line(item.case)}\n")
         return number
 
-    def _note_to_the_last(self, keys: Keyboard) -> str:
+    def note_last(self, keys: Keyboard) -> str:
         """What comes to mind when the rating is kept already; what is to be said of it."""
         if not self.kept:
             return "nothing has been rated yet"
@@ -380,7 +380,7 @@ class Session:
                 text += key
 
 
-def _pressed(key: str, shown: Sheet, answer: _Answer) -> Json:
+def enter_key(key: str, shown: Sheet, answer: TypedAnswer) -> Json:
     """What a key does to the answer; the value, as soon as it is whole."""
     item = shown.item
     scale = item.method.rating_scale
@@ -393,7 +393,7 @@ def _pressed(key: str, shown: Sheet, answer: _Answer) -> Json:
     if key in _ENTER and not answer.typed:  # after a number that one key was enough for
         return None
     if scale.type == "ranking":
-        return _ranked(key, shown, answer)
+        return enter_rank(key, shown, answer)
     if scale.type == "binary":
         if key in ("1", "2"):
             return option_value(item, int(key))
@@ -421,7 +421,7 @@ def _pressed(key: str, shown: Sheet, answer: _Answer) -> Json:
     return list(answer.values) if scale.criteria else number
 
 
-def _ranked(key: str, shown: Sheet, answer: _Answer) -> Json:
+def enter_rank(key: str, shown: Sheet, answer: TypedAnswer) -> Json:
     """A ranking grows by a key at a time. Where ties are allowed it is typed, and Enter ends it."""
     item, count = shown.item, len(shown.item.shown.items)
     if item.method.rating_scale.tie_allowed:

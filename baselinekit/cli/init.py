@@ -90,14 +90,16 @@ def init(options: InitOptions) -> None:
     root = os.path.dirname(file) if file else os.getcwd()
     git = Git(Processes().execute, root)
     if options.undo_git:
-        _undo(git, dry_run)
+        undo_git_setup(git, dry_run)
         return
     if file is None and not dry_run:
         if base_url:
             check_base_url(base_url)
         if with_git:
-            gitsetup.plan_setup(git, ["baselines"], _program())  # where it cannot be done, nothing is begun
-        _write_config(base_url, SKILLS if options.with_evals else "")
+            gitsetup.plan_setup(
+                git, ["baselines"], find_program()
+            )  # where it cannot be done, nothing is begun
+        write_config(base_url, SKILLS if options.with_evals else "")
     config = load_config(file) if file else Config()
     # the folders whose files runs write a record into: of baselines, and of evals, once there are any
     baselines, evals = (
@@ -106,17 +108,17 @@ def init(options: InitOptions) -> None:
     evals = [one for one in evals if options.with_evals or os.path.isdir(os.path.join(root, one))]
     folders = list(dict.fromkeys([*baselines, *evals]))
     if with_git:
-        _set_up_git(git, folders, dry_run)
+        set_up_git(git, folders, dry_run)
     elif shutil.which("git") and gitsetup.is_repository(git):
-        _offer(git, folders)
+        offer_git(git, folders)
     if options.with_evals and not dry_run:
-        _make_evals(root)
+        make_evals(root)
     elif file is None and not dry_run:
         where = "/users" if base_url else "http://127.0.0.1:8000/users"
         screen.next_commands([f"baselinekit capture http GET {where} --id users"])
 
 
-def _write_config(base_url: str | None, more: str) -> None:
+def write_config(base_url: str | None, more: str) -> None:
     if os.path.exists("baselinekit.yaml"):
         what = "baselinekit.yaml already exists"
         raise InvalidInput(Problem("BK508", what, "edit it, or remove it and run init again"))
@@ -126,7 +128,7 @@ def _write_config(base_url: str | None, more: str) -> None:
     screen.line("wrote baselinekit.yaml and baselines/")
 
 
-def _make_evals(root: str) -> None:
+def make_evals(root: str) -> None:
     """The suite to go on from. A configuration that is there already is not touched: what the example needs
     of it is said."""
     config = load_config(os.path.join(root, CONFIG_NAME))
@@ -144,9 +146,9 @@ def _make_evals(root: str) -> None:
     screen.next_commands(["baselinekit run"])
 
 
-def _offer(git: Git, folders: list[str]) -> None:
+def offer_git(git: Git, folders: list[str]) -> None:
     """Plain init changes nothing of git's without a yes; where nobody can say it, it says how."""
-    plan = gitsetup.plan_setup(git, folders, _program())
+    plan = gitsetup.plan_setup(git, folders, find_program())
     if not plan:
         return
     if not screen.can_ask():
@@ -162,8 +164,8 @@ def _offer(git: Git, folders: list[str]) -> None:
         screen.line("git's settings were not changed; later: baselinekit init --git")
 
 
-def _set_up_git(git: Git, folders: list[str], dry_run: bool) -> None:
-    plan = gitsetup.plan_setup(git, folders, _program())
+def set_up_git(git: Git, folders: list[str], dry_run: bool) -> None:
+    plan = gitsetup.plan_setup(git, folders, find_program())
     if not plan:
         screen.line("git is already set up: nothing to change")
         return
@@ -186,7 +188,7 @@ def _carry_out(plan: gitsetup.GitSetupPlan, git: Git, folders: list[str]) -> Non
     )
 
 
-def _undo(git: Git, dry_run: bool) -> None:
+def undo_git_setup(git: Git, dry_run: bool) -> None:
     plan = gitsetup.plan_removal(git)
     if not plan:
         screen.line("neither git's files nor this clone's settings contain anything of baselinekit")
@@ -204,7 +206,7 @@ def _show(plan: gitsetup.GitSetupPlan) -> None:
         screen.line(screen.safe_line(line))
 
 
-def _program() -> list[str]:
+def find_program() -> list[str]:
     """How git finds us again, also where nobody has activated our environment."""
     started = sys.argv[0]
     if os.path.basename(started) != "baselinekit":
