@@ -1,5 +1,6 @@
 """What a refresh would change, as the person who approves it reads it, and files before and after."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
@@ -298,7 +299,8 @@ def refused_document(proposal: RefreshProposal) -> list[Json]:
 
 def unified_file(rewritten: Rewritten) -> list[str]:
     """The lines of the diff; none if nothing differs."""
-    hunks = _hunks(*(_split(text) for text in (rewritten.before, rewritten.after)))
+    texts = (rewritten.before, rewritten.after)
+    hunks = _hunks(*(re.findall(r"[^\n]*\n|[^\n]+", text) for text in texts))  # only a line feed ends a line
     if not hunks:
         return []
     before = f"a/{rewritten.file}" if rewritten.before else "/dev/null"
@@ -315,13 +317,6 @@ def format_file_diff(rewritten: Rewritten, style: Style) -> str:
     shown = [style.paint(visible(line), "bold") for line in lines[:2]]
     shown += [style.paint(visible(line), _TONES.get(line[:1], "")) for line in lines[2:]]
     return "".join(f"{line}\n" for line in shown)
-
-
-def _split(text: str) -> list[str]:
-    """The lines with their ends, so that one without is another one. Only a line feed ends a line here: what
-    else it may hold is a part of it."""
-    parts = text.split("\n")
-    return [f"{part}\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
 
 
 def _hunks(old: list[str], new: list[str]) -> list[str]:

@@ -42,7 +42,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_seconds(seconds: float) -> str:
-    """As `duration`, where the times of one baseline stand beside each other: most are far below a second."""
+    """Where the times of one baseline stand beside each other: most are far below a second."""
     return f"{seconds:.3f}s" if seconds < _QUICK else format_duration(seconds)
 
 
@@ -56,12 +56,10 @@ def describe_nothing(report: Report) -> str:
 
 
 def format_brief(seconds: float) -> str:
-    """As `duration`, for times of which most are below a second."""
-    return (
-        format_duration(seconds)
-        if seconds >= 1
-        else f"{seconds * 1000:.{1 if 0 < seconds < 0.01 else 0}f} ms"
-    )
+    """As `format_duration`, for times of which most are below a second."""
+    if seconds >= 1:
+        return format_duration(seconds)
+    return f"{seconds * 1000:.{1 if 0 < seconds < 0.01 else 0}f} ms"
 
 
 def describe_spent(report: Report) -> str:
@@ -115,20 +113,15 @@ def collect_warnings(report: Report) -> list[str]:
     unasked = [result for result in report.results if result.outcome == "skipped" and result.code]
     if unasked:
         found.append(f"{len(unasked):,} skipped: {unasked[0].code} {unasked[0].reason}")
-    return [*found, *_within_reach(report)]
-
-
-def _within_reach(report: Report) -> list[str]:
-    """Which cases ran generated code without all of the walls, and what it could have done."""
-    found: dict[str, list[str]] = {}
+    ids_of: dict[str, list[str]] = {}  # cases that ran generated code unconfined, by what it could have done
     for result in report.results:
         attempts = result.case.attempts if result.case else ()
         details = (grade.details.get("not_contained") for attempt in attempts for grade in attempt.grades)
-        reach = next((each for each in details if isinstance(each, list | tuple) and each), None)
+        reach = next((reach for reach in details if isinstance(reach, list | tuple) and reach), None)
         if reach:
-            found.setdefault(", ".join(map(str, reach)), []).append(result.id)
-    said = "generated code ran outside a sandbox and could reach"
-    return [f"{said}: {reach} ({name_first(ids)})" for reach, ids in found.items()]
+            ids_of.setdefault(", ".join(map(str, reach)), []).append(result.id)
+    what = "generated code ran outside a sandbox and could reach"
+    return [*found, *(f"{what}: {reach} ({name_first(ids)})" for reach, ids in ids_of.items())]
 
 
 def name_first(ids: list[str]) -> str:

@@ -56,7 +56,13 @@ def _lines(report: Report) -> Iterator[str]:
     if wrong:
         yield from ("", "## What did not pass")
     for result in wrong[:_MOST_FAILURES]:
-        yield from _failure(result)
+        yield from ("", f"### {markdown_code(result.id)}", "")
+        yield markdown_text(cut_line(f"{result.outcome}: {result.reason}".rstrip(": "), 500))
+        for why in other_reasons(result):
+            yield from ("", f"- {markdown_text(cut_line(why, 500))}")
+        for label, text in evidence(result):
+            yield from ("", f"{markdown_text(cut_line(label))}:", "")
+            yield markdown_block(clipped(text, _LONGEST_SIDE, already_masked)).rstrip("\n")
     if len(wrong) > _MOST_FAILURES:
         yield from ("", f"… and {len(wrong) - _MOST_FAILURES:,} more")
     yield from _advice(report, "##")
@@ -115,16 +121,6 @@ def _check(result: Result, id: str) -> str:
     name = f": {markdown_text(cut_line(result.name))}" if result.name else ""
     passed = result.outcome == "passed"
     return f"- [{'x' if passed else ' '}] {id}{name}" + ("" if passed else f" ({result.outcome.upper()})")
-
-
-def _failure(result: Result) -> Iterator[str]:
-    yield from ("", f"### {markdown_code(result.id)}", "")
-    yield markdown_text(cut_line(f"{result.outcome}: {result.reason}".rstrip(": "), 500))
-    for why in other_reasons(result):
-        yield from ("", f"- {markdown_text(cut_line(why, 500))}")
-    for label, text in evidence(result):
-        yield from ("", f"{markdown_text(cut_line(label))}:", "")
-        yield markdown_block(clipped(text, _LONGEST_SIDE, already_masked)).rstrip("\n")
 
 
 def _advice(report: Report, mark: str, most: int | None = None) -> Iterator[str]:

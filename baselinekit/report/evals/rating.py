@@ -1,50 +1,47 @@
 """What a person sees who rates: one output with all that belongs to it, and what waits, as a list."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from baselinekit.documents.languages import dump_yaml
 from baselinekit.escape import log, one_line, visible
 from baselinekit.model.grades import Sheet, Standing
 from baselinekit.model.values import Json
-from baselinekit.report.style import Style, fitted, wrapped
+from baselinekit.report.style import Style, fitted, format_lines, wrapped
 from baselinekit.report.values import cut_line, page, short
 from baselinekit.texts import already_masked, clipped
 
 _LONGEST = 100_000
+_KEYS = (
+    *(("n", "note"), ("N", "note for the last"), ("s", "skip")),
+    *(("u", "undo"), ("v", "view again"), ("q", "quit")),
+)
 _COLOURS = {"pending": "yellow", "disputed": "bold yellow", "passed": "green", "failed": "bold red"}
 
 
-def format_sheet(shown: Sheet, place: str, style: Style) -> str:
+def format_sheet(sheet: Sheet, place: str, style: Style) -> str:
     """All that a rating is made from; it stays on the screen, to be scrolled back to."""
-    return log("\n".join(_lines(shown, place, style)) + "\n")
-
-
-def _lines(sheet: Sheet, place: str, style: Style) -> Iterator[str]:
     item, shown = sheet.item, sheet.item.shown
     limit = f"   {sheet.minutes:g} min at most" if sheet.minutes is not None else ""
-    yield ""
-    yield f"{place}  {style.paint(one_line(item.case), 'bold')}  {one_line(item.grader)}{limit}"
+    lines = ["", f"{place}  {style.paint(one_line(item.case), 'bold')}  {one_line(item.grader)}{limit}"]
     if shown.title != item.case:
-        yield visible(_cut(shown.title))
-    for heading, text in (("how to rate", shown.rubric), ("input", shown.input)):
-        yield from _part(heading, text, style)
+        lines.append(visible(clipped(shown.title, _LONGEST, already_masked)))
+    outputs = [("output", _text(shown.output))]
     if shown.items:
-        for number, one in enumerate(shown.items, 1):
-            yield from _part(f"output {number}", _text(one), style)
-    else:
-        yield from _part("output", _text(shown.output), style)
-    yield from _part("expected", shown.expected, style)
-    if sheet.about:
-        told = [f"{name}: {short(value)}" for name, value in sheet.about.items()]
-        yield from _part("origin", "\n".join(told), style)
-    yield from _part("said so far", "\n".join(sheet.said), style)
-
-
-def _part(heading: str, text: str, style: Style) -> Iterator[str]:
-    if text:
-        yield ""
-        yield style.paint(heading, "cyan")
-        yield from (f"  {line}" for line in visible(_cut(text)).split("\n"))
+        outputs = [(f"output {number}", _text(output)) for number, output in enumerate(shown.items, 1)]
+    parts = [
+        ("how to rate", shown.rubric),
+        ("input", shown.input),
+        *outputs,
+        ("expected", shown.expected),
+        ("origin", "\n".join(f"{name}: {short(value)}" for name, value in sheet.about.items())),
+        ("said so far", "\n".join(sheet.said)),
+    ]
+    for heading, text in parts:
+        if text:
+            lines += ["", style.paint(heading, "cyan")]
+            cut = visible(clipped(text, _LONGEST, already_masked))
+            lines += [f"  {line}" for line in cut.split("\n")]
+    return format_lines(lines)
 
 
 def _text(value: Json) -> str:
@@ -54,10 +51,6 @@ def _text(value: Json) -> str:
     if isinstance(value, str):
         return value or "(empty)"
     return dump_yaml(value).rstrip("\n") if value not in ([], {}) else str(value)
-
-
-def _cut(text: str) -> str:
-    return clipped(text, _LONGEST, already_masked)
 
 
 def format_question(sheet: Sheet, number: int, typed: str, said: str, style: Style) -> list[str]:
@@ -78,15 +71,7 @@ def format_question(sheet: Sheet, number: int, typed: str, said: str, style: Sty
         lines += wrapped(choices, columns, "   ")
     if said:
         lines.append(style.paint(cut_line(said), "yellow"))
-    keys = (
-        ("n", "note"),
-        ("N", "note for the last"),
-        ("s", "skip"),
-        ("u", "undo"),
-        ("v", "view again"),
-        ("q", "quit"),
-    )
-    lines += wrapped([f"{style.paint(key, 'bold')} {word}" for key, word in keys], columns)
+    lines += wrapped([f"{style.paint(key, 'bold')} {word}" for key, word in _KEYS], columns)
     lines.append(f"> {one_line(typed)}")
     return [log(fitted(line, columns)) for line in lines]
 
@@ -116,8 +101,8 @@ def format_queue(standings: Sequence[Standing], style: Style) -> str:
             "" if item.method.blind_evaluation else ", ".join(one_line(r.rater) for r in one.queued.ratings)
         )
         line = f"{word}  {one_line(item.case):<{widest}}  {one_line(item.grader)}  {rated}  {item.key[:8]}"
-        lines.append(fitted(line + (f"  {names}" if names else ""), max(40, style.width)) + "\n")
-    return log("".join(lines))
+        lines.append(fitted(line + (f"  {names}" if names else ""), max(40, style.width)))
+    return format_lines(lines)
 
 
 def format_queue_json(

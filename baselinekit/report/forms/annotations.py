@@ -10,6 +10,7 @@ from itertools import islice
 from baselinekit.errors import Problem
 from baselinekit.escape import runner_message, runner_property
 from baselinekit.model.results import Report, Result
+from baselinekit.report.beside import describe_revised
 from baselinekit.report.differences import Block, blocks
 from baselinekit.report.evals.evalreport import evidence
 from baselinekit.report.next_commands import refresh_command, select_renewable
@@ -41,17 +42,11 @@ def render(report: Report) -> str:
 
 def format_problems(problems: Sequence[Problem], folder: str = "") -> str:
     """What is wrong with the files themselves, each at its place."""
-    remarks = [
-        _Remark(
-            "error",
-            in_repository(folder, place.file),
-            place.line,
-            problem.code,
-            f"{problem.message}: {problem.hint}",
-        )
-        for problem in problems
-        if (place := problem.place) is not None
-    ]
+    remarks = []
+    for problem in problems:
+        if place := problem.place:
+            text, file = f"{problem.message}: {problem.hint}", in_repository(folder, place.file)
+            remarks.append(_Remark("error", file, place.line, problem.code, text))
     told = [_command(remark) for remark in remarks[:MOST]]
     if len(remarks) > MOST:
         told.append(_notice(f"{len(remarks) - MOST:,} more problems are in the log of this step"))
@@ -62,7 +57,17 @@ def _commands(report: Report) -> Iterator[str]:
     failed = [result for result in report.results if result.outcome in ("failed", "error")]
     undecided = [result for result in report.results if result.outcome == "unscored"]
     left = 0
-    weakened = _weakened(report)
+    against = report.against
+    weakened = [
+        _Remark(
+            "error" if against and against.strict else "warning",
+            in_repository(report.folder, revised.file),
+            revised.line,
+            f"{revised.id}: {describe_revised(report, revised)}",
+            "\n".join(revised.how) or f"the baseline is {revised.change}",
+        )
+        for revised in (against.weakened if against else ())
+    ]
     for results, level in ((failed, "error"), (undecided, "warning")):
         chosen = sorted(islice(_in_turn(results), MOST), key=lambda one: one[0])
         for number, block in chosen:
@@ -74,23 +79,6 @@ def _commands(report: Report) -> Iterator[str]:
         left += len(also[MOST - len(chosen) :])
     if left > 0:
         yield _notice(f"{left:,} more are not annotated: {headline(report)}")
-
-
-def _weakened(report: Report) -> list[_Remark]:
-    """The baselines that the change itself lets pass more than before."""
-    if report.against is None:
-        return []
-    level = "error" if report.against.strict else "warning"
-    return [
-        _Remark(
-            level,
-            in_repository(report.folder, one.file),
-            one.line,
-            f"{one.id}: {one.change} since {report.against.ref}",
-            "\n".join(one.how) or f"the baseline is {one.change}",
-        )
-        for one in report.against.weakened
-    ]
 
 
 def _in_turn(results: Sequence[Result]) -> Iterator[tuple[int, Block | None]]:
@@ -107,10 +95,8 @@ def _remark(folder: str, level: str, result: Result, block: Block | None) -> _Re
     if block is None:
         sides = evidence(result) if result.case is not None else []
         told = [f"{label.lower()}: {cut_line(text, _LONGEST_SIDE)}" for label, text in sides]
-        text, title = (
-            "\n".join([describe_reason(result) or result.outcome, *told]),
-            f"{result.id}: {result.outcome}",
-        )
+        text = "\n".join([describe_reason(result) or result.outcome, *told])
+        title = f"{result.id}: {result.outcome}"
         return _Remark(level, in_repository(folder, result.file), result.line, title, text)
     lines = [line.text for line in block.lines]
     if select_renewable([result]):

@@ -3,13 +3,13 @@
 A comment has a limit, so whole parts are left out once it is reached, and what was left out is counted. The
 summary of a step is the same page with another limit, counted in bytes."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from baselinekit.escape import markdown_block, markdown_code, markdown_html, markdown_text
 from baselinekit.model.grades import OUTCOMES
 from baselinekit.model.results import Report, Result
 from baselinekit.report import beside
-from baselinekit.report.differences import Block, blocks
+from baselinekit.report.differences import blocks
 from baselinekit.report.evals import markdown as evalmarkdown
 from baselinekit.report.evals.evalreport import evidence
 from baselinekit.report.next_commands import refresh_command, select_renewable, show_commands
@@ -118,12 +118,15 @@ def _section(result: Result, page: _Page, opened: bool) -> str:
     head = f"\n<details{' open' * opened}><summary>{title}</summary>\n\n"
     if result.target:
         head += f"{markdown_code(cut_line(result.target))}\n\n"
-    if describe_reason(result):
-        head += (
-            "  \n".join(markdown_text(cut_line(line)) for line in describe_reason(result).splitlines()[:20])
-            + "\n\n"
-        )
-    head += _drift(result)
+    if reason := [markdown_text(cut_line(line)) for line in describe_reason(result).splitlines()[:20]]:
+        head += "  \n".join(reason) + "\n\n"
+    changed, commits = describe_drift(result)
+    drift = [
+        f"{markdown_text(short(name))} {markdown_code(short(was))} → {markdown_code(short(now))}"
+        for name, was, now in changed[:10]
+    ]
+    drift += [markdown_text(commits)] if commits else []
+    head += f"Changed since capture: {', '.join(drift)}\n\n" if drift else ""
     tail = "".join(f"\n> {markdown_text(cut_line(note))}\n" for note in result.notes[:5])
     tail += "\n</details>\n"
     if not page.fits(head + tail):
@@ -134,7 +137,15 @@ def _section(result: Result, page: _Page, opened: bool) -> str:
 def _differences(result: Result, page: _Page, around: str) -> str:
     """As many of the blocks as there is room for, and how many differences that leaves out."""
     shown, left_out = blocks(result)
-    texts = ["\n".join(_block_lines(block)) for block in shown] or _sides(result)
+    texts = [
+        "\n".join(
+            [
+                f"@@ {'  '.join(part for part in (block.path, block.remark, block.place) if part)} @@",
+                *(line.text if line.tone != "dim" else f"  {line.text}" for line in block.lines),
+            ]
+        )
+        for block in shown
+    ] or _sides(result)
     fitting = len(texts)
     while True:
         lost = left_out + sum(block.count for block in shown[fitting:])
@@ -158,20 +169,3 @@ def _sides(result: Result) -> list[str]:
         side += [f"  {line}" for line in lines[_MOST_LINES:]]
         sides.append("\n".join([f"@@ {cut_line(label)} @@", *side]))
     return sides
-
-
-def _block_lines(block: Block) -> Iterator[str]:
-    head = "  ".join(part for part in (block.path, block.remark, block.place) if part)
-    yield f"@@ {head} @@"
-    for line in block.lines:
-        yield line.text if line.tone != "dim" else f"  {line.text}"
-
-
-def _drift(result: Result) -> str:
-    changed, commits = describe_drift(result)
-    changes = [
-        f"{markdown_text(short(name))} {markdown_code(short(captured))} → {markdown_code(short(now))}"
-        for name, captured, now in changed[:10]
-    ]
-    changes += [markdown_text(commits)] if commits else []
-    return f"Changed since capture: {', '.join(changes)}\n\n" if changes else ""

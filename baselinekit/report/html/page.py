@@ -81,6 +81,11 @@ def render(report: Report) -> str:
         cut = f"the details of {bare:,} results are left out"
         notes.append(f"{cut}: the page would be too large (-o x.json)")
     aside = [element("p", cut_line(note)) for note in notes]
+    slash, j, k, enter, escape = (element("kbd", key) for key in ("/", "j", "k", "Enter", "Esc"))
+    parts = "Keys: ", slash, " filter, ", j, " and ", k, " next and previous, ", enter
+    keys = element("p", parts, " open or close, ", escape, " clear.", class_="keys")
+    help = element("div", keys, class_="only-script", hidden=True)
+    footer = element("footer", help, element("p", report.tool))
     body = joined(
         _header(report),
         element("aside", aside, aria_label="Notes on the run") if aside else None,
@@ -93,7 +98,7 @@ def render(report: Report) -> str:
             rows,
             _run(report),
         ),
-        _footer(report),
+        footer,
     )
     return page(f"{headline(report)} – baselinekit", read_asset("page.css"), read_asset("page.js"), body)
 
@@ -203,20 +208,18 @@ def _run(report: Report) -> Iterator[Markup]:
     )
 
 
-def _footer(report: Report) -> Markup:
-    slash, j, k, enter, escape = (element("kbd", key) for key in ("/", "j", "k", "Enter", "Esc"))
-    parts = "Keys: ", slash, " filter, ", j, " and ", k, " next and previous, ", enter
-    keys = element("p", parts, " open or close, ", escape, " clear.", class_="keys")
-    return element(
-        "footer", element("div", keys, class_="only-script", hidden=True), element("p", report.tool)
-    )
-
-
 def eval_sections(report: Report) -> Iterator[Markup]:
     """In the order in which they are read: how good, since when, which part of it, and what now."""
     cases = [result for result in report.results if result.case is not None]
     if report.suite and report.suite.metrics:
-        yield from _metrics(report.suite.metrics)
+        metrics = report.suite.metrics
+        yield element("h2", "Metrics")
+        heads = ("metric", "view", "value", "95 % interval", "", "counted", "at least", "")
+        caption = "Per case: the mean over the cases. Pooled: all attempts together."
+        yield table(caption, heads, [_metric(metric) for metric in metrics], "figures")
+        for metric in metrics:
+            if metric.value is None and metric.why:
+                yield element("p", f"{metric.name} is not available: {cut_line(metric.why)}", class_="dim")
     if report.earlier is not None:
         yield from _earlier(report.earlier)
     if cases:
@@ -237,17 +240,6 @@ def suite_title(report: Report) -> str:
         return ""
     version = f" {report.suite.version}" if report.suite.version else ""
     return cut_line(f"{report.suite.name}{version}", 120)
-
-
-def _metrics(metrics: Sequence[Metric]) -> Iterator[Markup]:
-    yield element("h2", "Metrics")
-    rows = [_metric(metric) for metric in metrics]
-    heads = ("metric", "view", "value", "95 % interval", "", "counted", "at least", "")
-    caption = "Per case: the mean over the cases. Pooled: all attempts together."
-    yield table(caption, heads, rows, "figures")
-    for metric in metrics:
-        if metric.value is None and metric.why:
-            yield element("p", f"{metric.name} is not available: {cut_line(metric.why)}", class_="dim")
 
 
 def _metric(metric: Metric) -> list[Child]:

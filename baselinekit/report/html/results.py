@@ -73,6 +73,9 @@ def inside(result: Result) -> Markup | None:
     code = explain(result.code) if result.code else None
     more = element("code", f"baselinekit explain {result.code}")
     shown, left_out = blocks(result, bounds=_BOUNDS)
+    explained = [element("div", cut_line(line)) for line in result.explanation[:_MOST_EXPLAINED]]
+    unexplained = len(result.explanation) - _MOST_EXPLAINED
+    explained += [element("div", f"… and {unexplained:,} more lines")] if unexplained > 0 else []
     refresh = refresh_command([result]) if select_renewable([result]) else ""
     return joined(
         element(
@@ -103,7 +106,9 @@ def inside(result: Result) -> Markup | None:
         behind(result),
         _drift(result),
         [element("p", f"note: {cut_line(note)}", class_="dim") for note in result.notes[:_MOST_NOTES]],
-        _explained(result),
+        element("details", element("summary", "In words"), element("div", explained, class_="said"))
+        if explained and result.case is None  # of a case the same stands above, in tables
+        else None,
         element("p", "Is the new answer right? ", element("code", refresh), class_="renew")
         if refresh
         else None,
@@ -131,15 +136,6 @@ def _drift(result: Result) -> Markup | None:
         element("tbody", rows),
     )
     return joined(made, element("p", commits, class_="dim") if commits else None)
-
-
-def _explained(result: Result) -> Markup | None:
-    if not result.explanation or result.case is not None:  # of a case the same stands above, in tables
-        return None
-    said = [element("div", cut_line(line)) for line in result.explanation[:_MOST_EXPLAINED]]
-    more = len(result.explanation) - _MOST_EXPLAINED
-    rest = element("div", f"… and {more:,} more lines") if more > 0 else None
-    return element("details", element("summary", "In words"), element("div", said, rest, class_="said"))
 
 
 def difference_lines(shown: Sequence[DiffLine]) -> Markup:
