@@ -59,7 +59,7 @@ class TimeLeft:
             raise cannot("BK722", f"its {self.limit:g} s were used up", "raise its `timeout_seconds`")
         return left
 
-    def told(self, client: Callable[[], T]) -> T:
+    def call(self, client: Callable[[], T]) -> T:
         """What a client gives. If the time of the case is over, the error says so, instead of naming the one
         request in which it happened."""
         try:
@@ -75,11 +75,11 @@ class TimeLeft:
 
         def send(request: Request) -> Response:
             out = replace(request, timeout=min(request.timeout, self.left()))
-            return self.told(lambda: clients.send(out))
+            return self.call(lambda: clients.send(out))
 
         def execute(run: ProcessSpec) -> ProcessResult:
             begun = replace(run, timeout=min(run.timeout, self.left()))
-            return self.told(lambda: clients.execute(begun))
+            return self.call(lambda: clients.execute(begun))
 
         def sleep(seconds: float) -> None:
             clients.sleep(min(seconds, self.left()))
@@ -95,7 +95,7 @@ class _Asked:
     def ask(self, ask: Ask) -> Answer:
         left = self.time.left()
         asked = replace(ask, timeout=left if ask.timeout is None else min(ask.timeout, left))
-        return self.time.told(lambda: self.models.ask(asked))
+        return self.time.call(lambda: self.models.ask(asked))
 
     def check(self, name: str) -> None:
         self.models.check(name)

@@ -1,7 +1,7 @@
 """A new grader is one file and one row: its config, its checks and its judging, and nothing else names it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -76,6 +76,24 @@ def test_a_file_can_name_it_and_it_is_read_strictly() -> None:
     assert any("word_count" in problem.hint for problem in problems)
     _, problems = read({"type": "word_count"}, (), GIVEN)
     assert any("config: {method: word_count}" in problem.hint for problem in problems)
+
+
+def test_its_row_says_how_it_is_read_and_what_tells_it_without_a_method() -> None:
+    row = replace(
+        ROW,
+        known_by=("most",),
+        read=lambda config, expected: (WordCount(int(config["most"])), []),
+        complete=lambda config, expected: (replace(config, dictionary="en.txt"), []),
+    )
+    rows = {**GRADERS, **by_config(row)}
+    grader, problems = read({"type": "code", "config": {"most": "3"}}, (), Given(graders=rows))
+    assert problems == []
+    assert grader is not None
+    assert (grader.name, grader.method) == ("word_count", WordCount(3))
+    named, problems = read("short", (), Given(named={"short": grader}, graders=rows))
+    assert problems == []
+    assert named is not None
+    assert (named.name, named.method) == ("short", WordCount(3, "en.txt"))
 
 
 def test_without_its_row_nobody_knows_it() -> None:

@@ -18,6 +18,9 @@ from baselinekit.store.project import MAX_OUTPUT_BYTES, read
 from baselinekit.store.records import beside
 from baselinekit.variables import unexpanded
 
+ReadRecipe = tuple[Recipe | None, list[Problem]]
+"""The recipe of a case, if it could be read, and what is wrong with its input."""
+
 EXECUTIONS: dict[str, Any] = {name: kind.execution for name, kind in KINDS.items()}
 
 
@@ -56,7 +59,7 @@ def execution(raw: Json) -> tuple[Execution | None, list[Problem]]:
     return stated, problems
 
 
-def recipe(raw: Json, own: Execution | None, where: CaseOrigin) -> tuple[Recipe | None, list[Problem]]:
+def recipe(raw: Json, own: Execution | None, where: CaseOrigin) -> ReadRecipe:
     """The recipe of a case, or what is wrong with its input. `own`: whom the case itself says to ask."""
     asked, problems = check(StatedInput, raw)
     if asked is None:
@@ -70,17 +73,13 @@ def recipe(raw: Json, own: Execution | None, where: CaseOrigin) -> tuple[Recipe 
     return (None if problems else made), problems
 
 
-def _prompt(
-    asked: StatedInput, own: Execution | None, where: CaseOrigin
-) -> tuple[Recipe | None, list[Problem]]:
+def _prompt(asked: StatedInput, own: Execution | None, where: CaseOrigin) -> ReadRecipe:
     if not isinstance(asked.content, str):
         return None, [_kind("a text", asked.content)]
     return _texted(asked.content, asked, own, where)
 
 
-def _file(
-    asked: StatedInput, own: Execution | None, where: CaseOrigin
-) -> tuple[Recipe | None, list[Problem]]:
+def _file(asked: StatedInput, own: Execution | None, where: CaseOrigin) -> ReadRecipe:
     """What is in the file is asked as it is: a `{{name}}` in there is no variable."""
     if not isinstance(asked.content, str) or not asked.content:
         return None, [_kind("the path of a file", asked.content)]
@@ -90,9 +89,7 @@ def _file(
     return _texted(unexpanded(text), asked, own, where)
 
 
-def _texted(
-    text: str, asked: StatedInput, own: Execution | None, where: CaseOrigin
-) -> tuple[Recipe | None, list[Problem]]:
+def _texted(text: str, asked: StatedInput, own: Execution | None, where: CaseOrigin) -> ReadRecipe:
     target = own or where.target
     question = KINDS[target.type].input_of_text(text, asked.context)
     if question is not None:
@@ -101,9 +98,7 @@ def _texted(
     return None, [Problem("BK715", what, "`execution: {type: skill, skill_name: …}`", at=("type",))]
 
 
-def _request(
-    asked: StatedInput, own: Execution | None, where: CaseOrigin
-) -> tuple[Recipe | None, list[Problem]]:
+def _request(asked: StatedInput, own: Execution | None, where: CaseOrigin) -> ReadRecipe:
     request, problems = check(HttpRequest, asked.content)
     target, other = _target(asked, own, where, http.KIND, "type: http")
     if request is None or other:
@@ -111,17 +106,13 @@ def _request(
     return native_recipe(request, target), []
 
 
-def _skill(
-    asked: StatedInput, own: Execution | None, where: CaseOrigin
-) -> tuple[Recipe | None, list[Problem]]:
+def _skill(asked: StatedInput, own: Execution | None, where: CaseOrigin) -> ReadRecipe:
     target, other = _target(asked, own or where.target, where, skill.KIND, "type: skill, skill_name: …")
     content = asked.content if asked.context is None else {"content": asked.content, "context": asked.context}
     return None if other else Recipe(content, target), other
 
 
-def _command(
-    asked: StatedInput, own: Execution | None, where: CaseOrigin
-) -> tuple[Recipe | None, list[Problem]]:
+def _command(asked: StatedInput, own: Execution | None, where: CaseOrigin) -> ReadRecipe:
     content = {"argv": asked.content} if isinstance(asked.content, list) else asked.content
     stated, problems = check(CommandInput, content)
     if isinstance(asked.content, list):
@@ -161,9 +152,7 @@ def file_text(root: str, file: str, name: str) -> tuple[str | None, Problem | No
         return None, replace(problem, message=what, place=None, at=())
 
 
-_KINDS: dict[
-    str, Callable[[StatedInput, Execution | None, CaseOrigin], tuple[Recipe | None, list[Problem]]]
-] = {
+_KINDS: dict[str, Callable[[StatedInput, Execution | None, CaseOrigin], ReadRecipe]] = {
     "prompt": _prompt,
     "file": _file,
     "api_call": _request,
