@@ -8,7 +8,7 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-from baselinekit.demo.model import FORMS
+from baselinekit.demo.api import FORMS
 
 
 class CountedModel:
