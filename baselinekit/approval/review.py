@@ -157,17 +157,15 @@ def as_json(project: Project, proposal: RefreshProposal) -> str:
     knows = Knows(project)
     asked = sorted(member for group in proposal.groups for member in group.members)
     offers = {
-        (n, number): _offers(knows, proposal.plans[n], proposal.plans[n].changes[number])
+        (n, number): Offers(
+            () if no_placeholder(change) else tuple(knows.offers([(plan, change)])),
+            () if no_rule(change) else tuple(rules_for(plan, change)),
+        )
         for n, number in asked
+        for plan in (proposal.plans[n],)
+        for change in (plan.changes[number],)
     }
     return format_pending_json(mask_proposal(proposal, project.redactor), offers)
-
-
-def _offers(knows: Knows, plan: RefreshPlan, change: Change) -> Offers:
-    return Offers(
-        () if no_placeholder(change) else tuple(knows.offers([(plan, change)])),
-        () if no_rule(change) else tuple(rules_for(plan, change)),
-    )
 
 
 def count_verbs(decided: Mapping[Member, Decision]) -> dict[Verb, int]:

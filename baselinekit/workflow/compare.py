@@ -133,7 +133,11 @@ class Recorder:
             last, began = self._closing.is_set(), time.monotonic()
             batches = self._take(last or began >= due)
             for start in range(0, len(batches), _GROUP):
-                self._write([mark for batch in batches[start : start + _GROUP] for mark in batch])
+                marks = [mark for batch in batches[start : start + _GROUP] for mark in batch]
+                for file, verdicts in Counter(mark.source.file for mark in marks).items():
+                    self._log.count(file, verdicts)
+                timestamp = self._now()
+                self._tell(record_all(marks, self._root, timestamp, self._daily, self._hurry, self._log))
             if last:
                 return
             if began >= due:
@@ -150,11 +154,6 @@ class Recorder:
             self._lock.notify_all()
             files = [file for file in self._waiting if unfinished or not self._open[file]]
             return [self._waiting.pop(file) for file in files]
-
-    def _write(self, marks: list[Mark]) -> None:
-        for file, verdicts in Counter(mark.source.file for mark in marks).items():
-            self._log.count(file, verdicts)
-        self._tell(record_all(marks, self._root, self._now(), self._daily, self._hurry, self._log))
 
     def _tell(self, done: Recorded) -> None:
         self.notes += done.notes

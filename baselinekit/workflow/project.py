@@ -129,7 +129,11 @@ def open_project(operator: Operator) -> Project:
     for key, stated in (("baselines", config.baselines), ("evals", config.evals)):  # inside the project only
         for folder in [stated] if isinstance(stated, str) else stated:
             check_inside(root, os.path.realpath(os.path.join(root, folder)), f"{key}: {folder}")
-    scope = _with_keys(_scope(config, chosen, operator), config)
+    scope = _scope(config, chosen, operator)
+    keys = {model.key for model in config.models.values() if model.key in scope.values}
+    secrets = {name: Secret(as_text(scope.values[name])) for name in keys if name is not None}
+    values = {name: value for name, value in scope.values.items() if name not in keys}
+    scope = replace(scope, values=values, secrets={**secrets, **scope.secrets})  # declared so or not
     models = {name: scope.expand(model, ("models", name)) for name, model in config.models.items()}
     base_url = scope.expand(chosen.base_url or config.base_url, ("base_url",))
     named = (
@@ -200,14 +204,6 @@ def _expanded(text: str, scope: Scope) -> Json:
         return scope.expand(text, ()) if "{{" in text else text
     except InvalidInput:
         return None
-
-
-def _with_keys(scope: Scope, config: Config) -> Scope:
-    """The keys of the models are secrets, whether they were declared so or not."""
-    keys = {model.key for model in config.models.values() if model.key in scope.values}
-    found = {name: Secret(as_text(scope.values[name])) for name in keys if name is not None}
-    values = {name: value for name, value in scope.values.items() if name not in keys}
-    return replace(scope, values=values, secrets={**found, **scope.secrets})
 
 
 def _environment(config: Config, name: str | None) -> Environment:

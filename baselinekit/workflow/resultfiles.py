@@ -32,19 +32,14 @@ def find_result_file(path: str, cwd: str, root: str | None) -> str | None:
     if os.path.isdir(there):
         found = next(_newest(there, _DEEP), None)
     elif os.path.lexists(there):
-        found = _beside(there)
+        parent, name = os.path.split(there)  # `run-143052.junit.xml` -> `run-143052.json`
+        result_file = os.path.join(parent, f"{name.partition('.')[0]}.json")
+        found = result_file if result_file != there and os.path.isfile(result_file) else None
     elif root is not None and path in _NEWEST:
         found = next((results.result_path(root, name) for name in reversed(results.result_files(root))), None)
     else:
         found = None
     return None if found is None else os.path.relpath(found, cwd)
-
-
-def _beside(report: str) -> str | None:
-    """`run-143052.eval.json`, `run-143052.junit.xml` -> `run-143052.json`."""
-    folder, name = os.path.split(report)
-    found = os.path.join(folder, f"{name.partition('.')[0]}.json")
-    return found if found != report and os.path.isfile(found) else None
 
 
 def _newest(folder: str, deep: int) -> Iterator[str]:

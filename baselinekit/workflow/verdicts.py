@@ -137,6 +137,7 @@ def _hints(failed: Sequence[Result]) -> Iterator[str]:
 def _together(told: Result, results: Sequence[Result], count: Repeats, verdict: str | None) -> Result:
     """One of them, with what all took."""
     ran = [result for result in results if result.outcome not in ("skipped", "unscored")]
+    costs = [result.usage.cost_usd for result in ran if result.usage.cost_usd is not None]
     return replace(
         told,
         verdict=verdict,
@@ -146,7 +147,7 @@ def _together(told: Result, results: Sequence[Result], count: Repeats, verdict: 
         usage=Usage(
             _sum([result.usage.tokens_in for result in ran]),
             _sum([result.usage.tokens_out for result in ran]),
-            _cost([result.usage.cost_usd for result in ran]),
+            sum(costs, Decimal(0)) if costs else None,
         ),
     )
 
@@ -154,11 +155,6 @@ def _together(told: Result, results: Sequence[Result], count: Repeats, verdict: 
 def _sum(counts: Sequence[int | None]) -> int | None:
     stated = [count for count in counts if count is not None]
     return sum(stated) if stated else None
-
-
-def _cost(costs: Sequence[Decimal | None]) -> Decimal | None:
-    stated = [cost for cost in costs if cost is not None]
-    return sum(stated, Decimal(0)) if stated else None
 
 
 # One baseline replayed several times -> one result.
