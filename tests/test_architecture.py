@@ -4,6 +4,7 @@ import ast
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -49,6 +50,12 @@ def test_every_package_has_a_layer_and_a_first_sentence() -> None:
     assert [
         module for module, source in PACKAGE.items() if not ast.get_docstring(architecture.nodes(source)[0])
     ] == []
+
+
+def test_every_test_file_has_a_name_of_its_own() -> None:
+    """The tests are no package, so pytest imports each of them by its name alone."""
+    names = Counter(path.name for path in Path(__file__).parent.rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_what_stands_alone_is_there() -> None:
