@@ -37,6 +37,7 @@ LAYERS = {
     "compare": 8,
     "suites": 8,
     "grade": 7,
+    "importers": 7,
     "refresh": 9,
     "workflow": 10,
     "approval": 11,
@@ -69,7 +70,7 @@ WITHIN = {
 
 ADAPTERS = {"models", "replay", "store", "report"}
 PURE = {"escape", "metrics", "texts", "tree", "variables", "trust", "documents", "schema"}
-PURE |= {"placeholders", "kinds", "compare", "grade", "refresh"}
+PURE |= {"placeholders", "kinds", "importers", "compare", "grade", "refresh"}
 
 OWNERS = {
     "httpx": ["replay.client"],
@@ -232,6 +233,7 @@ TAKEN_APART = {
     "report.forms.junit": "a file of the project, and the first line of a masked reason",
     "report.forms.markdown": "the first line of a masked reason",
     "report.forms.table": "a path of the project",
+    "importers": "the written form of a file that the operator names; its secrets become variables",
     "kinds": "the name of a step",
     "schema": "the name of a part of our own schema",
     "store": "names, digests and links of the project's files",

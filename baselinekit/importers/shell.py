@@ -1,0 +1,78 @@
+"""A text of shell commands as their words, as bash would split them."""
+
+import re
+
+from baselinekit.errors import InvalidInput, Problem
+
+_WORD = re.compile(
+    r"""\$'(?P<ansi>(?:[^'\\]|\\.)*)'|'(?P<raw>[^']*)'|\$?"(?P<text>(?:[^"\\]|\\.)*)"|\\\r?\n|\\(?P<one>.)"""
+    r"""|(?P<newline>\n)|(?P<blank>[ \t\r]+)|(?P<plain>[^\s'"\\$|;&<>]+|\$|(?<=[^\s&])&(?=[^\s&]))"""
+    r"""|(?P<ends>&&|\|\|?|;|&|[12]?>>?|<)""",
+    re.DOTALL,
+)
+_ANSI = re.compile(
+    r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.S
+)
+_ANSI_SIGNS = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
+
+
+def split_commands(text: str) -> list[tuple[int, list[str]]]:
+    """The commands of a text, each with the line where it begins and its words: quotes, `$'…'`, comments and
+    lines that go on behind a backslash are read as bash reads them. Nothing is expanded. What a pipe or a
+    redirection does with an answer is left out."""
+    commands: list[tuple[int, list[str]]] = []
+    words: list[str] = []
+    place, begins, word = 0, 0, None
+    is_over = False  # behind a pipe: up to the end of the line it is not for us
+    while place <= len(text):
+        match = _WORD.match(text, place) if place < len(text) else None
+        if match is None and place < len(text):
+            hint = "close the quote, or put a backslash before it"
+            what = f"line {_line_of(text, place)}: a quote is never closed"
+            raise InvalidInput(Problem("BK508", what, hint))
+        kind = match.lastgroup if match else "newline"
+        is_comment = match is not None and kind == "plain" and word is None and match["plain"].startswith("#")
+        if kind in ("blank", "newline", "ends") or is_comment:
+            words += [] if word is None or is_over else [word]
+            word = None
+        if match is not None and is_comment:
+            end = text.find("\n", place)
+            place = len(text) if end < 0 else end
+            continue
+        if kind == "newline" and words:
+            commands.append((_line_of(text, begins), words))
+        if kind == "newline":
+            words, is_over = [], False
+        elif kind == "ends":
+            is_over = True
+        elif match is not None and kind not in (None, "blank"):
+            if not words and word is None:
+                begins = place
+            word = (word or "") + _unquoted(match, str(kind))
+        place = match.end() if match else place + 1
+    return commands
+
+
+def _line_of(text: str, place: int) -> int:
+    return text.count("\n", 0, place) + 1
+
+
+def split_words(text: str) -> list[str]:
+    """The words of the first command."""
+    return next((words for _, words in split_commands(text)), [])
+
+
+def _unquoted(match: re.Match[str], kind: str) -> str:
+    if kind == "ansi":
+        return _ANSI.sub(_ansi_sign, match["ansi"])
+    if kind == "text":
+        return re.sub(r'\\(?:(["\\$`])|\r?\n)', lambda part: part[1] or "", match["text"])
+    return match[kind]
+
+
+def _ansi_sign(match: re.Match[str]) -> str:
+    code = match[1] or match[2] or match[3]
+    if code or match[4]:
+        number = int(code, 16) if code else int(match[4], 8)
+        return chr(number) if number < 0x110000 else match[0]
+    return _ANSI_SIGNS.get(match[5], match[5])
