@@ -10,7 +10,7 @@ from baselinekit.model.values import Json
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class DraftRecipe:
     """A recipe that a file describes, and the line where it does."""
 
     id: str
@@ -32,7 +32,7 @@ class LeftOut:
 class Imported:
     """What a file gave. `secrets`: variables with the values that stood in the file in their place."""
 
-    drafts: tuple[Draft, ...]
+    drafts: tuple[DraftRecipe, ...]
     left_out: tuple[LeftOut, ...] = ()
     secrets: Mapping[str, str] = field(default_factory=dict)
 
