@@ -29,7 +29,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedFile:
     """What a file gave. `secrets`: variables with the values that stood in the file in their place."""
 
     drafts: tuple[DraftRecipe, ...]
