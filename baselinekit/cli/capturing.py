@@ -40,6 +40,7 @@ from baselinekit.workflow.capture import (
     check_draft,
 )
 from baselinekit.workflow.learning import with_names
+from baselinekit.workflow.naming import slug
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import load
 
@@ -170,13 +171,13 @@ def capture_skill(options: SkillOptions) -> int:
     group = options.new.group or name
     current = recipes.skill(options, group, project)
     rules = parse_rules(options.new.rules, options.cost, bool(options.grading.scores))
-    record = options.new.record(recipes.slug(name), current, rules)
+    record = options.new.record(slug(name), current, rules)
     return capture_and_print(project, record, group, options, options.recording)
 
 
 def capture_prompt(options: PromptOptions) -> int:
     project = project_of(options.project)
-    name = recipes.slug(os.path.splitext(os.path.basename(options.file))[0])
+    name = slug(os.path.splitext(os.path.basename(options.file))[0])
     group = options.new.group or name
     current = recipes.prompt(options, group, project)
     rules = parse_rules(options.new.rules, options.cost, bool(options.grading.scores))
@@ -188,10 +189,10 @@ def capture_prompt(options: PromptOptions) -> int:
 def capture_command(options: CommandOptions) -> int:
     project = project_of(replace(options.project, allow_exec=True))  # the operator has just typed its name
     argv = options.argv
-    group = options.new.group or recipes.slug(os.path.basename(argv[0]))
+    group = options.new.group or slug(os.path.basename(argv[0]))
     current = recipes.command(options, project.way_back(group))
     note = recipes.how_to_allow(argv[0], project.commands.get(argv[0]), current["input"].get("env", ()))
-    id = recipes.slug(" ".join(with_names(list(argv), project.scope)))
+    id = slug(" ".join(with_names(list(argv), project.scope)))
     record = options.new.record(id, current, parse_rules(options.new.rules))
     return capture_and_print(project, record, group, options, notes=[note] if note else [])
 
@@ -229,7 +230,9 @@ def capture_from(options: DraftOptions) -> int:
     return 0
 
 
-def capture_options(storing: StoringOptions, group: str | None = None) -> CaptureOptions:
+def capture_options(
+    storing: StoringOptions, group: str | None = None, id_is_chosen: bool = False
+) -> CaptureOptions:
     return CaptureOptions(
         placeholders=parse_pairs("--placeholder", storing.placeholders, "PATH=TEXT"),
         version=storing.version,
@@ -238,6 +241,7 @@ def capture_options(storing: StoringOptions, group: str | None = None) -> Captur
         allow_empty=storing.allow_empty,
         allow_secrets=storing.allow_secrets,
         repeat=storing.repeat,
+        id_is_chosen=id_is_chosen,
     )
 
 
@@ -257,7 +261,8 @@ def capture_and_print(
     doing = "" if options.storing.is_silent else "replaying"
     with real_context() as context, with_progress(context, doing) as context:
         context = with_models(context, project, recording or RecordingOptions())
-        captured = capture_new(project, record, capture_options(options.storing, group), context)
+        wanted = capture_options(options.storing, group, options.new.id is not None)
+        captured = capture_new(project, record, wanted, context)
     execution = record["current"]["execution"]
     bases = [execution.get("base_url")] if KINDS[execution["type"]].asks_address else []
     captured = replace(captured, notes=(*captured.notes, *notes))

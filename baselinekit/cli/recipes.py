@@ -33,6 +33,7 @@ from baselinekit.secrets.finding import is_secret_header
 from baselinekit.trust import origin
 from baselinekit.variables import names_in
 from baselinekit.workflow.learning import with_names
+from baselinekit.workflow.naming import slug
 from baselinekit.workflow.project import Project
 
 # The options of `capture`: what is asked, and how the new baseline is named, compared and graded.
@@ -381,11 +382,6 @@ def json_or_text(text: str) -> Json:
 def http_id(current: dict[str, Any]) -> str:
     request = current["input"]
     return slug(f"{request['method']} {urlsplit(request['endpoint']).path}")
-
-
-def slug(text: str) -> str:
-    """A name for a file: lower case, words joined by `-`."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "baseline"
 
 
 def describe_output(output: Json) -> str:

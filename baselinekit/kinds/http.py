@@ -19,6 +19,9 @@ from baselinekit.tree.paths import Pattern, parse, roots
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _TARGETS = ("endpoint", "path", "url")
 _BODIES = ("json", "body", "form", "files")
+_OPERATION_HEADERS = ("x-amz-target", "soapaction")
+_OPERATION_KEYS = ("operationName", "method")
+"""Where a request says what it wants, if its address does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +176,18 @@ class HttpKind(RecipeKind):
         """The host."""
         url = str(base_url or getattr(recipe.input, "url", "") or "")
         return url.split("://")[-1].split("/")[0].rsplit("@")[-1].split(":")[0] or self.name
+
+    def distinctions(self, recipe: Recipe, base_url: Json) -> list[str]:
+        """The path, the query, the operation that a body or a header names, and the host."""
+        step, _ = step_places(recipe)[0]
+        endpoint = urlsplit(step.endpoint or step.path or step.url or "")
+        params = [f"{name} {value}" for name, value in step.params.items()]
+        named = [value for name, value in step.headers.items() if name.lower() in _OPERATION_HEADERS]
+        if isinstance(step.json, dict):
+            named += [step.json[key] for key in _OPERATION_KEYS if isinstance(step.json.get(key), str)]
+        host = str(step.url or base_url or "").partition("://")[2].partition("/")[0]
+        target = f"{step.method} {endpoint.path}"
+        return [target, " ".join([endpoint.query, *params]), " ".join(map(str, named)), host]
 
     def addresses(self, recipe: Recipe) -> Iterator[str]:
         yield from super().addresses(recipe)

@@ -167,6 +167,10 @@ class RecipeKind:
         """What follows the address where one is asked."""
         return None
 
+    def distinctions(self, recipe: Recipe, base_url: Json) -> list[str]:
+        """What may tell it from another recipe that asks the same, most telling first: as words of an id."""
+        return []
+
     # What it costs.
 
     asks_models: ClassVar[Literal["never", "sometimes", "always"]] = "never"

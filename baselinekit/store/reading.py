@@ -157,24 +157,20 @@ def parse(data: bytes, file: str) -> list[Baseline]:
     return found
 
 
-def refuse_taken(id: str, root: str, folders: Sequence[str]) -> None:
-    """An id is unique in a project, also where upper and lower case are one. Files that cannot be read are
-    no obstacle: what is wrong with them is said when they are loaded."""
+def taken_ids(root: str, folders: Sequence[str]) -> dict[str, tuple[Source, dict[str, Json]]]:
+    """The records of a project by their ids, in small letters: an id is unique also where upper and lower
+    case are one. Files that cannot be read are no obstacle: what is wrong with them is said when they are
+    loaded."""
     files = discover([folder for folder in folders if os.path.isdir(os.path.join(root, folder))], root)
     sweep(root, {os.path.dirname(file) for file in files})
+    taken: dict[str, tuple[Source, dict[str, Json]]] = {}
     for file in files:
-        try:
-            records_there = _records_in(read(root, file), file)
-        except BaselinekitError:
-            continue
-        for source, raw in records_there:
-            taken = records.id_of(raw, source)
-            if isinstance(taken, str) and taken.casefold() == id.casefold():
-                what = f"the id {id!r} is {taken!r} in different case"
-                if taken == id:
-                    what = f"the id {id!r} is taken"
-                hint = f"choose another --id, or accept its new answer: baselinekit refresh {taken} --replay"
-                raise InvalidInput(Problem("BK113", what, hint, locate(source, ("id",), root)))
+        with suppress(BaselinekitError):
+            for source, raw in _records_in(read(root, file), file):
+                id = records.id_of(raw, source)
+                if isinstance(id, str):
+                    taken.setdefault(id.casefold(), (source, raw))
+    return taken
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from baselinekit.refresh.learning import UnlearnablePlace, Volatile
 from baselinekit.replay.environment import capture_environment
 from baselinekit.store import writing
 from baselinekit.store.atomic import cannot_write
-from baselinekit.store.reading import locate_all, parse_record, refuse_taken
+from baselinekit.store.reading import locate_all, parse_record
 from baselinekit.tree.paths import find, parse, render, suggest, with_values
 from baselinekit.trust import check_inside, origin
 from baselinekit.variables import Redactor
@@ -47,6 +47,7 @@ from baselinekit.workflow.learning import (
     secrets_in,
     with_names,
 )
+from baselinekit.workflow.naming import name_new
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import load, locate_problems
 
@@ -123,6 +124,8 @@ class CaptureOptions:
     allow_empty: bool = False
     allow_secrets: bool = False
     repeat: int = 1
+    id_is_chosen: bool = False
+    """Whether the operator has chosen the id; else it is made longer where another recipe has it."""
 
 
 def capture_new(
@@ -132,7 +135,8 @@ def capture_new(
     record = {**record, "current": with_names(record["current"], project.scope)}
     draft = parse_record(record, project.root)
     refuse_secrets_in_recipe(record["current"], project.redactor, options)
-    refuse_taken(draft.id, project.root, project.folders)
+    draft = replace(draft, id=name_new(draft, project, options.id_is_chosen))
+    record["id"] = draft.id
     group = options.group or group_of(draft, project)
     folder = os.path.join(project.folders[0], group)
     check_inside(project.root, os.path.realpath(os.path.join(project.root, folder)), f"--group {group}")

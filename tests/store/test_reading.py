@@ -16,7 +16,7 @@ from baselinekit.kinds.skill import SkillExecution
 from baselinekit.model.baselines import Options, Tolerance
 from baselinekit.model.recipes import HttpRequest
 from baselinekit.model.values import ABSENT
-from baselinekit.store.reading import discover, load, locate, locate_all, parse_record, refuse_taken
+from baselinekit.store.reading import discover, load, locate, locate_all, parse_record, taken_ids
 
 CURRENT = "current: {input: {endpoint: /x}, execution: {type: http}}"
 
@@ -519,14 +519,12 @@ def test_a_record_that_no_file_holds_yet() -> None:
         )
 
 
-def test_an_id_is_taken_once(tmp_path: Path) -> None:
-    write_baseline(tmp_path, "b/one.yaml", "users")
+def test_the_ids_of_a_project_in_small_letters(tmp_path: Path) -> None:
+    write_baseline(tmp_path, "b/one.yaml", "Users")
     write(tmp_path, "b/two.yaml", "{")
     write(tmp_path, "b/three.json", (EXAMPLES / "users-endpoint.json").read_bytes())
-    refuse_taken("other", str(tmp_path), ["b", "missing"])
-    with pytest.raises(InvalidInput, match=r"BK113 b/one.yaml:1:5: the id 'users' is taken"):
-        refuse_taken("users", str(tmp_path), ["b"])
-    with pytest.raises(
-        InvalidInput, match=r"BK113 b/three.json:5:11: the id 'REG-api-users-001' is 'reg-api-users-001' in"
-    ):
-        refuse_taken("REG-api-users-001", str(tmp_path), ["b"])
+    taken = taken_ids(str(tmp_path), ["b", "missing"])
+    assert {id: source.file for id, (source, _) in taken.items()} == {
+        "users": "b/one.yaml",
+        "reg-api-users-001": "b/three.json",
+    }
