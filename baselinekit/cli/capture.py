@@ -88,13 +88,18 @@ class StoringOptions:
     placeholders: tuple[str, ...] = several(
         "--placeholder", metavar="PATH=TEXT", help="Store a placeholder, such as <<any_uuid>>, at a path."
     )
-    repeat: int = option(
+    repeat: int | None = option(
         type=click.IntRange(1, 1000),
-        default=1,
-        show_default=True,
         metavar="N",
-        help="Replay N times and store placeholders for what varies.",
+        help="Replay N times and store placeholders for what varies; the default is 2 for GET, HEAD and"
+        " OPTIONS, else 1.",
     )
+    like: tuple[str, ...] = several(
+        "--placeholder-like",
+        type=click.Choice(["ids"]),
+        help="Store placeholders also for what looks like an id and was the same each time.",
+    )
+    exact: bool = flag(help="Store everything as it came: no placeholder is learnt.")
     version: str | None = option(metavar="TEXT", help="The version of the target.")
     allow_error_status: bool = flag(help="Store a 5xx answer as known-good.")
     allow_empty: bool = flag(help="Store an empty answer of a model.")
@@ -261,7 +266,8 @@ class Kinds(click.Group):
 
 @click.group(cls=Kinds, short_help="Record a known-good output as a new baseline.")
 def capture() -> None:
-    """Replay once and record the output as a new baseline; --repeat 3 also learns what varies.
+    """Replay, and record the output as a new baseline. A GET is sent twice, and what varies is stored as a
+    placeholder.
 
     \b
     baselinekit capture http GET http://127.0.0.1:8000/users --id users-list

@@ -24,21 +24,22 @@ from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Not
 from baselinekit.kinds.table import KINDS, kind_of
 from baselinekit.model.recipes import Recipe
 from baselinekit.model.values import Json
+from baselinekit.refresh.learning import Volatile
 from baselinekit.replay.client import addresses_soon
 from baselinekit.report.next_commands import check_commands
 from baselinekit.store.writing import name_origin
-from baselinekit.texts import already_masked, clipped
+from baselinekit.texts import already_masked, clipped, many
 from baselinekit.tree.paths import render
 from baselinekit.variables import names_in
 from baselinekit.workflow import capture
 from baselinekit.workflow.capture import (
     Captured,
-    CaptureOptions,
     Learnt,
     capture_all,
     capture_new,
     check_draft,
 )
+from baselinekit.workflow.known_good import CaptureOptions
 from baselinekit.workflow.learning import with_names
 from baselinekit.workflow.naming import slug
 from baselinekit.workflow.project import Project
@@ -55,14 +56,17 @@ _MOST_VALUES = 3
 _LONGEST_VALUE = 38
 
 
-def lines(one: Captured) -> Iterator[str]:
-    """What there is to say below the line of a baseline that was captured."""
-    if one.replays == 1:
+def lines(one: Captured, is_counted: bool) -> Iterator[str]:
+    """What there is to say below the line of a baseline that was captured; that replays agree only where
+    somebody said how many (`is_counted`)."""
+    if one.lookalikes:
+        yield screen.safe_line(f"  note: {describe_lookalikes(one.lookalikes, one.replays)}")
+    if not (one.learnt or one.unlearnt) and (one.replays == 1 or not is_counted):
         return
     count = len(one.learnt) + len(one.unlearnt)
     varies = f"{count} path{'s' * (count != 1)} var{'y' if count != 1 else 'ies'}" if count else "they agree"
     unlearnt = f", {len(one.unlearnt)} of them without a placeholder" if one.unlearnt else ""
-    yield f"  {one.replays} replays: {varies}{unlearnt}"
+    yield f"  {many(one.replays, 'replay')}: {varies}{unlearnt}"
     for learnt in one.learnt[:_MOST_PATHS]:
         yield from _describe(learnt)
     if len(one.learnt) > _MOST_PATHS:
@@ -79,6 +83,22 @@ def _describe(learnt: Learnt) -> Iterator[str]:
     yield screen.safe_line(f"    {found.proposal.reason}: {values}{more}")
 
 
+def describe_lookalikes(found: Sequence[Volatile], replays: int) -> str:
+    """What looks like an id and stays as it is."""
+    names = ", ".join(render(one.path) for one in found[:_MOST_VALUES])
+    more = f" and {len(found) - _MOST_VALUES} more" if len(found) > _MOST_VALUES else ""
+    looks, compared = "look like ids", "they are compared as they came"
+    if len(found) == 1:
+        looks, compared = "looks like an id", "it is compared as it came"
+    same = ""
+    if replays > 1:
+        same = f" and {'was' if len(found) == 1 else 'were'} the same {_TIMES.get(replays, 'each time')}"
+    return f"{names}{more} {looks}{same}: {compared}; --placeholder-like ids stores placeholders"
+
+
+_TIMES = {2: "twice"}
+
+
 def _short(value: Json) -> str:
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     return clipped(text, _LONGEST_VALUE, already_masked, counted=False)
@@ -93,7 +113,12 @@ def refusals(captured: Sequence[Captured]) -> list[BaselinekitError]:
 def document(one: Captured) -> dict[str, Json]:
     """The same for programs."""
     about: dict[str, Json] = {"id": one.id, "file": one.file, "seconds": round(one.seconds, 3)}
-    if one.replays == 1:
+    if one.lookalikes:
+        about["lookalikes"] = [
+            {"path": render(same.path), "placeholder": same.proposal.text, "reason": same.proposal.reason}
+            for same in one.lookalikes
+        ]
+    if one.replays == 1 and not one.learnt:
         return about
     return about | {
         "replays": one.replays,
@@ -233,6 +258,10 @@ def capture_from(options: DraftOptions) -> int:
 def capture_options(
     storing: StoringOptions, group: str | None = None, id_is_chosen: bool = False
 ) -> CaptureOptions:
+    if storing.exact and (storing.like or (storing.repeat or 1) > 1):
+        other = "--placeholder-like" if storing.like else "--repeat"
+        what = f"--exact stores no placeholder, so {other} has nothing to do"
+        raise InvalidInput(Problem("BK508", what, "leave one of them out"))
     return CaptureOptions(
         placeholders=parse_pairs("--placeholder", storing.placeholders, "PATH=TEXT"),
         version=storing.version,
@@ -242,7 +271,20 @@ def capture_options(
         allow_secrets=storing.allow_secrets,
         repeat=storing.repeat,
         id_is_chosen=id_is_chosen,
+        exact=storing.exact,
+        accept_lookalikes=lambda found: bool(storing.like) or _is_accepted(found, storing),
     )
+
+
+def _is_accepted(found: Sequence[Volatile], storing: StoringOptions) -> bool:
+    """One question about all that looks like an id, where somebody is there to answer it."""
+    if storing.is_silent or not screen.can_ask():
+        return False
+    for one in found[:_MOST_PATHS]:
+        screen.line(screen.safe_line(f"  {render(one.path)}  {_short(one.values[0])}"))
+    looks = "it looks like an id" if len(found) == 1 else f"these {len(found):,} look like ids"
+    question = f"{looks} and did not vary: store {'a placeholder' if len(found) == 1 else 'placeholders'}?"
+    return bool(click.confirm(question, default=False))
 
 
 def capture_and_print(
@@ -299,11 +341,11 @@ def _print(
         for one in captured:
             output = recipes.describe_output(one.output)
             screen.line(screen.safe_line(f"captured {one.id} -> {one.file}   {output}"))
-            for text in lines(one):
+            for text in lines(one, options.repeat is not None):
                 screen.line(text)
             for note in one.notes:
                 screen.line(f"  note: {screen.safe(note)}")
-        words = [*(["--repeat", str(options.repeat)] if options.repeat > 1 else []), *more]
+        words = [*(["--repeat", str(options.repeat)] if (options.repeat or 1) > 1 else []), *more]
         written = [(one.id, one.file) for one in captured]
         folders, here = (project.folders, project.eval_folders), path_from_here(project)
         screen.next_commands(check_commands(written, *folders, words, here))

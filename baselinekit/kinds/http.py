@@ -18,6 +18,9 @@ from baselinekit.tree.paths import Pattern, parse, roots
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _TARGETS = ("endpoint", "path", "url")
+_SAFE = ("GET", "HEAD", "OPTIONS", "TRACE")
+"""The methods that RFC 9110 calls safe."""
+
 _BODIES = ("json", "body", "form", "files")
 _OPERATION_HEADERS = ("x-amz-target", "soapaction")
 _OPERATION_KEYS = ("operationName", "method")
@@ -196,6 +199,9 @@ class HttpKind(RecipeKind):
     def endpoint(self, recipe: Recipe) -> str | None:
         request = recipe.input
         return None if isinstance(request, HttpFlow) else request.endpoint or request.path
+
+    def only_reads(self, recipe: Recipe) -> bool:
+        return all(step.method in _SAFE for step, _ in step_places(recipe))
 
     def limited(self, recipe: Recipe) -> Iterator[tuple[Path, object]]:
         yield from ((at, step) for step, at in step_places(recipe))

@@ -171,6 +171,10 @@ class RecipeKind:
         """What may tell it from another recipe that asks the same, most telling first: as words of an id."""
         return []
 
+    def only_reads(self, recipe: Recipe) -> bool:
+        """Whether asking changes nothing on the other side, so that it may be asked again without a word."""
+        return False
+
     # What it costs.
 
     asks_models: ClassVar[Literal["never", "sometimes", "always"]] = "never"

@@ -19,7 +19,7 @@ from baselinekit.placeholders.narrowest import (
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.rows import BY, order_rule, sort_rows_alike
 from baselinekit.tree.equality import is_number, same_json
-from baselinekit.tree.paths import children, of_any_row, places, render, value_at
+from baselinekit.tree.paths import children, of_any_row, render, value_at
 from baselinekit.tree.segments import Wild
 
 # The replays are set beside each other place by place. Where that would be a guess (rows in another order, a
@@ -272,8 +272,3 @@ def is_moment(value: Json) -> bool:
     if isinstance(value, str):
         return _CLOCK.search(value) is not None
     return is_number(value) and unit_of([value]) is not None
-
-
-def tells_time(output: Json) -> bool:
-    """Whether a moment is anywhere in an output."""
-    return any(is_moment(value) for _, value in places(output))

@@ -300,11 +300,11 @@ def _is_mixed(run: str) -> bool:
 def _weight(pair: str) -> float:
     kind = "".join("l" if c.islower() else "U" if c.isupper() else "d" if c.isdigit() else "s" for c in pair)
     if kind in ("ll", "Ul", "UU"):
-        kind += "+" if pair.lower() in _PAIRS else "-"
+        kind += "+" if pair.lower() in COMMON_PAIRS else "-"
     return _WEIGHTS.get(kind, 0.0)
 
 
-_PAIRS = frozenset(_COMMON.split())
+COMMON_PAIRS = frozenset(_COMMON.split())
 _SIGNS = string.ascii_letters + string.digits + "+/_-="
 _WEIGHT = {one + other: _weight(one + other) for one in _SIGNS for other in _SIGNS}
 

@@ -1,52 +1,33 @@
 """capture: replay a recipe, once or several times, and write down what came back as the known-good output."""
 
 import os
-import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from baselinekit.compare.dispatch import compile_baseline, default_type, is_limit
-from baselinekit.errors import (
-    BaselinekitError,
-    CannotReplay,
-    InvalidInput,
-    NotRecorded,
-    Place,
-    Problem,
-    Refused,
-)
-from baselinekit.kinds.kind import Flag, RecipeKind
+from baselinekit.compare.dispatch import default_type
+from baselinekit.errors import BaselinekitError, InvalidInput, NotRecorded, Place, Problem, Refused
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.baselines import SUGGESTION, Baseline, Known
-from baselinekit.model.recipes import Observation, Recipe
-from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.placeholders.table import Words
-from baselinekit.placeholders.template import compile_text
+from baselinekit.model.baselines import SUGGESTION, Baseline
+from baselinekit.model.recipes import Recipe
+from baselinekit.model.values import Json, Path
 from baselinekit.refresh.learning import UnlearnablePlace, Volatile
-from baselinekit.replay.environment import capture_environment
 from baselinekit.store import writing
 from baselinekit.store.atomic import cannot_write
 from baselinekit.store.reading import locate_all, parse_record
-from baselinekit.tree.paths import find, parse, render, suggest, with_values
+from baselinekit.tree.paths import render
 from baselinekit.trust import check_inside, origin
-from baselinekit.variables import Redactor
 from baselinekit.workflow.context import RunContext
-from baselinekit.workflow.environment import environment_of, observed_for
 from baselinekit.workflow.judging import check
-from baselinekit.workflow.learning import (
-    DECLARED,
-    IN_A_NAME,
-    CaptureLesson,
-    Templating,
-    learn,
-    observe_each,
-    ordered_singles,
-    secrets_in,
-    with_names,
+from baselinekit.workflow.known_good import (
+    CaptureOptions,
+    KnownGood,
+    observe_known_good,
+    refuse_secrets_in_recipe,
 )
+from baselinekit.workflow.learning import ordered_singles, with_names
 from baselinekit.workflow.naming import name_new
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import load, locate_problems
@@ -85,47 +66,29 @@ class Captured:
     replays: int = 1
     learnt: tuple[Learnt, ...] = ()
     unlearnt: tuple[Unlearnt, ...] = ()
+    lookalikes: tuple[Volatile, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class KnownGood:
-    """What is to be written, and what there is to say of it."""
-
-    mapping: dict[str, Json]
-    seconds: float
-    notes: tuple[str, ...]
-    replays: int
-    lesson: CaptureLesson
-
-    def captured(self, project: Project, id: str, file: str) -> Captured:
-        """What there is to tell, each place with its line in the file that was written."""
-        volatile, refusals = self.lesson.volatile, self.lesson.refusals
-        paths = (*(varying.places[0] for varying in volatile), *(refusal.path for refusal in refusals))
-        places: Sequence[Place | None] = ()
-        if paths:
-            (written,) = (known for known in load(project, [f"{project.root}/{file}"]) if known.id == id)
-            wanted: list[Path] = [("baseline", "output", *path) for path in paths]
-            places = locate_all(written.source, wanted, project.root)
-        learnt = tuple(map(Learnt, volatile, places))
-        unlearnt = tuple(map(Unlearnt, refusals, places[len(volatile) :]))
-        output = self.lesson.output
-        return Captured(id, file, output, self.seconds, self.notes, self.replays, learnt, unlearnt)
-
-
-@dataclass(frozen=True, slots=True)
-class CaptureOptions:
-    """What the operator wants of a new baseline. `placeholders`: path -> the text stored there; `repeat`: how
-    often it is replayed, to learn what varies."""
-
-    placeholders: Mapping[str, str] = field(default_factory=dict)
-    version: str | None = None
-    group: str | None = None
-    allow_error_status: bool = False
-    allow_empty: bool = False
-    allow_secrets: bool = False
-    repeat: int = 1
-    id_is_chosen: bool = False
-    """Whether the operator has chosen the id; else it is made longer where another recipe has it."""
+def told(project: Project, known_good: KnownGood, id: str, file: str) -> Captured:
+    """What there is to tell, each place with its line in the file that was written."""
+    lesson = known_good.lesson
+    paths = (*(one.places[0] for one in lesson.volatile), *(refusal.path for refusal in lesson.refusals))
+    places: Sequence[Place | None] = ()
+    if paths:
+        (written,) = (known for known in load(project, [f"{project.root}/{file}"]) if known.id == id)
+        wanted: list[Path] = [("baseline", "output", *path) for path in paths]
+        places = locate_all(written.source, wanted, project.root)
+    return Captured(
+        id,
+        file,
+        lesson.output,
+        known_good.seconds,
+        known_good.notes,
+        known_good.replays,
+        tuple(map(Learnt, lesson.volatile, places)),
+        tuple(map(Unlearnt, lesson.refusals, places[len(lesson.volatile) :])),
+        lesson.lookalikes,
+    )
 
 
 def capture_new(
@@ -144,14 +107,16 @@ def capture_new(
     with folder_made(project.root, folder):
         writing.check_folder(project.root, folder)
         check(draft, project.setting(folder, context.clients))
-        known_good = observe_known_good(project, draft, options, context, folder)
+        (known_good,) = observe_known_good(project, [(draft, folder)], options, context)
+        if isinstance(known_good, BaselinekitError):
+            raise known_good
         record, notes = completed_record(project, draft, record, options.version, known_good)
         schema = writing.reference(project.root, folder)
         file = writing.write_new(
             record, group, project.root, project.folders[0], project.config.inline_limit, schema
         )
     known_good = replace(known_good, notes=(*known_good.notes, *notes))
-    return known_good.captured(project, draft.id, file)
+    return told(project, known_good, draft.id, file)
 
 
 def completed_record(
@@ -183,27 +148,21 @@ def completed_record(
 def capture_all(
     project: Project, drafts: Sequence[Baseline], options: CaptureOptions, context: RunContext
 ) -> tuple[list[Captured], list[BaselinekitError]]:
-    """Each draft by itself: what can be captured is, and what cannot is told with its place."""
+    """The `baseline:` of files that have a recipe and no output yet; the rest of the files stays as it is.
+    What can be captured is, and what cannot is told with its place."""
     done: list[Captured] = []
     errors: list[BaselinekitError] = []
-    for draft in drafts:
+    asked = [(draft, os.path.dirname(draft.source.file)) for draft in drafts]
+    for draft, known_good in zip(drafts, observe_known_good(project, asked, options, context), strict=True):
         try:
-            done.append(capture_into(project, draft, options, context))
+            if isinstance(known_good, BaselinekitError):
+                raise known_good
+            limit = project.config.inline_limit
+            writing.add_baseline(draft.source, known_good.mapping, project.root, limit)
+            done.append(told(project, known_good, draft.id, draft.source.file))
         except BaselinekitError as error:
             errors.append(type(error)(*locate_problems(draft, error.problems, project.root)))
     return done, errors
-
-
-def capture_into(project: Project, draft: Baseline, options: CaptureOptions, context: RunContext) -> Captured:
-    """The `baseline:` of a file that has a recipe and no output yet; the rest of the file stays as it is."""
-    file = draft.source.file
-    if draft.baseline is not None:
-        what = f"{draft.id} already has a baseline: capture does not overwrite"
-        problem = Problem("BK520", what, f"baselinekit refresh {shlex.quote(file)} --replay")
-        raise InvalidInput(*locate_problems(draft, [problem], project.root))
-    known_good = observe_known_good(project, draft, options, context, os.path.dirname(file))
-    writing.add_baseline(draft.source, known_good.mapping, project.root, project.config.inline_limit)
-    return known_good.captured(project, draft.id, file)
 
 
 def check_draft(project: Project, draft: Baseline, context: RunContext) -> None:
@@ -237,158 +196,6 @@ def folder_made(root: str, name: str) -> Iterator[None]:
             for made in missing:
                 os.rmdir(made)
         raise
-
-
-def observe_known_good(
-    project: Project, draft: Baseline, options: CaptureOptions, context: RunContext, folder: str
-) -> KnownGood:
-    """Replay the recipe, refuse what is not known-good, and make of it what is to be stored."""
-    words = project.words_of(draft)
-    check_placeholders(options.placeholders, words)
-    setting = replace(project.setting(folder, context.clients), asker=draft.id)
-    observations = observe_each(draft.current, setting, options.repeat, context)
-    observation = observations[0]
-    for replayed in observations:
-        refuse_troubles(draft, replayed, options)
-    templating = Templating(words.scope)
-    output = templating.template(observation.output)
-    for text, placeholder in options.placeholders.items():
-        output = with_placeholder_at(output, text, placeholder, kind_of(draft.current))
-    if len(observations) == 1:
-        refuse_secrets_in_output(
-            output, project.redactor, options
-        )  # before it is compiled: that may fail for it
-    candidate = replace(draft, baseline=Known(output=output))
-    unmet = refuse_unaccepted(candidate, observation, project)
-    lesson = learn(project, candidate, observations, templating.text, is_new=not draft.source.file)
-    refuse_secrets_in_output(lesson.output, project.redactor, options)
-    around = capture_environment(
-        project.root, project.config.environment, context.clients.execute, project.folders
-    )
-    mapping: dict[str, Json] = {
-        "output": lesson.output,
-        "captured_at": context.clock.timestamp(),
-        "environment": environment_of(project, draft, observation, around),
-    }
-    if took := observed_for(draft.comparison, observation):
-        mapping["observed"] = took
-    notes = (*remarks_on(draft, observations), *templating.notes(), *unmet)
-    return KnownGood(mapping, observation.seconds, notes, len(observations), lesson)
-
-
-def remarks_on(draft: Baseline, observations: Sequence[Observation]) -> Iterator[str]:
-    """Of the first, which is stored; and what only the others show."""
-    further = "only a later replay did; the first one is stored"
-    remarks = kind_of(draft.current).remarks
-    first, *others = observations
-    yield from remarks(draft.current, first)
-    known = set(remarks(draft.current, first, further))
-    of_others = [remark for other in others for remark in remarks(draft.current, other, further)]
-    yield from dict.fromkeys(remark for remark in of_others if remark not in known)
-
-
-# What is not stored as known-good.
-
-
-_REFUSED: dict[Flag, tuple[str, str]] = {
-    "--allow-error-status": ("BK521", "mend it"),
-    "--allow-empty": ("BK528", "try again, or fix the prompt"),
-}
-"""What is refused unless the user passes the flag: its code, and what else there is to do."""
-
-
-def refuse_troubles(draft: Baseline, observation: Observation, options: CaptureOptions) -> None:
-    """Whatever says that it went wrong is stored only where the user has said so."""
-    allowed = {"--allow-error-status": options.allow_error_status, "--allow-empty": options.allow_empty}
-    problems = [
-        Problem(
-            _REFUSED[trouble.flag][0],
-            f"{trouble.message}: it is not stored as known-good",
-            f"{_REFUSED[trouble.flag][1]}, or pass {trouble.flag}",
-        )
-        for trouble in kind_of(draft.current).troubles(draft.current, observation)
-        if not allowed[trouble.flag]
-    ]
-    if observation.flaw is not None:
-        problems.append(Problem("BK526", f"{observation.flaw}: it is not stored as known-good"))
-    if problems:
-        raise CannotReplay(*problems)
-
-
-def check_placeholders(placeholders: Mapping[str, str], words: Words) -> None:
-    """Before anything is asked, and once for however many places one is to stand at."""
-    for text, placeholder in placeholders.items():
-        try:
-            compile_text(placeholder, words)
-        except InvalidInput as error:
-            option = f"--placeholder '{text}={placeholder}'"
-            raise InvalidInput(
-                *(replace(problem, message=f"{option}: {problem.message}") for problem in error.problems)
-            ) from None
-
-
-def refuse_secrets_in_recipe(current: Json, redactor: Redactor, options: CaptureOptions) -> None:
-    """A recipe is stored as well: what looks like a token in it has to become a variable first."""
-    lookalike = "pass it as --secret NAME=…, and it is stored as {{NAME}}; or pass --allow-secrets"
-    declared = "write it as {{NAME}}: a declared secret is never stored"
-    problems = [
-        Problem(
-            "BK522",
-            f"{render(path)} of the recipe holds {what}",
-            declared if what.startswith(DECLARED) else lookalike,
-        )
-        for path, what in secrets_in(current, redactor, lookalikes=not options.allow_secrets)
-    ]
-    if problems:
-        raise Refused(*problems)
-
-
-def refuse_secrets_in_output(output: Json, redactor: Redactor, options: CaptureOptions) -> None:
-    """What looks like a secret is stored where the user insists; a declared one never is."""
-    problems = []
-    for path, what in secrets_in(output, redactor, lookalikes=not options.allow_secrets):
-        place = path[:-1] if what.endswith(IN_A_NAME) else path
-        insist = "" if what.startswith(DECLARED) else ", or pass --allow-secrets"
-        declare = "" if what.startswith(DECLARED) else ", declare it (--secret NAME=…)"
-        text = "<<any>>" if place != path else "<<any_string>>"
-        hint = f"store a placeholder: --placeholder '{render(place)}={text}'{insist}"
-        if not place:
-            hint = f"make it answer without that{declare}{insist}"
-        problems.append(Problem("BK522", f"{render(path) or 'the output'} holds {what}", hint))
-    if problems:
-        raise Refused(*problems)
-
-
-def with_placeholder_at(output: Json, text: str, placeholder: str, kind: RecipeKind) -> Json:
-    """The output with a placeholder at every place that a path leads to."""
-    pattern = parse(text)
-    start = kind.starts(pattern, output)
-    if len(start) > 1:
-        what = f"{text!r} is both in the {kind.noun} and in its {kind.answer}"
-        raise InvalidInput(Problem("BK204", what, f"write {kind.answer}.{text} or $.{text}"))
-    part = output[kind.answer] if start == [(kind.answer,)] else output
-    places = [path for path, _ in find(pattern, part)] if start else []
-    if not places:
-        in_answer = kind.paths_start_in_answer and isinstance(output, dict)
-        whole = output.get(kind.answer) if in_answer else output
-        raise InvalidInput(
-            Problem("BK523", f"the path {text!r} leads to nothing in the output", suggest(pattern, whole))
-        )
-    return with_values(output, {(*start[0], *path): placeholder for path in places})
-
-
-def refuse_unaccepted(candidate: Baseline, observation: Observation, project: Project) -> list[str]:
-    """What is stored must accept what was seen: a rule or a placeholder that does not is found now. What
-    is told are rules that met nothing."""
-    comparison = compile_baseline(candidate, project.words_of(candidate)).compare(observation)
-    limits = [d for d in comparison.differences if is_limit(d)]
-    if comparison.count > len(limits):
-        first = next(d for d in comparison.differences if d not in limits)
-        mask = project.redactor.knowing(observation.output).mask_value
-        seen = "nothing" if first.actual is ABSENT else repr(mask(first.actual, first.path))
-        what = f"{render(first.path)}: {first.expected!r} does not accept what was seen: {seen}"
-        raise InvalidInput(Problem("BK524", what, "choose another placeholder or rule"))
-    return [report.what for report in comparison.reports if report.kind == "stale"]
 
 
 def group_of(draft: Baseline, project: Project) -> str:

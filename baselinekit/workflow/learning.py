@@ -1,7 +1,7 @@
 """What several replays of a new baseline teach, and the stored output that is made of them."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -19,13 +19,13 @@ from baselinekit.refresh.learning import (
     UnlearnablePlace,
     Volatile,
     learn_places,
-    tells_time,
 )
+from baselinekit.refresh.steady import lookalikes, looks_volatile, moments_of_now, steady_places
 from baselinekit.replay.settings import Setting
 from baselinekit.secrets.finding import BY_NAME, likeness
-from baselinekit.tree.paths import children, render, with_values
+from baselinekit.tree.paths import children, render, value_at, with_values
 from baselinekit.variables import Redactor, Scope, names_in
-from baselinekit.workflow.context import RunContext
+from baselinekit.workflow.context import RunContext, ThreadPool
 from baselinekit.workflow.judging import observe
 from baselinekit.workflow.project import Project
 
@@ -148,33 +148,91 @@ def _literals(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class CaptureLesson:
-    """The output as it is to be stored; what varies, its values masked; and what nothing may stand for."""
+    """The output as it is to be stored; what varies, its values masked; what nothing may stand for; and what
+    looks like an id and was the same each time, which stands in the output as it came."""
 
     output: Json
     volatile: tuple[Volatile, ...] = ()
     refusals: tuple[UnlearnablePlace, ...] = ()
+    lookalikes: tuple[Volatile, ...] = ()
+
+    def with_lookalikes(self) -> "CaptureLesson":
+        """With placeholders for those as well."""
+        texts = {place: one.proposal.text for one in self.lookalikes for place in one.places}
+        output = with_values(self.output, texts)
+        return CaptureLesson(output, (*self.volatile, *self.lookalikes), self.refusals)
 
 
-def observe_each(recipe: Recipe, setting: Setting, times: int, context: RunContext) -> list[Observation]:
-    """The recipe replayed so many times, one after the other: replays at once would disturb each other. Each
-    is a turn of its own, so that no kept answer of a model is given twice. Where the output tells the time,
-    a clock has to tick once in between."""
-    told = context.advance(times)
-    observations = []
-    for turn in range(times):
-        try:
-            observations.append(observe(recipe, replace(setting, turn=turn)))
-        except BaselinekitError as error:
-            if turn == 0:
-                raise
-            again = f"replay {turn + 1} of {times}: "
-            raise type(error)(
-                *(replace(one, message=again + one.message) for one in error.problems)
-            ) from None
-        told("passed")
-        if turn == 0 and times > 1 and tells_time(observations[0].output):
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A recipe that is to be replayed `times` times. `pauses`: whether a clock ticks before each replay, and
+    not only before the second one."""
+
+    recipe: Recipe
+    setting: Setting
+    times: int
+    pauses: bool = False
+
+
+Replays = list[Observation] | BaselinekitError
+"""What a recipe gave each time, or why it did not."""
+
+
+def observe_each(asked: Sequence[Asked], context: RunContext, jobs: int = 1) -> list[Replays]:
+    """Each recipe replayed so many times: all of them once, then all of them again, so that many wait for one
+    tick of a clock and not each for its own. Replays of one recipe never overlap, and what writes runs alone.
+    Each replay is a turn of its own, so that no kept answer of a model is given twice."""
+    told = context.advance(sum(one.times for one in asked))
+    results: list[Replays] = [[] for _ in asked]
+    for turn in range(max((one.times for one in asked), default=0)):
+        left = [n for n, one in enumerate(asked) if turn < one.times and isinstance(results[n], list)]
+        if not left:
+            break
+        if turn == 1 or (turn and any(asked[n].pauses for n in left)):
             context.clients.sleep(TICK)
-    return observations
+
+        def replay(number: int, turn: int = turn) -> Observation | BaselinekitError:
+            try:
+                observed = observe(asked[number].recipe, replace(asked[number].setting, turn=turn))
+            except BaselinekitError as error:
+                told("error")
+                return _of_turn(error, turn, asked[number].times)
+            told("passed")
+            return observed
+
+        together = [n for n in left if kind_of(asked[n].recipe).only_reads(asked[n].recipe)]
+        answers = dict(zip(together, _at_once(replay, together, jobs, context), strict=True))
+        for number in left:
+            answer = answers[number] if number in answers else replay(number)
+            kept = results[number]
+            if isinstance(answer, BaselinekitError):
+                results[number] = answer
+            elif isinstance(kept, list):
+                kept.append(answer)
+    return results
+
+
+def _at_once(
+    replay: Callable[[int], Observation | BaselinekitError],
+    numbers: Sequence[int],
+    jobs: int,
+    context: RunContext,
+) -> list[Observation | BaselinekitError]:
+    if len(numbers) < 2 or jobs < 2:
+        return [replay(number) for number in numbers]
+    with context.stop.heard():
+        done = ThreadPool(jobs, replay, context.cancel, context.stop).run(numbers, lambda answer: True)
+    if context.stop.is_set():
+        raise KeyboardInterrupt
+    return [answer for answer in done if answer is not None]
+
+
+def _of_turn(error: BaselinekitError, turn: int, times: int) -> BaselinekitError:
+    """An error that only a later replay met says so."""
+    if turn == 0:
+        return error
+    again = f"replay {turn + 1} of {times}: "
+    return type(error)(*(replace(one, message=again + one.message) for one in error.problems))
 
 
 def ordered_singles(output: Json, is_exact: bool) -> list[str]:
@@ -183,37 +241,97 @@ def ordered_singles(output: Json, is_exact: bool) -> list[str]:
 
 
 def learn(
-    project: Project, draft: Baseline, observations: Sequence[Observation], write: Write, *, is_new: bool
+    project: Project,
+    draft: Baseline,
+    observations: Sequence[Observation],
+    write: Write,
+    *,
+    is_new: bool,
+    now: float,
 ) -> CaptureLesson:
     """What the replays have to say of a draft that holds the output of the first. A file that is there
     already keeps its rules, so that an array there cannot be told to stay as long as it is."""
-    first = compile_baseline(draft, project.words_of(draft))
+    words = project.words_of(draft)
+    first = compile_baseline(draft, words)
     comparisons = [first.compare(observation) for observation in observations[1:]]
-    if all(comparison.passed for comparison in comparisons):
-        return CaptureLesson(_stored(draft))
-    kind = kind_of(draft.current)
-    look = ReplayView(
-        outcomes=kind.outcomes(draft.current),
-        wholes=kind.answers(draft.current),
-        numeric=first.type == "numeric",
-        agreed=_Differing(comparisons).agreed,
-        arrays=first.arrays,
-        write=write,
-        words=project.words_of(draft),
-    )
-    lesson = learn_places([observation.output for observation in observations], look)
-    output = with_values(_stored(draft), lesson.placeholders)
-    refusals = list(lesson.refusals)
-    matcher = _compiled(project, draft, output, is_new)
+    outputs = [observation.output for observation in observations]
+    volatile: list[Volatile] = []
+    refusals: list[UnlearnablePlace] = []
+    if not all(comparison.passed for comparison in comparisons):
+        kind = kind_of(draft.current)
+        look = ReplayView(
+            outcomes=kind.outcomes(draft.current),
+            wholes=kind.answers(draft.current),
+            numeric=first.type == "numeric",
+            agreed=_Differing(comparisons).agreed,
+            arrays=first.arrays,
+            write=write,
+            words=words,
+        )
+        lesson = learn_places(outputs, look)
+        volatile, refusals = list(lesson.volatile), list(lesson.refusals)
+    steady, same = _Steady(draft, first, outputs, volatile, refusals), []
+    if steady.found:
+        wholes = ((), *kind_of(draft.current).answers(draft.current))
+        of_now = moments_of_now(steady.found, now, write, words)
+        volatile += [one for one in of_now if one.places[0] not in wholes and steady.compared(one.places)]
+        taken = {place for one in volatile for place in one.places}
+        left = [(path, value) for path, value in steady.found if path not in taken and path not in wholes]
+        same = list(lookalikes(left, steady.compared, write, words))
+    texts = {place: one.proposal.text for one in volatile for place in one.places}
+    output = with_values(_stored(draft), texts)
+    matcher = _compiled(project, draft, output, is_new) if texts or refusals else first
     if not is_new:
         refusals += _templates(output, _stored(draft), matcher)
-    refusals += _unresolved(matcher, observations, refusals)
-    mask = project.redactor.knowing([observation.output for observation in observations]).mask_value
-    volatile = tuple(
-        replace(one, values=tuple(mask(value, one.places[0]) for value in one.values))
-        for one in lesson.volatile
-    )
-    return CaptureLesson(output, volatile, tuple(refusals))
+    if len(observations) > 1 or texts:
+        refusals += _unresolved(matcher, observations, refusals)
+    mask = project.redactor.knowing(list(outputs)).mask_value
+
+    def masked(found: Sequence[Volatile]) -> tuple[Volatile, ...]:
+        return tuple(
+            replace(one, values=tuple(mask(value, one.places[0]) for value in one.values)) for one in found
+        )
+
+    return CaptureLesson(output, masked(volatile), tuple(refusals), masked(same))
+
+
+class _Steady:
+    """The values that were the same in all replays, where the stored output has them as they are."""
+
+    def __init__(
+        self,
+        draft: Baseline,
+        matcher: Matcher,
+        outputs: Sequence[Json],
+        volatile: Sequence[Volatile],
+        refusals: Sequence[UnlearnablePlace],
+    ):
+        known = {place for one in volatile for place in one.places} | {one.path for one in refusals}
+        self._matcher = matcher
+        self._output = outputs[0]
+        stored = _stored(draft)
+        self.found = [
+            (path, value)
+            for path, value in steady_places(outputs, known)
+            if looks_volatile(value, path) and _is_literal(stored, path, value)
+        ]
+
+    def compared(self, paths: Sequence[Path]) -> set[Path]:
+        """Those at which another value would be told as a difference."""
+        changed = with_values(self._output, dict.fromkeys(paths, _NO_VALUE))
+        differences = self._matcher.compare(Observation(changed, 0.0)).differences
+        return {difference.at for difference in differences} & set(paths)
+
+
+_NO_VALUE = "\0"
+
+
+def _is_literal(stored: Json, path: Path, value: Json) -> bool:
+    try:
+        known = value_at(stored, path)
+    except (LookupError, TypeError):
+        return False
+    return known == value and not (isinstance(known, str) and has_marker(known))
 
 
 def _stored(draft: Baseline) -> Json:

@@ -227,7 +227,7 @@ class TestRefresh:
 
     @pytest.mark.slow
     def test_an_answer_that_fails(self, here: Console, api: ChangingApi) -> None:
-        run(here, f"capture http GET {api.url}/later --id a", 0)
+        run(here, f"capture http GET {api.url}/later --id a --exact", 0)
         api.asked["/later"] = 5
         run(here, "compare", 1)
         self.refused(here)
@@ -251,7 +251,7 @@ class TestRefresh:
 
     def test_a_refused_request_that_becomes_a_server_error(self, here: Console, api: ChangingApi) -> None:
         api.answers["/x"] = lambda number: (404 if number == 1 else 500, {"x": 1})
-        run(here, f"capture http GET {api.url}/x --id a", 0)
+        run(here, f"capture http GET {api.url}/x --id a --exact", 0)
         run(here, "compare", 1)
         self.refused(here)
 
@@ -259,7 +259,7 @@ class TestRefresh:
         self, here: Console, api: ChangingApi
     ) -> None:
         api.answers["/x"] = lambda number: (500, {"x": number})
-        run(here, f"capture http GET {api.url}/x --id a --allow-error-status", 0)
+        run(here, f"capture http GET {api.url}/x --id a --allow-error-status --exact", 0)
         run(here, "compare", 1)
         run(here, "refresh --all-failed --yes", 0)
 

@@ -9,6 +9,7 @@ from desk import Desk
 
 from baselinekit.errors import BaselinekitError
 from baselinekit.workflow import capture
+from baselinekit.workflow.known_good import CaptureOptions
 
 BAD = {"input": {"method": "Greet", "message": []}, "execution": {"type": "grpc", "timout": 3}}
 
@@ -35,7 +36,7 @@ def main() -> dict[str, Any]:
     said: dict[str, Any] = {}
 
     def store(name: str) -> str:
-        captured = capture.capture_new(desk.project, record(name), capture.CaptureOptions(), desk.context())
+        captured = capture.capture_new(desk.project, record(name), CaptureOptions(), desk.context())
         return captured.file
 
     desk.says("shop.Prices/One", answer(14, "EUR"))

@@ -1,0 +1,246 @@
+"""What a value is by its nature: an id that a service makes anew, a moment that a clock wrote, a counter.
+
+Nothing here hides a value. A capture tells what looks like an id; a compare says that all that differs is of
+such kinds; `refresh --learn` takes an id for an id and a moment for a moment. How often it errs is measured
+in tests/placeholders/test_nature.py."""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from decimal import Decimal
+from email.utils import parsedate_to_datetime
+from operator import add
+from typing import Literal
+
+from baselinekit.model.values import Json, Path
+from baselinekit.placeholders.formats import is_jwt
+from baselinekit.secrets.finding import COMMON_PAIRS, random_in
+from baselinekit.secrets.scan import TextScan
+from baselinekit.tree.equality import is_number
+
+Nature = Literal["id", "moment", "counter"]
+
+# Moments: each form that services write, and how it is read.
+
+_DATE_AND_TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]{1,9})?)?"
+_ZONE = r"(?: ?(?:[Zz]\b|UTC\b|GMT\b|[+-][0-9]{2}:?[0-9]{2}\b))*"
+_MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+_DAY = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
+_TIME = r"[0-9]{2}:[0-9]{2}(?::[0-9]{2})?"
+_NOT_IN_A_NUMBER = r"(?<![0-9.])"
+_MOMENT = re.compile(
+    rf"(?P<iso>(?<![0-9]){_DATE_AND_TIME}{_ZONE})"
+    rf"|(?P<mail>{_DAY}, [0-9]{{1,2}}[ -]{_MONTH}[ -][0-9]{{2,4}} {_TIME}(?: (?:GMT|UTC|[+-][0-9]{{4}}))?)"
+    rf"|(?P<log>(?<![0-9])[0-9]{{2}}/{_MONTH}/[0-9]{{4}}:[0-9:]{{8}} [+-][0-9]{{4}})"
+    rf"|(?P<ctime>{_DAY} {_MONTH} [ 0-9][0-9] [0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(?: (?:UTC|GMT))? [0-9]{{4}})"
+    rf"|(?P<day_first>(?<![0-9])[0-9]{{2}}[-. ]{_MONTH}[-. ][0-9]{{4}} {_TIME})"
+    rf"|(?P<european>(?<![0-9])[0-9]{{2}}\.[0-9]{{2}}\.[0-9]{{4}},? {_TIME})"
+    rf"|(?P<american>(?<![0-9])[0-9]{{2}}/[0-9]{{2}}/[0-9]{{4}},? {_TIME})"
+    rf"|(?P<epoch>{_NOT_IN_A_NUMBER}[12][0-9]{{9}}(?:[0-9]{{3}}){{0,3}}(?:\.[0-9]{{1,9}})?(?![0-9]))"
+)
+_FORMS = {
+    "log": ("%d/%b/%Y:%H:%M:%S ",),
+    "ctime": ("%a %b %d %H:%M:%S %Y",),
+    "day_first": ("%d-%b-%Y %H:%M:%S", "%d-%b-%Y %H:%M"),
+    "european": ("%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M"),
+    "american": ("%m/%d/%Y %H:%M:%S", "%m/%d/%Y %H:%M"),
+}
+_UNITS = (1, 10**3, 10**6, 10**9)
+_FIRST, _LAST = 1_000_000_000, 4_200_000_000
+"""2001 to 2103: what is read as a moment lies in between."""
+
+NEAR = 600.0
+"""Seconds: a moment that is no further from now was written for this answer, or when the service started."""
+
+
+def moments_in(text: str) -> Iterator[tuple[int, int, float]]:
+    """Where in a text moments stand, and when each is, in seconds since 1970. Without a zone it is UTC."""
+    for match in _MOMENT.finditer(text):
+        with suppress(ValueError, OverflowError):
+            when = _read(match.lastgroup or "", match[0])
+            if when is not None and _FIRST <= when < _LAST:
+                yield match.start(), match.end(), when
+
+
+def _read(form: str, text: str) -> float | None:
+    if form == "epoch":
+        return _seconds_of(Decimal(text))
+    if form == "mail":
+        return _utc(parsedate_to_datetime(text))
+    if form == "iso":
+        plain = re.sub(r"[.,][0-9]+", lambda match: match[0][:7].replace(",", "."), text, count=1)
+        plain = re.sub(r" ?(?:UTC|GMT|Z|z)$", "+00:00", plain)
+        plain = re.sub(r" (?=[+-])", "", plain)
+        plain = re.sub(r"(?<=[+-][0-9]{4})\+00:00$", "", plain)
+        return _utc(datetime.fromisoformat(plain))
+    plain = re.sub(r" (?:UTC|GMT)", "", text)
+    if form == "day_first":
+        plain = re.sub(r"^(..).(...).", r"\1-\2-", plain)
+    zone = "" if form == "log" else "+0000"
+    for wanted in _FORMS[form]:
+        with suppress(ValueError):
+            return _utc(datetime.strptime(f"{plain.replace(',', '')}{zone}", f"{wanted}%z"))
+    return None
+
+
+def _utc(moment: datetime) -> float:
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _seconds_of(number: Decimal) -> float | None:
+    return next((float(number / unit) for unit in _UNITS if _FIRST <= number / unit < _LAST), None)
+
+
+def moment_of(value: Json) -> float | None:
+    """When a value is that is a moment as a whole, in seconds since 1970."""
+    if is_number(value):
+        return _seconds_of(Decimal(str(value)))
+    if isinstance(value, str):
+        return next((when for start, end, when in moments_in(value) if (start, end) == (0, len(value))), None)
+    return None
+
+
+# Ids. By their form where no other text has it by chance; by the name of the key where it says so and the
+# value looks as if nobody had made it up.
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_ULID = re.compile(r"0[0-9A-HJKMNP-TV-Z]{25}")
+_HEX = re.compile(r"[0-9a-f]{12,}|[0-9A-F]{12,}")
+_LONG_NUMBER = re.compile(r"[1-9][0-9]{16,19}")
+_LIMITS = (str(2**63 - 1), str(2**64 - 1), str(2**63))
+_RUN = re.compile(r"[A-Za-z0-9]+")
+_TOKEN = re.compile(r"[A-Za-z0-9_.:~+/=-]{6,}")
+_PREFIXED = re.compile(r"[a-z]{1,10}(?:[_-][a-z]{1,8})?[_-](?P<rest>[A-Za-z0-9]{8,})")
+_TURN = re.compile(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
+_TAG = re.compile(r'(?:W/)?"(?P<tag>[^"\s]{4,})"')
+_NAMED = re.compile(
+    r"(?i)(?:^|[_.-]|(?<=[a-z]))(?:id|uid|uuid|guid|token|nonce|session|sid|etag|cursor|csrf|xsrf"
+    r"|trace|span|correlation|request|transaction|hash|digest|sha1|sha256|checksum|signature|revision|rev"
+    r"|reference|key|ref)(?:[_-]?(?:id|token|key|no|number))?$"
+)
+_TIMED = re.compile(r"(?i)(?:time|date|stamp|nanos|_ns|_at|(?<=[a-z])At|ts)$")
+_LETTERS = re.compile(r"[A-Za-z]{2,}")
+_CAPITAL = re.compile(r"(?<=[a-z])[A-Z]|(?<=[A-Z])[a-z]")
+_SHORTEST_RUN = 6
+_FEWEST_TURNS = 3
+_MOST_COMMON = 0.55
+"""Of the pairs of letters, the part that words have too: by chance it is a fifth, in words most."""
+
+_FEWEST_DIGITS = 6
+"""Of the sixteen hexadecimal digits: what has fewer was typed, such as 11111111-… or 0000….001."""
+
+_PARTS = re.compile(rf"(?<![0-9a-zA-Z])(?:{_UUID.pattern}|[0-9a-f]{{16,}}|{_ULID.pattern})(?![0-9a-zA-Z])")
+
+
+def looks_like_id(value: Json, path: Path = ()) -> bool:
+    """Whether a value looks as if a service had made it up to name something, or somebody: an id, a token."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return False
+    text, name = str(value), name_of(path)
+    if _LONG_NUMBER.fullmatch(text):  # a snowflake; round numbers are limits
+        is_moment = moment_of(value) is not None and _TIMED.search(name)
+        return not (text.endswith("000") or text in _LIMITS or is_moment)
+    if isinstance(value, int):
+        return False
+    tag = _TAG.fullmatch(text)
+    text = tag["tag"] if tag else text
+    if _UUID.fullmatch(text) or _HEX.fullmatch(text):
+        is_typed = len(set(text.lower()) - {"-"}) < _FEWEST_DIGITS or text.endswith("0000")
+        return not is_typed and _turns(text.replace("-", "")) >= _FEWEST_TURNS
+    if _ULID.fullmatch(text) or (text.count(".") in (2, 4) and is_jwt(text)):
+        return True
+    return _is_made_up(text, name, tag is not None)
+
+
+def _is_made_up(text: str, name: str, is_tag: bool) -> bool:
+    if not _TOKEN.fullmatch(text) or moment_of(text) is not None:
+        return False
+    if any((start, end) == (0, len(text)) for start, end in random_in(TextScan(text))):
+        return True
+    prefixed = _PREFIXED.fullmatch(text)
+    if prefixed and _is_random(prefixed["rest"]):
+        return True
+    if is_tag:
+        return any(map(str.isdigit, text))
+    return _NAMED.search(name) is not None and any(map(_is_random, _RUN.findall(text)))
+
+
+def _is_random(run: str) -> bool:
+    """Whether no word, no name and no number is written so: letters and digits in turn, or capitals anywhere,
+    and pairs of letters that words do not have."""
+    if len(run) < _SHORTEST_RUN or (_turns(run) < 2 and len(_CAPITAL.findall(run)) < _FEWEST_TURNS):
+        return False
+    pairs = [pair for word in _LETTERS.findall(run) for pair in map(add, word, word[1:])]
+    return sum(pair.lower() in COMMON_PAIRS for pair in pairs) <= _MOST_COMMON * len(pairs)
+
+
+def _turns(run: str) -> int:
+    """How often letters and digits follow each other."""
+    return len(_TURN.findall(run))
+
+
+def name_of(path: Path) -> str:
+    """The nearest key above a value."""
+    return next((key for key in reversed(path) if isinstance(key, str)), "")
+
+
+# Counters: numbers whose name says that they count, measure, or name a process.
+
+_WORD = re.compile(r"[A-Za-z][a-z]*|[A-Z]+(?![a-z])")
+_COUNTED_WORDS = """
+uptime elapsed duration latency took seconds millis nanos ms walltime timing clock lag age idle jiffies
+pid port seq sequence offset generation epoch tick ticks revision lsn
+heap rss memory mem cpu load goroutines threads connections conn
+"""
+_COUNTED = frozenset(_COUNTED_WORDS.split())
+_INTEGER = re.compile(r"-?[0-9]+")
+
+
+def is_counted(path: Path) -> bool:
+    """Whether the name of a place says that its number counts, measures or names a process."""
+    words = [word.lower() for word in _WORD.findall(name_of(path))]
+    return any(word in _COUNTED for word in words)
+
+
+# Two values at one place.
+
+
+def nature_of_change(path: Path, before: Json, after: Json) -> Nature | None:
+    """The nature of a value that became another one of the same nature; None where it is a change."""
+    if looks_like_id(before, path) and looks_like_id(after, path) and _form(before) == _form(after):
+        return "id"
+    was, now = moment_of(before), moment_of(after)
+    if was is not None and now is not None and type(before) is type(after):
+        return "moment" if now > was else None
+    if isinstance(before, str) and isinstance(after, str):
+        marked = _skeleton(before)
+        if "\0" in marked and marked == _skeleton(after):
+            return "moment" if any(moments_in(before)) else "id"
+    return "counter" if is_counted(path) and _are_numbers(before, after) else None
+
+
+def _are_numbers(before: Json, after: Json) -> bool:
+    if is_number(before) and is_number(after):
+        return True
+    texts = isinstance(before, str) and isinstance(after, str)
+    return texts and all(_INTEGER.fullmatch(str(text)) for text in (before, after))
+
+
+def _form(value: Json) -> str:
+    """What two ids of one kind have in common: their length, or where letters, digits and signs may stand."""
+    text = str(value)
+    if _UUID.fullmatch(text):
+        return "uuid"
+    if _HEX.fullmatch(text) or _LONG_NUMBER.fullmatch(text):
+        return f"{type(value).__name__} {len(text)}"
+    prefixed = _PREFIXED.fullmatch(text)
+    return f"{text[: prefixed.start('rest')]} {len(text)}" if prefixed else f"text {len(text) // 8}"
+
+
+def _skeleton(text: str) -> str:
+    """A text without its moments and its ids."""
+    result, position = "", 0
+    for start, end, _ in moments_in(text):
+        result, position = f"{result}{text[position:start]}\0", end
+    return _PARTS.sub(lambda match: f"\0{_form(match[0])}", result + text[position:])

@@ -1,0 +1,282 @@
+"""What is to be stored of a recipe as known-good: replayed, refused where it went wrong, and learnt from."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from baselinekit.compare.dispatch import compile_baseline, is_limit
+from baselinekit.errors import BaselinekitError, CannotReplay, InvalidInput, Problem, Refused
+from baselinekit.kinds.kind import Flag, RecipeKind
+from baselinekit.kinds.table import kind_of
+from baselinekit.model.baselines import Baseline, Known
+from baselinekit.model.recipes import Observation, Recipe
+from baselinekit.model.values import ABSENT, Json
+from baselinekit.placeholders.table import Words
+from baselinekit.placeholders.template import compile_text
+from baselinekit.refresh.learning import Volatile
+from baselinekit.replay.environment import capture_environment
+from baselinekit.tree.paths import find, parse, render, suggest, with_values
+from baselinekit.variables import Redactor
+from baselinekit.workflow.context import RunContext
+from baselinekit.workflow.environment import environment_of, observed_for
+from baselinekit.workflow.learning import (
+    DECLARED,
+    IN_A_NAME,
+    Asked,
+    CaptureLesson,
+    Replays,
+    Templating,
+    learn,
+    observe_each,
+    secrets_in,
+)
+from baselinekit.workflow.project import Project
+
+Decide = Callable[[Sequence[Volatile]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureOptions:
+    """What the operator wants of a new baseline. `placeholders`: path -> the text stored there; `repeat`: how
+    often it is replayed, to learn what varies (None: as often as its recipe may be asked without a word);
+    `exact`: nothing is learnt. `accept_lookalikes` decides of what looks like an id and was the same each
+    time whether placeholders stand there, once for all that is captured together."""
+
+    placeholders: Mapping[str, str] = field(default_factory=dict)
+    version: str | None = None
+    group: str | None = None
+    allow_error_status: bool = False
+    allow_empty: bool = False
+    allow_secrets: bool = False
+    repeat: int | None = 1
+    exact: bool = False
+    accept_lookalikes: Decide = lambda found: False
+    jobs: int = 8
+    id_is_chosen: bool = False
+    """Whether the operator has chosen the id; else it is made longer where another recipe has it."""
+
+    def times(self, recipe: Recipe) -> int:
+        """How often a recipe is replayed: what only reads is asked twice, unless nothing is to be learnt."""
+        if self.repeat is not None:
+            return self.repeat
+        return 2 if kind_of(recipe).only_reads(recipe) and not self.exact else 1
+
+
+@dataclass(frozen=True, slots=True)
+class KnownGood:
+    """What is to be written, and what there is to say of it."""
+
+    mapping: dict[str, Json]
+    seconds: float
+    notes: tuple[str, ...]
+    replays: int
+    lesson: CaptureLesson
+
+
+@dataclass(frozen=True, slots=True)
+class Learnable:
+    """A draft with what came back, and what that teaches. `notes`: what there is to say of it."""
+
+    draft: Baseline
+    folder: str
+    observations: Sequence[Observation]
+    lesson: CaptureLesson
+    notes: tuple[str, ...]
+
+
+def observe_known_good(
+    project: Project, drafts: Sequence[tuple[Baseline, str]], options: CaptureOptions, context: RunContext
+) -> list[KnownGood | BaselinekitError]:
+    """Replay the recipes, each with the folder of its file; refuse what is not known-good, learn what varies,
+    ask once what is to become of ids, and make of each what is to be stored."""
+    for draft, _ in drafts:
+        check_placeholders(options.placeholders, project.words_of(draft))
+    asked = [
+        Asked(
+            draft.current,
+            replace(project.setting(folder, context.clients), asker=draft.id),
+            options.times(draft.current),
+        )
+        for draft, folder in drafts
+    ]
+    learnable: list[Learnable | BaselinekitError] = []
+    for (draft, folder), replays in zip(drafts, observe_each(asked, context, options.jobs), strict=True):
+        try:
+            learnable.append(_learnt_from(project, draft, folder, replays, options, context))
+        except BaselinekitError as error:
+            learnable.append(error)
+    same = [one for known in learnable if isinstance(known, Learnable) for one in known.lesson.lookalikes]
+    accepted = bool(same) and options.accept_lookalikes(same)
+    found: list[KnownGood | BaselinekitError] = []
+    for known in learnable:
+        try:
+            if isinstance(known, BaselinekitError):
+                raise known
+            found.append(_known_good(project, known, accepted, options, context))
+        except BaselinekitError as error:
+            found.append(error)
+    return found
+
+
+def _learnt_from(
+    project: Project,
+    draft: Baseline,
+    folder: str,
+    replays: Replays,
+    options: CaptureOptions,
+    context: RunContext,
+) -> Learnable:
+    """What the replays of one recipe teach, if all of them went well."""
+    if isinstance(replays, BaselinekitError):
+        raise replays
+    for replayed in replays:
+        refuse_troubles(draft, replayed, options)
+    templating = Templating(project.words_of(draft).scope)
+    output = templating.template(replays[0].output)
+    for text, placeholder in options.placeholders.items():
+        output = with_placeholder_at(output, text, placeholder, kind_of(draft.current))
+    if len(replays) == 1:
+        refuse_secrets_in_output(
+            output, project.redactor, options
+        )  # before it is compiled: that may fail for it
+    candidate = replace(draft, baseline=Known(output=output))
+    unmet = refuse_unaccepted(candidate, replays[0], project)
+    lesson = CaptureLesson(output)
+    if not options.exact:
+        is_new, now = not draft.source.file, context.clients.now()
+        lesson = learn(project, candidate, replays, templating.text, is_new=is_new, now=now)
+    notes = (*remarks_on(draft, replays), *templating.notes(), *unmet)
+    return Learnable(draft, folder, replays, lesson, notes)
+
+
+def _known_good(
+    project: Project, known: Learnable, accepted: bool, options: CaptureOptions, context: RunContext
+) -> KnownGood:
+    draft, observation = known.draft, known.observations[0]
+    lesson = known.lesson.with_lookalikes() if accepted else known.lesson
+    refuse_secrets_in_output(lesson.output, project.redactor, options)
+    around = capture_environment(
+        project.root, project.config.environment, context.clients.execute, project.folders
+    )
+    mapping: dict[str, Json] = {
+        "output": lesson.output,
+        "captured_at": context.clock.timestamp(),
+        "environment": environment_of(project, draft, observation, around),
+    }
+    if took := observed_for(draft.comparison, observation):
+        mapping["observed"] = took
+    return KnownGood(mapping, observation.seconds, known.notes, len(known.observations), lesson)
+
+
+def remarks_on(draft: Baseline, observations: Sequence[Observation]) -> Iterator[str]:
+    """Of the first, which is stored; and what only the others show."""
+    further = "only a later replay did; the first one is stored"
+    remarks = kind_of(draft.current).remarks
+    first, *others = observations
+    yield from remarks(draft.current, first)
+    known = set(remarks(draft.current, first, further))
+    of_others = [remark for other in others for remark in remarks(draft.current, other, further)]
+    yield from dict.fromkeys(remark for remark in of_others if remark not in known)
+
+
+# What is not stored as known-good.
+
+
+_REFUSED: dict[Flag, tuple[str, str]] = {
+    "--allow-error-status": ("BK521", "mend it"),
+    "--allow-empty": ("BK528", "try again, or fix the prompt"),
+}
+"""What is refused unless the user passes the flag: its code, and what else there is to do."""
+
+
+def refuse_troubles(draft: Baseline, observation: Observation, options: CaptureOptions) -> None:
+    """Whatever says that it went wrong is stored only where the user has said so."""
+    allowed = {"--allow-error-status": options.allow_error_status, "--allow-empty": options.allow_empty}
+    problems = [
+        Problem(
+            _REFUSED[trouble.flag][0],
+            f"{trouble.message}: it is not stored as known-good",
+            f"{_REFUSED[trouble.flag][1]}, or pass {trouble.flag}",
+        )
+        for trouble in kind_of(draft.current).troubles(draft.current, observation)
+        if not allowed[trouble.flag]
+    ]
+    if observation.flaw is not None:
+        problems.append(Problem("BK526", f"{observation.flaw}: it is not stored as known-good"))
+    if problems:
+        raise CannotReplay(*problems)
+
+
+def check_placeholders(placeholders: Mapping[str, str], words: Words) -> None:
+    """Before anything is asked, and once for however many places one is to stand at."""
+    for text, placeholder in placeholders.items():
+        try:
+            compile_text(placeholder, words)
+        except InvalidInput as error:
+            option = f"--placeholder '{text}={placeholder}'"
+            raise InvalidInput(
+                *(replace(problem, message=f"{option}: {problem.message}") for problem in error.problems)
+            ) from None
+
+
+def refuse_secrets_in_recipe(current: Json, redactor: Redactor, options: CaptureOptions) -> None:
+    """A recipe is stored as well: what looks like a token in it has to become a variable first."""
+    lookalike = "pass it as --secret NAME=…, and it is stored as {{NAME}}; or pass --allow-secrets"
+    declared = "write it as {{NAME}}: a declared secret is never stored"
+    problems = [
+        Problem(
+            "BK522",
+            f"{render(path)} of the recipe holds {what}",
+            declared if what.startswith(DECLARED) else lookalike,
+        )
+        for path, what in secrets_in(current, redactor, lookalikes=not options.allow_secrets)
+    ]
+    if problems:
+        raise Refused(*problems)
+
+
+def refuse_secrets_in_output(output: Json, redactor: Redactor, options: CaptureOptions) -> None:
+    """What looks like a secret is stored where the user insists; a declared one never is."""
+    problems = []
+    for path, what in secrets_in(output, redactor, lookalikes=not options.allow_secrets):
+        place = path[:-1] if what.endswith(IN_A_NAME) else path
+        insist = "" if what.startswith(DECLARED) else ", or pass --allow-secrets"
+        declare = "" if what.startswith(DECLARED) else ", declare it (--secret NAME=…)"
+        text = "<<any>>" if place != path else "<<any_string>>"
+        hint = f"store a placeholder: --placeholder '{render(place)}={text}'{insist}"
+        if not place:
+            hint = f"make it answer without that{declare}{insist}"
+        problems.append(Problem("BK522", f"{render(path) or 'the output'} holds {what}", hint))
+    if problems:
+        raise Refused(*problems)
+
+
+def with_placeholder_at(output: Json, text: str, placeholder: str, kind: RecipeKind) -> Json:
+    """The output with a placeholder at every place that a path leads to."""
+    pattern = parse(text)
+    start = kind.starts(pattern, output)
+    if len(start) > 1:
+        what = f"{text!r} is both in the {kind.noun} and in its {kind.answer}"
+        raise InvalidInput(Problem("BK204", what, f"write {kind.answer}.{text} or $.{text}"))
+    part = output[kind.answer] if start == [(kind.answer,)] else output
+    places = [path for path, _ in find(pattern, part)] if start else []
+    if not places:
+        in_answer = kind.paths_start_in_answer and isinstance(output, dict)
+        whole = output.get(kind.answer) if in_answer else output
+        raise InvalidInput(
+            Problem("BK523", f"the path {text!r} leads to nothing in the output", suggest(pattern, whole))
+        )
+    return with_values(output, {(*start[0], *path): placeholder for path in places})
+
+
+def refuse_unaccepted(candidate: Baseline, observation: Observation, project: Project) -> list[str]:
+    """What is stored must accept what was seen: a rule or a placeholder that does not is found now. What
+    is told are rules that met nothing."""
+    comparison = compile_baseline(candidate, project.words_of(candidate)).compare(observation)
+    limits = [d for d in comparison.differences if is_limit(d)]
+    if comparison.count > len(limits):
+        first = next(d for d in comparison.differences if d not in limits)
+        mask = project.redactor.knowing(observation.output).mask_value
+        seen = "nothing" if first.actual is ABSENT else repr(mask(first.actual, first.path))
+        what = f"{render(first.path)}: {first.expected!r} does not accept what was seen: {seen}"
+        raise InvalidInput(Problem("BK524", what, "choose another placeholder or rule"))
+    return [report.what for report in comparison.reports if report.kind == "stale"]

@@ -1,0 +1,242 @@
+"""What looks like an id, which moment a text is, and which change is none: cases with known answers, and how
+often the rules err on them."""
+
+import base64
+import hashlib
+import json
+import random
+import string
+import uuid
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from baselinekit.placeholders.nature import looks_like_id, moment_of, moments_in, nature_of_change
+
+CHANCE = random.Random(13)
+CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def made_up(signs: str, length: int) -> str:
+    return "".join(CHANCE.choice(signs) for _ in range(length))
+
+
+def jwt() -> str:
+    parts = ({"alg": "HS256"}, {"sub": CHANCE.randint(1, 9**9)})
+    texts = [base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts]
+    return ".".join([*texts, made_up(string.ascii_letters + string.digits, 43)])
+
+
+ALNUM = string.ascii_letters + string.digits
+IDS: dict[str, tuple[str, Any]] = {
+    "uuid4": ("any", lambda: str(uuid.UUID(int=CHANCE.getrandbits(128), version=4))),
+    "uuid in capitals": ("any", lambda: str(uuid.UUID(int=CHANCE.getrandbits(128), version=4)).upper()),
+    "ulid": ("any", lambda: "01" + made_up(CROCKFORD, 24)),
+    "object id": ("any", lambda: "6" + made_up("0123456789abcdef", 23)),
+    "trace id": ("any", lambda: made_up("0123456789abcdef", 32)),
+    "span id": ("any", lambda: made_up("0123456789abcdef", 16)),
+    "sha256": ("any", lambda: hashlib.sha256(CHANCE.randbytes(8)).hexdigest()),
+    "snowflake": ("any", lambda: CHANCE.randint(10**17, 10**18) // 1000 * 1000 + CHANCE.randint(1, 999)),
+    "snowflake as text": ("any", lambda: f"{CHANCE.randint(10**16, 10**18)}{CHANCE.randint(1, 9)}"),
+    "jwt": ("any", jwt),
+    "token of 32": ("any", lambda: made_up(ALNUM, 32)),
+    "nanoid": ("id", lambda: made_up(ALNUM + "_-", 21)),
+    "prefixed": ("any", lambda: f"req_{made_up(ALNUM, 14)}"),
+    "stripe": ("customer", lambda: f"cus_{made_up(ALNUM, 14)}"),
+    "cuid": ("id", lambda: f"c{made_up(string.ascii_lowercase + string.digits, 24)}"),
+    "etag": ("etag", lambda: f'"{made_up("0123456789abcdef", 13)}"'),
+    "weak etag": ("etag", lambda: f'W/"{made_up("0123456789abcdef", 2)}-{made_up(ALNUM, 27)}"'),
+    "short request id": ("request_id", lambda: made_up(string.ascii_lowercase + string.digits, 10)),
+    "session": ("sessionId", lambda: made_up(ALNUM, 24)),
+}
+NAMES = [
+    *(
+        "prod-001",
+        "ORD-1001",
+        "item42",
+        "SKU12345",
+        "users-list",
+        "get-api-v1-users",
+        "us-east-1",
+        "eu-central-1a",
+    ),
+    *(
+        "1001",
+        "42",
+        "A12",
+        "B-7",
+        "de_DE",
+        "v1",
+        "1.2.3",
+        "2.0.0-rc.1",
+        "sha256",
+        "utf-8",
+        "gpt-4o-mini-2024-07-18",
+    ),
+    *(
+        "OAuth2AuthorizationServer",
+        "Base64UrlEncoder",
+        "active",
+        "Ada Lovelace",
+        "ada@example.com",
+        "iPhone15ProMax",
+    ),
+    *(
+        "4111111111111111",
+        "+49301234567",
+        "978-3-16-148410-0",
+        "DE89370400440532013000",
+        "#ff00aa",
+        "12:30:45",
+    ),
+    *(
+        "11111111-1111-1111-1111-111111111111",
+        "00000000-0000-0000-0000-000000000001",
+        "deadbeef",
+        "cafebabe0000",
+    ),
+    *(
+        "/api/v1/users/42",
+        "https://example.com/a/b3c4",
+        "2001:db8::1",
+        "10.0.0.1",
+        "db2.internal.example",
+        "x86_64",
+    ),
+    *(
+        "application/json",
+        "text/html; charset=utf-8",
+        "2026-01-15",
+        "2026-01-15T10:00:00Z",
+        "1767225600",
+        "PT5M",
+    ),
+    *(
+        "http2",
+        "python3.11",
+        "Win32NT",
+        "node18-alpine3.17",
+        "covid19",
+        "b2b",
+        "mp3",
+        "base64",
+        "i18n",
+        "a11y",
+    ),
+    *(
+        "feature/JIRA-1234-fix",
+        "JIRA-1234",
+        "room101",
+        "E.164",
+        "ISO8601",
+        "RFC2822",
+        "MD5",
+        "ipv4",
+        "utf8mb4_bin",
+    ),
+    "9223372036854775807",
+    "1000000000000000000",
+]
+KEYS = ["name", "status", "slug", "version", "path", "value", "code"]
+MANY = 50
+
+
+def misses() -> list[tuple[str, Any]]:
+    CHANCE.seed(13)
+    cases = ((kind, key, make()) for kind, (key, make) in IDS.items() for _ in range(MANY))
+    return [(kind, value) for kind, key, value in cases if not looks_like_id(value, ("body", key))]
+
+
+def test_few_ids_are_overlooked() -> None:
+    """Measured: 19 kinds of ids, 50 of each."""
+    missed = misses()
+    assert len(missed) <= 0.02 * len(IDS) * MANY, missed
+
+
+def test_hardly_a_name_is_taken_for_an_id() -> None:
+    """Measured: names, numbers, versions and other words of people, under seven keys and as an id."""
+    cases = [(value, key) for value in NAMES for key in (*KEYS, "id")]
+    wrong = [(value, key) for value, key in cases if looks_like_id(value, ("body", key))]
+    assert len(wrong) <= 0.01 * len(cases), wrong
+
+
+@pytest.mark.parametrize("value", [True, None, 42, 3.5, [], {}, 10**18, 2**63 - 1, "", "x"])
+def test_what_is_no_id_at_all(value: Any) -> None:
+    assert not looks_like_id(value, ("body", "id"))
+
+
+NOW = datetime(2026, 11, 22, 21, 55, 30, tzinfo=UTC)
+SECONDS = NOW.timestamp()
+FORMS = [
+    *("2026-11-22T21:55:30Z", "2026-11-22T22:55:30+01:00", "2026-11-22 21:55:30", "2026-11-22T21:55:30.000"),
+    *("2026-11-22T21:55:30.000000000Z", "2026-11-22 21:55:30.000 +0000 UTC", "2026-11-22T16:55:30-0500"),
+    *("Sun, 22 Nov 2026 21:55:30 GMT", "Sun, 22 Nov 2026 22:55:30 +0100", "22/Nov/2026:21:55:30 +0000"),
+    *(
+        "Sun Nov 22 21:55:30 2026",
+        "Sun Nov 22 21:55:30 UTC 2026",
+        "22-Nov-2026 21:55:30",
+        "22 Nov 2026 21:55:30",
+    ),
+    *("22.11.2026 21:55:30", "11/22/2026 21:55:30", "11/22/2026, 21:55:30"),
+    *(str(int(SECONDS)), f"{int(SECONDS)}.000", f"{int(SECONDS)}000", f"{int(SECONDS)}000000"),
+    *(int(SECONDS), SECONDS, int(SECONDS) * 1000, int(SECONDS) * 10**6, int(SECONDS) * 10**9),
+]
+
+
+@pytest.mark.parametrize("text", FORMS)
+def test_a_moment_is_read_in_every_form(text: Any) -> None:
+    assert moment_of(text) == SECONDS
+    if isinstance(text, str):
+        ((start, end, when),) = moments_in(f"it is {text}, they say")
+        assert (start, end, when) == (6, 6 + len(text), SECONDS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2026-13-45T99:00:00Z", "2026-11-22", "21:55:30", "12345", "99/99/2026 10:00", 42, "1.2.3", None, ""],
+)
+def test_what_is_no_moment(text: Any) -> None:
+    assert moment_of(text) is None
+
+
+def later(text: str, days: int) -> str:
+    return (datetime.fromisoformat(text) + timedelta(days=days)).isoformat()
+
+
+CHANGES: list[tuple[str, Any, Any, str | None]] = [
+    ("id", str(uuid.UUID(int=1 << 90 | 0x3F2B8C1E7A9D, version=4)), "x", None),
+    ("id", "3f2b8c1e-7a9d-4e21-b6f0-12c9a8d7e456", "9a1c77de-04b2-4f6a-8e3b-5d0f6a7b8c9d", "id"),
+    ("id", "3f2b8c1e-7a9d-4e21-b6f0-12c9a8d7e456", "9a1c77de04b24f6a8e3b5d0f6a7b8c9d", None),
+    ("id", "3f2b8c1e-7a9d-4e21-b6f0-12c9a8d7e456", None, None),
+    ("customer", "cus_NffrFeUfNV2Hib", "cus_9sd8F7gh2KLm3x", "id"),
+    ("customer", "cus_NffrFeUfNV2Hib", "sub_9sd8F7gh2KLm3x", None),
+    ("at", "2026-01-01T00:00:00+00:00", later("2026-01-01T00:00:00+00:00", 3), "moment"),
+    ("at", later("2026-01-01T00:00:00+00:00", 3), "2026-01-01T00:00:00+00:00", None),
+    ("at", 1767225600, 1767225700, "moment"),
+    ("at", 1767225600, "1767225700", None),
+    ("uptime", 500, 12, "counter"),
+    ("process_cpu_seconds", 5.25, 7.5, "counter"),
+    ("raft_revision", "12", "13", "counter"),
+    ("price", 5, 7, None),
+    ("total", 3, 4, None),
+    ("count", 3, 4, None),
+    ("support", "x", "y", None),
+    ("name", "Ada", "Bob", None),
+    ("status", "active", "inactive", None),
+    ("uptime", 500, "a day", None),
+    ("uptime", 500, True, None),
+    ("text", "hello 1767225600 Ada", "hello 1767225700 Ada", "moment"),
+    ("text", "hello 1767225600 Ada", "hello 1767225700 Bob", None),
+    (
+        "link",
+        "/orders/3f2b8c1e-7a9d-4e21-b6f0-12c9a8d7e456",
+        "/orders/9a1c77de-04b2-4f6a-8e3b-5d0f6a7b8c9d",
+        "id",
+    ),
+]
+
+
+@pytest.mark.parametrize(("key", "before", "after", "nature"), CHANGES)
+def test_the_nature_of_a_change(key: str, before: Any, after: Any, nature: str | None) -> None:
+    assert nature_of_change(("body", key), before, after) == nature

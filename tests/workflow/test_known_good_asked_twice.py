@@ -1,0 +1,149 @@
+"""A capture asks what only reads twice: what varied becomes a placeholder, and so does a moment of now; what
+looks like an id and was the same stays, and is told."""
+
+import uuid
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from storehelp import write
+from ticking import START, Ticking, iso, record, ticking
+
+from baselinekit.errors import CannotReplay, Problem
+from baselinekit.tree.paths import render
+from baselinekit.workflow.capture import Captured, capture_all, capture_new
+from baselinekit.workflow.known_good import CaptureOptions
+from baselinekit.workflow.selection import load
+
+SAME = "3f2b8c1e-7a9d-4e21-b6f0-12c9a8d7e456"
+
+
+def asked(desk: Ticking, id: str, method: str = "GET", **options: Any) -> Captured:
+    options.setdefault("repeat", None)
+    return capture_new(desk.project, record(id, method), CaptureOptions(**options), desk.ticking())
+
+
+def body(captured: Captured) -> Any:
+    assert isinstance(captured.output, dict)
+    return captured.output["body"]
+
+
+def made_up(number: int) -> str:
+    return str(uuid.UUID(int=Random(number).getrandbits(128), version=4))
+
+
+def order(now: float, number: int) -> dict[str, Any]:
+    return {
+        "id": made_up(number),
+        "tenant": SAME,
+        "at": iso(now),
+        "started": iso(START - 90),
+        "epoch": int(START - 90),
+        "made": "2026-01-15T10:00:00Z",
+        "text": f"as of {iso(START - 30)}",
+        "total": 3,
+    }
+
+
+def test_a_get_is_asked_twice_with_a_tick_between(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, order=order)
+    captured = asked(desk, "order")
+    (first, _), (second, _) = desk.log
+    assert second - first >= 1.1
+    assert body(captured) == {
+        "id": "<<any_uuid(4)>>",
+        "tenant": SAME,
+        "at": "<<any_iso_datetime>>",
+        "started": "<<any_iso_datetime>>",
+        "epoch": "<<any_unix_timestamp>>",
+        "made": "2026-01-15T10:00:00Z",
+        "text": "as of <<any_iso_datetime>>",
+        "total": 3,
+    }
+    assert [render(one.path) for one in captured.lookalikes] == ["body.tenant"]
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "times"),
+    [
+        ("GET", {}, 2),
+        ("HEAD", {}, 2),
+        ("OPTIONS", {}, 2),
+        ("POST", {}, 1),
+        ("DELETE", {}, 1),
+        ("GET", {"repeat": 1}, 1),
+        ("GET", {"repeat": 4}, 4),
+        ("POST", {"repeat": 3}, 3),
+        ("GET", {"exact": True}, 1),
+    ],
+)
+def test_how_often_it_is_asked(tmp_path: Path, method: str, options: dict[str, Any], times: int) -> None:
+    desk = ticking(tmp_path, x=lambda now, number: {"x": 1})
+    asked(desk, "x", method, **options)
+    assert (desk.counts["/x"], len(desk.slept)) == (times, int(times > 1))
+
+
+def test_exact_stores_everything_as_it_came(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, order=order)
+    captured = asked(desk, "order", exact=True)
+    assert body(captured) == order(START + 0.001, 1)
+    assert not captured.lookalikes
+
+
+def test_what_looks_like_an_id_becomes_a_placeholder_when_somebody_says_so(tmp_path: Path) -> None:
+    seen: list[Any] = []
+
+    def accept(found: Any) -> bool:
+        seen.append([render(one.path) for one in found])
+        return True
+
+    rows = [made_up(number) for number in range(3)]
+    desk = ticking(tmp_path, x=lambda now, number: {"id": SAME, "rows": [{"id": id} for id in rows]})
+    captured = asked(desk, "x", accept_lookalikes=accept)
+    assert seen == [["body.id", "body.rows.*.id"]]  # one question
+    assert body(captured) == {"id": "<<any_uuid(4)>>", "rows": [{"id": "<<any_uuid(4)>>"}] * 3}
+    assert not captured.lookalikes
+
+
+def test_what_the_rules_do_not_look_at_is_not_told(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, x=lambda now, number: {"id": SAME, "at": iso(START), "n": 1})
+    rules = record("x", ignore_fields=["id", "at"])
+    captured = capture_new(desk.project, rules, CaptureOptions(repeat=None), desk.ticking())
+    assert body(captured) == {"id": SAME, "at": iso(START), "n": 1}
+    assert not captured.lookalikes
+
+
+def test_a_whole_answer_is_no_moment_and_no_id(tmp_path: Path) -> None:
+    desk = ticking(tmp_path, at=lambda now, number: iso(START), id=lambda now, number: SAME)
+    assert body(asked(desk, "at")) == iso(START)
+    captured = asked(desk, "id")
+    assert (body(captured), captured.lookalikes) == (SAME, ())
+
+
+def test_many_wait_for_one_tick(tmp_path: Path) -> None:
+    names = [f"r{number}" for number in range(12)]
+    desk = ticking(tmp_path, **dict.fromkeys(names, order), broken=lambda now, number: (500, {"x": 1}))
+    for name in [*names, "broken"]:
+        text = f"id: {name}\ncurrent:\n  input: {{endpoint: /{name}}}\n  execution: {{type: http}}\n"
+        write(tmp_path, f"baselines/{name}.yaml", text)
+    project = desk.project
+    done, errors = capture_all(project, load(project, ()), CaptureOptions(repeat=None), desk.ticking())
+    assert sorted(one.id for one in done) == sorted(names)
+    assert [problem.code for error in errors for problem in error.problems] == ["BK521"]
+    assert desk.slept == [1.1]
+    for name in names:
+        first, second = (at for at, path in desk.log if path == f"/{name}")
+        assert second - first >= 1.1
+
+
+def test_an_error_of_the_second_replay_says_so(tmp_path: Path) -> None:
+    def answer(now: float, number: int) -> Any:
+        if number == 2:
+            raise CannotReplay(Problem("BK310", "the line is dead"))
+        return {"x": 1}
+
+    desk = ticking(tmp_path, x=answer)
+    with pytest.raises(CannotReplay, match="replay 2 of 2: the line is dead"):
+        asked(desk, "x")
+    assert not list(tmp_path.glob("baselines/**/*.yaml"))
