@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from baselinekit.compare.dispatch import Matcher, compile_baseline
 from baselinekit.errors import BaselinekitError, InvalidInput, Problem
 from baselinekit.kinds.table import kind_of
-from baselinekit.model.baselines import Baseline, Rules, known_path
+from baselinekit.model.baselines import ArrayMode, Baseline, Rules, known_path
 from baselinekit.model.changes import Applied, Approval, Change, RefreshPlan, Rewritten, Risk, Seen, Stamp
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.placeholders.grammar import has_marker, split
@@ -22,10 +22,10 @@ from baselinekit.report.next_commands import check_commands
 from baselinekit.store.results import drop_pending, save_pending
 from baselinekit.store.writing import Renewal, preview as previewed, renew
 from baselinekit.tree.changes import Hints
-from baselinekit.tree.paths import Pattern, render
+from baselinekit.tree.paths import Pattern, of_any_row, render
 from baselinekit.variables import MASK
 from baselinekit.workflow.environment import as_variant
-from baselinekit.workflow.learning import Templating, secrets_in
+from baselinekit.workflow.learning import Templating, arrays_of_one, secrets_in
 from baselinekit.workflow.pending import compared_with
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import locate_problems
@@ -49,10 +49,10 @@ def plan_of(project: Project, baseline: Baseline, seen: Seen) -> RefreshPlan:
     words = project.words_of(baseline)
     before = compile_baseline(baseline, words)
     outcomes = kind_of(baseline.current).outcomes(baseline.current)
-    ways = Ways(before.arrays, _accepting(words), _fresh(words), outcomes)
+    ways = Ways(before.arrays, _accepting(words), _fresh(words), outcomes, words)
     old = baseline.baseline.output if baseline.baseline else ABSENT
-    shape, changes = changes_of(old, seen.resolved, ways)
-    changes = tuple(block_secrets(change, project, seen) for change in changes)
+    found = changes_of(old, seen.resolved, ways)
+    changes = tuple(block_secrets(change, project, seen) for change in found.changes)
     changes += tuple(observed_changes(baseline, seen, len(changes)))
     if not changes:
         what = f"{baseline.id} fails for a reason outside its output: {'; '.join(seen.unsettled)}"
@@ -61,18 +61,20 @@ def plan_of(project: Project, baseline: Baseline, seen: Seen) -> RefreshPlan:
     wrong = tuple(new_troubles(baseline, old, seen))
     if wrong:
         changes = tuple(replace(change, risk="high") for change in changes)
-    plan = RefreshPlan(baseline, seen, changes, shape, keys=keys, troubles=wrong)
+    plan = RefreshPlan(baseline, seen, changes, found.shape, keys=keys, troubles=wrong)
     notes = (
+        *found.taken,
         *(f"it went wrong: {what}" for what in wrong),
         *(f"it will still fail: {what}" for what in seen.unsettled),
     )
     if before.hits or before.arrays:  # else no rule has met anything that it could lose
-        notes = (*describe_rule_changes(before, with_output(plan, range(len(changes))), words), *notes)
+        after = with_output(project, plan, range(len(changes)))
+        notes = (*describe_rule_changes(before, after, words), *notes)
     return replace(plan, notes=notes)
 
 
 def with_output(
-    plan: RefreshPlan, accepted: range | frozenset[int], ignored: tuple[str, ...] = ()
+    project: Project, plan: RefreshPlan, accepted: range | frozenset[int], ignored: tuple[str, ...] = ()
 ) -> Baseline:
     """The baseline as it would be with the accepted changes in it."""
     known = plan.baseline.baseline
@@ -81,7 +83,26 @@ def with_output(
     if ignored:
         rules = replace(rules, ignore_fields=[*rules.ignore_fields, *ignored])
     output = merge_accepted(plan.shape, plan.changes, accepted)
-    return replace(plan.baseline, baseline=replace(known, output=output), comparison=rules)
+    after = replace(plan.baseline, baseline=replace(known, output=output), comparison=rules)
+    fixed: dict[str, ArrayMode] = dict.fromkeys(_arrays_to_fix(project, plan.baseline, after), "ordered")
+    return replace(after, comparison=replace(rules, arrays={**rules.arrays, **fixed})) if fixed else after
+
+
+def _arrays_to_fix(project: Project, before: Baseline, after: Baseline) -> Iterator[str]:
+    """Arrays of which one element is left, with a placeholder in it, where none has described all elements so
+    far: it would from now on, and any number of them would pass."""
+    known, output = (one.baseline.output if one.baseline else None for one in (before, after))
+    single = set(arrays_of_one(output)) - set(arrays_of_one(known))
+    if not single:
+        return
+    try:
+        modes = compile_baseline(after, project.words_of(after)).arrays
+        meant = compile_baseline(before, project.words_of(before)).arrays
+    except InvalidInput:  # which is told where the new baseline is checked
+        return
+    templates = {of_any_row(path) for path, how in meant.items() if how == "each"}
+    shapes = (of_any_row(path) for path in single if modes.get(path) == "each")
+    yield from dict.fromkeys(render(shape) for shape in shapes if shape not in templates)
 
 
 def covers(pattern: Pattern, change: Change, plan: RefreshPlan) -> bool:
@@ -298,7 +319,7 @@ def apply(project: Project, approvals: Sequence[Approval], stamp: Stamp) -> Appl
         if approval.is_whole:
             drop_pending(project.root, plan.baseline.id)
         else:  # the rest stays, now set against the new output
-            after = with_output(plan, approval.accepted, approval.ignored)
+            after = with_output(project, plan, approval.accepted, approval.ignored)
             save_pending(project.root, replace(plan.seen, compared_with=compared_with(after)))
     return replace(applied, failures=(*failures, *applied.failures))
 
@@ -313,7 +334,7 @@ def _renewals(
         if not approval.accepted and not approval.ignored:
             continue
         plan = approval.plan
-        after = with_output(plan, approval.accepted, approval.ignored)
+        after = with_output(project, plan, approval.accepted, approval.ignored)
         try:
             compile_baseline(after, project.words_of(after))
         except BaselinekitError as error:
@@ -344,6 +365,8 @@ def _renewal(approval: Approval, after: Baseline, stamp: Stamp) -> Renewal:
         values[("metadata", "failure_count")] = 0
     if approval.ignored:
         values[("comparison", "ignore_fields")] = after.comparison.ignore_fields
+    for path in after.comparison.arrays.keys() - plan.baseline.comparison.arrays.keys():
+        values[("comparison", "arrays", path)] = "ordered"
     changed = any(change.part == "output" for change in accepted)
     output = known.output if changed else ABSENT
     hints = Hints(plan.keys, ordered=any(change.kind == "order" for change in accepted))

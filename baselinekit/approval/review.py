@@ -207,7 +207,7 @@ def _keep_rest(project: Project, one: Settled) -> Sequence[Problem]:
     if one.rest is None:
         drop_pending(project.root, id)
         return ()
-    after = with_output(plan, approval.accepted, approval.ignored)
+    after = with_output(project, plan, approval.accepted, approval.ignored)
     with suppress(BaselinekitError):
         if load_pending(project.root, id) is None:
             return ()

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from baselinekit.kinds.kind import OutcomePlace
 from baselinekit.kinds.table import kind_of
@@ -20,9 +21,11 @@ from baselinekit.model.changes import (
 )
 from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.placeholders.grammar import describes_many, has_marker, tokens_in
-from baselinekit.placeholders.table import types_of
-from baselinekit.refresh.alternatives import lost_in
+from baselinekit.placeholders.lines import with_placeholders
+from baselinekit.placeholders.table import Words, types_of
+from baselinekit.refresh.alternatives import lost_in, unescaped
 from baselinekit.refresh.rows import Accepts, Unlike, align_rows, fold
+from baselinekit.refresh.siblings import Beside, Inherited, Judge, renamed_keys
 from baselinekit.tree.equality import identical
 from baselinekit.tree.paths import render
 
@@ -36,9 +39,13 @@ def risk_of(change: Change, outcomes: Mapping[Path, OutcomePlace]) -> Risk:
     if change.kind == "retyped":
         return "high"
     if change.kind == "removed":  # one row less is data, one key less is another shape
-        return "high" if isinstance(change.path[-1:][0] if change.path else "", str) else "medium"
+        return "medium" if _is_row(change) else "high"
     outcome = outcomes.get(change.path)
     return "high" if outcome and outcome.is_worse(change.before, change.after) else "medium"
+
+
+def _is_row(change: Change) -> bool:
+    return bool(change.path) and isinstance(change.path[-1], int)
 
 
 def is_retyped(before: Json, after: Json) -> bool:
@@ -111,49 +118,88 @@ class Ways:
     accepts: Accepts = lambda text, value: False
     fresh: Callable[[Json], Json] = lambda value: value
     outcomes: Mapping[Path, OutcomePlace] = field(default_factory=dict)
+    words: Words = field(default_factory=Words)
 
 
-def changes_of(old: Json, new: Json, ways: Ways) -> tuple[Part, tuple[Change, ...]]:
-    """The changes, in the order of the document, and the shape that holds them together."""
-    builder = _ChangesFound(ways)
-    shape = builder.part(old, new, (), ())
-    return shape, tuple(builder.changes)
+class ChangesFound(NamedTuple):
+    """The changes, in the order of the document, and the shape that holds them together. `taken`: which
+    placeholders new values take from those beside them."""
+
+    shape: Part
+    changes: tuple[Change, ...]
+    taken: tuple[str, ...] = ()
+
+
+def changes_of(old: Json, new: Json, ways: Ways) -> ChangesFound:
+    judge = Judge(ways.accepts, ways.words)
+    walk = _ChangeWalk(ways, Inherited(judge))
+    shape = walk.part(old, new, (), (), Beside(judge, [old], [new]))
+    return ChangesFound(shape, tuple(walk.changes), tuple(walk.inherited.notes()))
 
 
 @dataclass(slots=True)
-class _ChangesFound:
+class _ChangeWalk:
     ways: Ways
+    inherited: Inherited
     changes: list[Change] = field(default_factory=list)
 
-    def part(self, old: Json, new: Json, at: Path, path: Path) -> Part:
+    def part(self, old: Json, new: Json, at: Path, path: Path, beside: Beside) -> Part:
         if identical(old, new):
             return UnchangedPart(old)
         if isinstance(old, dict) and isinstance(new, dict):
-            return self.members(old, new, at, path)
+            return self.members(old, new, at, path, beside)
         if isinstance(old, list) and isinstance(new, list):
-            return self.rows(old, new, at, path)
+            return self.rows(old, new, at, path, beside)
+        if old is None or isinstance(new, dict | list):
+            after = self.new_value(new, path, beside)
+        elif isinstance(old, str) and isinstance(new, str) and describes_many(old):
+            after = self.text(old, new)
+        else:
+            after = self.ways.fresh(new)
         kind: ChangeKind = "retyped" if is_retyped(old, new) else "value"
-        return self.add(kind, path, at, old, self.ways.fresh(new))
+        return self.add(kind, path, at, old, after)
 
-    def members(self, old: dict[str, Json], new: dict[str, Json], at: Path, path: Path) -> Part:
+    def new_value(self, new: Json, path: Path, beside: Beside) -> Json:
+        """What is to be stored of a value that nothing on file stands for."""
+        return self.ways.fresh(self.inherited.fill(new, beside, row_pattern(path)))
+
+    def text(self, old: str, new: str) -> Json:
+        """A text with those of its placeholders that still match, by line and within the line."""
+        plain = unescaped(new)
+        if not isinstance(plain, str) or (has_marker(new) and any(tokens_in(new))):
+            return self.ways.fresh(new)
+        kept = with_placeholders(old, plain, self.ways.words)
+        return kept if kept != old and any(tokens_in(kept)) else self.ways.fresh(new)
+
+    def members(
+        self, old: dict[str, Json], new: dict[str, Json], at: Path, path: Path, beside: Beside
+    ) -> Part:
         names = (*old, *(name for name in new if name not in old))
         place = {name: n for n, name in enumerate(names)}
+        renamed = renamed_keys(old, new, beside.judge)
         parts = tuple(
             self.side_by_side(
                 old.get(name, ABSENT),
                 new.get(name, ABSENT),
                 (*at, name) if name in old else at,
                 (*path, name),
+                beside.renamed(renamed[name], name) if name in renamed else beside.member(name),
             )
             for name in names
         )
-        before, after = tuple(place[name] for name in old), tuple(place[name] for name in new)
-        return self.branch(names, parts, before, after, (at, path))
+        for part in (parts[place[name]] for name in old if name not in new and beside.is_map):
+            self.keep_lost(part, ABSENT)
+        for new_name, old_name in renamed.items():
+            part = parts[place[new_name]]
+            after = self.changes[part.number].after if isinstance(part, ChangedPart) else ABSENT
+            self.keep_lost(parts[place[old_name]], after)
+        before, after_order = tuple(place[name] for name in old), tuple(place[name] for name in new)
+        return self.branch(names, parts, before, after_order, (at, path))
 
-    def rows(self, old: list[Json], new: list[Json], at: Path, path: Path) -> Part:
+    def rows(self, old: list[Json], new: list[Json], at: Path, path: Path, beside: Beside) -> Part:
         how = self.ways.arrays.get(at, "")
         if how == "each" and len(old) == 1 and describes_many(old[0]) and new:
-            return self.one_for_all(old, new, at, path)
+            return self.one_for_all(old, new, at, path, beside)
         key = how.removeprefix("by ") if how.startswith("by ") else None
         aligned, restored = align_rows(old, new, key, self.ways.accepts)
         rows: list[tuple[int | None, int | None]] = [
@@ -169,6 +215,7 @@ class _ChangesFound:
                 ABSENT if a is None else restored.get(a, new[a]),
                 at if e is None else (*at, e),
                 (*path, *((a,) if a is not None else (e,) if e is not None else ())),
+                beside.rows,
             )
             for e, a in rows
         )
@@ -176,12 +223,13 @@ class _ChangesFound:
         after = sorted((a, n) for n, (_, a) in enumerate(rows) if a is not None)
         return self.branch(None, parts, tuple(n for _, n in before), tuple(n for _, n in after), (at, path))
 
-    def one_for_all(self, old: list[Json], new: list[Json], at: Path, path: Path) -> Part:
+    def one_for_all(self, old: list[Json], new: list[Json], at: Path, path: Path, beside: Beside) -> Part:
         """Of an array in which one row describes every element."""
         with suppress(Unlike):
             row = fold(old[0], new, self.ways.accepts)
             if describes_many(row):
-                return Branch(None, (self.part(old[0], row, (*at, 0), (*path, 0)),), (0,), (0,))
+                part = self.part(old[0], row, (*at, 0), (*path, 0), beside.rows)
+                return Branch(None, (part,), (0,), (0,))
         return self.add("value", path, at, old, self.ways.fresh(new), note=NOT_ONE_ROW)
 
     def branch(
@@ -203,12 +251,19 @@ class _ChangesFound:
             order = moved.number
         return Branch(names, parts, before, after, order)
 
-    def side_by_side(self, old: Json, new: Json, at: Path, path: Path) -> Part:
+    def side_by_side(self, old: Json, new: Json, at: Path, path: Path, beside: Beside) -> Part:
         if new is ABSENT:
             return self.add("removed", path, at, before=old)
         if old is ABSENT:
-            return self.add("added", path, at, after=self.ways.fresh(new))
-        return self.part(old, new, at, path)
+            return self.add("added", path, at, after=self.new_value(new, path, beside))
+        return self.part(old, new, at, path, beside)
+
+    def keep_lost(self, part: Part, after: Json) -> None:
+        """What goes is lost as far as nothing else holds it now: the entry beside it, or a new key."""
+        assert isinstance(part, ChangedPart)
+        change = self.changes[part.number]
+        lost = () if after is ABSENT else lost_in(replace(change, after=after))
+        self.changes[part.number] = replace(change, lost=lost)
 
     def add(
         self,
@@ -225,8 +280,10 @@ class _ChangesFound:
 
 
 def complete_change(change: Change, outcomes: Mapping[Path, OutcomePlace]) -> Change:
-    """A change with what follows from its two sides: what is lost with it, and how much is at risk."""
-    lost = () if change.kind == "order" else lost_in(change)
+    """A change with what follows from its two sides: what is lost with it, and how much is at risk. With a
+    row no placeholder is lost: it spoke for that row alone."""
+    whole_row = change.kind == "removed" and _is_row(change)
+    lost = () if change.kind == "order" or whole_row else lost_in(change)
     return replace(
         change, lost=lost, risk="high" if change.note == NOT_ONE_ROW else risk_of(change, outcomes)
     )

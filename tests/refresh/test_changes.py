@@ -27,7 +27,7 @@ def accepts(text: str, value: Json) -> bool:
 
 
 def found(old: Json, new: Json, arrays: dict[Path, str] | None = None) -> list[Change]:
-    shape, changes = changes_of(old, new, Ways(arrays or {}, accepts, outcomes=OUTCOMES))
+    shape, changes, _ = changes_of(old, new, Ways(arrays or {}, accepts, outcomes=OUTCOMES))
     assert identical(merge_accepted(shape, changes, ()), old)
     return list(changes)
 
@@ -106,10 +106,10 @@ def test_a_program_that_fails_from_now_on_is_a_change_of_high_risk() -> None:
         ({"a": "<<any_integer>>", "b": 1}, {"a": "<<any_integer>>", "b": 2}, []),
         ({"a": {"b": ["<<any_uuid>>", "x {{any_string}} y"]}, "c": 1}, {"c": 1},
          ["a.b[0] <<any_uuid>>", "a.b[1] {{any_string}}"]),
-        ({"a": "/u/<<any_integer>>/<<any_uuid>>"}, {"a": "/v/1/2"}, ["a <<any_integer>>", "a <<any_uuid>>"]),
+        ({"a": "/u/<<any_integer>>/<<any_uuid>>"}, {"a": "/v/1/2"}, ["a <<any_uuid>>"]),
         ({"a": "<<any_integer>>"}, {"a": "<<any_integer?>>"}, ["a <<any_integer>>"]),
         ({"a": r"\<<any>>"}, {"a": 1}, []),
-        (ROWS, [ROWS[0], ROWS[2]], ["[1].t <<any>>"]),
+        (ROWS, [ROWS[0], ROWS[2]], []),
         ({"a": 1}, {"a": 1, "b": "<<any>>"}, []),
     ],
 )  # fmt: skip
@@ -138,7 +138,7 @@ def test_a_row_that_is_another_one_keeps_nothing() -> None:
     new = [{"id": 1, "n": "x"}, {"id": 7, "at": "never", "m": "z"}]
     changes = found(old, new)
     assert told(changes) == ["removed [1] medium", "added [1] low"]
-    assert [one.text for change in changes for one in change.lost] == ["<<any_iso_datetime>>"]
+    assert [one.text for change in changes for one in change.lost] == []
 
 
 TEMPLATE = [{"id": "<<any_uuid>>", "n": "<<any_string>>"}]
@@ -161,7 +161,7 @@ EACH = {(): "each"}
     ],
 )
 def test_one_row_that_describes_every_element_stays_one(new: Json, row: Json) -> None:
-    shape, changes = changes_of(TEMPLATE, new, Ways(EACH, accepts))
+    shape, changes, _ = changes_of(TEMPLATE, new, Ways(EACH, accepts))
     assert merge_accepted(shape, changes, range(len(changes))) == [row]
     assert all(change.path[0] == 0 for change in changes)
 
@@ -176,7 +176,7 @@ def test_one_row_that_cannot_stay_one_is_lost_aloud() -> None:
 def test_a_part_can_be_accepted_by_itself() -> None:
     old = {"a": 1, "rows": ROWS, "b": {"x": 1, "y": "<<any>>"}}
     new = {"a": 2, "rows": [{"id": 0}, ROWS[0], ROWS[2]], "b": {"y": "<<any>>", "z": 3}}
-    shape, changes = changes_of(old, new, Ways())
+    shape, changes, _ = changes_of(old, new, Ways())
     numbers = {render(change.path): change.number for change in changes}
     assert list(numbers) == ["a", "rows[0]", "rows[1]", "b.x", "b.z"]
 
@@ -190,7 +190,7 @@ def test_a_part_can_be_accepted_by_itself() -> None:
 
 
 def test_a_new_order_is_accepted_by_itself() -> None:
-    shape, changes = changes_of([1, 2, 3, 4], [4, 1, 9, 2], Ways())
+    shape, changes, _ = changes_of([1, 2, 3, 4], [4, 1, 9, 2], Ways())
     order = next(change.number for change in changes if change.kind == "order")
     others = {change.number for change in changes} - {order}
     assert (
@@ -221,13 +221,13 @@ VALUES = st.recursive(
 def test_none_is_the_old_output_all_is_the_new_one_and_a_part_then_the_rest_too(
     old: Json, new: Json, data: st.DataObject
 ) -> None:
-    shape, changes = changes_of(old, new, Ways())
+    shape, changes, _ = changes_of(old, new, Ways())
     assert [change.number for change in changes] == list(range(len(changes)))
     assert identical(merge_accepted(shape, changes, ()), old)
     assert identical(merge_accepted(shape, changes, range(len(changes))), new)
     part = data.draw(st.sets(st.sampled_from(range(len(changes)))) if changes else st.just(set()))
     halfway = merge_accepted(shape, changes, part)
-    shape, rest = changes_of(halfway, new, Ways())
+    shape, rest, _ = changes_of(halfway, new, Ways())
     assert identical(merge_accepted(shape, rest, range(len(rest))), new)
 
 
@@ -253,12 +253,11 @@ def test_the_placeholders_of_rows_survive_what_happens_to_other_rows() -> None:
     fresh = {"id": 99, "name": "new", "at": "2026-01-01T00:00:00Z"}
     for new in ([fresh, *rows], [*rows, fresh], [*rows[:15], fresh, *rows[15:]], rows[5:], rows[::-1]):
         changes = found(rows, new)
-        gone = sum(change.kind == "removed" for change in changes)
-        assert sum(len(change.lost) for change in changes) == gone
+        assert not any(change.lost for change in changes)
 
 
 def test_a_change_says_what_would_be_written() -> None:
-    shape, changes = changes_of(
+    shape, changes, _ = changes_of(
         {"u": "x"}, {"u": "http://h/1"}, Ways(fresh=lambda value: f"<<var(base)>>{value[8:]}")
     )
     assert changes[0].after == "<<var(base)>>/1"
