@@ -16,6 +16,7 @@ from baselinekit.cli.options import (
     several,
 )
 from baselinekit.errors import InvalidInput, Problem
+from baselinekit.kinds.bodies import FORMS
 from baselinekit.model.values import Json
 
 TYPES = ("exact", "structural", "numeric", "semantic")
@@ -162,6 +163,12 @@ class HttpOptions:
     params: tuple[str, ...] = several("--param", metavar="NAME=VALUE", help="A query parameter.")
     keep_headers: tuple[str, ...] = several(
         "--keep-header", metavar="NAME", help="A response header to store as well."
+    )
+    parse: str | None = option(
+        type=click.Choice(list(FORMS)), help="What the body is, where its content type does not say it."
+    )
+    take: int | None = option(
+        type=click.IntRange(1), metavar="N", help="Read the first N rows of a stream, and hang up."
     )
     redirects: int | None = option(
         type=click.IntRange(0, 20), help="How many redirects to follow; the default is none."

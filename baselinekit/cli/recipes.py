@@ -185,6 +185,7 @@ def http(options: HttpOptions, project: Project) -> dict[str, Any]:
         request["params"] = parse_lists("--param", options.params, "NAME=VALUE")
     request |= body
     execution |= _stated(timeout=options.timeout, redirects=options.redirects)
+    execution |= _stated(parse=options.parse, take=options.take)
     if options.keep_headers:
         execution["keep_headers"] = ["content-type", *(name.lower() for name in options.keep_headers)]
     return {"input": request, "execution": execution}

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from baselinekit.errors import InvalidInput, Problem
 from baselinekit.kinds.kind import EXECUTION, INPUT, OutcomePlace, RecipeKind, check_limits, with_limit
-from baselinekit.model.recipes import Auth, HttpRequest, Observation, Recipe, Scalar, Seconds
+from baselinekit.model.recipes import Auth, HttpRequest, Observation, Parse, Recipe, Scalar, Seconds
 from baselinekit.model.values import ABSENT, Json, Path
 from baselinekit.texts import Mask
 from baselinekit.tree.paths import Pattern, parse, roots
@@ -53,6 +53,8 @@ class HttpExecution:
     cert: str | None = None
     http2: bool | None = None
     max_body: int | None = None
+    parse: Parse | None = None
+    take: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,6 +132,7 @@ class RecipeKind:
         for outcome, value in [*seen, *self.hidden_outcomes(recipe, observation)]:
             if outcome.severity_of(value) == 1:
                 yield f"{outcome.describe(value)}: {meaning}"
+        yield from observation.notes
 
     def hidden_outcomes(self, recipe: Recipe, observation: Observation) -> list[tuple[OutcomePlace, int]]:
         """Outcomes that its output does not show, with what they were."""
@@ -230,7 +231,10 @@ def check_limits(stated: object, at: Path) -> Iterator[Problem]:
     timeout = getattr(stated, "timeout", None)
     if timeout is not None and timeout <= 0:
         yield Problem("BK108", "a time limit of zero", "a number of seconds above 0", at=(*at, "timeout"))
-    for name, counted in (("retries", "retries"), ("redirects", "redirects"), ("max_body", "bytes")):
+    if getattr(stated, "take", None) == 0:
+        yield Problem("BK108", "no rows to take", "1 or more", at=(*at, "take"))
+    numbers = ("retries", "retries"), ("redirects", "redirects"), ("max_body", "bytes"), ("take", "rows")
+    for name, counted in numbers:
         number = getattr(stated, name, None)
         if number is not None and number < 0:
             yield Problem("BK108", f"fewer than 0 {counted}", "0 or more", at=(*at, name))

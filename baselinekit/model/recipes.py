@@ -169,6 +169,8 @@ class Spent:
 
 Scalar = str | int | float | bool
 Seconds = int | float
+Parse = Literal["json", "ndjson", "sse", "text", "bytes"]
+"""What a body is read as (kinds/bodies.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +202,8 @@ class HttpRequest:
     timeout: Seconds | None = None
     redirects: int | bool | None = None
     retries: int | None = None
+    parse: Parse | None = None
+    take: int | None = None
     name: str | None = None
     save: dict[str, str] = field(default_factory=dict)
 
@@ -289,7 +293,7 @@ class Observation:
     """An output and what it took to get it. `tool_calls`: None where nobody said whether there were any;
     `environment`: what only the answer tells of where it comes from (the model that was served); `flaw`: why
     nobody should take it for known-good; `statuses`: what each step of an http recipe answered with, by the
-    step's name or number (empty where there are no steps)."""
+    step's name or number (empty where there are no steps); `notes`: what may be a mistake."""
 
     output: Json
     seconds: float
@@ -299,6 +303,7 @@ class Observation:
     environment: Mapping[str, Json] = field(default_factory=dict)
     flaw: str | None = None
     statuses: tuple[tuple[str, int], ...] = ()
+    notes: tuple[str, ...] = ()
 
     def with_output(self, output: Json) -> "Observation":
         return replace(self, output=output)
@@ -306,7 +311,8 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as it goes out: everything expanded, nothing left to decide. `admit` is asked about the
+    """One request as it goes out: everything expanded, nothing left to decide. `parse`: what the body of its
+    answer is read as, `take`: how many rows of it are waited for. `admit` is asked about the
     address that is about to be connected to, and refuses it by raising; None asks about the host as it is
     written."""
 
@@ -320,6 +326,8 @@ class Request:
     cert: str | None = None
     http2: bool = False
     max_body: int = 10_000_000
+    parse: Parse | None = None
+    take: int | None = None
     admit: Callable[[str | None], None] | None = field(default=None, compare=False, repr=False)
 
 

@@ -5,112 +5,43 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC
-from hashlib import sha256
 from urllib.parse import urlsplit
 
-from baselinekit.documents.jsontext import NotJson, decode
 from baselinekit.errors import CannotReplay, cannot
+from baselinekit.kinds.bodies import Body, BodyForm, RowCount, form_of, read_body
 from baselinekit.model.recipes import Request, Response
 from baselinekit.model.values import Json
 from baselinekit.trust import origin
 
-_CHARSETS = {
-    "utf-8": "utf-8-sig",
-    "utf8": "utf-8-sig",
-    "us-ascii": "ascii",
-    "ascii": "ascii",
-    "iso-8859-1": "latin-1",
-    "iso8859-1": "latin-1",
-    "latin-1": "latin-1",
-    "latin1": "latin-1",
-}
-_TEXT = re.compile(
-    r"text/.*|application/(.*\+)?(xml|yaml)|application/(x-)?(javascript|ecmascript|yaml|ndjson|jsonl|toml|sh)"
-    r"|application/(x-www-form-urlencoded|graphql|sql|jsonlines|json-seq|jwt|jose|x-pem-file|pem-certificate-chain)"
-    r"|image/svg\+xml|message/.*|multipart/.*"
-)
-_JSON = re.compile(r"application/(.*\+)?json|[a-z]+/.*\+json")
-_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-_CHARSET = re.compile(r"""(?i);\s*charset\s*=\s*["']?([^"';\s]+)""")
-
-
 DEFAULT_MAX_BODY = 10_000_000
-_BYTES_OF_EACH = 10
-_HINT = "correct the service: it sends something else, or the wrong Content-Type"
 
 KEPT = ["content-type"]
 """The headers that are kept when nobody says which."""
 
 
-def http_output(response: Response, keep: list[str], max_body: int = DEFAULT_MAX_BODY) -> dict[str, Json]:
+def read_answer(response: Response, request: Request | None = None) -> Body:
+    """The value of the body, as its request wants it read."""
+    asked = request or Request("GET", "")
+    stated = response.header("content-type")
+    return read_body(response.body, stated, response.status, asked.parse, asked.take, asked.max_body)
+
+
+def http_output(response: Response, keep: list[str], body: Json) -> dict[str, Json]:
     """An answer as `{status, headers, body}`, of the headers those that are kept."""
+    headers = all_headers(response)
+    if keep == KEPT and 300 <= response.status < 400:
+        keep = [*keep, "location"]  # all that such an answer says
+    kept = {lower: headers[lower] for name in keep if (lower := name.lower()) in headers}
+    return {"status": response.status, "headers": kept, "body": body}
+
+
+def all_headers(response: Response) -> dict[str, str]:
+    """By their names in small letters; one that comes several times as one, with its values in order."""
     headers: dict[str, str] = {}
     for name, value in response.headers:
         lower = name.lower()
         headers[lower] = f"{headers[lower]}, {value}" if lower in headers else value
-    if keep == KEPT and 300 <= response.status < 400:
-        keep = [*keep, "location"]  # all that such an answer says
-    kept = {lower: headers[lower] for name in keep if (lower := name.lower()) in headers}
-    return {"status": response.status, "headers": kept, "body": interpret(response, max_body)}
-
-
-def interpret(response: Response, max_body: int) -> Json:
-    if not response.body:
-        return ""
-    stated = response.header("content-type")
-    kind = stated.partition(";")[0].strip().lower()
-    charset = _CHARSET.search(stated)
-    name = charset[1] if charset else "utf-8"
-    try:
-        codec = _codec(response.body, name)
-        text = response.body.decode(codec) if codec else None
-    except UnicodeDecodeError:
-        text = None
-    if _JSON.fullmatch(kind):
-        return _json(text, response, name, max_body // _BYTES_OF_EACH)
-    return text if text is not None and (not kind or _TEXT.fullmatch(kind)) else as_hash(response.body)
-
-
-def _json(text: str | None, response: Response, charset: str, most: int) -> Json:
-    says = f"the answer (status {response.status}) is declared as JSON"
-    if text is None:
-        codec, why = _codec(response.body, charset), f"its charset {charset!r} is not allowed for JSON"
-        if codec is not None:
-            try:
-                response.body.decode(codec)
-                why = "it cannot be decoded"
-            except UnicodeDecodeError as error:
-                why = f"it is not {codec.removesuffix('-sig')} text at byte {error.start}"
-        raise cannot("BK307", f"{says}, but {why}", _HINT)
-    if _containers(text) > most and _containers(_STRING.sub("", text)) > most:
-        what = f"the answer holds more than {most:,} arrays and objects"
-        raise cannot("BK305", what, "request less, or raise max_body (each counts as ten bytes)")
-    try:
-        return decode(text)
-    except NotJson as error:
-        raise cannot("BK307", f"{says}, but: {error}", _HINT) from None
-
-
-def _containers(text: str) -> int:
-    """How many arrays and objects a JSON text seems to have: each takes up to thirty times the memory of its
-    text. What stands in strings counts too, unless they are taken out."""
-    return text.count("[") + text.count("{")
-
-
-def _codec(body: bytes, charset: str) -> str | None:
-    return "utf-16" if body.startswith((b"\xff\xfe", b"\xfe\xff")) else _CHARSETS.get(charset.lower())
-
-
-def text_or_hash(body: bytes) -> Json:
-    """What a program wrote: text as it is, other bytes as hash and size."""
-    try:
-        return body.decode()
-    except UnicodeDecodeError:
-        return as_hash(body)
-
-
-def as_hash(body: bytes) -> dict[str, Json]:
-    return {"sha256": sha256(body).hexdigest(), "size": len(body)}
+    return headers
 
 
 # Content-Encoding undone in bounded steps: a bomb of a few hundred bytes never becomes gigabytes (F19),
@@ -218,7 +149,32 @@ def whole_body(request: Request, status: int, headers: Headers, chunks: Iterable
     if stated is not None and stated > request.max_body:
         raise too_large(request.max_body)
     codings = b", ".join(value for name, value in headers if name.lower() == b"content-encoding")
-    return read(_counted(chunks, stated), codings.decode("latin-1"), request.max_body)
+    counted = _counted(chunks, stated)
+    kind = next((value for name, value in headers if name.lower() == b"content-type"), b"").decode("latin-1")
+    form = form_of(kind, request.parse)
+    if form.rows is not None:
+        counted = _in_rows(counted, form, request)
+    return read(counted, codings.decode("latin-1"), request.max_body)
+
+
+def _in_rows(chunks: Iterator[bytes], form: BodyForm, request: Request) -> Iterator[bytes]:
+    """The chunks of a stream, until the rows are there that the request takes."""
+    seen = RowCount(form)
+    try:
+        for chunk in chunks:
+            yield chunk
+            if request.take is not None:
+                seen.add(chunk)
+                if seen.rows >= request.take:
+                    return
+    except TimeoutError:
+        what = f"{form.title} did not end within {request.timeout:.3g} s"
+        if request.take is not None:
+            raise cannot(
+                "BK303", f"{what}, and had {seen.rows} of {request.take} rows", "take fewer"
+            ) from None
+        hint = "`take: N` (--take N) reads the first N rows and hangs up; or raise `timeout`"
+        raise cannot("BK303", what, hint) from None
 
 
 def stated_length(headers: Headers) -> int | None:

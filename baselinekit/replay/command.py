@@ -4,12 +4,12 @@ import os
 
 from baselinekit.documents.jsontext import NotJson, decode, to_bytes
 from baselinekit.errors import InvalidInput, Problem, Refused, cannot
+from baselinekit.kinds.bodies import text_or_hash
 from baselinekit.kinds.command import CommandExecution, CommandInput
 from baselinekit.kinds.kind import INPUT
 from baselinekit.model.recipes import Observation, ProcessSpec, Recipe
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs.children import child_environment, configured_argv, program_at, said_last
-from baselinekit.replay.answer import text_or_hash
 from baselinekit.replay.files import inside, read_if_there
 from baselinekit.replay.settings import Setting, invalid, undefined_in
 from baselinekit.trust import Trust

@@ -21,7 +21,7 @@ from baselinekit.kinds.http import HttpExecution, HttpFlow, step_places
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.model.recipes import Auth, HttpRequest, Observation, Recipe, Request, Response, Surroundings
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.replay.answer import DEFAULT_MAX_BODY, KEPT, Cookies, http_date, http_output
+from baselinekit.replay.answer import DEFAULT_MAX_BODY, KEPT, Cookies, http_date, http_output, read_answer
 from baselinekit.replay.files import inside, read_bytes
 from baselinekit.replay.flow import collect_outputs, pick, problems_of_flow, problems_of_path
 from baselinekit.replay.settings import (
@@ -139,6 +139,9 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
     headers = _headers(step, execution, setting, at)
     if content_type:
         headers.setdefault("content-type", ("Content-Type", content_type))
+    take = _first(step.take, execution.take)
+    if take is not None:  # the rows of a compressed stream could not be counted while it comes in
+        headers["accept-encoding"] = ("Accept-Encoding", "identity")
     digest = _authorize(step, execution, headers, at)
     cookies = {**execution.cookies, **step.cookies}
     if cookies:
@@ -163,6 +166,8 @@ def compose(step: HttpRequest, execution: HttpExecution, setting: Setting, at: P
         cert=cert,
         http2=bool(_first(execution.http2, http.http2, False)),
         max_body=int(_first(execution.max_body, http.max_body, DEFAULT_MAX_BODY)),
+        parse=_first(step.parse, execution.parse),
+        take=take,
     )
 
 
@@ -314,6 +319,7 @@ def replay_http(recipe: Recipe, setting: Setting) -> Observation:
     cookies, saved = Cookies(setting.clients.now), dict[str, Json]()
     outputs: list[Json] = []
     statuses: list[tuple[str, int]] = []
+    notes: list[str] = []
     seconds, retried = 0.0, 0
     for number, (written, at) in enumerate(step_places(recipe), 1):
         here = replace(setting, scope=setting.scope.with_saved(saved)) if saved else setting
@@ -321,14 +327,16 @@ def replay_http(recipe: Recipe, setting: Setting) -> Observation:
         request = compose(step, shared, here, at)
         limits = redirects_of(step, shared, setting), retries_of(step, shared, setting)
         response, took, again = _ask(request, *limits, here, cookies)
-        outputs.append(http_output(response, kept_headers(shared, setting), request.max_body))
+        body = read_answer(response, request)
+        notes += [body.note] if body.note else []
+        outputs.append(http_output(response, kept_headers(shared, setting), body.value))
         seconds, retried = seconds + took, retried + again
         name = (written.name or str(number)) if is_flow else ""
         statuses.append((name, response.status))
         for key, path in written.save.items():
             saved[key] = pick(path, outputs[-1], f"step {name or 1}", (*at, "save", key))
     output = collect_outputs(recipe.input, outputs) if is_flow else outputs[0]
-    return Observation(output, seconds, 1 + retried, statuses=tuple(statuses))
+    return Observation(output, seconds, 1 + retried, statuses=tuple(statuses), notes=tuple(notes))
 
 
 def check_http(recipe: Recipe, setting: Setting) -> None:

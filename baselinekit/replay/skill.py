@@ -15,6 +15,7 @@ from hashlib import sha256
 
 from baselinekit.documents.jsontext import NotJson, decode, json_in, pretty, to_bytes
 from baselinekit.errors import InvalidInput, Problem, cannot, nearest
+from baselinekit.kinds.bodies import text_or_hash
 from baselinekit.kinds.http import HttpExecution
 from baselinekit.kinds.kind import EXECUTION, INPUT
 from baselinekit.kinds.skill import SkillExecution
@@ -31,7 +32,6 @@ from baselinekit.model.recipes import (
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.programs import call
 from baselinekit.programs.children import child_environment, configured_argv, said_last
-from baselinekit.replay.answer import text_or_hash
 from baselinekit.replay.files import (
     check_model,
     check_scores,

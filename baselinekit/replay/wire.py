@@ -336,6 +336,8 @@ class Wire:
             answer.check_head(head.reason, received)
             body = answer.whole_body(request, head.status_code, received, self._chunks())
             surplus, _ = self._state.trailing_data
+            if self._state.their_state is h11.SEND_BODY:  # a stream that was left in the middle
+                surplus = b""
             if surplus and not answer.has_no_body(request, head.status_code):
                 raise answer.more_than_announced()
             if surplus or (self._state.our_state, self._state.their_state) != (h11.DONE, h11.DONE):
@@ -364,6 +366,8 @@ class Wire:
         body = answer.whole_body(request, head.status, head.headers, rest.chunks(self._read))
         if rest.surplus:
             raise answer.more_than_announced()
+        if not rest.is_read:
+            self.close()
         self._used = time.monotonic()
         return head.status, head.headers, body
 
@@ -428,11 +432,13 @@ class Wire:
 
 
 class _Rest:
-    """A body of a known length, of which the beginning came with the head. `surplus`: what came after it."""
+    """A body of a known length, of which the beginning came with the head. `surplus`: what came after it;
+    `is_read`: whether somebody has read all of it."""
 
     def __init__(self, begun: bytes, length: int):
         self._begun, self._length = begun, length
         self.surplus = b""
+        self.is_read = False
 
     def chunks(self, read: Callable[[], bytes]) -> Iterator[bytes]:
         data, left = self._begun, self._length
@@ -442,5 +448,5 @@ class _Rest:
             data = read()
             if not data:
                 raise Broken(_BROKE_OFF)
+        self.surplus, self.is_read = data[left:], True
         yield data[:left]
-        self.surplus = data[left:]

@@ -1,0 +1,316 @@
+"""What the body of an answer is: its form by its media type or by `parse:`, its text, its value.
+
+A new form (XML, CSV …) is a row of FORMS and its name in `Parse` (model/recipes.py): which media types say
+it, and how its text is read. Forms with rows (JSON Lines, event streams) can also be read from a stream that
+never ends."""
+
+import codecs
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+
+from baselinekit.documents.jsontext import NotJson, decode
+from baselinekit.errors import CannotReplay, cannot
+from baselinekit.model.recipes import Parse
+from baselinekit.model.values import Json
+
+_BYTES_OF_EACH = 10
+_DEFAULT_LIMIT = 10_000_000
+_HINT = "correct the service: it sends something else, or the wrong Content-Type; or state `parse:`"
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """`note`: what may be right and may be a mistake, so that it is told when the value is stored."""
+
+    value: Json
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BodyForm:
+    """`media`: the media types that say it, in small letters; `title`: what it is called in a sentence.
+    `read`: text -> value, or NotJson. `rows`: the text of each row, for forms that consist of rows, and
+    `row`: the value of one; `ends`: what stands between two of them, longest first."""
+
+    name: Parse
+    title: str
+    media: re.Pattern[str] | None = None
+    read: Callable[[str], Body] = Body
+    rows: Callable[[str], Iterator[str]] | None = None
+    row: Callable[[str], Json] = decode
+    ends: tuple[bytes, ...] = ()
+
+
+# JSON, and several JSON texts in one body.
+
+
+def _json(text: str) -> Body:
+    """One text; or where that is none and every line is, a row for each line."""
+    try:
+        return Body(decode(text))
+    except NotJson as fault:
+        rows = list(_lines(text)) if fault.kind == "syntax" else []
+        if len(rows) < 2:
+            raise
+        try:
+            values = [decode(row) for row in rows]
+        except NotJson:
+            raise fault from None
+    note = f"the body is {len(values)} JSON texts, one a line: they are stored as rows (`parse: ndjson`)"
+    return Body(values, note)
+
+
+def _lines(text: str) -> Iterator[str]:
+    """The JSON texts of JSON Lines, or of a JSON text sequence (RFC 7464), which has a sign before each."""
+    for line in text.split("\x1e" if text.startswith("\x1e") else "\n"):
+        if line.strip(" \t\r\n"):
+            yield line
+
+
+# Event streams, as https://html.spec.whatwg.org/multipage/server-sent-events.html describes them.
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_FIELDS = ("event", "id", "retry", "data")
+
+
+def _events(text: str) -> Iterator[str]:
+    """The lines of each event; comments, which keep a connection alive, say nothing."""
+    event: list[str] = []
+    for line in [*_LINE_END.split(text), ""]:
+        if line.partition(":")[0] in _FIELDS:
+            event.append(line)
+        elif not line and event:
+            yield "\n".join(event)
+            event = []
+
+
+def _event(text: str) -> Json:
+    """`{event, id, retry, data}`, of each only what was sent."""
+    sent: dict[str, str] = {}
+    for line in text.split("\n"):
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "data" and "data" in sent:
+            sent["data"] += f"\n{value}"
+        else:
+            sent[name] = value
+    row: dict[str, Json] = {name: sent[name] for name in _FIELDS[:3] if name in sent}
+    return row | ({"data": _data(sent["data"])} if "data" in sent else {})
+
+
+def _data(text: str) -> Json:
+    """An object or an array is read; other data stays text, so that it does not change its type by chance."""
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            return decode(text)
+        except NotJson:
+            pass
+    return text
+
+
+_JSON_MEDIA = re.compile(
+    r"[a-z]+/(.*\+|x-)?json|application/(x-amz-json-[0-9.]+|csp-report|json-?rpc|jsonrequest|x-json-.*)"
+)
+_NDJSON_MEDIA = re.compile(
+    r"[a-z]+/(.*\+)?(x-)?(nd-?json|ld-?json|json-?l|json-?lines|json-seq|json-stream)|application/stream\+json"
+)
+_TEXT_MEDIA = re.compile(
+    r"text/.*|application/(.*\+)?(xml|yaml)|application/(x-)?(javascript|ecmascript|yaml|toml|sh)"
+    r"|application/(x-www-form-urlencoded|graphql|sql|jwt|jose|x-pem-file|pem-certificate-chain)"
+    r"|application/openmetrics-text|image/svg\+xml|message/.*|multipart/.*"
+)
+
+FORMS: dict[str, BodyForm] = {
+    form.name: form
+    for form in (  # the first whose media types fit
+        BodyForm("ndjson", "JSON, one text a line", _NDJSON_MEDIA, rows=_lines, ends=(b"\n", b"\x1e")),
+        BodyForm(
+            "sse",
+            "an event stream",
+            re.compile(r"text/event-stream"),
+            rows=_events,
+            row=_event,
+            ends=(b"\r\n\r\n", b"\n\n", b"\r\r"),
+        ),
+        BodyForm("json", "JSON", _JSON_MEDIA, read=_json),
+        BodyForm("text", "text", _TEXT_MEDIA),
+        BodyForm("bytes", "bytes"),
+    )
+}
+
+
+def form_of(content_type: str, parse: str | None = None) -> BodyForm:
+    """What `parse` says, else the media type; bytes, where neither is known to be anything else."""
+    if parse is not None:
+        return FORMS[parse]
+    kind = content_type.partition(";")[0].strip().lower()
+    fitting = (form for form in FORMS.values() if form.media and form.media.fullmatch(kind))
+    return next(fitting, FORMS["bytes" if kind else "text"])
+
+
+# From bytes to text. Only codecs of texts are used: Python's others unpack archives, or turn letters around.
+
+_CHARSET = re.compile(r"""(?i);\s*charset\s*=\s*["']?([^"';\s]+)""")
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_CODECS = {
+    **dict.fromkeys(("utf-8", "utf8", "unicode-1-1-utf-8"), "utf-8"),
+    **dict.fromkeys(("us-ascii", "ascii", "ansi-x3.4-1968"), "ascii"),
+    **dict.fromkeys(("latin-1", "latin1", "iso8859-1", "l1"), "latin-1"),
+    **{f"iso-8859-{part}": f"iso8859-{part}" for part in (*range(1, 12), 13, 14, 15, 16)},
+    **{f"{prefix}125{page}": f"cp125{page}" for prefix in ("windows-", "cp", "x-cp") for page in range(9)},
+    **dict.fromkeys(("utf-16", "utf-16le", "unicode"), "utf-16-le"),  # as browsers do, where there is no BOM
+    "utf-16be": "utf-16-be",
+    "utf-32": "utf-32-le",
+    "utf-32le": "utf-32-le",
+    "utf-32be": "utf-32-be",
+    **dict.fromkeys(("shift-jis", "sjis", "x-sjis", "ms-kanji", "windows-31j", "cp932"), "cp932"),
+    "euc-jp": "euc-jp",
+    "iso-2022-jp": "iso2022-jp",
+    "big5": "big5hkscs",
+    "big5-hkscs": "big5hkscs",
+    **dict.fromkeys(("gb2312", "gbk", "gb18030", "x-gbk", "cp936"), "gb18030"),
+    **dict.fromkeys(("euc-kr", "ks-c-5601-1987", "windows-949", "cp949"), "cp949"),
+    "koi8-r": "koi8-r",
+    "koi8-u": "koi8-u",
+    "cp866": "cp866",
+    "ibm866": "cp866",
+    "macintosh": "mac-roman",
+    "windows-874": "cp874",
+    "tis-620": "cp874",
+}
+
+
+def _decoded(body: bytes, content_type: str) -> tuple[str | None, str]:
+    """The text, or None and why there is none. What a byte order mark says goes before the header."""
+    stated = _CHARSET.search(content_type)
+    name = stated[1] if stated else "utf-8"
+    codec = next((codec for bom, codec in _BOMS if body.startswith(bom)), None)
+    codec = codec or _CODECS.get(name.lower().replace("_", "-"))
+    if codec is None:
+        return None, f"its charset {name!r} is not known"
+    try:
+        return body.decode(codec), ""
+    except UnicodeDecodeError as error:
+        return None, f"it is not {codec.removesuffix('-sig')} text at byte {error.start}"
+
+
+# From an answer to its value.
+
+
+def read_body(
+    body: bytes,
+    content_type: str = "",
+    status: int = 200,
+    parse: str | None = None,
+    take: int | None = None,
+    max_body: int = _DEFAULT_LIMIT,
+) -> Body:
+    """The value of a body, or CannotReplay. `take`: of a form with rows the first so many. An answer that
+    says that it failed need not have the form that `parse` says."""
+    form, own = form_of(content_type, parse), form_of(content_type)
+    if status >= 400 and own.name not in ("text", "bytes"):
+        form = own
+    try:
+        return _read(form, body, content_type, (status, parse is not None), take, max_body)
+    except CannotReplay:
+        if status < 400 or parse is None:
+            raise
+    return read_body(body, content_type, status, None, None, max_body)
+
+
+def _read(
+    form: BodyForm,
+    body: bytes,
+    content_type: str,
+    told: tuple[int, bool],
+    take: int | None,
+    max_body: int,
+) -> Body:
+    """`told`: the status, and whether the form was stated."""
+    status, is_stated = told
+    if form.rows is None and take is not None and status < 400:
+        hint = "leave `take` out, or state `parse: sse` or `parse: ndjson`"
+        raise cannot("BK307", f"`take` counts rows, and the answer (status {status}) is {form.title}", hint)
+    if not body:
+        return Body("" if form.rows is None or status in (204, 304) else [])
+    if form.name == "bytes":
+        return Body(as_hash(body))
+    text, why = _decoded(body, content_type)
+    says = f"`parse: {form.name}`" if is_stated else f"declared as {form.title}"
+    says = f"the answer (status {status}) is {says}"
+    if text is None and form.name == "text" and not is_stated:
+        return Body(as_hash(body), f"{says}, but {why}: only its hash and its size are compared")
+    if text is None:
+        raise cannot("BK307", f"{says}, but {why}", _HINT)
+    if form.name != "text":
+        _check_size(text, max_body // _BYTES_OF_EACH)
+    try:
+        return _rows(form, text, take) if form.rows else form.read(text)
+    except NotJson as error:
+        raise cannot("BK307", f"{says}, but: {error}", _HINT) from None
+
+
+def _rows(form: BodyForm, text: str, take: int | None) -> Body:
+    assert form.rows is not None
+    values: list[Json] = []
+    for row in form.rows(text):
+        if take is not None and len(values) >= take:
+            break
+        try:
+            values.append(form.row(row))
+        except NotJson as error:
+            raise NotJson(error.kind, f"row {len(values) + 1}: {error.what}", row, error.position) from None
+    return Body(values)
+
+
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+
+
+def _check_size(text: str, most: int) -> None:
+    if _containers(text) > most and _containers(_STRING.sub("", text)) > most:
+        what = f"the answer holds more than {most:,} arrays and objects"
+        raise cannot("BK305", what, "request less, or raise max_body (each counts as ten bytes)")
+
+
+def _containers(text: str) -> int:
+    """How many arrays and objects a JSON text seems to have: each takes up to thirty times the memory of its
+    text. What stands in strings counts too, unless they are taken out."""
+    return text.count("[") + text.count("{")
+
+
+def text_or_hash(body: bytes) -> Json:
+    """What a program wrote: text as it is, other bytes as hash and size."""
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return as_hash(body)
+
+
+def as_hash(body: bytes) -> dict[str, Json]:
+    return {"sha256": sha256(body).hexdigest(), "size": len(body)}
+
+
+class RowCount:
+    """Counts the rows of a body while it comes in, so that a stream that never ends can be left."""
+
+    def __init__(self, form: BodyForm):
+        self._form = form
+        self._rest = b""
+        self.rows = 0
+
+    def add(self, chunk: bytes) -> None:
+        assert self._form.rows is not None
+        self._rest += chunk
+        whole = max(self._rest.rfind(end) + len(end) if end in self._rest else 0 for end in self._form.ends)
+        if whole:
+            text = self._rest[:whole].decode("utf-8", "replace")
+            self.rows += sum(1 for _ in self._form.rows(text))
+            self._rest = self._rest[whole:]

@@ -1,0 +1,187 @@
+"""What the body of an answer is: its form, its text, its value."""
+
+import json
+from hashlib import sha256
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given, strategies as st
+
+from baselinekit.errors import CannotReplay
+from baselinekit.kinds.bodies import FORMS, Body, RowCount, form_of, read_body
+from baselinekit.model.recipes import Parse
+
+
+@pytest.mark.parametrize(
+    ("media", "name"),
+    [
+        ("application/json", "json"),
+        ("application/json;charset=utf-8", "json"),
+        ("APPLICATION/JSON", "json"),
+        ("text/json", "json"),
+        ("text/x-json", "json"),
+        ("application/x-json", "json"),
+        ("application/x-amz-json-1.0", "json"),
+        ("application/x-amz-json-1.1", "json"),
+        ("application/csp-report", "json"),
+        ("application/json-rpc", "json"),
+        ("application/jsonrequest", "json"),
+        ("application/vnd.api+json", "json"),
+        ("application/problem+json", "json"),
+        ("application/vnd.docker.distribution.manifest.v2+json", "json"),
+        ("model/gltf+json", "json"),
+        ("application/x-ndjson", "ndjson"),
+        ("application/ndjson", "ndjson"),
+        ("application/jsonl", "ndjson"),
+        ("application/x-jsonlines", "ndjson"),
+        ("application/json-lines", "ndjson"),
+        ("application/x-ldjson", "ndjson"),
+        ("application/json-seq", "ndjson"),
+        ("application/geo+json-seq", "ndjson"),
+        ("application/stream+json", "ndjson"),
+        ("application/vnd.elasticsearch+x-ndjson", "ndjson"),
+        ("text/event-stream;charset=UTF-8", "sse"),
+        ("text/plain", "text"),
+        ("text/csv", "text"),
+        ("application/xml", "text"),
+        ("application/openmetrics-text; version=1.0.0", "text"),
+        ("", "text"),
+        ("application/octet-stream", "bytes"),
+        ("application/jsonp-archive", "bytes"),
+        ("image/png", "bytes"),
+    ],
+)
+def test_the_form_by_the_media_type(media: str, name: str) -> None:
+    assert form_of(media).name == name
+
+
+def test_what_a_recipe_may_say_is_what_there_is() -> None:
+    assert set(FORMS) == set(get_args(Parse))
+    for name in FORMS:
+        assert form_of("image/png", name).name == name
+
+
+SSE = "text/event-stream"
+NDJSON = "application/x-ndjson"
+
+
+@pytest.mark.parametrize(
+    ("media", "body", "value"),
+    [
+        (NDJSON, b'{"a":1}\n\n{"a":2}\r\n', [{"a": 1}, {"a": 2}]),
+        (NDJSON, b'{"a":1}', [{"a": 1}]),
+        (NDJSON, b"", []),
+        (NDJSON, b"1\nnull\n", [1, None]),
+        ("application/json-seq", b'\x1e{"a":\n1}\n\x1e[2]\n', [{"a": 1}, [2]]),
+        ("application/json", b'{"id":0}\n{"id":1}\n', [{"id": 0}, {"id": 1}]),
+        ("application/json", b'{\n"id":\n0\n}\n', {"id": 0}),
+        (SSE, b"data: hello\n\n", [{"data": "hello"}]),
+        (SSE, b"data:hello", [{"data": "hello"}]),
+        (
+            SSE,
+            b'event: add\nid: 7\ndata: {\ndata: "a": 1}\n\n',
+            [{"event": "add", "id": "7", "data": {"a": 1}}],
+        ),
+        (SSE, b": ping\r\n\r\nretry: 10\r\ndata\r\n\r\n", [{"retry": "10", "data": ""}]),
+        (SSE, b"data: a\rdata:  b\r\rdata: [DONE]\n\n", [{"data": "a\n b"}, {"data": "[DONE]"}]),
+        (SSE, b"data: 12\n\ndata: null\n\ndata: [1]\n\n", [{"data": "12"}, {"data": "null"}, {"data": [1]}]),
+        (SSE, b'data: {"a": 1, "a": 2}\n\n', [{"data": '{"a": 1, "a": 2}'}]),
+        (SSE, b"event: done\nother: x\n\nother: x\n\n", [{"event": "done"}]),
+        (SSE, "\ufeffdata: é\n\n".encode(), [{"data": "é"}]),
+        (SSE, b": nothing\n\n", []),
+    ],
+)
+def test_rows(media: str, body: bytes, value: Any) -> None:
+    assert read_body(body, media).value == value
+
+
+@pytest.mark.parametrize(
+    ("media", "text", "encoding"),
+    [
+        ("text/plain; charset=windows-1252", "€ 5", "cp1252"),
+        ("text/plain; charset=Shift_JIS", "日本", "shift_jis"),
+        ("text/html; charset=EUC-JP", "日本", "euc-jp"),
+        ("text/html; charset=gb2312", "中文", "gb2312"),
+        ("text/html; charset=big5", "中文", "big5"),
+        ("text/html; charset=euc-kr", "한국", "euc-kr"),
+        ("text/plain; charset=koi8-r", "да", "koi8-r"),
+        ("text/plain; charset=iso-8859-15", "€", "iso8859-15"),
+        ("text/plain; charset=utf-16", "é", "utf-16-le"),
+        ("text/plain; charset=UTF-16BE", "é", "utf-16-be"),
+        ("text/plain; charset=iso-8859-1", "é", "utf-16"),
+        ("text/plain", "é", "utf-8-sig"),
+        ("text/plain; charset=latin1", "é", "utf-32"),
+        ('text/plain; charset="utf_8"', "é", "utf-8"),
+    ],
+)
+def test_a_charset_by_its_mark_or_by_the_header(media: str, text: str, encoding: str) -> None:
+    assert read_body(text.encode(encoding), media) == Body(text)
+    as_json = media.replace("text/plain", "text/json").replace("text/html", "text/json")
+    assert read_body(json.dumps([text], ensure_ascii=False).encode(encoding), as_json).value == [text]
+
+
+def test_text_that_cannot_be_decoded_says_why() -> None:
+    body = b"abc\xff"
+    read = read_body(body, "text/plain")
+    assert read.value == {"sha256": sha256(body).hexdigest(), "size": 4}
+    assert "not utf-8 text at byte 3: only its hash" in read.note
+    assert "charset 'zlib' is not known" in read_body(body, "text/plain; charset=zlib").note
+    assert read_body(b"\x00", "image/png").note == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "media", "asked", "message"),
+    [
+        (
+            b"abc\xff",
+            "text/plain",
+            {"parse": "text"},
+            r"is `parse: text`, but it is not utf-8 text at byte 3",
+        ),
+        (b"<a>", "text/html", {"parse": "json"}, r"`parse: json`, but: Expecting value"),
+        (b"{}\n{]\n", NDJSON, {}, "declared as JSON, one text a line, but: row 2: "),
+        (b"{}\n{]\n", "application/json", {}, "declared as JSON, but: "),
+        (b"{}{}", "application/json", {}, "declared as JSON, but: "),
+        (b'{}\n{"a":1,"a":2}', "application/json", {}, "declared as JSON, but: "),
+        (b"[]", "application/json", {"take": 2}, "`take` counts rows"),
+        (b"[[],[],[]]\n[]", NDJSON, {"max_body": 20}, "more than 2 arrays"),
+    ],
+)
+def test_what_is_none(body: bytes, media: str, asked: dict[str, Any], message: str) -> None:
+    with pytest.raises(CannotReplay, match=message) as raised:
+        read_body(body, media, 200, **asked)
+    assert raised.value.problems[0].hint
+
+
+def test_several_texts_under_a_json_type_are_told() -> None:
+    assert "2 JSON texts, one a line" in read_body(b"{}\n{}", "application/json").note
+    assert read_body(b"{}\n{}", "application/json", parse="ndjson") == Body([{}, {}])
+
+
+def test_an_answer_that_failed_need_not_have_the_stated_form() -> None:
+    assert read_body(b"<h1>Bad Gateway", "text/html", 502, "json").value == "<h1>Bad Gateway"
+    assert read_body(b'{"why": 1}', "text/plain", 404, "json").value == {"why": 1}
+    assert read_body(b'{"why": 1}', "application/json", 503, "sse", take=3).value == {"why": 1}
+    assert read_body(b'{"why": 1}', "application/json", 503, None, take=3).value == {"why": 1}
+
+
+def test_the_first_rows() -> None:
+    assert read_body(b"1\n2\n3\n4 half", NDJSON, take=2).value == [1, 2]
+    assert read_body(b"data: a\n\ndata: b\n\n", SSE, take=1).value == [{"data": "a"}]
+    assert read_body(b"1\n", NDJSON, take=5).value == [1]
+
+
+_EVENT = st.sampled_from(
+    ["data: a\n\n", "data: b\r\n\r\n", ": ping\n\n", "id: 1\ndata: c\n\n", "data: d\r\r"]
+)
+
+
+@given(st.lists(_EVENT), st.data())
+def test_rows_are_counted_however_a_stream_is_cut(events: list[str], cuts: st.DataObject) -> None:
+    body = "".join(events).encode()
+    count, start = RowCount(FORMS["sse"]), 0
+    while start < len(body):
+        size = cuts.draw(st.integers(1, len(body) - start))
+        count.add(body[start : start + size])
+        start += size
+    assert count.rows == len(read_body(body, SSE).value)
