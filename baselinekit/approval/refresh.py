@@ -137,7 +137,10 @@ def replayed_answers(
         return True
 
     with context.stop.heard():
-        answers = ThreadPool(jobs, work, context.cancel, context.stop).run(chosen, finished)
+        pool = ThreadPool(
+            jobs, work, context.cancel, context.stop, lambda one: here.project.claim(one.current)
+        )
+        answers = pool.run(chosen, finished)
     if context.stop.is_set():
         raise KeyboardInterrupt
     for baseline, answer in zip(chosen, answers, strict=True):

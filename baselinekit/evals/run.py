@@ -37,6 +37,7 @@ from baselinekit.workflow.environment import CaptureEnvironment
 from baselinekit.workflow.judging import OUT_OF_BUDGET
 from baselinekit.workflow.project import Project
 from baselinekit.workflow.selection import with_lines
+from baselinekit.workflow.turns import Claim
 
 _JOBS = 8
 _COMPACT = str.maketrans({"-": "", ":": "", "Z": "", "T": "-"})
@@ -68,14 +69,15 @@ class _Plan:
     items: list[tuple[Prepared, int]]
     attempts: int
     jobs: int
+    claim: Claim[tuple[Prepared, int]]
 
     @classmethod
-    def of(cls, cases: Sequence[Prepared], attempts: int, jobs: int) -> "_Plan":
+    def of(cls, project: Project, cases: Sequence[Prepared], attempts: int, jobs: int) -> "_Plan":
         often = [1 if prepared.case.skip is not None else attempts for prepared in cases]
         items = [
             (one, number) for one, most in zip(cases, often, strict=True) for number in range(1, most + 1)
         ]
-        return cls(items, attempts, jobs)
+        return cls(items, attempts, jobs, lambda item: project.claim(item[0].case.recipe))
 
 
 def run(
@@ -97,9 +99,8 @@ def run(
     here = CaptureEnvironment(project, at_once.clients)
     chosen = choose(suite.cases, wanted)
     judges = facts_of(project.root, chosen)
-    plan = _Plan.of(
-        prepare_cases(here, chosen, outside.check), policy.attempts or suite.config.attempts, jobs
-    )
+    prepared = prepare_cases(here, chosen, outside.check)
+    plan = _Plan.of(project, prepared, policy.attempts or suite.config.attempts, jobs)
     memory, notes = _memory(project, suite, plan, policy)
     examiner = Examiner(here, outside, context.stop.is_set, context.clock.seconds)
     examining = CaseWorker(here, examiner, context, memory, _retries(suite, plan.attempts))
@@ -221,7 +222,8 @@ def _made(
         numbers = [n for n, (one, _) in enumerate(plan.items) if one.case.parallel is together]
         if not numbers or context.stop.is_set() or wrong.is_set():
             continue
-        pool = ThreadPool(plan.jobs if together else 1, examining.work, context.cancel, context.stop)
+        jobs = plan.jobs if together else 1
+        pool = ThreadPool(jobs, examining.work, context.cancel, context.stop, plan.claim)
         done = pool.run([plan.items[number] for number in numbers], finished)
         for number, told in zip(numbers, done, strict=True):
             found[number] = told

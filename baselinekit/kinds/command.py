@@ -29,6 +29,8 @@ class CommandExecution:
     type: Literal["command"]
     timeout: Seconds | None = None
     parse: Literal["text", "json"] | None = None
+    serial: bool | None = None
+    resource: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,8 @@ class HttpExecution:
     max_body: int | None = None
     parse: Parse | None = None
     take: int | None = None
+    serial: bool | None = None
+    resource: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +206,10 @@ class HttpKind(RecipeKind):
 
     def only_reads(self, recipe: Recipe) -> bool:
         return all(step.method in _SAFE for step, _ in step_places(recipe))
+
+    def writes(self, recipe: Recipe) -> bool:
+        """Also where a variable brings the method in: it may be any."""
+        return not self.only_reads(recipe)
 
     def limited(self, recipe: Recipe) -> Iterator[tuple[Path, object]]:
         yield from ((at, step) for step, at in step_places(recipe))

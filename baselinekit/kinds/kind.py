@@ -20,6 +20,10 @@ Family = Literal["", "commands", "skills", "models"]
 Flag = Literal["--allow-error-status", "--allow-empty"]
 
 
+ALONE = ""
+"""What a recipe claims that nobody else may be replayed beside."""
+
+
 @dataclass(frozen=True, slots=True)
 class Trouble:
     """What says that an observation went wrong. `flag`: what a user says to take it for known-good all the
@@ -199,6 +203,22 @@ class RecipeKind:
         """The recipe with a limit of time, where it has no shorter one of its own."""
         return replace(recipe, execution=with_limit(recipe.execution, limit))
 
+    # Beside whom it is replayed.
+
+    def writes(self, recipe: Recipe) -> bool:
+        """Whether it changes what others may read, as far as the recipe shows."""
+        return False
+
+    def claim(self, recipe: Recipe, serial: bool | None = None) -> str | None:
+        """What nobody else may use while it is replayed: None: nothing, ALONE: everything, else the resource
+        that it names. `serial`: what the configuration says of all requests."""
+        resource: str | None = getattr(recipe.execution, "resource", None)
+        if resource is not None:
+            return resource
+        stated = getattr(recipe.execution, "serial", None)
+        is_serial = serial if stated is None and self.asks_address else stated
+        return ALONE if (self.writes(recipe) if is_serial is None else is_serial) else None
+
     # What it is given.
 
     def inputs(self, recipe: Recipe) -> tuple[Mapping[str, Json], str | None]:
@@ -231,6 +251,10 @@ def check_limits(stated: object, at: Path) -> Iterator[Problem]:
     timeout = getattr(stated, "timeout", None)
     if timeout is not None and timeout <= 0:
         yield Problem("BK108", "a time limit of zero", "a number of seconds above 0", at=(*at, "timeout"))
+    if getattr(stated, "resource", None) == "":
+        yield Problem(
+            "BK108", "a resource without a name", "such as `resource: orders`", at=(*at, "resource")
+        )
     if getattr(stated, "take", None) == 0:
         yield Problem("BK108", "no rows to take", "1 or more", at=(*at, "take"))
     numbers = ("retries", "retries"), ("redirects", "redirects"), ("max_body", "bytes"), ("take", "rows")

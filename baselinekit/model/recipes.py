@@ -432,6 +432,7 @@ class HttpDefaults:
     cert: str | None = None
     http2: bool | None = None
     max_body: int | None = None
+    serial: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ from urllib.parse import SplitResult, urlsplit
 from baselinekit.errors import BaselinekitError, CannotReplay, NeverSent, Problem, cannot
 from baselinekit.model.recipes import Request, Response
 from baselinekit.replay.answer import Answer, Headers
-from baselinekit.replay.http import IDEMPOTENT, shown
+from baselinekit.replay.http import IDEMPOTENT
+from baselinekit.replay.urls import shown
 from baselinekit.replay.wire import Broken, NoConnection, Resolve, Transport, Wire, addresses, dial, looked_up
 from baselinekit.trust import Trust
 

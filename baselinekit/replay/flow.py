@@ -15,7 +15,7 @@ from baselinekit.kinds.kind import INPUT
 from baselinekit.model.values import Json, Path
 from baselinekit.replay.settings import invalid
 from baselinekit.texts import already_masked, clipped
-from baselinekit.tree.paths import find, parse, roots, suggest
+from baselinekit.tree.paths import Pattern, find, parse, roots, suggest
 
 # Computed values of a flow: what no path says, such as a count, a part of a text or a sum. jsonpath-ng
 # evaluates them (``$.body.items.`len` ``, ``$.body.price * 2``), where `save` and `collect` take a value
@@ -117,25 +117,55 @@ def _checked(operate: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return checked
 
 
-def pick(text: str, output: Json, step: str, at: Path) -> Json:
+def pick(text: str, output: Json, step: str, at: Path, whole: Json = None) -> Json:
     """The value that a path leads to in a step's output: from `$`, or from whichever of the whole output and
     its body has it. A path with wildcards that leads to several values gives a list of them. Or the
-    value that an expression computes of the whole output."""
+    value that an expression computes of the whole output. `whole`: the output with every header of the
+    answer, in small letters: what is not in the one is looked for in the other."""
     if _is_computed(text):
-        return compute(text, output, step)
+        return compute(text, output if whole is None else whole, step)
     pattern = parse(text)
-    starts = roots(pattern, output)
-    if len(starts) > 1:
-        hint = f"write $.{text} or body.{text}"
-        raise invalid("BK312", f"{text!r} is both in the whole output and in its body", hint, at)
-    body = output["body"]
-    values = [value for start in starts for _, value in find(pattern, body if start else output)]
+    values = _values_at(pattern, output, at)
+    if not values and whole is not None:
+        values = _values_at(_in_small_letters(pattern), whole, at)
     if not values:
+        body = output["body"]
         keys = ", ".join(list(body)[:10]) if isinstance(body, dict) else ""
-        near = suggest(pattern, output) or suggest(pattern, body)
+        near = suggest(pattern, output if whole is None else whole) or suggest(pattern, body)
         hint = near or (f"its body has {keys}" if keys else f"its status was {output['status']}")
         raise CannotReplay(Problem("BK313", f"{step}: nothing at {text!r} in its output", hint, at=at))
     return values[0] if len(values) == 1 else values
+
+
+def _values_at(pattern: Pattern, output: Json, at: Path) -> list[Json]:
+    starts = roots(pattern, output)
+    if len(starts) > 1:
+        hint = f"write $.{pattern.text} or body.{pattern.text}"
+        raise invalid("BK312", f"{pattern.text!r} is both in the whole output and in its body", hint, at)
+    return [value for start in starts for _, value in find(pattern, output["body"] if start else output)]
+
+
+def _in_small_letters(pattern: Pattern) -> Pattern:
+    """A path to a header, whose name ignores case."""
+    first, *rest = pattern.segments
+    if first != "headers" or not rest or not isinstance(rest[0], str):
+        return pattern
+    return replace(pattern, segments=(first, rest[0].lower(), *rest[1:]))
+
+
+def headers_used(flow: HttpFlow) -> dict[int, set[str]]:
+    """Of each step the headers that the flow takes out of its answer, in small letters."""
+    names, used = step_names(flow), dict[int, set[str]]()
+    taken = [(index, path) for index, step in enumerate(flow.steps) for path in step.save.values()]
+    if isinstance(flow.collect, dict):
+        parts = [split_step(text, names) for text in flow.collect.values()]
+        taken += [(names[name], path) for name, path in parts if path and name in names]
+    for index, path in taken:
+        if not _is_computed(path):
+            first, *rest = parse(path).segments
+            if first == "headers" and rest and isinstance(rest[0], str):
+                used.setdefault(index, set()).add(rest[0].lower())
+    return used
 
 
 def _is_computed(text: str) -> bool:
@@ -147,7 +177,7 @@ def _is_computed(text: str) -> bool:
     return False
 
 
-def collect_outputs(flow: HttpFlow, outputs: list[Json]) -> Json:
+def collect_outputs(flow: HttpFlow, outputs: list[Json], wholes: list[Json]) -> Json:
     """What is compared: the last output, or what `collect` names."""
     if flow.collect is None:
         return outputs[-1]
@@ -157,8 +187,8 @@ def collect_outputs(flow: HttpFlow, outputs: list[Json]) -> Json:
     values = {}
     for key, text in flow.collect.items():
         name, path = split_step(text, names)
-        output = outputs[names[name]]
-        values[key] = pick(path, output, f"step {name}", (*INPUT, "collect", key)) if path else output
+        output, whole = outputs[names[name]], wholes[names[name]]
+        values[key] = pick(path, output, f"step {name}", (*INPUT, "collect", key), whole) if path else output
     return values
 
 

@@ -3,16 +3,15 @@ next."""
 
 import base64
 import hashlib
-import ipaddress
 import os
 import random
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from urllib.parse import quote, urlencode, urljoin, urlsplit
+from urllib.parse import urlencode, urljoin
 
 from baselinekit import __version__
 from baselinekit.documents.jsontext import to_bytes
@@ -21,9 +20,17 @@ from baselinekit.kinds.http import HttpExecution, HttpFlow, step_places
 from baselinekit.kinds.kind import EXECUTION
 from baselinekit.model.recipes import Auth, HttpRequest, Observation, Recipe, Request, Response, Surroundings
 from baselinekit.model.values import ABSENT, Json, Path
-from baselinekit.replay.answer import DEFAULT_MAX_BODY, KEPT, Cookies, http_date, http_output, read_answer
+from baselinekit.replay.answer import (
+    DEFAULT_MAX_BODY,
+    KEPT,
+    Cookies,
+    all_headers,
+    http_date,
+    http_output,
+    read_answer,
+)
 from baselinekit.replay.files import inside, read_bytes
-from baselinekit.replay.flow import collect_outputs, pick, problems_of_flow, problems_of_path
+from baselinekit.replay.flow import collect_outputs, headers_used, pick, problems_of_flow, problems_of_path
 from baselinekit.replay.settings import (
     MANY_REDIRECTS,
     Setting,
@@ -32,89 +39,12 @@ from baselinekit.replay.settings import (
     undefined_in,
     unverified,
 )
+from baselinekit.replay.urls import normal, pairs_of, shown, url_of
+from baselinekit.secrets.finding import is_secret_header
 from baselinekit.trust import origin
 from baselinekit.variables import Secret, as_text, names_in
 
 # One request with everything decided: by itself, else its execution, the configuration, the default.
-
-_UNSAFE = re.compile(r"[^!$&'()*+,/:;=?@\[\]~A-Za-z0-9._%-]|%(?![0-9A-Fa-f]{2})")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
-
-
-def url_of(step: HttpRequest, execution: HttpExecution, surroundings: Surroundings, at: Path) -> str:
-    """The whole URL of a request whose variables are expanded: put together, checked, and written in one way,
-    so that the check of an origin and the connection cannot read it differently (F16)."""
-    given = [name for name in ("endpoint", "path", "url") if getattr(step, name) is not None]
-    if len(given) > 1:
-        raise invalid("BK311", f"both `{given[0]}` and `{given[1]}` are given", "keep one", (*at, given[1]))
-    at = (*at, *given)
-    if step.url is not None:
-        whole = as_text(step.url)
-    else:
-        base = surroundings.override_base_url or execution.base_url or surroundings.base_url
-        if not base:
-            hint = "pass --base-url URL, or set execution.base_url, or base_url: in baselinekit.yaml"
-            raise invalid("BK310", "no base_url", hint, at)
-        endpoint = as_text(step.endpoint if step.endpoint is not None else (step.path or ""))
-        if endpoint and not endpoint.startswith("/"):
-            hint = "an absolute one goes under `url`" if "://" in endpoint else f"write /{endpoint}"
-            raise invalid("BK311", f"`{given[0]}` must start with /: {endpoint!r}", hint, at)
-        whole = as_text(base).rstrip("/") + endpoint
-    if step.params:
-        pairs, whole = pairs_of(step.params), whole.partition("#")[0]
-        whole += f"{'&' if '?' in whole else '?'}{urlencode(pairs)}" if pairs else ""
-    return normal(whole, at)
-
-
-def pairs_of(values: dict[str, Json]) -> list[tuple[str, str]]:
-    """Names with their values as they are sent; a name with a list of them comes once for each."""
-    return [
-        (name, "" if item is None else as_text(item))
-        for name, value in values.items()
-        for item in (value if isinstance(value, list) else [value])
-    ]
-
-
-def normal(url: str, at: Path = ()) -> str:
-    """A URL in its one spelling, or InvalidInput: http(s), no credentials, a plain host, ASCII."""
-    if _CONTROL.search(url):
-        raise invalid("BK311", f"a control character in the URL {shown(url)!r}", "remove it", at)
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        raise invalid("BK311", f"{shown(url)} is not a URL: {error}", "", at) from None
-    if parts.scheme not in ("http", "https"):
-        hint = "write http://… or https://…"
-        raise invalid("BK311", f"{shown(url)!r} is not an http or https URL", hint, at)
-    if "@" in parts.netloc:
-        raise invalid("BK311", f"{shown(url)} contains credentials", "give them under `auth:`", at)
-    host = parts.hostname or ""
-    try:
-        if ":" in host:
-            host = f"[{ipaddress.IPv6Address(host).compressed}]"
-        elif not host.isascii():
-            host = host.encode("idna").decode()
-    except ValueError:
-        host = ""
-    if not host.startswith("[") and not _HOST.fullmatch(host):
-        raise invalid("BK311", f"{shown(parts.geturl())} has no usable host", "", at)
-    where = f":{port}" if port is not None else ""
-    query = f"?{_quoted(parts.query)}" if parts.query else ""
-    return f"{parts.scheme}://{host}{where}{_quoted(parts.path) or '/'}{query}"
-
-
-def _quoted(text: str) -> str:
-    return _UNSAFE.sub(lambda match: quote(match[0], safe="", errors="replace"), text)
-
-
-def shown(url: str) -> str:
-    """A URL as a message may show it: without credentials, without its query."""
-    address, query, _ = url.partition("?")
-    address = re.sub(r"//[^/]*@", "//…@", address)
-    return f"{address}{'?…' if query else ''}"
-
 
 DEFAULT_TIMEOUT = 30.0
 
@@ -182,8 +112,11 @@ def retries_of(step: HttpRequest, execution: HttpExecution, setting: Setting) ->
     return int(_first(step.retries, execution.retries, setting.http.retries, 0))
 
 
-def kept_headers(execution: HttpExecution, setting: Setting) -> list[str]:
-    return list(_first(execution.keep_headers, setting.http.keep_headers, KEPT))
+def kept_headers(execution: HttpExecution, setting: Setting, used: Iterable[str] = ()) -> list[str]:
+    """`used`: those that a flow hands on, which are kept where nobody says which; not the secrets of them."""
+    stated = _first(execution.keep_headers, setting.http.keep_headers)
+    kept = [*KEPT, *sorted(name for name in used if not is_secret_header(name) and name not in KEPT)]
+    return list(kept if stated is None else stated)
 
 
 def _first(*choices: Json) -> Json:
@@ -318,6 +251,8 @@ def replay_http(recipe: Recipe, setting: Setting) -> Observation:
     is_flow, execution = isinstance(recipe.input, HttpFlow), _without_unused_base(recipe, setting)
     cookies, saved = Cookies(setting.clients.now), dict[str, Json]()
     outputs: list[Json] = []
+    wholes: list[Json] = []  # with every header
+    used = headers_used(recipe.input) if is_flow else {}
     statuses: list[tuple[str, int]] = []
     notes: list[str] = []
     seconds, retried = 0.0, 0
@@ -329,13 +264,15 @@ def replay_http(recipe: Recipe, setting: Setting) -> Observation:
         response, took, again = _ask(request, *limits, here, cookies)
         body = read_answer(response, request)
         notes += [body.note] if body.note else []
-        outputs.append(http_output(response, kept_headers(shared, setting), body.value))
+        keep = kept_headers(shared, setting, used.get(number - 1, ()))
+        outputs.append(http_output(response, keep, body.value))
+        wholes.append({**outputs[-1], "headers": all_headers(response)})
         seconds, retried = seconds + took, retried + again
         name = (written.name or str(number)) if is_flow else ""
         statuses.append((name, response.status))
         for key, path in written.save.items():
-            saved[key] = pick(path, outputs[-1], f"step {name or 1}", (*at, "save", key))
-    output = collect_outputs(recipe.input, outputs) if is_flow else outputs[0]
+            saved[key] = pick(path, outputs[-1], f"step {name or 1}", (*at, "save", key), wholes[-1])
+    output = collect_outputs(recipe.input, outputs, wholes) if is_flow else outputs[0]
     return Observation(output, seconds, 1 + retried, statuses=tuple(statuses), notes=tuple(notes))
 
 

@@ -267,6 +267,7 @@ class CompareRun:
         root, timestamp, daily = environment.project.root, context.clock.timestamp, policy.record == "daily"
         self.recorder = Recorder(root, timestamp, daily, sources, context.stop)
         self._prepared = plan.prepared
+        self._claim = lambda prepared: environment.project.claim(prepared[0].current)
         self._policy = policy
         self._context = context
         self._advance = context.advance(len(plan.prepared))
@@ -275,7 +276,8 @@ class CompareRun:
     def results(self, selection: Selection) -> list[Result | None]:
         """In the order of the files; those that are wanted first are run first. None where none was run."""
         turns = selection.in_turn([baseline.id for baseline, _ in self._prepared])
-        pool = ThreadPool(self._policy.jobs, self._replay, self._context.cancel, self._context.stop)
+        context, claim = self._context, self._claim
+        pool = ThreadPool(self._policy.jobs, self._replay, context.cancel, context.stop, claim)
         try:
             done = pool.run([self._prepared[number] for number in turns], self._goes_on_after)
         finally:

@@ -7,18 +7,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Generic, Self
 
 from baselinekit.model.grades import Outcome
 from baselinekit.model.recipes import Answer, Ask
 from baselinekit.replay.settings import Clients
+from baselinekit.workflow.turns import Claim, Done, Item, Turns
 
 # Work in threads, results in order: output never depends on which finished first. And how a run is
 # stopped.
-
-
-Item = TypeVar("Item")
-Done = TypeVar("Done")
 
 
 class Stop:
@@ -49,12 +46,20 @@ class Stop:
 class ThreadPool(Generic[Item, Done]):
     """`work` is done for each item by at most `jobs` threads; `finished` is told of each result, one at a
     time, and answers whether to go on. Whoever asks to `stop` has what is under way cancelled (`cancel`) and
-    what is done kept.
+    what is done kept. What items `claim` keeps them apart (workflow/turns.py).
 
     The threads take the items themselves: to be handed each one by another thread, and to hand it back, took
     a fifth of the processor time of a run of quick requests."""
 
-    def __init__(self, jobs: int, work: Callable[[Item], Done], cancel: Callable[[], None], stop: Stop):
+    def __init__(
+        self,
+        jobs: int,
+        work: Callable[[Item], Done],
+        cancel: Callable[[], None],
+        stop: Stop,
+        claim: Claim[Item] = lambda item: None,
+    ):
+        self._claim = claim
         self._jobs = jobs
         self._work = work
         self._cancel = cancel
@@ -62,13 +67,13 @@ class ThreadPool(Generic[Item, Done]):
 
     def run(self, items: Sequence[Item], finished: Callable[[Done], bool]) -> list[Done | None]:
         """The results in the order of the items; None where the work was never done."""
-        turns = _Turns(items, finished)
+        turns = Turns(items, finished, self._claim)
         ended: SimpleQueue[bool] = SimpleQueue()  # its `put` may interrupt its `get`
         self._stop.wake = lambda: ended.put(False)
 
         def worker() -> None:
             try:
-                turns.take(self._work, self._stop)
+                turns.take(self._work, self._stop.is_set)
             finally:
                 ended.put(True)
 
@@ -101,47 +106,6 @@ def _begun(
             worker()
         return workers, len(workers) + 1
     return workers, wanted
-
-
-class _Turns(Generic[Item, Done]):
-    """Whose turn it is, and what became of those before."""
-
-    def __init__(self, items: Sequence[Item], finished: Callable[[Done], bool]):
-        self.results: list[Done | None] = [None] * len(items)
-        self._items = items
-        self._finished = finished
-        self._lock = threading.Lock()
-        self._next = 0
-        self._end = len(items)
-        self._is_open = True
-
-    def take(self, work: Callable[[Item], Done], stop: Stop) -> None:
-        """One item after the other, until none is left or the end is called. One that raises ends it all."""
-        try:
-            while (turn := self._turn()) is not None and not stop.is_set():
-                self._keep(turn, work(self._items[turn]))
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Nothing is begun any more, and nothing kept."""
-        with self._lock:
-            self._end, self._is_open = 0, False
-
-    def _turn(self) -> int | None:
-        with self._lock:
-            if self._next >= self._end:
-                return None
-            self._next += 1
-            return self._next - 1
-
-    def _keep(self, turn: int, done: Done) -> None:
-        with self._lock:
-            if self._is_open:
-                self.results[turn] = done
-                if not self._finished(done):
-                    self._end = 0
 
 
 # The questions of one answer, asked at the same time. Whoever asks, a replay or a comparison: of a run

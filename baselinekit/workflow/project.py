@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from baselinekit.errors import InvalidInput, Problem, nearest
 from baselinekit.kinds.table import kind_of
 from baselinekit.model.baselines import Baseline
-from baselinekit.model.recipes import Command, Config, Environment, Model, Surroundings, Variable
+from baselinekit.model.recipes import Command, Config, Environment, Model, Recipe, Surroundings, Variable
 from baselinekit.model.values import Json
 from baselinekit.placeholders.table import RegexBudget, Words
 from baselinekit.programs.git import Execute
@@ -80,6 +80,10 @@ class Project:
     def setting_of(self, baseline: Baseline, clients: Clients) -> Setting:
         setting = self.setting(os.path.dirname(baseline.source.file), clients)
         return replace(setting, asker=baseline.id)
+
+    def claim(self, recipe: Recipe) -> str | None:
+        """What nobody else may use while it is replayed."""
+        return kind_of(recipe).claim(recipe, self.config.http.serial)
 
     def words_of(self, baseline: Baseline) -> Words:
         """What placeholders mean for one baseline: `<<var(base_url)>>` is the address that it asks."""

@@ -394,3 +394,59 @@ def test_the_time_limit_counts_redirects_and_tries(raw: RawServer, real: Setting
         replay(recipe(HttpRequest(endpoint="/"), base_url=raw.url, redirects=20, timeout=0.5), real)
     assert raised.value.problems[0].code == "BK303"
     assert time.monotonic() - started < 2.7, "twenty redirects would take three"
+
+
+CREATED = Response(
+    201,
+    (
+        ("Content-Type", "application/json"),
+        ("Location", "/orders/7"),
+        ("ETag", '"a1"'),
+        ("Link", "</x>; rel=next"),
+        ("Mcp-Session-Id", "s-1"),
+        ("X-Auth-Token", "t0"),
+    ),
+    b'{"headers": {"Host": "api.test", "etag": "of the body"}}',
+)
+
+
+def test_every_header_of_an_answer_can_be_saved_and_collected(setting: Setting) -> None:
+    names = {"where": "headers.Location", "tag": "$.headers.etag", "token": "headers.x-auth-token"}
+    first = HttpRequest(method="POST", endpoint="/orders", name="new", save=names)
+    second = HttpRequest(endpoint="{{where}}", headers={"If-Match": "{{tag}}", "X-Auth-Token": "{{token}}"})
+    setting, fake = asking(setting, CREATED, answer(b"1"))
+    collect = {"link": "new.headers.Link", "host": "new.headers.Host", "body": "2.body"}
+    output = replay(recipe(first, second, collect=collect), setting).output
+    assert output == {"link": "</x>; rel=next", "host": "api.test", "body": 1}
+    sent = fake.requests[1]
+    assert sent.url == f"{BASE}/orders/7"
+    assert (dict(sent.headers)["If-Match"], dict(sent.headers)["X-Auth-Token"]) == ('"a1"', "t0")
+
+
+@pytest.mark.parametrize(
+    ("save", "kept"),
+    [
+        ({}, ["content-type"]),
+        ({"x": "headers.Location"}, ["content-type", "location"]),
+        ({"x": "$.headers.etag", "y": "headers.link"}, ["content-type", "etag", "link"]),
+        ({"x": "headers.mcp-session-id"}, ["content-type", "mcp-session-id"]),
+        ({"x": "headers.x-auth-token", "y": "body.headers"}, ["content-type"]),
+    ],
+)
+def test_what_a_flow_uses_is_kept(setting: Setting, save: dict[str, str], kept: list[str]) -> None:
+    first = HttpRequest(method="POST", endpoint="/orders", name="new", save=save)
+    second = HttpRequest(endpoint="/orders")
+    asked = recipe(first, second, collect=["new"])
+    output = replay(asked, asking(setting, CREATED, answer(b"1"))[0]).output
+    assert sorted(output["new"]["headers"]) == kept
+    stated = replace(asked, execution=replace(asked.execution, keep_headers=["link"]))
+    output = replay(stated, asking(setting, CREATED, answer(b"1"))[0]).output
+    assert list(output["new"]["headers"]) == ["link"]
+
+
+def test_a_header_that_is_not_there_names_those_that_are_near(setting: Setting) -> None:
+    first = HttpRequest(endpoint="/a", name="new", save={"x": "headers.locations"})
+    with pytest.raises(
+        CannotReplay, match=r"nothing at 'headers\.locations' .* did you mean 'headers\.location'"
+    ):
+        replay(recipe(first, LOGIN), asking(setting, CREATED, answer(b"1"))[0])
