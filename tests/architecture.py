@@ -52,6 +52,7 @@ WITHIN = {
     "report": {
         "values": 0,
         "style": 0,
+        "sides": 1,
         "next_commands": 1,
         "wording": 1,
         "differences": 2,

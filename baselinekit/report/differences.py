@@ -6,18 +6,17 @@ text; and of a long text only what follows the first line that differs. What rep
 once (`body.users.*.name missing in 20 of 20`), and what is not shown is counted."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from difflib import SequenceMatcher
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from baselinekit.escape import one_line
 from baselinekit.model.baselines import Kind
 from baselinekit.model.results import Result, Spot
 from baselinekit.model.values import ABSENT, Json, Path, json_type
-from baselinekit.report.values import cut_line, pair
+from baselinekit.report.sides import Stretch, apart, beside, changes, pair
+from baselinekit.report.values import cut_line
 from baselinekit.report.wording import count_differences, describe_unshown
 from baselinekit.texts import many
-from baselinekit.tree.alignment import gaps
 from baselinekit.tree.paths import of_any_row, render
 from baselinekit.tree.segments import Wild
 
@@ -26,10 +25,6 @@ LONGEST = 2_000
 
 CONTEXT = 3
 """Lines around a change that are shown with it."""
-
-_LOOKED_INTO = 2_500
-Stretch = tuple[int, int, int, int]
-"""Lines of the old text, from and to, and the lines of the new one that stand there instead."""
 
 _CUT = "@@ cut:"
 _NO_NEWLINE = "\\ no newline at the end"
@@ -76,8 +71,10 @@ def _hunks(old: list[str], new: list[str], start: int) -> list[str]:
         lines.append(f"@@ line {start + end + 1} @@")
         for o1, o2, n1, n2 in group:
             lines += [f"| {line}" for line in old[end:o1]]
-            lines += [f"- {_ends_shown(line)}" for line in old[o1:o2]]
-            lines += [f"+ {_ends_shown(line)}" for line in new[n1:n2]]
+            pairs = [*map(beside, old[o1:o2], new[n1:n2])]
+            gone, came = ([pair[side] for pair in pairs] for side in (0, 1))
+            lines += [f"- {_ends_shown(line)}" for line in (*gone, *old[o1 + len(pairs) : o2])]
+            lines += [f"+ {_ends_shown(line)}" for line in (*came, *new[n1 + len(pairs) : n2])]
             end = o2
         lines += [f"| {line}" for line in old[end : end + CONTEXT]]
     return lines
@@ -92,20 +89,6 @@ def near(changes: list[Stretch]) -> list[list[Stretch]]:
         else:
             groups.append([change])
     return groups
-
-
-def changes(old: list[str], new: list[str]) -> list[Stretch]:
-    """The stretches between lines that both texts have, found from the lines that each has once."""
-    stretches: list[Stretch] = []
-    for o1, o2, n1, n2 in gaps(old, new):
-        if o1 == o2 or n1 == n2 or (o2 - o1) * (n2 - n1) > _LOOKED_INTO:  # a long one is not looked into
-            stretches.append((o1, o2, n1, n2))
-            continue
-        opcodes = SequenceMatcher(None, old[o1:o2], new[n1:n2], autojunk=False).get_opcodes()
-        stretches += [
-            (o1 + i1, o1 + i2, n1 + j1, n1 + j2) for tag, i1, i2, j1, j2 in opcodes if tag != "equal"
-        ]
-    return stretches
 
 
 def _ends_shown(line: str) -> str:
@@ -173,6 +156,8 @@ def blocks(result: Result, fold: bool = True, bounds: Bounds = SHORT) -> tuple[l
         if len(shown) == bounds.blocks:
             break
         shown.append(_block(group, bounds.lines, result.resolved))
+    paths = apart([block.path for block in shown])
+    shown = [replace(block, path=path) for block, path in zip(shown, paths, strict=True)]
     return shown, count_differences(result) - sum(block.count for block in shown)
 
 

@@ -18,9 +18,10 @@ from baselinekit.model.changes import (
 )
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import tokens_in
-from baselinekit.report.differences import CONTEXT, changes, near, unified
+from baselinekit.report.differences import CONTEXT, near, unified
+from baselinekit.report.sides import changes, pair
 from baselinekit.report.style import Style, fitted, format_lines
-from baselinekit.report.values import cut_line, encode, page, pair, present
+from baselinekit.report.values import cut_line, encode, page, present
 from baselinekit.texts import many
 from baselinekit.tree.paths import render
 

@@ -1,14 +1,14 @@
 """Values as text: as JSON with all their digits, and short for people."""
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from itertools import chain
 from math import isfinite
 
 from baselinekit.escape import json_string, one_line
-from baselinekit.model.values import ABSENT, Json, json_type
+from baselinekit.model.values import ABSENT, Json
 from baselinekit.texts import end_at, many, note, whole
 
 # A value as JSON text, every number with the digits it came with.
@@ -76,28 +76,8 @@ def _leaf(value: Json) -> str:
 
 LONGEST = 500
 _LOOKED_AT = 100_000
-_CONTEXT = 40
 
 _PLACEHOLDER = re.compile(r"<<[a-z][^\n]*>>|\{\{any_[^\n]*\}\}")
-
-
-def pair(expected: Json, actual: Json, with_types: bool = False) -> tuple[str, str]:
-    """Both sides of a difference. Where long texts begin alike, what they share is left out, so that the
-    place where they part is in sight."""
-    left, left_open = _text(expected, template=True)
-    right, right_open = _text(actual, template=False)
-    if max(len(left), len(right)) > LONGEST:
-        lengths = range(1, min(len(left), len(right)) + 1)  # halved: a loop over them would be slow
-        shared = bisect_left(lengths, True, key=lambda length: left[:length] != right[:length])
-        shared = max(0, shared - _CONTEXT)
-        if shared > _CONTEXT:
-            left, right = (f"… {shared:,} characters alike … {text[shared:]}" for text in (left, right))
-    shown = [_cut(left, left_open), _cut(right, right_open)]
-    if with_types:
-        for side, value in enumerate((expected, actual)):
-            if value is not ABSENT and not (isinstance(value, str) and shown[side] == value):
-                shown[side] += f" ({json_type(value)})"
-    return shown[0], shown[1]
 
 
 def short(value: Json, limit: int = 60) -> str:
@@ -106,8 +86,8 @@ def short(value: Json, limit: int = 60) -> str:
         return "not set"
     if isinstance(value, str):
         return cut_line(value, limit)
-    text, more = _text(value, template=False)
-    return _cut(text, more, limit)
+    text, more = as_text(value, template=False)
+    return cut(text, more, limit)
 
 
 def cut_line(text: str, limit: int = LONGEST) -> str:
@@ -137,7 +117,7 @@ def _line(text: str, gone: int, limit: int) -> str:
     return one_line(text[:fitting]) + note(gone + len(text) - fitting)
 
 
-def _text(value: Json, template: bool) -> tuple[str, bool]:
+def as_text(value: Json, template: bool) -> tuple[str, bool]:
     """The text, and whether there would have been more of it."""
     if value is ABSENT:
         return "", False
@@ -155,7 +135,7 @@ def _text(value: Json, template: bool) -> tuple[str, bool]:
     return "".join(parts), False
 
 
-def _cut(text: str, more: bool, limit: int = LONGEST) -> str:
+def cut(text: str, more: bool, limit: int = LONGEST) -> str:
     if len(text) <= limit:
         return text + " …" if more else text
     end = end_at(text, limit)

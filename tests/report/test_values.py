@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from baselinekit.model.values import ABSENT
-from baselinekit.report.values import cut_line, encode, pair, short
+from baselinekit.report.sides import pair
+from baselinekit.report.values import cut_line, encode, short
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 JSON = st.recursive(

@@ -15,7 +15,8 @@ from baselinekit.model.results import Report, Result, Spot
 from baselinekit.model.values import Json
 from baselinekit.report import beside
 from baselinekit.report.resultfile import summary_document
-from baselinekit.report.values import cut_line, encode, page, pair
+from baselinekit.report.sides import pair
+from baselinekit.report.values import cut_line, encode, page
 from baselinekit.report.wording import count_differences, describe_reason, format_place, in_repository
 from baselinekit.tree.paths import render as render_path
 

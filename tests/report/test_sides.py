@@ -1,0 +1,127 @@
+"""What is shown of both sides of a difference: the surroundings of the change, and look-alikes by number."""
+
+import re
+import time
+from collections.abc import Callable
+
+import pytest
+from hypothesis import example, given, strategies as st
+
+from baselinekit.report.sides import apart, beside, look, pair
+from baselinekit.report.values import LONGEST
+
+ALIKE = [
+    "a",
+    "\u0430",
+    " ",
+    "\u00a0",
+    "e",
+    "\u00e9",
+    "e\u0301",
+    '"',
+    "\u201c",
+    "-",
+    "\u2013",
+    "\u200b",
+    "x",
+    "7",
+]
+TEXTS = st.lists(st.sampled_from(ALIKE), max_size=14).map("".join)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        ("caf\u00e9", "cafe\u0301", ("caf\\u00e9", "cafe\\u0301")),  # composed or not
+        ("\u0430dmin", "admin", ("\\u0430dmin", "admin")),  # a Cyrillic letter
+        (
+            "\u041c\u043e\u0441\u043a\u0432\u0430",
+            "\u041co\u0441\u043a\u0432\u0430",
+            ("\u041c\\u043e\u0441\u043a\u0432\u0430", "\u041co\u0441\u043a\u0432\u0430"),
+        ),
+        ("1\u00a0000 \u20ac", "1 000 \u20ac", ("1\\u00a0000 \u20ac", "1 000 \u20ac")),
+        ("1\u00a0000", "1\u202f000", ("1\\u00a0000", "1\\u202f000")),
+        ("user\u200bname", "username", ("user\\u200bname", "username")),
+        ("it's", "it\u2019s", ("it's", "it\\u2019s")),
+        ('say "no"', "say \u201cno\u201d", ('say "no"', "say \\u201cno\\u201d")),
+        ("a-b", "a\u2013b", ("a-b", "a\\u2013b")),
+        ("wait...", "wait\u2026", ("wait...", "wait\\u2026")),
+        # Whoever can see what differs is not told by number.
+        ("caf\u00e9", "cafe", ("caf\u00e9", "cafe")),
+        ("\u4eac\u90fd", "\u6771\u4eac", ("\u4eac\u90fd", "\u6771\u4eac")),
+        ("gr\u00fcn \u2013 1", "gr\u00fcn \u2013 2", ("gr\u00fcn \u2013 1", "gr\u00fcn \u2013 2")),
+        # Both: what looks alike beside what does not.
+        ("\u0430b cd", "ab ce", ("\\u0430b cd", "ab ce")),
+    ],
+)
+def test_what_looks_alike_is_told_by_number(old: str, new: str, shown: tuple[str, str]) -> None:
+    assert beside(old, new) == shown
+
+
+def test_in_a_value_it_is_an_escape_of_json() -> None:
+    assert pair("a\r\n\u00a0", "a\n ") == ('"a\\r\\n\\u00a0"', '"a\\n "')
+    assert pair({"k": "\u0430"}, {"k": "a"}) == ('{"k": "\\u0430"}', '{"k": "a"}')
+
+
+@given(TEXTS, TEXTS)
+@example("\u00e9e\u0301", "e\u0301\u00e9")
+@example("e\u0301\u00e9 ", "\u00e9\u00e9\u00a0")
+def test_texts_that_differ_never_look_the_same(old: str, new: str) -> None:
+    left, right = beside(old, new)
+    assert (look(left) == look(right)) == (old == new)
+
+
+def test_names_that_look_alike_are_told_apart() -> None:
+    assert apart(["a.b", "\u0430.b", "\u00fc"]) == ["a.b", "\\u0430.b", "\u00fc"]
+    assert apart(["\u0430", "\u0430"]) == ["\u0430", "\u0430"]
+
+
+LONG = " ".join(f"word{number}" for number in range(3_000))
+
+
+def test_a_long_line_is_cut_around_what_changed() -> None:
+    around = "1495 word1496 word1497 word1498 word1499 {} word1501 word1502 word1503 word1504 wor"
+    shown = f"… 12,349 characters alike … {around} … 13,451 characters alike"
+    assert beside(LONG, LONG.replace("word1500", "other")) == (
+        shown.format("word1500"),
+        shown.format("other"),
+    )
+
+
+def test_each_of_several_changes_is_in_sight() -> None:
+    new = LONG.replace("word10 ", "x ").replace("word1500", "y").replace("word2999", "z")
+    left, right = beside(LONG, new)
+    assert [word in left for word in ("word10 ", "word1500", "word2999")] == [True] * 3
+    assert [word in right for word in (" x ", " y ", " z")] == [True] * 3
+    assert re.findall("… [0-9,]+ characters alike …", left) == re.findall(
+        "… [0-9,]+ characters alike …", right
+    )
+
+
+def test_it_is_no_longer_than_a_line_may_be() -> None:
+    new = LONG.replace("word", "term")
+    for side in beside(LONG, new):
+        assert len(side) < LONGEST + 80
+        assert side.endswith("more characters")
+    one, other = pair("k" * 300 + "1" + "k" * 300, "k" * 300 + "2" + "k" * 300, limit=40)
+    assert (len(one), one.replace("k1k", "k2k") == other) == (len(other), True)
+
+
+@given(
+    st.text(alphabet="ab 1\u0430", max_size=30), st.text(alphabet="ab 1", max_size=12), st.text(max_size=3)
+)
+def test_what_changed_is_in_sight_wherever_it_stands(ends: str, old: str, new: str) -> None:
+    around = ends * 40
+    left, right = beside(f"{around}{old}{around}", f"{around}{new}{around}")
+    assert (left == right) == (old == new)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda n: f"<td>{n % 7}</td>", lambda n: "x", str, lambda n: f"{n * 7919 % 100_003:x}"]
+)
+def test_f55_it_takes_no_time_that_grows_with_the_square(make: Callable[[int], str]) -> None:
+    old = "".join(make(n) for n in range(40_000))
+    started = time.process_time()
+    beside(old, old[20_000:] + old[:20_000])
+    beside(old, old[::-1])
+    assert time.process_time() - started < 2
