@@ -26,8 +26,8 @@ from baselinekit.placeholders.table import Words, types_of
 from baselinekit.refresh.alternatives import lost_in, unescaped
 from baselinekit.refresh.rows import Accepts, Unlike, align_rows, fold
 from baselinekit.refresh.siblings import Beside, Inherited, Judge, renamed_keys
+from baselinekit.tree.changes import group_alike, row_pattern, same_change
 from baselinekit.tree.equality import identical
-from baselinekit.tree.paths import render
 
 # Who reads the output may rely on a key and its type, hardly on its value, and never on what was not there.
 
@@ -67,38 +67,21 @@ def _types(value: Json) -> frozenset[str] | None:
 
 
 def group_changes(plans: Sequence[RefreshPlan]) -> tuple[Group, ...]:
-    """Every change in one group, the greatest first: those at the same place, of one kind, between values of
-    the same types. Objects are of one type if they have the same keys: a user more is not an order more."""
-    alike: dict[tuple[str, ...], list[tuple[int, Change]]] = {}
-    for n, plan in enumerate(plans):
-        for change in plan.changes:
-            types = _type(change.before), _type(change.after)
-            key = row_pattern(change.path), change.kind, *types, change.part
-            alike.setdefault(key, []).append((n, change))
-    groups = [
+    """Every change in one group, the greatest first."""
+    members = (
+        ((*same_change(change.path, change.kind, change.before, change.after), change.part), n, change)
+        for n, plan in enumerate(plans)
+        for change in plan.changes
+    )
+    return tuple(
         Group(
-            key[0],
-            members[0][1].kind,
-            max((change.risk for _, change in members), key=RISKS.index),
-            tuple((n, change.number) for n, change in members),
+            row_pattern(alike[0][1].path),
+            alike[0][1].kind,
+            max((change.risk for _, change in alike), key=RISKS.index),
+            tuple((n, change.number) for n, change in alike),
         )
-        for key, members in alike.items()
-    ]
-    return tuple(sorted(groups, key=lambda group: -len({n for n, _ in group.members})))
-
-
-def row_pattern(path: Path) -> str:
-    """The path with `[*]` for its indexes."""
-    text = ""
-    for key in path:
-        text += "[*]" if isinstance(key, int) else ("." if text else "") + render((key,))
-    return text or "$"
-
-
-def _type(value: Json) -> str:
-    if value is ABSENT:
-        return "absent"
-    return f"object {sorted(value)}" if isinstance(value, dict) else json_type(value)
+        for _, alike in group_alike(members)
+    )
 
 
 # The output that came back is the one on file as far as it still matches, so parts without a change are

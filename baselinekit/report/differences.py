@@ -17,8 +17,8 @@ from baselinekit.report.sides import Stretch, apart, beside, changes, pair
 from baselinekit.report.values import cut_line
 from baselinekit.report.wording import count_differences, describe_unshown
 from baselinekit.texts import many
+from baselinekit.tree.changes import row_pattern
 from baselinekit.tree.paths import of_any_row, render
-from baselinekit.tree.segments import Wild
 
 LONGEST = 2_000
 """Lines that are compared, of each text."""
@@ -101,7 +101,7 @@ _FOLD_SHAPES = 3
 _FOLD_VALUES = 6
 _SAMPLES = 3
 
-_REMARKS: dict[Kind, str] = {
+REMARKS: dict[Kind, str] = {
     "missing": "missing",
     "extra": "not in the baseline",
     "value": "",
@@ -189,27 +189,25 @@ def _says_the_same(spot: Spot) -> bool:
 def _block(group: list[Spot], most: int, resolved: Json) -> Block:
     first = group[0]
     place = "" if first.line is None else one_line(f"{first.file}:{first.line}")
-    path: list[str | int | Wild] = list(first.path)
+    path = render(first.path)
     if len(group) == 1:
-        remark, lines = _REMARKS[first.kind], [*_sides(first, most)]
+        remark, lines = REMARKS[first.kind], [*sides_of(first, most)]
     else:
         varying = [
             position
             for position, key in enumerate(first.path)
             if isinstance(key, int) and any(spot.path[position] != key for spot in group)
         ]
-        remark = f"{_FOLDED.get(first.kind, _REMARKS[first.kind])} in {len(group):,}"
+        remark = f"{_FOLDED.get(first.kind, REMARKS[first.kind])} in {len(group):,}"
         size = _size(resolved, first.path[: varying[0]]) if len(varying) == 1 else None
-        if size is not None and size >= len(group) and varying[0] < len(path) - 1:
+        if size is not None and size >= len(group) and varying[0] < len(first.path) - 1:
             remark += f" of {size:,}"
-        for position in varying:
-            path[position] = Wild.ANY
+        path = row_pattern(first.path, varying)
         lines = [*_samples(group)]
     rule = f"rule {first.rule}" if first.rule else ""
     if because := ", ".join(cut_line(part, 200) for part in (first.note, rule) if part):
         lines.append(DiffLine("dim", f"({because})"))
-    shown = one_line(render(path))
-    return Block(shown, remark, place, tuple(lines), len(group), first.file, first.line)
+    return Block(one_line(path), remark, place, tuple(lines), len(group), first.file, first.line)
 
 
 def _samples(group: list[Spot]) -> Iterator[DiffLine]:
@@ -218,8 +216,8 @@ def _samples(group: list[Spot]) -> Iterator[DiffLine]:
     for spot in group[:samples]:
         if samples > 1:
             yield DiffLine("dim", one_line(render(spot.path)))
-        yield from _sides(spot)
-    if len({_sides(spot) for spot in group[: samples + 1]}) > 1:
+        yield from sides_of(spot)
+    if len({sides_of(spot) for spot in group[: samples + 1]}) > 1:
         these = "these" if samples > 1 else "it"
         yield DiffLine("dim", f"… and {len(group) - samples:,} more like {these}")
 
@@ -234,7 +232,7 @@ def _size(resolved: Json, path: Path) -> int | None:
     return len(resolved) if isinstance(resolved, list) else None
 
 
-def _sides(spot: Spot, most: int = SHORT.lines) -> tuple[DiffLine, ...]:
+def sides_of(spot: Spot, most: int = SHORT.lines) -> tuple[DiffLine, ...]:
     """What was expected, and what came."""
     expected, actual = spot.expected, spot.actual
     is_text = isinstance(expected, str) and isinstance(actual, str) and ("\n" in expected or "\n" in actual)

@@ -18,10 +18,11 @@ from baselinekit.model.changes import (
 )
 from baselinekit.model.values import ABSENT, Json
 from baselinekit.placeholders.grammar import tokens_in
-from baselinekit.report.differences import CONTEXT, near, unified
+from baselinekit.report.differences import CONTEXT, DiffLine, Tone, near, unified
+from baselinekit.report.grouping import SHOWN_ONCE, name_baselines, variant_lines
 from baselinekit.report.sides import changes, pair
 from baselinekit.report.style import Style, fitted, format_lines
-from baselinekit.report.values import cut_line, encode, page, present
+from baselinekit.report.values import cut_line, page, present
 from baselinekit.texts import many
 from baselinekit.tree.paths import render
 
@@ -29,14 +30,10 @@ FORMAT = "baselinekit.refresh/1"
 MOST_PLANS = 40
 MOST_CHANGES = 20
 
-_SHOWN_ONCE = 3
-"""In so many baselines a change is shown once."""
-
 _MOST_LINES = 20
-_MOST_NAMES = 4
-_SAMPLES = 3
 _LONGEST = 40
 _COLOURS: dict[Risk, str] = {"low": "dim", "medium": "yellow", "high": "bold red"}
+_PAINT: dict[Tone, str] = {"gone": "red", "came": "green", "dim": "dim"}
 _TONES = {"-": "red", "+": "green", "@": "cyan"}
 _KINDS = {"value": "another value", "retyped": "another type", "order": "another order"}
 _MOST_DIFF_LINES = 10_000
@@ -52,7 +49,7 @@ def format_refresh(proposal: RefreshProposal, accepted: Accepted, style: Style) 
     shared: set[tuple[int, int]] = set()
     for group in () if style.verbose else proposal.groups:
         members = [(n, number) for n, number in group.members if number in accepted[n]]
-        if len({n for n, _ in members}) >= _SHOWN_ONCE:
+        if len({n for n, _ in members}) >= SHOWN_ONCE:
             shared.update(members)
             lines += [*_group_lines(group, members, proposal.plans, style), ""]
     shown = 0
@@ -112,6 +109,14 @@ def side_lines(change: Change, style: Style) -> Iterator[str]:
         yield f"  {style.paint(text if sign == ' ' else f'{sign} {text}', _TONES.get(sign, 'dim'))}"
 
 
+def _diff_lines(change: Change) -> tuple[DiffLine, ...]:
+    tones: dict[str, Tone] = {"-": "gone", "+": "came"}
+    return tuple(
+        DiffLine(tones[sign], f"{sign} {text}") if sign in tones else DiffLine("dim", text)
+        for sign, text in _sides(change)
+    )
+
+
 def where(change: Change) -> str:
     """The place of a change, as it can be typed."""
     return render(("baseline", *change.path)) if change.part == "observed" else render(change.path)
@@ -168,24 +173,14 @@ def _group_lines(
     changes = [plans[n].changes[number] for n, number in members]
     yield style.paint(f"the same change in {len(ids):,} baselines", "bold")
     yield _heading(group.path, changes[0], highest_risk(changes), style)
-    variants: dict[str, list[Change]] = {}
-    for change in changes:
-        sides = [[] if side is ABSENT else [side] for side in (change.before, change.after)]
-        variants.setdefault(encode(sides), []).append(change)
-    for same in list(variants.values())[:_SAMPLES]:
-        yield from (f"  {line}" for line in side_lines(same[0], style))
-        if len(variants) > 1 and len(same) > 1:
-            yield style.paint(f"    {len(same):,} times", "dim")
-    if len(variants) > _SAMPLES:
-        more = many(len(variants) - _SAMPLES, "other pair")
-        yield style.paint(f"    … and {more} of values (-v shows them)", "dim")
+    for line in variant_lines([_diff_lines(change) for change in changes], " (-v shows them)"):
+        yield f"    {style.paint(line.text, _PAINT[line.tone])}"
     lost = sum(len(change.lost) for change in changes)
     if lost:
         example = one_line(next(change.lost[0] for change in changes if change.lost).text)
         yield f"    {style.paint('loses', 'bold red')} {many(lost, 'placeholder')}, as {example}"
     yield from _blocked_lines(changes, style)
-    more = f" and {len(ids) - _MOST_NAMES:,} more" if len(ids) > _MOST_NAMES else ""
-    yield style.paint(f"    in {', '.join(one_line(id) for id in ids[:_MOST_NAMES])}{more}", "cyan")
+    yield style.paint(f"    {name_baselines(ids)}", "cyan")
 
 
 def _bundles(changes: Sequence[Change], kinds: Sequence[int]) -> list[list[Change]]:
@@ -201,7 +196,7 @@ def _bundles(changes: Sequence[Change], kinds: Sequence[int]) -> list[list[Chang
     bundles: dict[tuple[int, int], list[Change]] = {}
     for change in changes:
         kind = kind_of[change.number]
-        alone = kind < 0 or often[kind] < _SHOWN_ONCE
+        alone = kind < 0 or often[kind] < SHOWN_ONCE
         bundles.setdefault((kind, change.number if alone else -1), []).append(change)
     return list(bundles.values())
 

@@ -3,6 +3,7 @@ imported when there is one."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from baselinekit.escape import log, one_line, visible
 from baselinekit.model.grades import Outcome
@@ -12,6 +13,9 @@ from baselinekit.report.style import Style, format_lines, width
 from baselinekit.report.values import cut_line, short
 from baselinekit.report.wording import format_place
 from baselinekit.texts import many
+
+if TYPE_CHECKING:
+    from baselinekit.report.grouping import SharedChange
 
 _OUTCOME_COLOURS = {
     "failed": "bold red",
@@ -26,6 +30,8 @@ _MOST_EXPLAINED = 40
 _MOST_OF_A_CODE = 5
 _SHOWN_OF_A_CODE = 3
 _NAMED = 6
+_MOST_FAILURES = 20
+_MOST_SHARED = 20
 _FAULTS = ("failed", "error", "unscored")
 _WIDEST_BAR, _NARROWEST_BAR = 40, 5
 
@@ -33,30 +39,61 @@ _WIDEST_BAR, _NARROWEST_BAR = 40, 5
 def format_failures(
     report: Report, style: Style, format_result: Callable[[Result, Style], str] | None = None
 ) -> str:
-    """All that did not pass. Of many errors with one code, as a service gives that is down, the first ones
-    speak for the others."""
+    """All that did not pass. What many baselines have in common is told once; of many errors with one code,
+    as a service gives that is down, the first ones speak for the others."""
     wrong = [result for result in report.results if result.outcome in _FAULTS]
     errors = Counter(result.code for result in wrong if result.outcome == "error")
     seen: Counter[str | None] = Counter()
     more: dict[str, list[str]] = {}
-    lines = []
-    for result in wrong:
+    shared, left = _share(wrong, style)
+    lines = [format_lines(_shared_lines(one, style)) + "\n" for one in shared[:_MOST_SHARED]]
+    if len(shared) > _MOST_SHARED:
+        unsaid = many(len(shared) - _MOST_SHARED, "other change")
+        lines.append(
+            style.paint(f"… and {unsaid} that several baselines have (-v shows them)", "dim") + "\n\n"
+        )
+    for result, own in zip(wrong, left, strict=True):
+        if own is None:
+            continue
         code = result.code if result.outcome == "error" and not style.verbose else None
         seen[code] += 1
         if code and errors[code] > _MOST_OF_A_CODE and seen[code] > _SHOWN_OF_A_CODE:
             more.setdefault(code, []).append(one_line(result.id))
+        elif format_result is not None:
+            lines.append(format_result(result, style) + "\n")
+        elif code is None and seen[None] > _MOST_FAILURES and not style.verbose:
+            more.setdefault("", []).append(one_line(result.id))
         else:
-            lines.append((format_result or format_failure)(result, style) + "\n")
+            lines.append(format_failure(own, style, wording.count_differences(result)) + "\n")
     for code, ids in more.items():
         names = ", ".join(ids[:_NAMED]) + (f" and {many(len(ids) - _NAMED, 'other')}" if ids[_NAMED:] else "")
-        word = style.paint("ERROR  ", _OUTCOME_COLOURS["error"])
-        lines.append(log(f"{word} {len(ids):,} more with {code}: {names} (-v shows each)\n") + "\n")
+        word = style.paint("ERROR  " if code else "FAILED ", _OUTCOME_COLOURS["error"])
+        which = f"more with {code}" if code else "more"
+        lines.append(log(f"{word} {len(ids):,} {which}: {names} (-v shows each)\n") + "\n")
     return "".join(lines)
 
 
-def format_failure(result: Result, style: Style) -> str:
-    """One result that did not pass: what, where, and every difference. Ends with a line break."""
-    lines = [*_heading(result, style)]
+def _share(wrong: Sequence[Result], style: Style) -> tuple[Sequence["SharedChange"], Sequence[Result | None]]:
+    """Most runs have no failure, or so few that they share nothing."""
+    if style.verbose or sum(result.outcome == "failed" for result in wrong) < 2:
+        return [], wrong
+    from baselinekit.report.grouping import share
+
+    return share(wrong)
+
+
+def _shared_lines(shared: "SharedChange", style: Style) -> Iterator[str]:
+    yield style.paint(shared.headline, "bold")
+    remark = f"  {shared.remark}" if shared.remark else ""
+    yield f"  {style.paint(shared.path, 'bold')}{remark}"
+    yield from (f"    {style.paint(line.text, _TONES[line.tone])}" for line in shared.lines)
+    yield style.paint(f"    {shared.names()}", "cyan")
+
+
+def format_failure(result: Result, style: Style, number: int | None = None) -> str:
+    """One result that did not pass: what, where, and every difference. Ends with a line break. `number`: how
+    many differences there are, those included that are told with other baselines."""
+    lines = [*_heading(result, style, number)]
     lines += [f"  {visible(line)}" for line in wording.describe_reason(result).splitlines()]
     lines += [*_difference_lines(result, style), *_drift(result, style)]
     if style.verbose and result.explanation:
@@ -68,16 +105,18 @@ def format_failure(result: Result, style: Style) -> str:
     return format_lines(lines)
 
 
-def _heading(result: Result, style: Style) -> Iterator[str]:
+def _heading(result: Result, style: Style, number: int | None) -> Iterator[str]:
     word = style.paint(f"{result.outcome.upper():<7} ", _OUTCOME_COLOURS[result.outcome])
     title = cut_line(result.name or "", 200)
     if result.criticality:
         title = f"{title} ({one_line(result.criticality)})".strip()
     yield f"{word}{style.paint(one_line(result.id), 'bold')}  {title}".rstrip()
     facts = [style.paint(one_line(format_place(result)), "cyan"), cut_line(result.target)]
-    number = wording.count_differences(result)
-    if number > 1:
-        facts.append(f"{number:,} differences")
+    own = wording.count_differences(result)
+    if number is not None and number > own:
+        facts.append(f"{many(number, 'difference')}, {number - own:,} of them above")
+    elif own > 1:
+        facts.append(f"{own:,} differences")
     yield "        " + "   ".join(fact for fact in facts if fact)
 
 

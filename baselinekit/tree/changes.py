@@ -1,11 +1,11 @@
 """What it takes to make one value another: a tree of changes that leaves out whatever is equal."""
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from baselinekit.model.values import Json, Path
+from baselinekit.model.values import ABSENT, Json, Path, json_type
 from baselinekit.tree.alignment import (
     Pairs,
     pair_anywhere,
@@ -15,7 +15,9 @@ from baselinekit.tree.alignment import (
     unpaired,
 )
 from baselinekit.tree.equality import canonical, identical
-from baselinekit.tree.paths import with_values
+from baselinekit.tree.paths import render, with_values
+
+Member = TypeVar("Member")
 
 
 def with_new_keys(old: Iterable[str], new: Iterable[str]) -> list[str]:
@@ -341,3 +343,46 @@ def _most_alike(rows: _Rows, left: Sequence[int], right: Sequence[int]) -> Pairs
     pairs = [(left[b], right[names[1][name]]) for name, b in names[0].items() if name in names[1]]
     rest = zip(*unpaired(pairs, left, right), strict=False)
     return pairs + [(b, a) for b, a in rest if rows.likeness(b, a) > 0]
+
+
+# The same change in many places: one law for every report and for the plans of a refresh.
+
+
+_LONG_TEXT = 200
+
+
+def row_pattern(path: Path, open: Container[int] | None = None) -> str:
+    """The path with `[*]` for its indexes, or for those of them that stand at the `open` positions."""
+    text = ""
+    for position, key in enumerate(path):
+        if isinstance(key, int):
+            text += "[*]" if open is None or position in open else f"[{key}]"
+        else:
+            text += ("." if text else "") + render((key,))
+    return text or "$"
+
+
+def same_change(path: Path, kind: str, before: Json, after: Json) -> tuple[str, ...]:
+    """What changes have in common that are one and the same: the place, the kind, the types of both sides.
+    Objects are of one type if they have the same keys: a user more is not an order more. Of long texts and
+    those of several lines, only the same two are the same change: a page is news each time."""
+    return row_pattern(path), kind, _type(before), _type(after)
+
+
+def _type(value: Json) -> str:
+    if value is ABSENT:
+        return "absent"
+    if isinstance(value, str) and ("\n" in value or len(value) > _LONG_TEXT):
+        return f"text {value}"
+    return f"object {sorted(value)}" if isinstance(value, dict) else json_type(value)
+
+
+def group_alike(
+    members: Iterable[tuple[Hashable, int, Member]],
+) -> list[tuple[Hashable, list[tuple[int, Member]]]]:
+    """All members by what they have in common: first what most baselines have. A member: its key, the number
+    of its baseline, and itself."""
+    groups: dict[Hashable, list[tuple[int, Member]]] = {}
+    for key, owner, member in members:
+        groups.setdefault(key, []).append((owner, member))
+    return sorted(groups.items(), key=lambda group: -len({owner for owner, _ in group[1]}))

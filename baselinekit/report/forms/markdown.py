@@ -12,6 +12,7 @@ from baselinekit.report import beside
 from baselinekit.report.differences import blocks
 from baselinekit.report.evals import markdown as evalmarkdown
 from baselinekit.report.evals.evalreport import evidence
+from baselinekit.report.grouping import SharedChange, count_told, share
 from baselinekit.report.next_commands import refresh_command, select_renewable, show_commands
 from baselinekit.report.values import cut_line, first_lines, short
 from baselinekit.report.wording import (
@@ -32,6 +33,7 @@ _MOST_OPEN = 3
 _LONGEST_CELL = 200
 _MOST_CASES = 20
 _MOST_LINES = 20
+_MOST_NAMED = 50
 _SIGNS = {"Expected": "-", "Actual": "+"}
 
 
@@ -77,16 +79,22 @@ def _page(report: Report, page: _Page) -> str:
         (result for result in report.results if result.outcome != "passed"),
         key=lambda result: OUTCOMES.index(result.outcome),
     )
+    shared, left = share(notable)
+    own = [(result, one) for result, one in zip(notable, left, strict=True) if one is not None]
     if notable:
-        page.add(_table(notable))
+        page.add(_table([result for result, _ in own], len(notable) - len(own)))
+    for number, change in enumerate(shared):
+        if not page.add(_shared_section(change, number < _MOST_OPEN)):
+            break
     told = 0
-    for result in notable:
-        if result.outcome != "skipped" and not page.add(_section(result, page, len(notable) <= _MOST_OPEN)):
+    for result, one in own:
+        section = _section(result, one, page, len(own) + len(shared) <= _MOST_OPEN)
+        if result.outcome != "skipped" and not page.add(section):
             break
         told += 1
     last = ""
-    if told < len(notable):
-        last = f"\n*{len(notable) - told:,} more are not shown here, because a comment has a size limit.*\n"
+    if told < len(own):
+        last = f"\n*{len(own) - told:,} more are not shown here, because a comment has a size limit.*\n"
     if failed := [result for result in notable if result.outcome == "failed"]:
         right = select_renewable(failed)
         last += f"\nTo see it: {', '.join(map(markdown_code, show_commands(failed)))}."
@@ -94,7 +102,10 @@ def _page(report: Report, page: _Page) -> str:
     return page.close(last)
 
 
-def _table(results: list[Result]) -> str:
+def _table(results: list[Result], elsewhere: int) -> str:
+    """`elsewhere`: those that have nothing of their own to tell."""
+    if not results:
+        return ""
     whose = "case" if all(result.case is not None for result in results) else "baseline"
     lines = ["", f"| outcome | {whose} | what | where |", "|---|---|---|---|"]
     for result in results[:_MOST_ROWS]:
@@ -107,17 +118,32 @@ def _table(results: list[Result]) -> str:
         lines.append(f"| {result.outcome} | {baseline} | {what} | {where} |")
     if len(results) > _MOST_ROWS:
         lines.append(f"| | | and {len(results) - _MOST_ROWS:,} more | |")
+    if elsewhere:
+        lines.append(f"| failed | {elsewhere:,} more | only what several baselines have in common, below | |")
     return "\n".join(lines) + "\n"
 
 
-def _section(result: Result, page: _Page, opened: bool) -> str:
-    """One result, folded, as much of it as there is room for; nothing when not even its beginning fits."""
+def _shared_section(change: SharedChange, opened: bool) -> str:
+    """What several baselines have in common, and which."""
+    path = f"<code>{markdown_html(cut_line(change.path, _LONGEST_CELL))}</code>"
+    head = f"\n<details{' open' * opened}><summary><b>{change.headline}</b> {path}</summary>\n\n"
+    texts = [f"@@ {'  '.join(part for part in (change.path, change.remark) if part)} @@"]
+    texts += [line.text if line.tone != "dim" else f"  {line.text}" for line in change.lines]
+    body = markdown_block("\n".join(texts), "diff")
+    return f"{head}{body}\n\n{markdown_text(cut_line(change.names(_MOST_NAMED), 4_000))}\n\n</details>\n"
+
+
+def _section(whole: Result, result: Result, page: _Page, opened: bool) -> str:
+    """One result, folded, as much of it as there is room for; nothing when not even its beginning fits. Of
+    the `whole` of it, some may be told above."""
     name = f" {markdown_html(cut_line(result.name, _LONGEST_CELL))}" if result.name else ""
     id = markdown_html(cut_line(result.id, _LONGEST_CELL))
     title = f"<b>{result.outcome}</b> <code>{id}</code>{name}"
     head = f"\n<details{' open' * opened}><summary>{title}</summary>\n\n"
     if result.target:
         head += f"{markdown_code(cut_line(result.target))}\n\n"
+    if whole is not result:
+        head += f"{count_told(whole, result)}\n\n"
     if reason := [markdown_text(cut_line(line)) for line in describe_reason(result).splitlines()[:20]]:
         head += "  \n".join(reason) + "\n\n"
     changed, commits = describe_drift(result)

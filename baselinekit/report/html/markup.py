@@ -20,7 +20,7 @@ from baselinekit.report.wording import format_brief
 _EMPTY = {"input", "meta"}
 _ELEMENTS = {
     *_EMPTY,
-    *("aside", "b", "body", "button", "caption", "code", "dd", "details", "div", "dl", "dt", "fieldset"),
+    *("a", "aside", "b", "body", "button", "caption", "code", "dd", "details", "div", "dl", "dt", "fieldset"),
     *("footer", "h1", "h2", "h3", "head", "header", "kbd", "label", "legend", "li", "main", "mark", "ol"),
     *("p", "section", "small", "span", "summary", "table", "tbody", "td", "th", "thead", "title", "tr", "ul"),
     *("svg", "rect", "circle", "polyline"),
@@ -28,7 +28,7 @@ _ELEMENTS = {
 _ATTRIBUTES = {
     *("id", "class", "type", "name", "value", "role", "scope", "hidden", "open", "checked", "content"),
     *("charset", "http-equiv", "placeholder", "autocomplete", "spellcheck", "data-outcome", "data-do"),
-    *("aria-label", "aria-live", "aria-hidden"),
+    *("aria-label", "aria-live", "aria-hidden", "href"),
     *("viewBox", "width", "height", "x", "y", "cx", "cy", "r", "points"),
 }
 MOST_POINTS = 60
@@ -56,6 +56,8 @@ def element(tag: str, *children: Child, **attributes: Value) -> Markup:
     """An element. `class_="x"` and `aria_label="y"` are attributes; None and False are left out."""
     if tag not in _ELEMENTS:
         raise ValueError(f"no element of a report: {tag}")
+    if not str(attributes.get("href", "#")).startswith("#"):
+        raise ValueError("the href of a report leads to its own places alone")
     start = "<" + tag
     for name, value in attributes.items():
         if value is not None and value is not False:

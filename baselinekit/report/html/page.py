@@ -19,6 +19,7 @@ from baselinekit.model.results import (
 from baselinekit.report import beside
 from baselinekit.report.evals import evalreport
 from baselinekit.report.evals.evalreport import format_share
+from baselinekit.report.grouping import SharedChange, share
 from baselinekit.report.history import format_rate, worst_first
 from baselinekit.report.html import markup, results
 from baselinekit.report.html.markup import Child, Markup, element, figure, joined, page, read_asset, table
@@ -42,6 +43,7 @@ _MOST_WARNINGS = 50
 _MOST_SHOWN = 12
 _MOST_KEPT = 500
 _MOST_NAMED = 50
+_MOST_SHARED = 200
 _TONES = {
     "regressed": "failed",
     "improved": "passed",
@@ -69,8 +71,9 @@ def render(report: Report) -> str:
     ordered = sorted(report.results, key=lambda result: OUTCOMES.index(result.outcome))
     shown = ordered[:MOST_ROWS]
     room, bare, rows = LONGEST, 0, []
-    for number, result in enumerate(shown, 1):
-        inside = results.inside(result) if room > 0 else None
+    shared, left = share(shown)
+    for number, (result, own) in enumerate(zip(shown, left, strict=True), 1):
+        inside = results.inside(result, own) if room > 0 else None
         room -= len(inside or "")
         bare += inside is None and result.outcome != "passed"
         rows.append(results.row(number, result, inside, report.trends.moments.get(result.id, ())))
@@ -94,6 +97,7 @@ def render(report: Report) -> str:
             _weakened(report.against) if report.against else None,
             eval_sections(report),
             _tools(report),
+            _shared_changes(shared, shown),
             element("h2", "Results"),
             rows,
             _run(report),
@@ -101,6 +105,16 @@ def render(report: Report) -> str:
         footer,
     )
     return page(f"{headline(report)} – baselinekit", read_asset("page.css"), read_asset("page.js"), body)
+
+
+def _shared_changes(shared: Sequence[SharedChange], shown: Sequence[Result]) -> Iterator[Markup]:
+    """What several baselines have in common is told once."""
+    if shared:
+        numbers = {result.id: number for number, result in enumerate(shown, 1)}
+        yield element("h2", "The same change in several baselines")
+        yield from (results.shared_change(change, numbers) for change in shared[:_MOST_SHARED])
+    if len(shared) > _MOST_SHARED:
+        yield element("p", f"… and {len(shared) - _MOST_SHARED:,} more", class_="dim")
 
 
 def _header(report: Report) -> Markup:

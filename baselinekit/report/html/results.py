@@ -9,6 +9,7 @@ from baselinekit.model.grades import Attempt, Grade
 from baselinekit.model.results import Moment, Result
 from baselinekit.report.differences import Bounds, DiffLine, Tone, blocks, diff_lines, unified
 from baselinekit.report.evals.evalreport import evidence, format_share, grades_of, telling
+from baselinekit.report.grouping import SharedChange
 from baselinekit.report.html.markup import Markup, element, joined, spark_picture, table
 from baselinekit.report.next_commands import refresh_command, select_renewable
 from baselinekit.report.values import cut_line, first_lines, short
@@ -22,6 +23,7 @@ from baselinekit.report.wording import (
     format_place,
 )
 from baselinekit.texts import many
+from baselinekit.tree.changes import row_pattern
 
 MOST_OPEN = 10
 _BOUNDS = Bounds(blocks=200, lines=400)
@@ -34,6 +36,7 @@ _MOST_ATTEMPTS = 100
 _MOST_DETAILS = 12
 _MOST_LINES = 120
 _MOST_DIFFERENCES = 50
+_MOST_LINKED = 200
 _LONGEST_DETAIL = 400
 _SHOWN_ABOVE = ("expected", "actual", "differences")
 _SIGN = 2
@@ -64,15 +67,39 @@ def row(number: int, result: Result, details: Markup | None, moments: tuple[Mome
     return element("details", summary, element("div", details, class_="inside"), open=opened, **named)
 
 
-def inside(result: Result) -> Markup | None:
-    """What there is to say of a result; of one that passed only what is noteworthy."""
+def shared_change(change: SharedChange, numbers: dict[str, int]) -> Markup:
+    """What several baselines have in common, with a way to each of them."""
+    linked: list[Markup | str] = []
+    for result in change.results[:_MOST_LINKED]:
+        shown = element("code", cut_line(result.id, 200))
+        number = numbers.get(result.id)
+        linked += [element("a", shown, href=f"#r{number}") if number else shown, " "]
+    more = len(change.results) - _MOST_LINKED
+    which = [element("summary", change.names()), element("p", linked)]
+    which += [element("p", f"… and {more:,} more", class_="dim")] if more > 0 else []
+    return element(
+        "section",
+        element(
+            "h3",
+            element("code", change.path),
+            element("span", " ".join(filter(None, (change.remark, change.headline))), class_="dim"),
+        ),
+        difference_lines(change.lines),
+        element("details", which),
+        class_="diff shared",
+    )
+
+
+def inside(result: Result, own: Result | None) -> Markup | None:
+    """What there is to say of a result; of one that passed only what is noteworthy. `own`: without what is
+    told of several at once."""
     reason, usage = describe_reason(result), describe_usage(result.usage)
     noted = result.notes or result.environment_drift or reason or is_noteworthy(result)
     if result.outcome == "passed" and not noted:
         return None
     code = explain(result.code) if result.code else None
     more = element("code", f"baselinekit explain {result.code}")
-    shown, left_out = blocks(result, bounds=_BOUNDS)
+    shown, left_out = blocks(own, bounds=_BOUNDS) if own is not None else ([], 0)
     explained = [element("div", cut_line(line)) for line in result.explanation[:_MOST_EXPLAINED]]
     unexplained = len(result.explanation) - _MOST_EXPLAINED
     explained += [element("div", f"… and {unexplained:,} more lines")] if unexplained > 0 else []
@@ -103,6 +130,7 @@ def inside(result: Result) -> Markup | None:
             for block in shown
         ],
         element("p", describe_unshown(left_out), class_="dim") if left_out else None,
+        _told_above(result, own) if own is not result else None,
         behind(result),
         _drift(result),
         [element("p", f"note: {cut_line(note)}", class_="dim") for note in result.notes[:_MOST_NOTES]],
@@ -113,6 +141,14 @@ def inside(result: Result) -> Markup | None:
         if refresh
         else None,
     )
+
+
+def _told_above(result: Result, own: Result | None) -> Markup:
+    """Which differences are told of several baselines at once: by their paths, which a filter finds here."""
+    left = set(map(id, own.differences if own is not None else ()))
+    paths = dict.fromkeys(row_pattern(spot.path) for spot in result.differences if id(spot) not in left)
+    shown = [joined(element("code", cut_line(path, 200)), " ") for path in list(paths)[:_MOST_LINKED]]
+    return element("p", "With other baselines, above: ", shown, class_="dim")
 
 
 def _drift(result: Result) -> Markup | None:

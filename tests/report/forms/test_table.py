@@ -184,7 +184,7 @@ def test_markdown_stays_within_a_comment_and_counts_what_it_leaves_out() -> None
         result(
             f"case-{number}",
             "failed",
-            *(spot((f"k{key}",), "value", "`" * 90, "|" * 400) for key in range(9)),
+            *(spot((f"n{number}", f"k{key}"), "value", "`" * 90, "|" * 400) for key in range(9)),
         )
         for number in range(300)
     ]
@@ -249,7 +249,9 @@ def test_f33_a_folded_part_cannot_be_left() -> None:
 
 
 def test_f33_a_summary_of_a_step_is_counted_in_bytes() -> None:
-    wide = [result(f"case-{n}", "failed", spot(("k",), "value", "漢" * 400, "字" * 400)) for n in range(900)]
+    wide = [
+        result(f"case-{n}", "failed", spot((f"k{n}",), "value", "漢" * 400, "字" * 400)) for n in range(900)
+    ]
     for room in (1_000_000, 60_000, 2_000, 900, 0, -1):
         page = step_summary(report(*wide), room)
         assert len(page.encode()) <= max(room, 0)

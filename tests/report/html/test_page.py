@@ -253,8 +253,10 @@ def test_an_empty_run_and_one_that_stopped_have_a_page() -> None:
 @pytest.mark.slow
 def test_a_long_run_stays_openable_and_counts_what_is_cut() -> None:
     half = 5_000 if THOROUGH else 2_500
-    spots = [spot(("k", k), "value", "x" * 250, "y" * 250) for k in range(5)]
-    many = [result(f"bad-{n}", "failed", *spots) for n in range(half)]
+    many = [
+        result(f"bad-{n}", "failed", *(spot((f"k{n}", k), "value", "x" * 250, "y" * 250) for k in range(5)))
+        for n in range(half)
+    ]
     many += [result(f"good-{n}", "passed") for n in range(half)]
     began = time.thread_time()
     written = render_report(report(*many), "x.html")

@@ -1,0 +1,136 @@
+"""The same change in many baselines is told once, alike in every form."""
+
+import re
+from typing import Any
+
+import pytest
+from report.reports import NASTY, report, result, spot
+
+from baselinekit.model.results import Report, Result
+from baselinekit.report import terminal
+from baselinekit.report.forms.table import render_report
+from baselinekit.report.grouping import share
+from baselinekit.report.style import Style
+
+PLAIN = Style(width=80)
+COMMENT = 65_536
+"""Characters that a comment of GitHub may have."""
+
+
+def version(number: int, *more: Any, **facts: Any) -> Result:
+    return result(f"get-{number}", "failed", spot(("body", "version"), "value", "1.0", "2.0"), *more, **facts)
+
+
+def test_a_thousand_failures_of_one_kind_fit_a_screen_and_a_comment() -> None:
+    run = report(*(version(n) for n in range(1_000)))
+    assert terminal.format_failures(run, PLAIN) == (
+        "the same change in 1,000 baselines\n  body.version\n"
+        '    - "1.0"\n    + "2.0"\n    in get-0, get-1, get-2, get-3 and 996 more\n\n'
+    )
+    comment = render_report(run, "x.md")
+    assert len(comment) < 2_000
+    assert comment.count('- "1.0"') == 1
+    assert "the same change in 1,000 baselines" in comment
+    page = render_report(run, "x.html")
+    assert page.count("<mark>1</mark>") == 1
+    assert page.count('href="#r') == 200
+
+
+def test_a_thousand_failures_of_their_own_fit_a_screen_and_a_comment() -> None:
+    """What is not shown is counted, with what shows it."""
+    run = report(*(result(f"get-{n}", "failed", spot((f"k{n}",), "value", n, -n)) for n in range(1_000)))
+    screen = terminal.format_failures(run, PLAIN)
+    assert screen.count("FAILED  get-") == 20
+    assert screen.endswith(
+        "FAILED  980 more: get-20, get-21, get-22, get-23, get-24, get-25 and 974 others (-v shows each)\n\n"
+    )
+    verbose = terminal.format_failures(run, Style(width=80, verbose=True))
+    assert verbose.count("FAILED  get-") == 1_000
+    comment = render_report(run, "x.md")
+    assert 50_000 < len(comment) < COMMENT
+    left = re.search(r"\*([\d,]+) more are not shown here", comment)
+    assert left is not None
+    assert comment.count("<details") + int(left[1].replace(",", "")) == 1_000
+
+
+def test_what_one_has_beside_it_is_its_own() -> None:
+    own = spot(("body", "total"), "type", 1, "1", line=20)
+    run = report(version(0), version(1, own), version(2))
+    assert (
+        terminal.format_failures(run, PLAIN)
+        == """\
+the same change in 3 baselines
+  body.version
+    - "1.0"
+    + "2.0"
+    in get-0, get-1, get-2
+
+FAILED  get-1
+        baselines/shop/users-list.yaml:3   GET http://127.0.0.1:8123/users   2 differences, 1 of them above
+
+  body.total  another type   baselines/shop/users-list.yaml:20
+    - 1 (number)
+    + "1" (string)
+
+"""
+    )
+    comment = render_report(run, "x.md")
+    assert "| failed | `get-1` |" in comment
+    assert "| failed | 2 more | only what several baselines have in common, below | |" in comment
+    assert "2 differences, 1 of them above" in comment
+
+
+@pytest.mark.parametrize(
+    ("results", "groups"),
+    [
+        ([version(n) for n in range(2)], []),
+        ([version(n) for n in range(3)], [3]),
+        # Another rule, another type, another kind is another change.
+        ([result(f"r{n}", "failed", spot(("a",), "value", 1, 2, rule=f"r{n}")) for n in range(3)], []),
+        ([result(f"r{n}", "failed", spot(("a",), "value", 1, [2, "x", None][n])) for n in range(3)], []),
+        # Rows stand for each other.
+        ([result(f"r{n}", "failed", spot(("a", n, "b"), "missing", n)) for n in range(3)], [3]),
+        # A page is news each time, unless it is the same one.
+        ([result(f"r{n}", "failed", spot(("body",), "value", f"a\n{n}", "b\n")) for n in range(3)], []),
+        ([result(f"r{n}", "failed", spot(("body",), "value", "a\n", "b\n")) for n in range(3)], [3]),
+        # What was replayed several times has a story of its own, and an error is none.
+        ([result(f"r{n}", "error", code="BK301", reason="no") for n in range(4)], []),
+    ],
+)
+def test_what_is_the_same_change(results: list[Result], groups: list[int]) -> None:
+    assert [len(change.results) for change in share(results)[0]] == groups
+
+
+def test_every_difference_is_told_once_above_or_with_its_baseline() -> None:
+    results = [
+        version(n, *(spot((f"k{k}",), "extra", k) for k in range(n)), count=1 + n + 7 * (n == 4))
+        for n in range(9)
+    ]
+    shared, left = share(results)
+    own = sum(one.difference_count for one in left if one is not None)
+    assert own + sum(change.count for change in shared) == sum(one.difference_count for one in results)
+    assert [len(change.results) for change in shared] == [9, 8, 7, 6, 5, 4, 3]  # what most have comes first
+
+
+def test_a_note_is_never_lost() -> None:
+    noted = version(2, notes=("rule x hid a change",))
+    text = terminal.format_failures(report(version(0), version(1), noted), PLAIN)
+    assert "1 difference, 1 of them above" in text
+    assert "note rule x hid a change" in text
+
+
+def nasty_report() -> Report:
+    spots = spot((NASTY,), "value", NASTY, "x" + NASTY, rule=NASTY)
+    return report(*(result(f"id-{n}", "failed", spots) for n in range(3)))
+
+
+def test_nothing_from_outside_breaks_out() -> None:
+    text = terminal.format_failures(nasty_report(), PLAIN)
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\ud800-\udfff]", text)
+    assert not re.search(r"(?m)^\s*::", text)
+    comment = render_report(nasty_report(), "x.md")
+    fence = re.search(r"(?ms)^(`{3,})diff\n.*?^\1$", comment)
+    assert fence is not None
+    outside = comment.replace(fence[0], "")
+    assert "![" not in outside.replace("\\!", "").replace("!\\[", "")
+    assert not re.search(r"@\w", outside)
