@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 from ipaddress import ip_address
@@ -25,6 +24,18 @@ from baselinekit.placeholders.grammar import (
     take,
     whole,
 )
+from baselinekit.placeholders.moments import (
+    CLOCK,
+    CLOCK_OF_12,
+    DATE,
+    ISO,
+    ZONE,
+    is_date,
+    is_time,
+    iso_moment,
+    verbose,
+    with_zone,
+)
 from baselinekit.tree.equality import is_number
 
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
@@ -33,10 +44,6 @@ _MOST_HOST = 253
 _MOST_EMAIL = 254
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]{1,64}"
 _HOST = rf"{_LABEL}(?:\.{_LABEL}){{0,{_MOST_LABELS}}}"
-_DATE = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
-_CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:[.,][0-9]{1,9})?)?"
-_LEAP_SECOND = re.compile(r"(?<=:[0-9]{2}:)60")
-_ZONE = r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)"
 _ISO_NUMBER = r"[0-9]+(?:[.,][0-9]+)?"
 _ISO_DURATION = (
     rf"P(?=[0-9T])(?:{_ISO_NUMBER}W|(?:{_ISO_NUMBER}Y)?(?:{_ISO_NUMBER}M)?(?:{_ISO_NUMBER}D)?"
@@ -136,7 +143,7 @@ def hex_digits(args: Args, now: float) -> Kind:
     (length,) = take("any_hex", args, "any_hex(40)", lambda arg: count(arg) and arg > 0)
     kind = texts(rf"[0-9a-fA-F]{{{length}}}" if length else "[0-9a-fA-F]+")
     also = ("any_base64",) if length and length % 4 != 1 else ()
-    return replace(kind, extent=_known((length or 1, length), *also))
+    return replace(kind, extent=_known((length or 1, length), "any_token", *also))
 
 
 def ip(args: Args, now: float) -> Kind:
@@ -155,56 +162,11 @@ def iso_datetime(args: Args, now: float) -> Kind:
     span = None if within is None else float(seconds(within) or 0)
 
     def check(text: str) -> bool:
-        moment = _moment(text)
-        return moment is not None and (span is None or abs(_with_zone(moment).timestamp() - now) <= span)
+        moment = iso_moment(text)
+        return moment is not None and (span is None or abs(with_zone(moment).timestamp() - now) <= span)
 
     extent = replace(_known((16, 35)), within=seconds(within))
-    return replace(texts(rf"{_DATE}[Tt ]{_CLOCK}{_ZONE}?", check), extent=extent)
-
-
-def _moment(text: str) -> datetime | None:
-    """None for a day that does not exist, and for a second 60 where there is no leap second."""
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:  # or it is spelled in a way that this reader does not know
-        regular = _LEAP_SECOND.sub("59", text).upper()
-    try:
-        moment = datetime.fromisoformat(regular)
-        if regular == text.upper():
-            return moment
-        at = _with_zone(moment).astimezone(UTC)
-        is_leap = (at.month, at.day, at.hour, at.minute) in _BEFORE_LEAP_SECONDS
-        return moment + timedelta(seconds=1) if is_leap else None
-    except (ValueError, OverflowError):
-        return None
-
-
-_BEFORE_LEAP_SECONDS = ((6, 30, 23, 59), (12, 31, 23, 59))
-"""In UTC: all of them have followed the last day of June or December so far."""
-
-
-def _with_zone(moment: datetime) -> datetime:
-    """A time without a zone counts as UTC."""
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def is_time(text: str) -> bool:
-    """Whether a second 60 stands where a leap second can be: at 23:59 UTC."""
-    if not _LEAP_SECOND.search(text):
-        return True
-    return any(_moment(f"{day}T{text}") is not None for day in _LEAP_DAYS)
-
-
-_LEAP_DAYS = ("2016-12-31", "2017-01-01")
-"""East of UTC the second comes on the morning after."""
-
-
-def is_date(text: str) -> bool:
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
+    return replace(texts(ISO, check), extent=extent)
 
 
 def unix_timestamp(args: Args, words: Any) -> Kind:
@@ -288,20 +250,6 @@ def _json_object(encoded: str) -> dict[str, Json] | None:
     return value if isinstance(value, dict) else None
 
 
-_FIRST_SECOND, _LAST_SECOND = 1_200_000_000, 2_200_000_000
-"""2008 to 2039: a number of ten digits outside of that is more likely to be something else."""
-
-_UNITS = {1: "seconds", 10**3: "milliseconds", 10**6: "microseconds", 10**9: "nanoseconds"}
-
-
-def unit_of(moments: Sequence[Any]) -> str | None:
-    """The unit in which all numbers are moments of our time since 1970."""
-    for unit, name in _UNITS.items():
-        if all(_FIRST_SECOND * unit <= moment < _LAST_SECOND * unit for moment in moments):
-            return name
-    return None
-
-
 # How formats are learnt: what a plain word may look like as well counts only where the texts look like it.
 
 
@@ -314,6 +262,16 @@ def are_mixed(values: Texts) -> bool:
     """Letters and digits: no words, and no plain numbers."""
     joined = "".join(values)
     return any(c.isdigit() for c in joined) and any(c.isalpha() for c in joined)
+
+
+_LEAST_DIGEST = 32
+
+
+def digest_length(values: Texts) -> str | None:
+    """The length of a digest: whole bytes, and many of them. A number of 64 bits is often written without its
+    leading zeros, so that the next one may be shorter."""
+    length = common(values, len)
+    return length if length and int(length) >= _LEAST_DIGEST and int(length) % 2 == 0 else None
 
 
 def uuid_version(values: Texts) -> str | None:
@@ -334,7 +292,7 @@ FORMATS = (
             piece="[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}",
             in_rows=True,
         ),
-        narrower_than=("any_hostname", "any_base64"),
+        narrower_than=("any_hostname", "any_base64", "any_token"),
     ),
     text_format(
         "any_jwt",
@@ -352,7 +310,7 @@ FORMATS = (
             fits=lambda values: are_mixed(values) and all(text.upper() == text for text in values),
             in_rows=True,
         ),
-        narrower_than=("any_base64",),
+        narrower_than=("any_base64", "any_token"),
     ),
     text_format(
         "any_iso_datetime",
@@ -360,24 +318,29 @@ FORMATS = (
         (16, 35),
         LearningRule(
             "dates with a time",
-            piece=r"""[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt\ ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?
-                (?:[Zz]|[+-][0-9]{2}:?[0-9]{2})?)?""",
+            piece=verbose(ISO),
             in_rows=True,
         ),
+        narrower_than=("any_datetime",),
     ),
     text_format(
         "any_iso_date",
-        _DATE,
+        DATE,
         (10, 10),
-        LearningRule("dates", in_rows=True),
+        LearningRule("dates", piece=DATE, in_rows=True),
         check=is_date,
-        narrower_than=("any_hostname", "any_base64"),
+        narrower_than=("any_hostname", "any_base64", "any_token"),
     ),
     text_format(
         "any_time",
-        rf"{_CLOCK}{_ZONE}?",
+        rf"(?:{CLOCK}{ZONE}?|{CLOCK_OF_12})",
         (5, 24),
-        LearningRule("times of day", piece=r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?"),
+        LearningRule(
+            "times of day",
+            # what began a moment ago counts from 00:00:00: it is a length of time, and passes 24 hours
+            fits=lambda values: not all(text.startswith("00:") for text in values),
+            piece=rf"{verbose(CLOCK_OF_12)}|{CLOCK}",
+        ),
         check=is_time,
     ),
     text_format(
@@ -422,7 +385,7 @@ FORMATS = (
             "hexadecimal digits",
             when="likely",
             fits=lambda values: are_mixed(values) and min(map(len, values)) >= _LEAST_HEX,
-            argument=lambda values: common(values, len),
+            argument=digest_length,
             narrowed="{} hexadecimal digits",
             part=r"(?=.*[0-9])[0-9a-fA-F]{8,}",
         ),
@@ -436,12 +399,14 @@ FORMATS = (
             when="likely",
             fits=lambda values: (
                 are_mixed(values)
+                and any(char in "+/=" for char in "".join(values))
                 and not "".join(values).isupper()
                 and not "".join(values).islower()
                 and min(map(len, values)) >= _LEAST_BASE64
             ),
         ),
         check=is_base64,
+        narrower_than=("any_token",),
     ),
     text_format(
         "any_hostname",

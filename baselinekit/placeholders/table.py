@@ -9,7 +9,7 @@ from typing import Any
 
 from baselinekit.errors import CannotReplay, InvalidInput, Problem, nearest
 from baselinekit.model.values import Json, json_type
-from baselinekit.placeholders.formats import FORMATS, unit_of, unix_timestamp
+from baselinekit.placeholders.formats import FORMATS, unix_timestamp
 from baselinekit.placeholders.grammar import (
     Args,
     Extent,
@@ -26,6 +26,8 @@ from baselinekit.placeholders.grammar import (
     take,
     whole,
 )
+from baselinekit.placeholders.moments import unit_of
+from baselinekit.placeholders.varying import FIRST, LAST
 from baselinekit.texts import already_masked, clipped
 from baselinekit.tree.equality import EXACT, decimal, delta, is_number, same_json
 from baselinekit.variables import Scope, as_text
@@ -78,8 +80,8 @@ def _shown(pattern: str) -> str:
 def compiled(
     pattern: str, longest: int | None = _LONGEST_PATTERN, flags: tuple[str, ...] = ("dotall",)
 ) -> Any:
-    """The compiled pattern; one that is none is an error. Whoever has no pattern never waits for the regex
-    package."""
+    """The compiled pattern; one that is none is an error. Without `longest` there is a
+    stored text around it, which may be long. Whoever has no pattern never waits for the regex package."""
     import regex
 
     if longest is not None and len(pattern) > longest:
@@ -90,7 +92,7 @@ def compiled(
         raise InvalidInput(
             Problem("BK214", f"{_shown(pattern)!r} refers to itself", "write out what it repeats")
         )
-    if _steps(pattern) > _MOST_STEPS:
+    if _steps(pattern) > _MOST_STEPS + (len(pattern) if longest is None else 0):
         what = f"{_shown(pattern)!r} repeats its parts more than {_MOST_STEPS:,} times"
         raise InvalidInput(Problem("BK214", what, "with + or * for what may occur often"))
     try:
@@ -407,8 +409,8 @@ _ROWS = (
             "number",
             "type",
             between=True,
-            piece=r"[0-9]+\.[0-9]+",
-            part=r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?",
+            piece=r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?",
+            part=r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,4})?",
             in_rows=True,
         ),
     ),
@@ -416,7 +418,9 @@ _ROWS = (
         "any_float", lambda args, words: number(args, words, "any_float", only=float), _IS_NUMBER
     ),
     PlaceholderType("number", number_near, _IS_NUMBER),
+    *FIRST,
     *FORMATS,
+    *LAST,
     PlaceholderType(
         "any_nonempty_string",
         lambda args, words: string(args, words, "any_nonempty_string", 1),

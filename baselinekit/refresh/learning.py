@@ -6,16 +6,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from baselinekit.model.values import Json, Path, json_type
-from baselinekit.placeholders.formats import unit_of
 from baselinekit.placeholders.grammar import escape, split
-from baselinekit.placeholders.narrowest import (
-    WIDE,
-    PlaceholderProposal,
-    Write,
-    accepts_all,
-    is_alone,
-    narrowest,
-)
+from baselinekit.placeholders.moments import unit_of
+from baselinekit.placeholders.narrowest import PlaceholderProposal, accepts_all, is_alone, narrowest
+from baselinekit.placeholders.pieces import WIDE, Write
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.rows import BY, order_rule, sort_rows_alike
 from baselinekit.tree.equality import is_number, same_json

@@ -12,7 +12,7 @@ from baselinekit.model.baselines import ArrayMode, Baseline, Comparison, Known
 from baselinekit.model.recipes import Observation, Recipe
 from baselinekit.model.values import Json, Path
 from baselinekit.placeholders.grammar import describes_many, escape, has_marker, split
-from baselinekit.placeholders.narrowest import Write
+from baselinekit.placeholders.pieces import Write
 from baselinekit.refresh.learning import (
     TICK,
     ReplayView,

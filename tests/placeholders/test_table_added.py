@@ -120,7 +120,7 @@ def test_a_row_is_learnt_as_what_it_accepts(name: str) -> None:
         assert types is None or learnt.of in types
 
 
-def test_a_row_of_numbers_says_how_their_range_and_their_unit_are_learnt() -> None:
+def test_a_row_of_numbers_says_how_their_bound_and_their_unit_are_learnt() -> None:
     numbers = TABLE["any_number"]
     years = LearningRule(
         lambda values: f"{len(values)} years",
@@ -138,5 +138,5 @@ def test_a_row_of_numbers_says_how_their_range_and_their_unit_are_learnt() -> No
     learnt = [(found.text, found.reason) for found in narrowest([1999, 2024], words=words)]
     assert learnt == [("<<any_year>>", "2 years"), ("<<any_number>>", "numbers")]
     learnt = [(found.text, found.reason) for found in narrowest([10, 30, 20], words=words)]
-    assert learnt[0] == ("<<any_tens(0, 50)>>", "tens from 10 to 30, with room on both sides")
+    assert learnt[0] == ("<<any_tens(0)>>", "tens from 10 to 30, and no negative ones")
     assert narrowest([10, 35], words=words)[0].text.startswith("<<any_integer(")

@@ -35,7 +35,7 @@ VARIES: list[tuple[list[Any], dict[str, str]]] = [
     ([{"a": 1}, {"a": 1}], {}),
     ([{"a": 1}, {"a": 1.0}], {}),
     ([{"id": U[0], "n": 1}, {"id": U[1], "n": 1}], {"id": "<<any_uuid(4)>>"}),
-    ([{"a": {"b": [1, 5]}}, {"a": {"b": [1, 7]}}], {"a.b[1]": "<<any_integer(3, 9)>>"}),
+    ([{"a": {"b": [1, 5]}}, {"a": {"b": [1, 7]}}], {"a.b[1]": "<<any_integer(0)>>"}),
     ([{"a": None}, {"a": U[0]}, {"a": U[1]}], {"a": "<<any_uuid(4)|null>>"}),
     ([{"a": True}, {"a": False}], {"a": "<<any_boolean>>"}),
     # every row, although the second one happened to agree with itself
@@ -51,10 +51,10 @@ VARIES: list[tuple[list[Any], dict[str, str]]] = [
         [{"r": [{"i": U[0]}, {"i": "x"}, {"i": "y"}]}, {"r": [{"i": U[1]}, {"i": "x"}, {"i": "y"}]}],
         {"r[0].i": "<<any_uuid(4)>>"},
     ),
-    # each row keeps the range of its own
+    # each row keeps a line of its own
     (
         [{"r": [{"p": 1}, {"p": 1000}]}, {"r": [{"p": 3}, {"p": 1004}]}],
-        {"r[0].p": "<<any_integer(0, 5)>>", "r[1].p": "<<any_integer(990, 1010)>>"},
+        {"r[0].p": "<<any_integer(0)>>", "r[1].p": "<<any_integer(0)>>"},
     ),
     (
         [{"r": [[U[0]], [U[1]]]}, {"r": [[U[2]], [U[3]]]}],
@@ -123,7 +123,7 @@ def test_a_text_keeps_what_is_steady_in_it_even_at_the_root() -> None:
 
 
 def test_a_status_of_the_body_is_a_value_like_any_other() -> None:
-    assert stands(lesson({"status": 1}, {"status": 5})) == {"status": "<<any_integer(0, 10)>>"}
+    assert stands(lesson({"status": 1}, {"status": 5})) == {"status": "<<any_integer(0)>>"}
 
 
 def test_rows_are_put_in_one_order_where_their_owner_has_said_how() -> None:

@@ -1,0 +1,282 @@
+"""Moments as texts: the forms in which services write a date with a time, and the moment that each means."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, timezone
+from functools import cache
+from typing import Any
+from urllib.parse import unquote_plus
+
+DATE = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:[.,][0-9]{1,9})?)?"
+ZONE = r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)"
+CLOCK_OF_12 = r"(?:0?[1-9]|1[0-2]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,9})?)?[ \u00a0\u202f]?[AaPp][Mm]"
+ISO = rf"{DATE}[Tt ]{CLOCK}{ZONE}?"
+
+
+def verbose(pattern: str) -> str:
+    """The expression as it stands in one in which blanks mean nothing."""
+    return pattern.replace(" ", r"\ ")
+
+
+# Dates with a time and without, as ISO 8601 and RFC 3339 have them.
+
+
+_LEAP_SECOND = re.compile(r"(?<=:[0-9]{2}:)60")
+_BEFORE_LEAP_SECONDS = ((6, 30, 23, 59), (12, 31, 23, 59))
+"""In UTC: all of them have followed the last day of June or December so far."""
+
+_LEAP_DAYS = ("2016-12-31", "2017-01-01")
+"""East of UTC the second comes on the morning after."""
+
+
+def iso_moment(text: str) -> datetime | None:
+    """None for a day that does not exist, and for a second 60 where there is no leap second."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:  # or it is spelled in a way that this reader does not know
+        regular = _LEAP_SECOND.sub("59", text).upper()
+    try:
+        moment = datetime.fromisoformat(regular)
+        if regular == text.upper():
+            return moment
+        at = with_zone(moment).astimezone(UTC)
+        is_leap = (at.month, at.day, at.hour, at.minute) in _BEFORE_LEAP_SECONDS
+        return moment + timedelta(seconds=1) if is_leap else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def with_zone(moment: datetime) -> datetime:
+    """A time without a zone counts as UTC."""
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def is_time(text: str) -> bool:
+    """Whether a second 60 stands where a leap second can be: at 23:59 UTC."""
+    if not _LEAP_SECOND.search(text):
+        return True
+    return any(iso_moment(f"{day}T{text}") is not None for day in _LEAP_DAYS)
+
+
+def is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+# Numbers of seconds since 1970, and of its parts.
+
+
+_FIRST_SECOND, _LAST_SECOND = 1_200_000_000, 2_200_000_000
+"""2008 to 2039: a number of ten digits outside of that is more likely to be something else."""
+
+UNITS = {1: "seconds", 10**3: "milliseconds", 10**6: "microseconds", 10**9: "nanoseconds"}
+
+
+def unit_of(moments: Any) -> str | None:
+    """The unit in which all numbers are moments of our time since 1970."""
+    for unit, name in UNITS.items():
+        if all(_FIRST_SECOND * unit <= moment < _LAST_SECOND * unit for moment in moments):
+            return name
+    return None
+
+
+def seconds_of(number: Any) -> float | None:
+    """The moment that a number can mean, in seconds since 1970."""
+    for unit in UNITS:
+        if _FIRST_SECOND * unit <= number < _LAST_SECOND * unit:
+            return float(number / unit)
+    return None
+
+
+# The forms of other standards and of the programs that most services are written with. A form takes the
+# same moment on any day: one digit or two for a day, a fraction or none, any zone.
+
+
+_SHORT_DAY = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
+_LONG_DAY = "(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)"
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_REST = ("uary", "ruary", "ch", "il", "", "e", "y", "ust", "tember", "ober", "ember", "ember")
+_MON = f"(?P<name>{'|'.join(_MONTHS)})"
+_MONTH = (
+    f"(?P<name>{'|'.join(f'{month}(?:{rest})?' for month, rest in zip(_MONTHS, _REST, strict=True))})\\.?"
+)
+_Y, _YY, _M = "(?P<y>[0-9]{4})", "(?P<y>[0-9]{2})", "(?P<m>0?[1-9]|1[0-2])"
+_MM = "(?P<m>0[1-9]|1[0-2])"
+_D, _DD = "(?P<d>[ 0]?[1-9]|[12][0-9]|3[01])", "(?P<d>0[1-9]|[12][0-9]|3[01])"
+_HOUR, _MINUTE, _SECOND = "(?P<h>[01]?[0-9]|2[0-3])", "(?P<i>[0-5][0-9])", "(?P<s>[0-5][0-9]|60)"
+_FRACTION = "(?P<f>[.,][0-9]{1,9})?"
+_TIME = f"{_HOUR}:{_MINUTE}:{_SECOND}"
+_SHORT_TIME = f"{_HOUR}:{_MINUTE}(?::{_SECOND}{_FRACTION})?"
+_NOON = r"(?:[ \u00a0\u202f]?(?P<noon>[AaPp])\.?[Mm]\.?)?"
+_OFFSET = "[+-][0-9]{2}:?[0-9]{2}"
+_NAMED = f"(?P<z>[A-Z]{{1,5}}|{_OFFSET})"
+_COMMENT = r"(?: \([^()\n]{0,60}\))?"
+_NAMED_DAY = f"(?:(?:{_LONG_DAY}|{_SHORT_DAY}),? )?"
+_THEN = f"(?:,| at|) {_SHORT_TIME}{_NOON}(?: {_NAMED})?"
+
+_PATTERNS: dict[str, str] = {
+    "http": f"{_SHORT_DAY}, {_DD} {_MON} {_Y} {_TIME} (?P<z>GMT)",
+    "rfc2822": f"(?:{_SHORT_DAY}, )?{_D} {_MON} {_Y} {_HOUR}:{_MINUTE}(?::{_SECOND})? {_NAMED}{_COMMENT}",
+    "rfc850": f"{_LONG_DAY}, {_DD}-{_MON}-{_YY} {_TIME} (?P<z>GMT|UTC)",
+    "cookie": f"{_SHORT_DAY}, {_DD}-{_MON}-{_Y} {_TIME} (?P<z>GMT|UTC)",
+    "apache": f"{_DD}/{_MON}/{_Y}:{_TIME} (?P<z>{_OFFSET})",
+    "ctime": f"{_SHORT_DAY} {_MON} {_D} {_TIME} {_Y}",
+    "date": f"{_SHORT_DAY} {_MON} {_D} {_TIME}{_NOON} {_NAMED} {_Y}",
+    "javascript": f"{_SHORT_DAY} {_MON} {_D} {_Y} {_TIME} GMT(?P<z>{_OFFSET}){_COMMENT}",
+    "go": (
+        rf"{_Y}-{_MM}-{_DD} {_TIME}{_FRACTION} (?P<z>{_OFFSET}) (?:[A-Z]{{1,5}}|[+-][0-9]{{2,4}})"
+        r"(?: m=[+-][0-9]+(?:\.[0-9]+)?)?"
+    ),
+    "zoned": rf"{_Y}-{_MM}-{_DD}[T ]{_SHORT_TIME}(?P<z>Z|{_OFFSET})\[[A-Za-z0-9_/+-]{{1,40}}\]",
+    "sql": f"{_Y}-{_MM}-{_DD}[T ]{_SHORT_TIME} ?{_NAMED}",
+    "basic": rf"(?P<y>20[0-9]{{2}}){_MM}{_DD}[T_-]?(?P<h>[01][0-9]|2[0-3]){_MINUTE}{_SECOND}{_FRACTION}"
+    r"(?P<z>Z|[+-][0-9]{4})?",
+    "slashes": f"{_Y}/{_MM}/{_DD}[T ]{_SHORT_TIME}(?: ?{_NAMED})?",
+    "us": f"{_M}/(?P<d>0?[1-9]|[12][0-9]|3[01])/{_Y},? {_SHORT_TIME}{_NOON}",
+    "european": rf"(?P<d>0?[1-9]|[12][0-9]|3[01])(?P<sep>[./-]){_M}(?P=sep){_Y},? {_SHORT_TIME}{_NOON}",
+    "words": f"{_NAMED_DAY}{_MONTH} {_D}(?:st|nd|rd|th)?,? {_Y}{_THEN}",
+    "day_first": rf"{_NAMED_DAY}{_D}\.?[ -]{_MONTH},?[ -]{_Y}{_THEN}",
+    "syslog": f"{_MON} {_D} {_TIME}{_FRACTION}",
+    "klog": f"[DIWEF]{_MM}{_DD} {_TIME}{_FRACTION}",
+}
+_DATES: dict[str, str] = {
+    "words": f"{_NAMED_DAY}{_MONTH} {_D}(?:st|nd|rd|th)?,? {_Y}",
+    "day_first": rf"{_NAMED_DAY}{_D}\.?[ -]{_MONTH},?[ -]{_Y}",
+    "slashes": f"{_Y}/{_MM}/{_DD}",
+    "us": f"{_M}/(?P<d>0?[1-9]|[12][0-9]|3[01])/{_Y}",
+    "european": rf"(?P<d>0?[1-9]|[12][0-9]|3[01])(?P<sep>[./-]){_M}(?P=sep){_Y}",
+    "basic": f"(?P<y>20[0-9]{{2}}){_MM}{_DD}",
+}
+_GROUP = re.compile(r"\(\?P<sep>(\[[^\]]*\])\)|\(\?P=sep\)|\(\?P<[a-z0-9]+>")
+_ESCAPED = (
+    r"(?:[A-Z][a-z]{2,8}(?:%2C|%20|[+,]){1,2})?[0-9]{1,4}(?:[-/.+]|%2F|%20)[0-9A-Za-z]{1,9}"
+    r"(?:[-/.+]|%2F|%20)[0-9]{1,4}(?:T|[+,]|%20|%2C){1,2}[0-9]{2}%3A[0-5][0-9](?:%3A[0-5][0-9]"
+    r"(?:\.[0-9]{1,9})?)?(?:Z|(?:%20|\+)?(?:GMT|UTC)|(?:%20|\+)?(?:%2B|[+-])[0-9]{2}(?:%3A)?[0-9]{2})?"
+)
+_EPOCH = r"[12][0-9]{9}(?:[0-9]{3}){0,3}(?:\.[0-9]{1,9})?"
+
+
+def _plain(pattern: str) -> str:
+    """The expression without the names of its groups, as it may stand several times in a longer one."""
+    return _GROUP.sub(lambda found: "[./-]" if found[1] or "=sep" in found[0] else "(?:", pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class MomentForm:
+    """One form: the expression that finds it, and the moment of a text, in seconds since 1970."""
+
+    pattern: str
+    moment: Callable[[str], float | None]
+
+
+def _form(pattern: str) -> MomentForm:
+    full = re.compile(pattern.replace("%3A", "%3[Aa]")).fullmatch
+
+    def moment(text: str) -> float | None:
+        found = full(text)
+        return None if found is None else _read(found.groupdict())
+
+    return MomentForm(_plain(pattern), moment)
+
+
+def _read(parts: dict[str, str | None]) -> float | None:
+    """The moment that the parts of a date state; without a year that of a leap year, since any day may be
+    meant. None for a day that does not exist."""
+    name = parts.get("name")
+    year = int(parts.get("y") or 2000)
+    month = _MONTHS.index(name[:3]) + 1 if name else int(parts["m"] or 0)
+    hour = int(parts.get("h") or 0)
+    if parts.get("noon"):
+        hour = hour % 12 + (12 if str(parts["noon"]) in "Pp" else 0)
+    second = min(int(parts.get("s") or 0), 59)
+    day = int(parts.get("d") or 0)
+    try:
+        zone, minute = _zone(parts.get("z") or ""), int(parts.get("i") or 0)
+        full_year = year + 2000 if year < 100 else year
+        return datetime(full_year, month, day, hour, minute, second, tzinfo=zone).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _zone(text: str) -> timezone:
+    """The zone of an offset; a name that is no offset counts as UTC."""
+    if text[:1] not in ("+", "-"):
+        return UTC
+    away = timedelta(hours=int(text[1:3]), minutes=int(text[-2:]))
+    return timezone(-away if text[0] == "-" else away)
+
+
+def _iso_seconds(text: str) -> float | None:
+    moment = iso_moment(text) if _is_iso(text) else None
+    try:
+        return None if moment is None else with_zone(moment).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _iso_day(text: str) -> float | None:
+    return _iso_seconds(f"{text} 00:00") if re.fullmatch(DATE, text) and is_date(text) else None
+
+
+def _is_iso(text: str) -> bool:
+    return re.fullmatch(ISO, text) is not None
+
+
+def _epoch_seconds(text: str) -> float | None:
+    return seconds_of(float(text)) if re.fullmatch(_EPOCH, text) else None
+
+
+def _escaped_seconds(text: str) -> float | None:
+    """A moment as it stands in the query of a URL."""
+    plain = unquote_plus(text)
+    return moment_of(plain) if plain != text else None
+
+
+@cache
+def moment_forms() -> dict[str, MomentForm]:
+    """The forms by their names; in a longer text they are tried in this order, and the first that fits is
+    the longest."""
+    forms = {name: _form(pattern) for name, pattern in _PATTERNS.items()}
+    forms["iso"] = MomentForm(ISO, _iso_seconds)
+    forms["escaped"] = MomentForm(_ESCAPED.replace("%3A", "%3[Aa]"), _escaped_seconds)
+    forms["epoch"] = MomentForm(_EPOCH, _epoch_seconds)
+    return forms
+
+
+def moment_of(text: str) -> float | None:
+    """The moment that a text states in any of the forms."""
+    found = (form.moment(text) for form in moment_forms().values())
+    return next((moment for moment in found if moment is not None), None)
+
+
+@cache
+def date_forms() -> dict[str, MomentForm]:
+    """The forms of days by their names."""
+    forms = {name: _form(pattern) for name, pattern in _DATES.items()}
+    return {**forms, "iso": MomentForm(DATE, _iso_day)}
+
+
+def day_of(text: str) -> float | None:
+    """The moment at which the day begins that a text states in any form, in UTC."""
+    found = (form.moment(text) for form in date_forms().values())
+    return next((moment for moment in found if moment is not None), None)
+
+
+_NEAR = 600.0
+_DAY = 86_400.0
+
+
+def is_of_now(text: str, now: float) -> bool:
+    """Whether a text states a moment within ten minutes of now, or today: it was made for this answer."""
+    if not now or len(text) > 80 or not any(char.isdigit() for char in text):
+        return False
+    moment = moment_of(text)
+    if moment is not None:
+        return abs(moment - now) <= _NEAR
+    day = day_of(text)
+    return day is not None and 0 <= now - day < _DAY

@@ -1,0 +1,211 @@
+"""The placeholders of what varies by nature: moments and days in every common form, lengths of time, sizes,
+numbers as texts, tokens. They accept what a clock, a counter and a generator will write next year as well."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from baselinekit.model.values import Json
+from baselinekit.placeholders.formats import Texts, are_mixed, text_format, texts
+from baselinekit.placeholders.grammar import Args, Extent, Kind, LearningRule, bounds, count, take
+from baselinekit.placeholders.moments import (
+    DATE,
+    ISO,
+    MomentForm,
+    date_forms,
+    day_of,
+    moment_forms,
+    moment_of,
+    verbose,
+)
+
+# Moments and days. The name of a form is the argument: a service that writes another one is told.
+
+
+_LONGEST_MOMENT = 100
+_ANY_CHARACTERS = rf"[^\n]{{1,{_LONGEST_MOMENT}}}"
+
+
+def _of_form(
+    name: str, forms: Callable[[], Mapping[str, MomentForm]], of: Callable[[str], object], example: str
+) -> Callable[[Args, float], Kind]:
+    """What builds the kind: texts of one form, or of any."""
+
+    def build(args: Args, now: float) -> Kind:
+        (form,) = take(name, args, f"{name}({example})", lambda arg: isinstance(arg, str) and arg in forms())
+        if form is None:
+            pattern = "|".join(one.pattern for one in forms().values())
+            reads: Callable[[str], object] = of
+        else:
+            pattern, reads = forms()[str(form)].pattern, forms()[str(form)].moment
+        known = Extent(frozenset({"string"}), (6, _LONGEST_MOMENT), names=frozenset({f"{name}({form})"}))
+        kind = texts(f"(?:{pattern})", lambda text: reads(text) is not None)
+        return replace(kind, furthest=_ANY_CHARACTERS, extent=known if form else Extent())
+
+    def plain(args: Args, now: float) -> Kind:
+        kind = build(args, now)
+        return kind if args else replace(kind, extent=_texts(6, _LONGEST_MOMENT))
+
+    return plain
+
+
+def _texts(least: int, most: int | None) -> Extent:
+    return Extent(frozenset({"string"}), (least, most))
+
+
+def _common_form(forms: Callable[[], Mapping[str, MomentForm]]) -> Callable[[Texts], str | None]:
+    """The form that all texts have; none where two fit them all (5/6/2026), and the next may have either."""
+
+    def common(values: Texts) -> str | None:
+        fitting = [
+            name for name, form in forms().items() if all(form.moment(value) is not None for value in values)
+        ]
+        ambiguous = "us" in fitting and "european" in fitting
+        return None if ambiguous or not fitting else fitting[0]
+
+    return common
+
+
+def _pieces(forms: Mapping[str, MomentForm], *left_out: str) -> str:
+    return "|".join(verbose(form.pattern) for name, form in forms.items() if name not in left_out)
+
+
+# Lengths of time and sizes, as they are written for people.
+
+
+_COUNT = r"[0-9]+(?:\.[0-9]+)?"
+_LONG_UNITS = r"(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?)"
+_SHORT_UNITS = r"(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h|d|w|y)"
+_CLOCK_SPAN = r"(?:-?[0-9]+ days?, |-?[0-9]+[.d] ?)?[0-9]{1,6}:[0-5][0-9]:[0-5][0-9](?:[.,][0-9]{1,9})?"
+_WORDED_SPAN = (
+    rf"(?:(?:an?|{_COUNT}) ?{_LONG_UNITS})(?:(?:,? and |, | )(?:an?|{_COUNT}) ?{_LONG_UNITS}){{0,6}}"
+    rf"(?:,? {_CLOCK_SPAN})?"
+)
+_SHORT_SPAN = rf"{_COUNT} ?{_SHORT_UNITS}(?: {_COUNT} ?{_SHORT_UNITS}){{0,6}}"
+_SPAN = rf"(?:{_CLOCK_SPAN}|{_WORDED_SPAN}|{_SHORT_SPAN})"
+_SIZE = rf"{_COUNT} ?(?:[kKMGTPE]i?[Bb]|[KMGTPE]i?|B|[Bb]ytes?)"
+_NUMERIC = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?"
+
+# Tokens: the characters of RFC 9110's token68, in no known order.
+
+
+_TOKEN = r"[A-Za-z0-9._~+/-]+={0,2}"
+_LEAST_TOKEN = 6
+_LEAST_LETTERS = 16
+_DIGITS = re.compile("[0-9]+")
+_HEX = re.compile("[0-9a-fA-F]{8,}")
+_OTHER_FORM = re.compile(r"[.+/=]")
+
+
+def token(args: Args, now: float) -> Kind:
+    """So many characters or more: what makes ids changes their length by a few characters, by chance or as
+    time goes on, and a lost half is a fault."""
+    low, high = bounds("any_token", args, "any_token(10)", count)
+    most = "" if high is None else high
+    inline = rf"[A-Za-z0-9._~+/=-]{{{low or 1},{most}}}"
+    accepts = re.compile(_TOKEN).fullmatch
+
+    def judge(value: Json) -> bool:
+        fits = isinstance(value, str) and len(value) >= (low or 1) and (high is None or len(value) <= high)
+        return fits and isinstance(value, str) and accepts(value) is not None
+
+    return Kind(judge, inline, furthest=r"\S*", extent=_texts(low or 1, high))
+
+
+def is_random(text: str) -> bool:
+    """Whether a text is more likely made by a generator than by a person: digits among the letters, or many
+    letters of both sizes."""
+    if len(text) < _LEAST_TOKEN or not re.fullmatch(_TOKEN, text):
+        return False
+    if are_mixed([text]):
+        return True
+    upper = sum(char.isupper() for char in text)
+    lower = sum(char.islower() for char in text)
+    return len(text) >= _LEAST_LETTERS and min(upper, lower) >= len(text) // 5
+
+
+def _are_tokens(values: Texts) -> bool:
+    plain = not any(map(_OTHER_FORM.search, values))
+    return plain and all(map(is_random, values)) and not all(map(_HEX.fullmatch, values))
+
+
+def half_of_shortest(values: Sequence[str]) -> str:
+    return str(max(min(map(len, values)) // 2, 1))
+
+
+FIRST = (
+    text_format(
+        "any_datetime",
+        _of_form("any_datetime", moment_forms, moment_of, "http"),
+        (6, _LONGEST_MOMENT),
+        LearningRule(
+            "dates with a time",
+            fits=lambda values: not all(re.fullmatch(ISO, text) for text in values),
+            argument=_common_form(moment_forms),
+            narrowed="dates with a time ({})",
+            piece=_pieces(moment_forms(), "epoch"),
+            in_rows=True,
+        ),
+    ),
+    text_format(
+        "any_date",
+        _of_form("any_date", date_forms, day_of, "words"),
+        (8, _LONGEST_MOMENT),
+        LearningRule(
+            "dates",
+            fits=lambda values: not all(re.fullmatch(DATE, text) for text in values),
+            argument=_common_form(date_forms),
+            narrowed="dates ({})",
+            piece=_pieces(date_forms(), "iso"),
+        ),
+    ),
+    text_format(
+        "any_size",
+        _SIZE,
+        (2, None),
+        LearningRule(
+            "sizes",
+            piece=verbose(_SIZE),
+        ),
+    ),
+    text_format(
+        "any_digits",
+        "[0-9]+",
+        (1, None),
+        LearningRule("digits", when="likely"),
+        narrower_than=("any_numeric", "any_hex", "any_token"),
+    ),
+    text_format(
+        "any_numeric",
+        _NUMERIC,
+        (1, None),
+        LearningRule("numbers as texts", when="likely"),
+    ),
+)
+"""Tried before the formats of the standards."""
+
+LAST = (
+    text_format(
+        "any_timespan",
+        _SPAN,
+        (2, None),
+        LearningRule(
+            "lengths of time",
+            fits=lambda values: all(" " in text or text.count(":") == 2 for text in values),
+            piece=verbose(rf"(?:{_CLOCK_SPAN}|{_WORDED_SPAN})"),
+        ),
+    ),
+    text_format(
+        "any_token",
+        token,
+        (1, None),
+        LearningRule(
+            "tokens",
+            when="likely",
+            fits=_are_tokens,
+            argument=half_of_shortest,
+            narrowed="tokens of {} characters or more",
+        ),
+    ),
+)
+"""Tried after them: a time of day is a length of time as well, and a token is what has no other form."""
