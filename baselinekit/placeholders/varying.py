@@ -172,7 +172,7 @@ FIRST = (
         "any_digits",
         "[0-9]+",
         (1, None),
-        LearningRule("digits", when="likely"),
+        LearningRule("texts of digits", when="likely"),
         narrower_than=("any_numeric", "any_hex", "any_token"),
     ),
     text_format(
