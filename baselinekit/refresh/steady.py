@@ -5,8 +5,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from baselinekit.model.values import Json, Path, json_type
-from baselinekit.placeholders.narrowest import PlaceholderProposal, Write, narrowest
+from baselinekit.placeholders.narrowest import PlaceholderProposal, narrowest
 from baselinekit.placeholders.nature import NEAR, looks_like_id, moment_of, moments_in
+from baselinekit.placeholders.pieces import Write
 from baselinekit.placeholders.table import Words
 from baselinekit.refresh.learning import Shape, Volatile
 from baselinekit.tree.equality import same_json
